@@ -140,7 +140,7 @@ async def test_what_cannot_be_leaves_the_old_model_untouched(
 async def test_an_unlisted_model_of_ones_own_endpoint_is_allowed_with_a_word(place: Make) -> None:
     here = await place()
     text = await here.run("/model alpha-3")
-    assert text.splitlines()[0] == "box does not list 'alpha-3'; near: alpha-2, alpha-1."
+    assert text.splitlines()[0] == "box does not list 'alpha-3'; similar: alpha-2, alpha-1."
     assert here.now == ("alpha-3", "box")
 
 
@@ -155,7 +155,7 @@ async def test_an_unlisted_model_of_a_vendor_is_refused_with_near_names(place: M
         outcome = await talk.registry.run("/model alpha-9 --provider zai", talk)
         assert isinstance(outcome, ShowText)
         assert outcome.text == (
-            "Z.AI does not list 'alpha-9'; near: alpha-2, alpha-1. Nothing was changed."
+            "Z.AI does not list 'alpha-9'; similar: alpha-2, alpha-1. Nothing was changed."
         )
         assert talk.session.transcript.model == "alpha-1"
 

@@ -29,23 +29,23 @@ async def words(models: Models, model: str, provider: str) -> str:
         (
             fails(401, message="invalid x-api-key"),
             "refused the key (HTTP 401): invalid x-api-key. Correct ANTHROPIC_API_KEY "
-            "(`hermes config set ANTHROPIC_API_KEY …`), or name a spare model with "
+            "(`hermes config set ANTHROPIC_API_KEY …`), or add a fallback model with "
             "`hermes fallback add NAME`.",
         ),
         (
             fails(402, message="no credit"),
             "reports that the account has no credit (HTTP 402): no credit. Add credits at "
-            "https://platform.claude.com/settings/keys, or name a spare model with "
+            "https://platform.claude.com/settings/keys, or add a fallback model with "
             "`hermes fallback add NAME`.",
         ),
         (
             fails(404, message="model: claude-opus-55"),
-            "does not know the model (HTTP 404): model: claude-opus-55. Near: ",
+            "does not know the model (HTTP 404): model: claude-opus-55. Similar: ",
         ),
         (
             fails(429, message="slow down", retry_after=300),
-            "limits the request rate (HTTP 429): slow down. Wait 5 minutes, or name a spare "
-            "model with `hermes fallback add NAME`.",
+            "limits the request rate (HTTP 429): slow down. Wait 5 minutes, or add a "
+            "fallback model with `hermes fallback add NAME`.",
         ),
     ],
     ids=["auth", "billing", "model", "limit"],
@@ -67,7 +67,7 @@ async def test_three_near_names_are_given_for_a_model_that_is_not_there(
     async with ScriptedServer([fails(404)]) as server:
         models = opened("", ANTHROPIC_API_KEY=KEY, ANTHROPIC_BASE_URL=server.url)
         said = await words(models, "claude-opus-55", "anthropic")
-    near = said.partition("Near: ")[2].partition(";")[0].split(", ")
+    near = said.partition("Similar: ")[2].partition(";")[0].split(", ")
     assert len(near) == 3
     assert all("claude" in name for name in near)
 
@@ -77,8 +77,8 @@ async def test_a_server_that_is_not_there_is_named_with_its_port(
 ) -> None:
     models = opened("providers: {box: {base_url: 'http://127.0.0.1:9/v1'}}\n")
     assert await words(models, "m", "box") == (
-        "box (127.0.0.1, m): No connection to 127.0.0.1. Check that the server at 127.0.0.1:9 "
-        "runs, or choose another model with /model."
+        "box (127.0.0.1, m): No connection to 127.0.0.1. Start the server at 127.0.0.1:9, "
+        "or choose another model with /model."
     )
 
 
@@ -91,6 +91,6 @@ async def test_a_long_answer_of_a_server_is_cut(opened: Callable[..., Models]) -
             said = await words(models, "m", "box")
             assert len(said) < 600
             assert said.endswith(
-                "Correct the key of box in config.yaml, or name a spare model with "
+                "Correct the key of box in config.yaml, or add a fallback model with "
                 "`hermes fallback add NAME`."
             )

@@ -161,7 +161,7 @@ async def test_after_an_error_the_next_one_is_asked_and_that_is_told_once(side: 
             for _ in range(2)
         ]
         assert texts == ["one", "two"]
-        assert found.told == ["s (spare) does title generation instead of the main model."]
+        assert found.told == ["s (spare) is used for title generation instead of the main model."]
         assert len(broke.requests) == 1  # not asked again while it is unwell
 
 
@@ -184,7 +184,7 @@ async def test_a_failure_is_told_once_per_task_and_raised_each_time(side: Make) 
             with pytest.raises(ProviderError):
                 await found.auxiliary.ask("approval", TITLE, Ledger())
         assert len(found.told) == 1
-        assert found.told[0].startswith("Approval did not work: box (127.0.0.1, m) refused the key")
+        assert found.told[0].startswith("Approval failed: box (127.0.0.1, m) refused the key")
 
 
 async def test_passing_troubles_are_retried_as_often_as_set(side: Make) -> None:

@@ -95,9 +95,9 @@ async def test_a_name_that_cannot_be_had_is_told_and_does_no_harm(tmp_path: Path
         await exchange(session, "first")
         told = ""
         async for record in events:
-            if "did not work" in (told := str(getattr(record.event, "text", ""))):
+            if "failed: " in (told := str(getattr(record.event, "text", ""))):
                 break
-        assert told.startswith("Title generation did not work: custom (127.0.0.1, m) refused")
+        assert told.startswith("Title generation failed: custom (127.0.0.1, m) refused")
         await exchange(session, "second")
         records = await app.journal.read(session.id)
         ends = [r.event.reason for r in records if isinstance(r.event, TurnEnded)]

@@ -111,11 +111,11 @@ async def models_like(here: CommandContext, begun: str) -> Sequence[Suggestion]:
         fitting = [flag for flag in ("--provider", *FLAGS) if flag.startswith(word)]
         return [Suggestion(text=flag, replaces=len(word)) for flag in fitting]
     resolver = here.app.models.resolver
-    place = resolver.places.find(here.session.transcript.provider)
+    place = resolver.providers.find(here.session.transcript.provider)
     names = dict.fromkeys(here.app.settings.model_aliases, "alias")
     if place is not None:
         names |= dict.fromkeys(resolver.known_models(place), place.name)
-    names |= dict.fromkeys((f"{name}:" for name in resolver.places.names()), "provider")
+    names |= dict.fromkeys((f"{name}:" for name in resolver.providers.names()), "provider")
     fitting = [name for name in names if word.lower() in name.lower()]
     return [
         Suggestion(text=name, words=names[name], replaces=len(word)) for name in fitting[:SUGGESTED]

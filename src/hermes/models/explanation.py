@@ -1,4 +1,5 @@
-"""Why this model answers and no other: the winner, what it is made of, and whom it hides."""
+"""Explains which model answers: the winner, the values that chose it, and the candidates it
+overrides."""
 
 from __future__ import annotations
 
@@ -9,14 +10,14 @@ from hermes.models.model_ref import IN_PROCESS, ModelRef, all_values
 from hermes.models.models import KEY_AS_NAME, Models
 
 NOTHING = (
-    "Nothing is configured: a server on this machine is looked for, then a model file, then the "
-    "offline assistant answers."
+    "Nothing is configured: Hermes looks for a server on this machine, then for a model file, then "
+    "uses the offline assistant."
 )
 KEYS = ("model.default", "model.provider", "model.base_url")
 
 
 class CandidateReason(Value):
-    """A provider that could answer. `problem` says why it cannot be used as things are."""
+    """A provider that could answer. `problem` says why it cannot be used at present."""
 
     provider: str
     model: str
@@ -29,8 +30,8 @@ class CandidateReason(Value):
 
 
 class ChoiceExplanation(Value):
-    """`winner` answers; `shadowed` would if it did not. `said` are the values behind it: key,
-    value and source, strongest first."""
+    """`winner` answers; `shadowed` are the candidates after it. `said` lists the settings behind
+    the choice as (key, value, source), strongest first."""
 
     winner: CandidateReason | None
     shadowed: tuple[CandidateReason, ...] = ()
@@ -38,17 +39,17 @@ class ChoiceExplanation(Value):
 
 
 def explain_choice(models: Models, config: Config) -> ChoiceExplanation:
-    """Nobody is contacted."""
-    found = models.resolver.candidates()
-    reasons = [_reason(models, each.provider, each.model, each.why) for each in found]
-    said = tuple(
+    """Makes no requests."""
+    candidates = models.resolver.candidates()
+    reasons = [_reason(models, each.provider, each.model, each.why) for each in candidates]
+    values = tuple(
         (key, "***" if models.is_secret(each.value) else each.value, each.source)
         for key in KEYS
         for each in all_values(config, key)
     )
     if not reasons:
-        return ChoiceExplanation(winner=None, said=said)
-    return ChoiceExplanation(winner=reasons[0], shadowed=tuple(reasons[1:]), said=said)
+        return ChoiceExplanation(winner=None, said=values)
+    return ChoiceExplanation(winner=reasons[0], shadowed=tuple(reasons[1:]), said=values)
 
 
 def _reason(models: Models, provider: str, model: str, why: str) -> CandidateReason:
@@ -57,9 +58,9 @@ def _reason(models: Models, provider: str, model: str, why: str) -> CandidateRea
     if provider in IN_PROCESS:
         return CandidateReason(provider=provider, model=model, why=why)
     try:
-        place = models.resolver.places.get(provider)
-        wish = ModelRef(provider=provider, model=model or place.default_model)
-        endpoint = models.resolver.endpoint(wish)
+        entry = models.resolver.providers.get(provider)
+        ref = ModelRef(provider=provider, model=model or entry.default_model)
+        endpoint = models.resolver.endpoint(ref)
     except HermesError as error:
         return CandidateReason(provider=provider, model=model, why=why, problem=str(error))
     return CandidateReason(

@@ -1,4 +1,4 @@
-"""Builds the provider for an endpoint: keys, timeouts, metering, redaction, advice on errors."""
+"""Builds the provider for an endpoint: keys, timeouts, metering, redaction and advice on errors."""
 
 from __future__ import annotations
 
@@ -25,75 +25,79 @@ from hermes.providers.pipeline import ConnectSettings, KeyChoice, RequestWrapper
 from hermes.providers.profile import FREE
 from hermes.providers.retry import RetryVariants
 
-SPARE = "name a spare model with `hermes fallback add NAME`"
+SPARE = "add a fallback model with `hermes fallback add NAME`"
 CERTIFICATES = "`hermes config set network.ca_bundle FILE`"
 TOOLS = (
-    "Check that it was started for tools (vLLM: --enable-auto-tool-choice --tool-call-parser …; "
-    "llama.cpp: --jinja), or try another model with /model."
+    "Check that the server was started with tool support (vLLM: --enable-auto-tool-choice "
+    "--tool-call-parser …; llama.cpp: --jinja), or try another model with /model."
 )
 
 
 class ErrorAdviser:
-    """For one endpoint. `key` tells the variable or file that its key came from, "" if unknown; it
-    is asked when advice is needed, which is seldom."""
+    """Suggests next steps for errors of one endpoint. `key_source` returns the variable or file
+    that holds its key, "" if unknown; it is called only when advice is needed."""
 
     def __init__(
-        self, resolver: Resolver, place: ProviderEntry, endpoint: Endpoint, key: Callable[[], str]
+        self,
+        resolver: Resolver,
+        entry: ProviderEntry,
+        endpoint: Endpoint,
+        key_source: Callable[[], str],
     ) -> None:
         self._resolver = resolver
-        self._place = place
+        self._entry = entry
         self._endpoint = endpoint
-        self._key = key
+        self._key_source = key_source
 
     def __call__(self, error: ProviderError) -> str:
-        """The two most useful steps; "" where there is nothing better to say than usual."""
+        """The two most useful steps; "" where there is no specific advice."""
         match error.reason:
             case "auth" | "auth_permanent":
                 return f"{self._key_step()}, or {SPARE}."
             case "billing":
-                where = f" at {self._place.vendor.signup}" if self._place.vendor.signup else ""
-                return f"Add credits{where}, or {SPARE}."
+                at = f" at {self._entry.vendor.signup}" if self._entry.vendor.signup else ""
+                return f"Add credits{at}, or {SPARE}."
             case "rate_limit" | "upstream_rate_limit":
                 return f"{_wait(error.retry_after)}, or {SPARE}."
             case "model_not_found":
                 return self._model_step()
             case "timeout" if self._endpoint.is_local:
                 port = self._endpoint.url.partition("://")[2].partition("/")[0]
-                return f"Check that the server at {port} runs, or choose another model with /model."
+                return f"Start the server at {port}, or choose another model with /model."
             case "timeout":
                 proxy = "`hermes config explain network.proxy`"
                 return f"Check the network and the proxy ({proxy}), or {SPARE}."
             case "ssl_cert_verification":
-                return f"Name the certificates of your network: {CERTIFICATES}."
+                return f"Configure your network's CA certificates: {CERTIFICATES}."
             case "format_error" if self._endpoint.is_local:
                 return TOOLS
             case _:
                 return ""
 
     def _key_step(self) -> str:
-        if key := self._key():
+        if key := self._key_source():
             return f"Correct {key} (`hermes config set {key} …`)"
-        vendor = self._place.vendor
+        vendor = self._entry.vendor
         if vendor.login != "api_key" or not vendor.keys:
-            return f"Log in again with `hermes auth add {self._place.name}`"
+            return f"Log in again with `hermes auth add {self._entry.name}`"
         if self._endpoint.key:
-            return f"Correct the key of {self._place.name} in config.yaml"
-        return f"Give {self._place.name} a key (providers.{self._place.name}.key_env)"
+            return f"Correct the key of {self._entry.name} in config.yaml"
+        return f"Set a key for {self._entry.name} (providers.{self._entry.name}.key_env)"
 
     def _model_step(self) -> str:
-        near = near_names(self._endpoint.model, tuple(self._resolver.known_models(self._place)))
+        near = near_names(self._endpoint.model, tuple(self._resolver.known_models(self._entry)))
         near = tuple(name for name in near if name != self._endpoint.model)
         if near:
-            return f"Near: {', '.join(near)}; choose one with /model or `hermes model set`."
+            return f"Similar: {', '.join(near)}; choose one with /model or `hermes model set`."
         return (
-            f"`hermes model list {self._place.name}` shows what it has; "
+            f"`hermes model list {self._entry.name}` lists its models; "
             "choose one with /model or `hermes model set`."
         )
 
 
 def _wait(seconds: float | None) -> str:
     if seconds is None:
-        return "Wait a little"
+        return "Wait a moment"
     if seconds >= 120:
         return f"Wait {seconds / 60:.0f} minutes"
     return f"Wait {seconds:.0f} s"
@@ -115,19 +119,19 @@ class ProviderFactory:
         self._http = http
         self._resolver = resolver
         self._accounts = accounts
-        # Whether a provider has one key only, by its name.
+        # Provider name -> whether the provider has a single key.
         self.cache: TtlCache[bool] = TtlCache()
 
     def build(
         self,
         endpoint: Endpoint,
-        wish: ModelRef,
+        ref: ModelRef,
         meter: Meter,
         *,
         cause: str,
         attempts: int | None = None,
     ) -> RetryVariants:
-        """`attempts` None are as many as the settings allow for a chat."""
+        """With `attempts` None, retries follow the settings for chats."""
         settings = ConnectSettings(
             attempts=attempts or self._settings.agent.api_max_retries,
             silences=self._settings.network.stream_stale_giveup,
@@ -135,43 +139,43 @@ class ProviderFactory:
             timeouts=self._timeouts(endpoint),
         )
         lessons = self._resolver.lessons(endpoint)
-        way = build_variants(
+        variants = build_variants(
             endpoint,
             http=self._http,
             world=self._world,
             settings=settings,
             gate=self._metering(meter, cause),
-            ring=self._key_ring(endpoint, wish),
+            ring=self._key_ring(endpoint, ref),
             lessons=lessons,
         )
-        place = self._resolver.places.get(endpoint.name)
+        entry = self._resolver.providers.get(endpoint.name)
         adviser = ErrorAdviser(
-            self._resolver, place, endpoint, partial(self._resolver.key_source, wish)
+            self._resolver, entry, endpoint, partial(self._resolver.key_source, ref)
         )
         return RetryVariants(
-            eager=self._guard(ErrorAdvisor(way.eager, endpoint, adviser, lessons)),
-            patient=self._guard(ErrorAdvisor(way.patient, endpoint, adviser, lessons)),
+            eager=self._guard(ErrorAdvisor(variants.eager, endpoint, adviser, lessons)),
+            patient=self._guard(ErrorAdvisor(variants.patient, endpoint, adviser, lessons)),
         )
 
     def build_in_process(
-        self, inner: Provider, wish: ModelRef, meter: Meter, *, cause: str
+        self, inner: Provider, ref: ModelRef, meter: Meter, *, cause: str
     ) -> RetryVariants:
-        """The way to a model of this process, which costs nothing and is booked all the same."""
-        booked = Metered(
+        """For an in-process model. It is free, but its usage is still recorded."""
+        metered = Metered(
             inner,
             meter,
             world=self._world,
-            model=wish.model,
-            provider=wish.provider,
+            model=ref.model,
+            provider=ref.provider,
             cost=FREE.cost,
             max_output=None,
             cause=cause,
         )
-        guarded = self._guard(booked)
+        guarded = self._guard(metered)
         return RetryVariants(eager=guarded, patient=guarded)
 
     def _metering(self, meter: Meter, cause: str) -> RequestWrapper:
-        def metered(inner: Provider, at: Endpoint) -> Provider:
+        def wrap(inner: Provider, at: Endpoint) -> Provider:
             profile = at.profile
             return Metered(
                 inner,
@@ -184,35 +188,36 @@ class ProviderFactory:
                 cause=cause,
             )
 
-        return metered
+        return wrap
 
-    def _key_ring(self, endpoint: Endpoint, wish: ModelRef) -> KeyChoice | None:
-        """Several keys or a login; None where the endpoint's own key is all there is."""
-        if wish.base_url or wish.api_key or wish.key_env:
+    def _key_ring(self, endpoint: Endpoint, ref: ModelRef) -> KeyChoice | None:
+        """A choice among several keys or a login; None if the endpoint's own key is the only
+        one."""
+        if ref.base_url or ref.api_key or ref.key_env:
             return None
-        place = self._resolver.places.get(endpoint.name)
-        if self.cache.peek(place.name):
+        entry = self._resolver.providers.get(endpoint.name)
+        if self.cache.peek(entry.name):
             return None
-        keys = self._accounts.keys_for(place.name, place.vendor)
-        if self.cache.put(place.name, isinstance(keys, SingleKey)):
+        keys = self._accounts.keys_for(entry.name, entry.vendor)
+        if self.cache.put(entry.name, isinstance(keys, SingleKey)):
             return None
 
         def at(key: Credential) -> Endpoint:
-            asked = key.at(endpoint)
-            may = may_send(
+            target = key.at(endpoint)
+            allowed = may_send(
                 self._resolver.catalogue,
-                place.vendor,
-                asked.url,
+                entry.vendor,
+                target.url,
                 key_source=key.source,
-                url_source="config" if asked.url != place.vendor.url else "",
+                url_source="config" if target.url != entry.vendor.url else "",
             )
-            return asked if may else replace(asked, key="")
+            return target if allowed else replace(target, key="")
 
         return KeyChoice(keys, at)
 
     def _timeouts(self, endpoint: Endpoint) -> Timeouts:
-        place, network = self._resolver.places.get(endpoint.name), self._settings.network
-        own, model = place.own, place.own.models.get(endpoint.model)
+        entry, network = self._resolver.providers.get(endpoint.name), self._settings.network
+        own, model = entry.own, entry.own.models.get(endpoint.model)
         whole = (model and model.timeout_seconds) or own.request_timeout_seconds
         whole = whole or network.request_timeout_seconds
         if endpoint.is_local:
@@ -227,13 +232,13 @@ class ProviderFactory:
         )
 
     def _local_timeouts(self, endpoint: Endpoint, whole: float) -> Timeouts:
-        """A machine of one's own may read a long prompt for an hour without a word."""
+        """A local server may process a long prompt for an hour without sending a byte."""
         from hermes.providers.local.stalls import ActivityProbe, LocalStallPolicy
 
-        pulse = ActivityProbe(self._http, endpoint)
-        patience = LocalStallPolicy(pulse, self._world.clock, host=endpoint.host)
+        probe = ActivityProbe(self._http, endpoint)
+        patience = LocalStallPolicy(probe, self._world.clock, host=endpoint.host)
         return replace(LOCAL_TIMEOUTS, whole=whole, patience=patience)
 
 
 def _unknown_price(_usage: Usage) -> None:
-    """The price of a model that nobody has told."""
+    """The cost function of a model without a known price."""

@@ -1,4 +1,4 @@
-"""Models that need no server: a GGUF file in this process, and the offline assistant."""
+"""Models that run in this process: a GGUF file, and the offline assistant."""
 
 from __future__ import annotations
 
@@ -45,9 +45,10 @@ class InProcessModels:
         return OFFLINE_WINDOW if provider == OFFLINE else self._embedded_model(model).window
 
     def default_choice(self) -> ModelChoice | None:
-        """The file that the settings name or that was installed, if it can run here."""
-        weights = self._default_weights()
-        return self.choice(weights) if weights and _runtime_installed() else None
+        """The file named in the settings or the first installed one, if the runtime is
+        installed."""
+        model = self._default_weights()
+        return self.choice(model) if model and _runtime_installed() else None
 
     def choice(self, model: str) -> ModelChoice:
         from hermes.providers.embedded.model_file import describe_model_file, find_model_file
@@ -57,13 +58,13 @@ class InProcessModels:
             raise ConfigError(
                 "No model is installed; run `hermes model install smollm2`, or name a file with -m."
             )
-        known = describe_model_file(find_model_file(model, self._config.home.models))
+        file = describe_model_file(find_model_file(model, self._config.home.models))
         return ModelChoice(
-            model=str(known.path),
+            model=str(file.path),
             provider=EMBEDDED,
-            window=self._config.settings.model.context_length or known.window,
-            line=known.summary,
-            reduced=known.small,
+            window=self._config.settings.model.context_length or file.window,
+            line=file.summary,
+            reduced=file.small,
         )
 
     def _embedded_model(self, model: str) -> EmbeddedModel:

@@ -1,4 +1,4 @@
-"""What a turn may take and a session may spend, as the settings say now."""
+"""Turn limits and spending caps from the current settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TieredConnect = Callable[[str, str, Meter, str | None], tuple[Provider, TurnLimi
 
 
 def limits_of(settings: Settings, window: int) -> TurnLimits:
-    """For a model with this window."""
+    """The limits for a model with this context window."""
     output = settings.tool_output
     tools = ToolSettings(
         max_bytes=output.max_bytes,
@@ -46,7 +46,8 @@ SUB_SESSION = "sub-session"
 
 
 class SpendingLimits:
-    """A person raises a cap while work waits for it, so the file is read again when it changed."""
+    """Reloads the settings file when it changes, so that a raised cap takes effect on waiting
+    work."""
 
     def __init__(self, config: Config, env: Mapping[str, str]) -> None:
         self._home = config.home

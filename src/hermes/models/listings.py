@@ -1,4 +1,4 @@
-"""The lists of models that providers give: kept ones, and new ones within a few seconds."""
+"""Model lists of providers: cached lists, and fresh ones fetched with a short timeout."""
 
 from __future__ import annotations
 
@@ -24,38 +24,40 @@ SECONDS = 8.0
 
 class ModelListings:
     def __init__(
-        self, kept: ModelListingCache, http: HttpClient, accounts: Accounts, clock: Clock
+        self, cache: ModelListingCache, http: HttpClient, accounts: Accounts, clock: Clock
     ) -> None:
-        self._kept = kept
+        self._cache = cache
         self._clock = clock
         self._http = http
         self._accounts = accounts
 
     async def of(
-        self, place: ProviderEntry, endpoint: Endpoint, *, refresh: bool = False
+        self, entry: ProviderEntry, endpoint: Endpoint, *, refresh: bool = False
     ) -> tuple[ModelListing | None, str]:
-        """The newest that can be had, and why it may not be the newest; "" when it is."""
+        """The newest available list, and why it may be outdated ("" when it is fresh)."""
         url = endpoint.url
-        if not refresh and (fresh := self._kept.fresh(url)) is not None:
+        if not refresh and (fresh := self._cache.fresh(url)) is not None:
             return fresh, ""
-        if not (place.own.discover_models and place.vendor.checkable):
-            return self._kept.cached(url), ""
+        if not (entry.own.discover_models and entry.vendor.checkable):
+            return self._cache.cached(url), ""
         try:
             async with asyncio.timeout(SECONDS):
-                asked = await self._with_key(place, endpoint)
-                found = await self._kept.fetch(
-                    self._http, asked, models_url=place.vendor.models_url, refresh=refresh
+                target = await self._with_key(entry, endpoint)
+                found = await self._cache.fetch(
+                    self._http, target, models_url=entry.vendor.models_url, refresh=refresh
                 )
         except (HermesError, TimeoutError) as error:
             why = str(error).rstrip(".") or f"{endpoint.host} did not answer in time"
-            return self._kept.cached(url), f"The list of models is not the newest: {why}."
+            return self._cache.cached(url), f"The model list may be outdated: {why}."
         return found, ""
 
     async def learn_profile(self, endpoint: Endpoint) -> None:
-        """Ask a server of one's own what this model can take as it runs now, unless it has told
-        already. A server that does not say leaves things as they are."""
-        kept = self._kept.fresh(endpoint.url)
-        if not endpoint.is_local or (kept is not None and kept.find(endpoint.model) is not None):
+        """Ask a local server for the model's current limits, unless they are cached. If the server
+        does not answer, nothing changes."""
+        listing = self._cache.fresh(endpoint.url)
+        if not endpoint.is_local or (
+            listing is not None and listing.find(endpoint.model) is not None
+        ):
             return
         server = endpoint.server or await detect_server(self._http, endpoint.url, key=endpoint.key)
         info = await model_info(
@@ -64,13 +66,13 @@ class ModelListings:
         if info is not None:
             info = replace(info, id=endpoint.model)
             now = self._clock.now()
-            self._kept.store(ModelListing(url=endpoint.url, at=now, models=(info,), server=server))
+            self._cache.store(ModelListing(url=endpoint.url, at=now, models=(info,), server=server))
 
-    async def _with_key(self, place: ProviderEntry, endpoint: Endpoint) -> Endpoint:
-        """Logins have their tokens elsewhere."""
+    async def _with_key(self, entry: ProviderEntry, endpoint: Endpoint) -> Endpoint:
+        """The endpoint with a key; logins get theirs from the account."""
         if endpoint.key:
             return endpoint
-        keys = self._accounts.keys_for(place.name, place.vendor)
+        keys = self._accounts.keys_for(entry.name, entry.vendor)
         if isinstance(keys, SingleKey):
             return endpoint
         credential = await keys.pick()

@@ -1,4 +1,4 @@
-"""Local model files as surfaces see them: what is there, what can be installed."""
+"""Lists, installs and removes local model files."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ __all__ = ["ModelFile", "format_parameters", "format_size"]
 
 
 class ModelRow(Value):
-    """One line of the list of models. `path` is empty when it is not installed; `problem` says why
-    a file cannot be used."""
+    """One row of the model list. `path` is empty for a model that is not installed; `problem` says
+    why a file cannot be used."""
 
     name: str
     path: str = ""
@@ -44,12 +44,12 @@ class ModelRow(Value):
 
 
 def runtime_hint() -> str:
-    """What is missing to run local models; "" when nothing is."""
+    """What is missing to run local models, or ""."""
     return "" if find_spec("xllamacpp") is not None else MISSING
 
 
 def model_rows(home: Home) -> list[ModelRow]:
-    """What is installed, then what can be."""
+    """Installed models, then installable ones."""
     files = sorted(home.models.glob("*.gguf"))
     names = {path.stem for path in files}
     more = [model for model in INSTALLABLE if model.name not in names]
@@ -63,14 +63,14 @@ def model_rows(home: Home) -> list[ModelRow]:
 
 
 def inspect_model_file(home: Home, name: str) -> ModelFile:
-    """The model of this path or installed name."""
+    """Describe the model with this path or installed name."""
     return describe_model_file(find_model_file(name, home.models))
 
 
 async def install_model(
     home: Home, name: str, *, env: Mapping[str, str], progress: Progress
 ) -> tuple[Path, bool]:
-    """Where it is, and whether it was there already."""
+    """Returns the file's path, and whether it was already installed."""
     model = find_installable(name)
     folder = home.ensure_folder(home.models)
     fetched = await install(model, folder, env=env, progress=progress)
@@ -78,7 +78,7 @@ async def install_model(
 
 
 def remove_model(home: Home, name: str) -> Path:
-    """Only what lies in the home is removed; a file elsewhere is the person's own."""
+    """Removes only files in the home's model folder."""
     path = home.models / f"{name.removesuffix('.gguf')}.gguf"
     if path.parent != home.models or not path.is_file():
         known = tuple(sorted(found.stem for found in home.models.glob("*.gguf")))

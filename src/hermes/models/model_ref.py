@@ -1,4 +1,4 @@
-"""References to models, and where their settings come from."""
+"""References to models, and the settings and sources that choose them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ OFFLINE = "offline"
 OFFLINE_MODEL = "offline-assistant"
 OFFLINE_WINDOW = 1_000_000
 OFFLINE_LINE = (
-    "No model is configured: the offline assistant answers plain requests; it is not a language "
-    "model. For a real one: set OPENAI_API_KEY (and OPENAI_BASE_URL), start Ollama, or run "
+    "No model is configured: the offline assistant answers simple requests; it is not a language "
+    "model. To use one, set OPENAI_API_KEY (and OPENAI_BASE_URL), start Ollama, or run "
     "`hermes model install smollm2`."
 )
 EMBEDDED = "embedded"
@@ -20,8 +20,8 @@ IN_PROCESS = (EMBEDDED, OFFLINE)
 
 
 class ModelChoice(Value):
-    """A model and who serves it. `line` is what the person should know about the choice;
-    `reduced` means a model too small for tools and long instructions."""
+    """A model and its provider. `line` is a notice for the user about the choice; `reduced` marks a
+    model too small for tools and long instructions."""
 
     model: str
     provider: str
@@ -31,8 +31,8 @@ class ModelChoice(Value):
 
 
 class ModelRef(Value):
-    """What somebody asks for; what is empty follows from the provider and the settings. `tier` is
-    the service tier; there, an empty one asks for none."""
+    """A requested model; empty fields follow from the provider and the settings. `tier` is the
+    service tier: None follows the settings, "" asks for none."""
 
     provider: str
     model: str = ""
@@ -44,7 +44,7 @@ class ModelRef(Value):
     tier: str | None = None
 
 
-# Smaller is stronger. A variable that names the provider is weaker than the file.
+# Lower ranks win. An environment variable that names the provider is weaker than the file.
 _RANKS: dict[SourceKind, int] = {
     "flag": 0,
     "session": 1,
@@ -53,12 +53,12 @@ _RANKS: dict[SourceKind, int] = {
     "file": 3,
     "default": 9,
 }
-WEAK = 4
-NOBODY = 9
+BELOW_FILE = 4
+UNSET = 9
 
 
 class ConfiguredValue(Value):
-    """A value that somebody gave, how strong that is, and who it was."""
+    """A value of a setting, with its precedence rank and its source."""
 
     value: str
     rank: int
@@ -66,31 +66,31 @@ class ConfiguredValue(Value):
 
 
 def all_values(config: Config, key: str) -> list[ConfiguredValue]:
-    """Every value that was given for a key of `model`, strongest first."""
+    """Every value given for a `model` setting, strongest first."""
     found = config.explain(key)
-    held = (SourcedValue(value=found.value, source=found.source), *found.shadows)
+    values = (SourcedValue(value=found.value, source=found.source), *found.shadows)
     return [
         ConfiguredValue(value=str(each.value), rank=_rank(key, each), source=str(each.source))
-        for each in held
+        for each in values
         if each.value and each.source.kind != "default"
     ]
 
 
 def effective_value(config: Config, key: str) -> ConfiguredValue:
-    """The value that counts; of rank NOBODY when there is none."""
+    """The value that takes effect; rank UNSET when there is none."""
     return next(
-        iter(all_values(config, key)), ConfiguredValue(value="", rank=NOBODY, source="default")
+        iter(all_values(config, key)), ConfiguredValue(value="", rank=UNSET, source="default")
     )
 
 
 def provider_of_value(config: Config, key: str) -> str:
-    """The provider that a key of `model` was written for: the one named in the same place or in
-    a weaker one. An option for one run does not make another provider use a saved address."""
+    """The provider that a `model` setting belongs to: the one named at the same level or a weaker
+    one. An option for one run does not make another provider use a saved address."""
     rank = effective_value(config, key).rank
     named = (each.value for each in all_values(config, "model.provider") if each.rank >= rank)
     return next(named, "")
 
 
-def _rank(key: str, held: SourcedValue) -> int:
-    rank = _RANKS[held.source.kind]
-    return WEAK if rank == 2 and key == "model.provider" else rank
+def _rank(key: str, value: SourcedValue) -> int:
+    rank = _RANKS[value.source.kind]
+    return BELOW_FILE if rank == 2 and key == "model.provider" else rank

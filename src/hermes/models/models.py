@@ -1,4 +1,4 @@
-"""The models of one run: who answers, the way to them, and what is known about them."""
+"""The models of one run: chooses one, connects to it, and provides its facts."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from hermes.providers.model_servers import ModelListingCache
 
 VENDORS = "vendors.toml"
 KEY_AS_NAME = (
-    "The name of the model looks like a key, so it is not used; give a name with -m or "
-    "`hermes model set`, and keep a key with `hermes config set NAME VALUE`."
+    "The model name looks like a key and is not used; name a model with -m or "
+    "`hermes model set`, and save a key with `hermes config set NAME VALUE`."
 )
 
 
@@ -46,9 +46,9 @@ def _no_guard(provider: Provider) -> Provider:
 
 
 class Models:
-    """Contacts nobody before it is asked to choose, and then only if nothing is configured.
-    `cooldowns` and `unwell` (for side work) are shared by all sessions of the run. `guard` is put
-    around every way to a model. `is_secret` tells what cannot be the name of one."""
+    """Makes no requests until it must choose and nothing is configured. `cooldowns` and
+    `side_cooldowns` are shared by all sessions of the run. `guard` wraps every provider.
+    `is_secret` recognizes keys that were entered as model names."""
 
     def __init__(
         self,
@@ -67,63 +67,63 @@ class Models:
             only_ipv4=network.force_ipv4,
         )
         self.accounts = Accounts(config, world=world, http=self.http, env=env)
-        kept = ModelListingCache(config.home.cache, world.clock)
-        self.lists = ModelListings(kept, self.http, self.accounts, world.clock)
+        listing_cache = ModelListingCache(config.home.cache, world.clock)
+        self.listings = ModelListings(listing_cache, self.http, self.accounts, world.clock)
         self.cooldowns = ModelCooldowns(world.clock)
-        self.unwell = ModelCooldowns(world.clock)
+        self.side_cooldowns = ModelCooldowns(world.clock)
         catalogue = load_catalogue(config.home.root / VENDORS)
-        self.resolver = Resolver(config, catalogue, kept, self._login_names)
+        self.resolver = Resolver(config, catalogue, listing_cache, self._login_names)
         self.is_secret = is_secret
         self.home = config.home
         self._config = config
-        self._inside = InProcessModels(config, world, self.http)
-        self._roads = ProviderFactory(
+        self._in_process = InProcessModels(config, world, self.http)
+        self._factory = ProviderFactory(
             config.settings, world, self.http, self.resolver, self.accounts, guard
         )
         self._found: Endpoint | None = None
         self._choices: TtlCache[ModelChoice] = TtlCache()
 
     def enable_burst_caching(self, seconds: float) -> None:
-        """Whoever wants the same within so many seconds gets what was found for the first."""
-        self._choices.seconds = self._roads.cache.seconds = seconds
+        """Reuse choices and endpoints for this many seconds when many sessions open at once."""
+        self._choices.seconds = self._factory.cache.seconds = seconds
         self.resolver.cache.seconds = seconds
 
     async def close(self) -> None:
-        await self._inside.close()
+        await self._in_process.close()
         await self.accounts.close()
         await self.http.aclose()
 
     def is_explicit(self) -> bool:
-        """A model or provider was named for this very run."""
+        """Whether a model or provider was named for this run."""
         keys = ("model.default", "model.provider")
         return any(self._config.explain(key).source.kind == "flag" for key in keys)
 
     async def choose(self) -> ModelChoice:
-        """What was named, or refused with a reason; else the best that is there."""
-        kept = self._choices.peek("")
-        return kept or self._choices.put("", await self._choose_best())
+        """The model that was named, or an error; else the best available one."""
+        cached = self._choices.peek("")
+        return cached or self._choices.put("", await self._choose_best())
 
     async def _choose_best(self) -> ModelChoice:
-        refused: HermesError | None = None
+        first_error: HermesError | None = None
         for candidate in self.resolver.rank_candidates():
             try:
                 return await self._choose_candidate(candidate)
             except HermesError as error:
                 if candidate.named:
                     raise
-                refused = refused or error
-        if refused is not None:
-            raise refused
+                first_error = first_error or error
+        if first_error is not None:
+            raise first_error
         return await self._choose_local()
 
     async def choose_explicit(self, provider: str, model: str) -> ModelChoice:
-        """This very provider, with the model or its usual one; refused with a reason."""
+        """This provider, with the given model or its default one; raises if it cannot be used."""
         return await self._choose_candidate(Candidate(provider=provider, model=model, named=True))
 
     def is_reachable(self, model: str, provider: str) -> bool:
-        """Whether this model could be connected as things are, without trying."""
+        """Whether this model could be connected now. Makes no requests."""
         if provider in IN_PROCESS:
-            return self._inside.has(model, provider)
+            return self._in_process.has(model, provider)
         return self.resolver.can_reach(self.ref(model, provider))
 
     def connect(
@@ -135,23 +135,22 @@ class Models:
         cause: str = "chat",
         tier: str | None = None,
     ) -> tuple[Provider, int]:
-        """A provider for one session, and the model's window in tokens. Where there are models to
-        fall back to, it goes on with them. The service tier is that of the settings, if not given
-        here."""
+        """A provider for one session, with its fallback models, and the context window in tokens.
+        `tier` None takes the service tier of the settings."""
         first = self.link(self.ref(model, provider, tier=tier), meter, cause=cause)
         entries = self._config.settings.fallback_providers
-        spare = self.fallback_links(entries, meter, cause=cause, tier=tier)
-        links = [first, *(link for link in spare if link.who != first.who)]
+        fallbacks = self.fallback_links(entries, meter, cause=cause, tier=tier)
+        links = [first, *(link for link in fallbacks if link.who != first.who)]
         if len(links) == 1:
             return first.variants.patient, first.window
         return Fallback(links, self.cooldowns), first.window
 
     def endpoint(self, model: str, provider: str, *, tier: str | None = None) -> Endpoint:
-        """Where this model is asked; ConfigError for one inside this process."""
+        """Where this model is served. Raises ConfigError for in-process models."""
         return self.resolver.endpoint(self.ref(model, provider, tier=tier))
 
     def endpoint_url(self, model: str, provider: str) -> str:
-        """The URL that answers for this model; empty for one in this process or an unknown one."""
+        """The URL of this model's endpoint; empty for an in-process or unknown model."""
         if provider in IN_PROCESS:
             return ""
         try:
@@ -160,26 +159,26 @@ class Models:
             return ""
 
     def takes_tier(self, model: str, provider: str, tier: str) -> bool:
-        """Whether this model can be asked for in that service tier."""
+        """Whether this model supports that service tier."""
         if provider in IN_PROCESS:
             return False
         endpoint = self.endpoint(model, provider, tier=tier)
-        # The field is there on that wire too, but knows other words.
+        # The Messages API has this field too, with other values.
         return endpoint.wire != "messages" and endpoint.profile.extra.get("service_tier") == tier
 
     def window(self, model: str, provider: str) -> int:
         if provider in IN_PROCESS:
-            return self._inside.window(model, provider)
+            return self._in_process.window(model, provider)
         return self.endpoint(model, provider).profile.window
 
     async def learn_profile(self, model: str, provider: str) -> None:
-        """Learn what a server of one's own says about a model, where nobody else has."""
-        wish = self.ref(model, provider)
-        if self.resolver.can_reach(wish) and self.resolver.guesses_window(wish):
-            await self.lists.learn_profile(self.resolver.endpoint(wish))
+        """Ask a local server for the model's limits if its window is only a guess."""
+        ref = self.ref(model, provider)
+        if self.resolver.can_reach(ref) and self.resolver.guesses_window(ref):
+            await self.listings.learn_profile(self.resolver.endpoint(ref))
 
     def found_url(self, provider: str) -> str:
-        """The address of the server that was found, for who wants to keep it."""
+        """The URL of the server found on this machine, so that it can be saved."""
         return self._found.url if provider == CUSTOM and self._found is not None else ""
 
     def fallback_links(
@@ -190,7 +189,7 @@ class Models:
         cause: str,
         tier: str | None = None,
     ) -> list[FallbackLink]:
-        """The links of these entries; one that cannot be used as things are is left out."""
+        """The links of these entries; unusable entries are skipped."""
         links: dict[str, FallbackLink] = {}
         for entry in entries:
             try:
@@ -200,46 +199,46 @@ class Models:
             links.setdefault(link.who, link)
         return list(links.values())
 
-    def check(self, wish: ModelRef) -> None:
-        """UsageError or ConfigError when the wish cannot be fulfilled; nobody is asked."""
-        if wish.provider in IN_PROCESS:
-            self._inside.window(wish.model, wish.provider)
-        elif not self.resolver.endpoint(wish).model:
-            raise ConfigError(f"Name a model of {wish.provider}.")
+    def check(self, ref: ModelRef) -> None:
+        """Raises UsageError or ConfigError when the model cannot be used. Makes no requests."""
+        if ref.provider in IN_PROCESS:
+            self._in_process.window(ref.model, ref.provider)
+        elif not self.resolver.endpoint(ref).model:
+            raise ConfigError(f"Name a model for {ref.provider}.")
 
     def link(
-        self, wish: ModelRef, meter: Meter, *, cause: str, attempts: int | None = None
+        self, ref: ModelRef, meter: Meter, *, cause: str, attempts: int | None = None
     ) -> FallbackLink:
-        """UsageError or ConfigError when the wish cannot be fulfilled."""
-        self.refuse_key(wish.model)
-        if wish.provider in IN_PROCESS:
-            inside = self._inside.provider(wish.model, wish.provider)
-            window = self._inside.window(wish.model, wish.provider)
+        """Raises UsageError or ConfigError when the model cannot be used."""
+        self.refuse_key(ref.model)
+        if ref.provider in IN_PROCESS:
+            provider = self._in_process.provider(ref.model, ref.provider)
+            window = self._in_process.window(ref.model, ref.provider)
             return FallbackLink(
-                f"{wish.provider}/{wish.model}",
-                model=wish.model or wish.provider,
-                provider=wish.provider,
+                f"{ref.provider}/{ref.model}",
+                model=ref.model or ref.provider,
+                provider=ref.provider,
                 window=window,
-                open=lambda: self._roads.build_in_process(inside, wish, meter, cause=cause),
+                open=lambda: self._factory.build_in_process(provider, ref, meter, cause=cause),
             )
-        endpoint = self.resolver.endpoint(wish)
+        endpoint = self.resolver.endpoint(ref)
         if not endpoint.model:
-            raise ConfigError(f"Name a model of {endpoint.name}.")
+            raise ConfigError(f"Name a model for {endpoint.name}.")
         return FallbackLink(
             f"{endpoint.name}/{endpoint.host}/{endpoint.model}",
             model=endpoint.model,
             provider=endpoint.name,
             window=endpoint.profile.window,
-            open=lambda: self._roads.build(endpoint, wish, meter, cause=cause, attempts=attempts),
+            open=lambda: self._factory.build(endpoint, ref, meter, cause=cause, attempts=attempts),
         )
 
     def refuse_key(self, model: str) -> None:
-        """UsageError for a name that would give a secret away: names are kept and shown."""
+        """Raises UsageError for a name that looks like a secret: names are stored and shown."""
         if self.is_secret(model):
             raise UsageError(KEY_AS_NAME)
 
     def ref(self, model: str, provider: str, *, tier: str | None = None) -> ModelRef:
-        """For a choice that was made before."""
+        """The reference for an earlier choice."""
         found = self._found
         if provider == CUSTOM and found is not None and found.model == model:
             return ModelRef(provider=CUSTOM, model=model, base_url=found.url, tier=tier)
@@ -251,44 +250,44 @@ class Models:
         if provider == OFFLINE:
             return ModelChoice(model=OFFLINE_MODEL, provider=OFFLINE, window=OFFLINE_WINDOW)
         if provider == EMBEDDED:
-            return self._inside.choice(model)
-        line, place = "", self.resolver.places.get(provider)
-        if self.resolver.is_ambiguous(model, place):
-            # Only the provider's own list tells what the newest of a family is.
-            await self.lists.of(place, self.resolver.endpoint(ModelRef(provider=provider)))
+            return self._in_process.choice(model)
+        line, entry = "", self.resolver.providers.get(provider)
+        if self.resolver.is_ambiguous(model, entry):
+            # Only the provider's own list says which model of a family is the newest.
+            await self.listings.of(entry, self.resolver.endpoint(ModelRef(provider=provider)))
         if not model:
-            model = place.default_model or await first_model(
+            model = entry.default_model or await first_model(
                 self.http, self.resolver.endpoint(ModelRef(provider=provider))
             )
-            line = f"Using {model} ({place.name}); name another with -m or `hermes model set`."
+            line = f"Using {model} ({entry.name}); choose another with -m or `hermes model set`."
         return choice_of(
             self.resolver.endpoint(ModelRef(provider=provider, model=model)), line=line
         )
 
     async def _choose_local(self) -> ModelChoice:
-        """Nothing is configured: a server on this machine, a file, the offline assistant."""
+        """Nothing is configured: try a local server, a model file, then the offline assistant."""
         if found := await find_local(self.http, self.resolver.catalogue):
             self._found = found.endpoint
-            await self.lists.learn_profile(found.endpoint)
-            known = self.endpoint(found.endpoint.model, CUSTOM)
-            return choice_of(known, line=found.line)
-        if choice := self._inside.default_choice():
+            await self.listings.learn_profile(found.endpoint)
+            endpoint = self.endpoint(found.endpoint.model, CUSTOM)
+            return choice_of(endpoint, line=found.line)
+        if choice := self._in_process.default_choice():
             return choice
         return ModelChoice(
             model=OFFLINE_MODEL, provider=OFFLINE, window=OFFLINE_WINDOW, line=OFFLINE_LINE
         )
 
     def _login_names(self) -> tuple[str, ...]:
-        """Where somebody logged in last, then all others with a key of their own."""
+        """Providers with credentials in auth.json, the active login first."""
         if not (self._config.home.root / AUTH_FILE).exists():
             return ()
-        kept = self.accounts.wallet.auth_file.peek().providers()
+        saved = self.accounts.wallet.auth_file.peek().providers()
         active = self.accounts.active_provider()
-        return tuple(dict.fromkeys((*((active,) if active else ()), *map(_plain_name, kept))))
+        return tuple(dict.fromkeys((*((active,) if active else ()), *map(_plain_name, saved))))
 
 
 def ref_of(entry: FallbackSettings, *, tier: str | None = None) -> ModelRef:
-    """An entry of a chain; with an address and no provider it is an endpoint of one's own."""
+    """The reference for a fallback entry; an entry with only a URL is a custom endpoint."""
     return ModelRef(
         provider=entry.provider or (CUSTOM if entry.base_url else ""),
         model=entry.model,

@@ -1,4 +1,4 @@
-"""Names of providers and models: aliases, prefixes, families, near misses."""
+"""Resolves names of providers and models: aliases, prefixes, families and similar names."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hermes.providers.catalogue import ModelCatalogue, Vendor
 from hermes.providers.local_discovery import HOST, LOCAL_PORTS
 from hermes.providers.model_names import MAKERS, newest_match, spell_for_vendor, split_model_ref
 
+NEAR = 3
 _PREFIX = f"{CUSTOM}:"
-_NEAR = 3
-_SERVERS = {place.label.lower().replace(".", "").replace(" ", ""): place for place in LOCAL_PORTS}
+_SERVERS = {port.label.lower().replace(".", "").replace(" ", ""): port for port in LOCAL_PORTS}
 
 
 class ProviderEntry(Value):
-    """`name` is how the provider is recorded and shown; `server` is a kind of server that people
-    run themselves, when the name says so."""
+    """A provider by name, as recorded and shown. `server` is the kind of local server, if the name
+    denotes one."""
 
     name: str
     vendor: Vendor
@@ -31,10 +31,10 @@ class ProviderEntry(Value):
         return self.own.name or (self.vendor.label if self.name == self.vendor.name else self.name)
 
     @property
-    def usual_url(self) -> str:
-        """Where a server of this kind listens unless told otherwise."""
-        place = _SERVERS.get(self.server)
-        return f"http://{HOST}:{place.port}/v1" if place is not None else ""
+    def default_url(self) -> str:
+        """The default URL of this kind of local server."""
+        server = _SERVERS.get(self.server)
+        return f"http://{HOST}:{server.port}/v1" if server is not None else ""
 
     @property
     def default_model(self) -> str:
@@ -42,7 +42,7 @@ class ProviderEntry(Value):
 
 
 class ProviderNames:
-    """A canonical name beats one that the user declared, and that beats an alias."""
+    """Canonical names take precedence over names from the settings, and those over aliases."""
 
     def __init__(self, catalogue: ModelCatalogue, declared: dict[str, ProviderSettings]) -> None:
         self._catalogue = catalogue
@@ -53,63 +53,61 @@ class ProviderNames:
         vendors, low = self._catalogue.vendors, name.strip().lower()
         bare = name.strip()[len(_PREFIX) :] if low.startswith(_PREFIX) else name.strip()
         if low in vendors:
-            return self._place(low, vendors[low], low)
+            return self._entry(low, vendors[low], low)
         if bare in self._declared:
-            return self._place(bare, vendors[CUSTOM], bare)
+            return self._entry(bare, vendors[CUSTOM], bare)
         vendor = self._catalogue.vendor(low)
         if vendor is None:
             return None
-        return self._place(low if low in self._catalogue.servers else vendor.name, vendor, low)
+        return self._entry(low if low in self._catalogue.servers else vendor.name, vendor, low)
 
-    def _place(self, name: str, vendor: Vendor, said: str) -> ProviderEntry:
-        server = said.lower() if said.lower() in self._catalogue.servers else ""
+    def _entry(self, name: str, vendor: Vendor, alias: str) -> ProviderEntry:
+        server = alias.lower() if alias.lower() in self._catalogue.servers else ""
         own = self._declared.get(name, ProviderSettings())
         return ProviderEntry(name=name, vendor=vendor, own=own, server=server)
 
     def get(self, name: str) -> ProviderEntry:
-        place = self.find(name)
-        if place is None:
+        entry = self.find(name)
+        if entry is None:
             raise UsageError(self._unknown(name))
-        if not place.own.enabled:
+        if not entry.own.enabled:
             fix = f"`hermes config set providers.{name}.enabled true`"
-            raise ConfigError(f"The provider {name} is switched off; {fix}.")
-        return place
+            raise ConfigError(f"The provider {name} is disabled; {fix}.")
+        return entry
 
     def names(self) -> tuple[str, ...]:
-        """All that may be chosen, the user's own first."""
-        own = (name for name, held in self._declared.items() if held.enabled)
-        off = {name for name, held in self._declared.items() if not held.enabled}
-        shipped = (name for name in self._catalogue.vendors if name not in off)
-        return tuple(dict.fromkeys((*own, *shipped, *IN_PROCESS)))
+        """All providers that can be chosen, those from the settings first."""
+        enabled = (name for name, own in self._declared.items() if own.enabled)
+        disabled = {name for name, own in self._declared.items() if not own.enabled}
+        shipped = (name for name in self._catalogue.vendors if name not in disabled)
+        return tuple(dict.fromkeys((*enabled, *shipped, *IN_PROCESS)))
 
     def _unknown(self, name: str) -> str:
-        # Only a slip needs the comparison of words.
+        # Loaded only for a name that is not found.
         import difflib
 
         aliases = (alias for v in self._catalogue.vendors.values() for alias in v.aliases)
         known = (*self.names(), *aliases)
-        near = difflib.get_close_matches(name.lower(), known, n=_NEAR, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`hermes model list` shows them."
+        near = difflib.get_close_matches(name.lower(), known, n=NEAR, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else "`hermes model list` lists them."
         return f"There is no provider {name!r}; {hint}"
 
 
-NEAR = 3
-
-
 def near_names(model: str, names: Iterable[str]) -> tuple[str, ...]:
-    """The names that come nearest; what stands before a slash counts less."""
-    # Only a slip needs the comparison of words.
+    """The most similar names; the part before a slash is ignored."""
+    # Loaded only for a name that is not found.
     import difflib
 
     tails = {name.rpartition("/")[2].lower(): name for name in names}
     wanted = model.rpartition("/")[2].lower()
     near = difflib.get_close_matches(wanted, tails, n=NEAR, cutoff=0.4)
-    holding = [tail for tail in tails if wanted and wanted in tail]
-    return tuple(tails[tail] for tail in dict.fromkeys((*holding[:NEAR], *near)))[:NEAR]
+    containing = [tail for tail in tails if wanted and wanted in tail]
+    return tuple(tails[tail] for tail in dict.fromkeys((*containing[:NEAR], *near)))[:NEAR]
 
 
 class ParsedName(Value):
-    """`provider` is empty where the words name none; `text` is all of them."""
+    """`provider` is empty if the text names none; `text` is the whole text with aliases
+    resolved."""
 
     model: str
     provider: str = ""
@@ -117,51 +115,51 @@ class ParsedName(Value):
 
 
 class ModelNames:
-    """`known` tells the names of the models that a provider is known to have."""
+    """`known_models` lists the models that a provider is known to have."""
 
     def __init__(
         self,
         catalogue: ModelCatalogue,
-        places: ProviderNames,
+        providers: ProviderNames,
         aliases: Mapping[str, str],
-        known: Callable[[ProviderEntry], Iterable[str]],
+        known_models: Callable[[ProviderEntry], Iterable[str]],
     ) -> None:
         self._catalogue = catalogue
-        self._places = places
-        self._aliases = {word.lower(): meaning for word, meaning in aliases.items()}
-        self._known = known
+        self._providers = providers
+        self._aliases = {alias.lower(): target for alias, target in aliases.items()}
+        self._known_models = known_models
 
     def read(self, text: str) -> ParsedName:
-        """`provider:model`, and the user's own aliases, which may stand for one."""
+        """Parse `provider:model`, after resolving the user's aliases."""
         text = text.strip()
-        meant = self._aliases.get(text.lower(), text)
-        return replace(self._prefixed(meant), text=meant)
+        resolved = self._aliases.get(text.lower(), text)
+        return replace(self._parse_prefix(resolved), text=resolved)
 
-    def canonical_name(self, model: str, place: ProviderEntry) -> str:
-        """The name as this provider knows it; of a family the newest."""
-        if not model or place.name in IN_PROCESS:
+    def canonical_name(self, model: str, entry: ProviderEntry) -> str:
+        """The name as this provider spells it; for a family, its newest model."""
+        if not model or entry.name in IN_PROCESS:
             return model
-        name = spell_for_vendor(place.vendor, model)
+        name = spell_for_vendor(entry.vendor, model)
         if model.lower() not in self._catalogue.shorthands:
             return name
-        known = tuple(self._known(place))
+        known = tuple(self._known_models(entry))
         if name in known:
             return name
         return newest_match(self._catalogue, model, known) or name
 
     def suits(self, vendor: Vendor, model: str) -> bool:
-        """Whether a vendor can be expected to have the model."""
+        """Whether this vendor probably serves the model."""
         if not model or vendor.names in ("slug", "as_is"):
             return True
         head, slash, _ = model.lower().partition("/")
         own = (vendor.name, *vendor.aliases, *vendor.slugs)
         if slash:
             return head in own
-        maker = next((who for start, who in MAKERS.items() if head.startswith(start)), "")
+        maker = next((name for start, name in MAKERS.items() if head.startswith(start)), "")
         return bool(maker) and maker in own
 
     def owner(self, model: str) -> Vendor | None:
-        """The vendor that stands in front of `vendor/model`."""
+        """The vendor named before the slash in `vendor/model`."""
         head, slash, rest = model.lower().partition("/")
         if not slash or not rest:
             return None
@@ -169,17 +167,17 @@ class ModelNames:
         slugs = (v for v in self._catalogue.vendors.values() if head in v.slugs)
         return found or next(slugs, None)
 
-    def _prefixed(self, text: str) -> ParsedName:
+    def _parse_prefix(self, text: str) -> ParsedName:
         head, colon, rest = text.partition(":")
         if colon and head.lower() in IN_PROCESS:
             return ParsedName(model=rest, provider=head.lower())
         if colon and head.lower() == "custom":
             name, second, model = rest.partition(":")
-            if second and self._places.find(f"custom:{name}") is not None:
+            if second and self._providers.find(f"custom:{name}") is not None:
                 return ParsedName(model=model, provider=name)
-        place = self._places.find(head) if colon and rest else None
-        if place is not None and place.name not in self._catalogue.vendors and not place.server:
-            # A name that the user declared is no tag of a local model.
-            return ParsedName(model=rest, provider=place.name)
+        entry = self._providers.find(head) if colon and rest else None
+        if entry is not None and entry.name not in self._catalogue.vendors and not entry.server:
+            # `name:rest` with a provider from the settings is not a tag of a local model.
+            return ParsedName(model=rest, provider=entry.name)
         vendor, model = split_model_ref(self._catalogue, text)
-        return ParsedName(model=model, provider=place.name if vendor is not None and place else "")
+        return ParsedName(model=model, provider=entry.name if vendor is not None and entry else "")

@@ -1,4 +1,4 @@
-"""Ranks the providers that could answer, by what the settings and keys say."""
+"""Ranks the providers that could answer, by settings, keys and logins."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 
 from hermes.codec.values import Value
 from hermes.config.load import Config
-from hermes.models.model_ref import CUSTOM, EMBEDDED, NOBODY, all_values, effective_value
+from hermes.models.model_ref import CUSTOM, EMBEDDED, UNSET, all_values, effective_value
 from hermes.models.names import ModelNames, ProviderNames
 from hermes.providers.catalogue import ModelCatalogue
 from hermes.providers.endpoint import is_plausible_key
 
 
 class Candidate(Value):
-    """A provider with the model that was named for it, and why it is on the list. One that was
-    `named` by a person is taken or refused, never passed over."""
+    """A provider with the model named for it, and the reason. A `named` candidate is used or
+    refused, never skipped."""
 
     provider: str
     model: str = ""
@@ -23,28 +23,28 @@ class Candidate(Value):
 
 
 class ProviderRanking:
-    """`logged_in` tells which providers have a login or a key of their own in auth.json."""
+    """`logged_in` lists the providers with credentials in auth.json."""
 
     def __init__(
         self,
         config: Config,
         catalogue: ModelCatalogue,
-        places: ProviderNames,
+        providers: ProviderNames,
         names: ModelNames,
         logged_in: Callable[[], tuple[str, ...]],
     ) -> None:
         self._config = config
         self._catalogue = catalogue
-        self._places = places
+        self._provider_names = providers
         self._names = names
         self._logged_in = logged_in
-        given = effective_value(config, "model.default")
-        self._given = names.read(given.value)
-        self._model_rank = given.rank
-        self._model_source = given.source
+        value = effective_value(config, "model.default")
+        self._given = names.read(value.value)
+        self._model_rank = value.rank
+        self._model_source = value.source
 
     def rank_providers(self) -> Iterator[Candidate]:
-        """Strongest first; the same provider may come more than once."""
+        """Strongest first; a provider may appear more than once."""
         for step in (
             self._explicit,
             self._from_url,
@@ -55,8 +55,8 @@ class ProviderRanking:
             yield from step()
 
     def _explicit(self) -> Iterator[Candidate]:
-        """By flag, session, file or variable; a prefix of the model's name counts as much as the
-        place that the name stands in."""
+        """Providers named by flag, session, file or variable. A provider prefix in the model name
+        ranks like the source of the model name."""
         rows = [(each.rank, each.value, each.source) for each in self._providers()]
         if self._given.provider:
             rows.append((self._model_rank, self._given.provider, self._model_source))
@@ -68,37 +68,38 @@ class ProviderRanking:
             yield Candidate(provider=provider, model=model, why=source, named=True)
 
     def _providers(self) -> list[_RankedValue]:
-        """Each provider that was named, and the address that stands for one where none was."""
+        """Every provider named, and `custom` for a base URL without a provider at the same
+        level."""
         rows = [
             _RankedValue(s.rank, s.value, s.source)
             for s in all_values(self._config, "model.provider")
         ]
         address = effective_value(self._config, "model.base_url")
-        if address.rank < NOBODY and not any(row.rank == address.rank for row in rows):
+        if address.rank < UNSET and not any(row.rank == address.rank for row in rows):
             rows.append(_RankedValue(address.rank, CUSTOM, f"model.base_url, {address.source}"))
         return rows
 
     def _route_by_model(self, provider: str, rank: int) -> str:
-        """A name like `anthropic/…` that was given later than the provider leads to its vendor,
-        if the provider has models of its own only and the vendor's key is there."""
-        place, owner = self._places.find(provider), self._names.owner(self._given.model)
-        if place is None or owner is None or rank <= self._model_rank:
+        """A model name such as `anthropic/…` from a stronger source than the provider selects its
+        vendor, if the provider serves only its own models and the vendor's key is set."""
+        entry, owner = self._provider_names.find(provider), self._names.owner(self._given.model)
+        if entry is None or owner is None or rank <= self._model_rank:
             return provider
-        direct = place.vendor.names == "own" and not self._names.suits(
-            place.vendor, self._given.model
+        direct = entry.vendor.names == "own" and not self._names.suits(
+            entry.vendor, self._given.model
         )
         return owner.name if direct and self._variable(owner.keys) else provider
 
     def _model_for(self, provider: str, rank: int) -> str:
-        """A provider that was named over an older choice of model takes its own one, unless it
-        has that model too. Side by side with a provider, a name is taken as it stands."""
-        place, given = self._places.find(provider), self._given
-        if place is None or place.name == given.provider:
+        """A provider named over a weaker choice of model uses its default model, unless it probably
+        serves the chosen one. A model named at the same level is taken as it is."""
+        entry, given = self._provider_names.find(provider), self._given
+        if entry is None or entry.name == given.provider:
             return given.model
         if rank == self._model_rank or not given.provider:
-            strong = rank < self._model_rank
-            keeps = self._names.suits(place.vendor, given.model) and not place.own.default_model
-            return given.text if keeps or not strong else ""
+            is_stronger = rank < self._model_rank
+            keeps = self._names.suits(entry.vendor, given.model) and not entry.own.default_model
+            return given.text if keeps or not is_stronger else ""
         return ""
 
     def _from_url(self) -> Iterator[Candidate]:
@@ -112,7 +113,7 @@ class ProviderRanking:
                 yield self._candidate(name, f"providers.{name} in config.yaml")
 
     def _from_keys(self) -> Iterator[Candidate]:
-        """Vendors whose key is there; those that are known to have the model come first."""
+        """Vendors whose key is set; those that probably serve the model come first."""
         found = []
         for vendor in self._catalogue.vendors.values():
             variable = self._variable(vendor.keys) if vendor.auto else ""
@@ -125,9 +126,9 @@ class ProviderRanking:
 
     def _from_logins(self) -> Iterator[Candidate]:
         for name in self._logged_in():
-            place = self._places.find(name)
-            if place is not None and place.vendor.auto:
-                yield self._candidate(place.name, "a login in auth.json")
+            entry = self._provider_names.find(name)
+            if entry is not None and entry.vendor.auto:
+                yield self._candidate(entry.name, "a login in auth.json")
 
     def _candidate(self, provider: str, why: str) -> Candidate:
         return Candidate(provider=provider, model=self._given.model, why=why)

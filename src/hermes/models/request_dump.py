@@ -1,4 +1,4 @@
-"""Writes every exchange with a model to a file of its own, for who looks for a fault in one."""
+"""Writes every model request and its response to a file, for debugging."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-KEPT = 200
+MAX_FILES = 200
 
 
 def dump_requests(run: RunContext) -> None:
-    """From now on, as long as the running task and those it starts go on. A session that is
-    recorded has a tape instead."""
+    """Start dumping for the current task and the tasks it starts. Recorded sessions have a tape
+    instead."""
     current_interceptor.set(RequestDump(run))
 
 
 class RequestDump:
-    """A tap. Headers are not written at all, and what is secret in the rest is masked."""
+    """An HTTP interceptor. Headers are not written; secrets in bodies are masked."""
 
     def __init__(self, run: RunContext) -> None:
         self._run = run
@@ -46,51 +46,51 @@ class RequestDump:
             async with real() as answer:
                 yield answer
             return
-        heard, fault = ResponseRecord(self._run.world.clock), ""
-        began = self._run.world.clock.now()
+        response, fault = ResponseRecord(self._run.world.clock), ""
+        started = self._run.world.clock.now()
         try:
             async with real() as answer:
-                yield answer.wrap(heard.start)
+                yield answer.wrap(response.start)
         except ProviderError as error:
             fault = str(error)
             raise
         finally:
-            self._write(began, url, body, heard, fault)
+            self._write(started, url, body, response, fault)
 
     def _write(
-        self, began: float, url: str, body: bytes, heard: ResponseRecord, fault: str
+        self, started: float, url: str, body: bytes, response: ResponseRecord, fault: str
     ) -> None:
         mask = SecretMask(self._run.redactor.values(), self._run.redactor.marks)
-        answer, _ = mask.stream(mask.data(mask.answer(b"".join(heard.pieces))[0])[0])
-        page = {
-            "at": began,
-            "seconds": round(self._run.world.clock.now() - began, 3),
+        answer, _ = mask.stream(mask.data(mask.answer(b"".join(response.pieces))[0])[0])
+        dump = {
+            "at": started,
+            "seconds": round(self._run.world.clock.now() - started, 3),
             "url": plain_url(url),
             "request": self._redact(mask.data(body)[0]),
-            "status": heard.status,
-            "ending": heard.ending,
+            "status": response.status,
+            "ending": response.ending,
             "fault": self._run.redactor.line(fault),
             "answer": self._redact(answer),
         }
         try:
-            self._save(began, encode(page))
+            self._save(started, encode(dump))
         except OSError as error:
-            log.warning("a request was not written down", extra={"why": str(error)})
+            log.warning("cannot write the request dump", extra={"why": str(error)})
 
     def _redact(self, data: bytes) -> JsonValue:
-        """JSON as JSON, anything else as text."""
+        """JSON stays JSON; anything else becomes text."""
         text = self._run.redactor.line(data.decode("utf-8", "replace"))
         try:
             return decode(object, text)
         except DecodeError:
             return text
 
-    def _save(self, began: float, page: bytes) -> None:
+    def _save(self, started: float, dump: bytes) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._number += 1
-        stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(began))
+        stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(started))
         path = self._folder / f"{stamp}-{os.getpid()}-{self._number:04}.json"
         path.touch(mode=0o600)
-        path.write_bytes(page + b"\n")
-        for old in sorted(self._folder.glob("*.json"))[:-KEPT]:
+        path.write_bytes(dump + b"\n")
+        for old in sorted(self._folder.glob("*.json"))[:-MAX_FILES]:
             old.unlink(missing_ok=True)

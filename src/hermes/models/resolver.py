@@ -1,4 +1,5 @@
-"""The one way from a wish for a model to an endpoint: address, key, wire, window. No network."""
+"""Resolves a model reference to an endpoint: address, key, wire format and window. Makes no
+requests."""
 
 from __future__ import annotations
 
@@ -31,15 +32,15 @@ class ResolvedAddress(Value):
 
 
 class ResolvedKey(Value):
-    """`source` is the variable that holds it; "" for one that was written beside the address."""
+    """`source` is the variable that holds the key; "" for a key configured next to the address."""
 
     value: str = ""
     source: str = ""
 
 
 class Resolver:
-    """Serves chats, jobs, sub-sessions and side tasks alike. `logged_in` tells which providers
-    have keys in auth.json."""
+    """Used for chats, jobs, sub-sessions and side tasks. `logged_in` lists the providers with
+    credentials in auth.json."""
 
     def __init__(
         self,
@@ -49,9 +50,9 @@ class Resolver:
         logged_in: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         self.catalogue = catalogue
-        self.places = ProviderNames(catalogue, config.settings.providers)
+        self.providers = ProviderNames(catalogue, config.settings.providers)
         self.names = ModelNames(
-            catalogue, self.places, config.settings.model_aliases, known=self.known_models
+            catalogue, self.providers, config.settings.model_aliases, known_models=self.known_models
         )
         self._config = config
         self._settings = config.settings
@@ -61,208 +62,211 @@ class Resolver:
         self.cache: TtlCache[Endpoint] = TtlCache()
 
     def candidates(self) -> tuple[Candidate, ...]:
-        """Who could answer, strongest first; the first one does."""
+        """The providers that could answer, strongest first; the first one does."""
         return tuple(self.rank_candidates())
 
     def rank_candidates(self) -> Iterator[Candidate]:
-        """The same, looked for one after the other: the first is mostly all that is wanted."""
-        table = ProviderRanking(
-            self._config, self.catalogue, self.places, self.names, self._logged_in
+        """Like `candidates`, computed lazily: usually only the first is needed."""
+        ranking = ProviderRanking(
+            self._config, self.catalogue, self.providers, self.names, self._logged_in
         )
-        return table.rank_providers()
+        return ranking.rank_providers()
 
-    def endpoint(self, wish: ModelRef) -> Endpoint:
-        """Where to ask. UsageError for an unknown provider; ConfigError when the provider has no
-        key or address, naming the variable that would give it one."""
-        if wish.extra_body:
-            return self._endpoint(wish)
-        key = (wish.provider, wish.model, wish.base_url, wish.api_key, wish.key_env)
-        return self.cache.get((*key, wish.context_length, wish.tier), lambda: self._endpoint(wish))
+    def endpoint(self, ref: ModelRef) -> Endpoint:
+        """Raises UsageError for an unknown provider, and ConfigError when the provider has no key
+        or address; the message names the variable to set."""
+        if ref.extra_body:
+            return self._resolve_endpoint(ref)
+        key = (ref.provider, ref.model, ref.base_url, ref.api_key, ref.key_env)
+        return self.cache.get(
+            (*key, ref.context_length, ref.tier), lambda: self._resolve_endpoint(ref)
+        )
 
-    def _endpoint(self, wish: ModelRef) -> Endpoint:
-        place = self.places.get(wish.provider)
-        address = self._address(place, wish)
-        key = self._key(place, wish, address)
-        model = self.names.canonical_name(wish.model, place)
-        url = address.url or place.vendor.url
+    def _resolve_endpoint(self, ref: ModelRef) -> Endpoint:
+        entry = self.providers.get(ref.provider)
+        address = self._address(entry, ref)
+        key = self._key(entry, ref, address)
+        model = self.names.canonical_name(ref.model, entry)
+        url = address.url or entry.vendor.url
         listing = self._listings.cached(url)
-        configured = self._window(place, wish, model)
-        window = self._known_window(place, model, url, configured, listing)
+        configured = self._window(entry, ref, model)
+        window = self._known_window(entry, model, url, configured, listing)
         endpoint = self.catalogue.endpoint(
-            place.vendor,
+            entry.vendor,
             model,
             key=key.value,
             key_source=key.source,
             url=address.url,
             url_source=address.source or "config",
-            api_mode=place.own.api_mode or self._saved_address(place, "model.api_mode"),
-            saved=not place.own.api_mode,
-            name=place.name,
-            headers=place.own.extra_headers,
-            overrides=self._overrides(place, model, configured),
-            options=self._options(place, wish),
+            api_mode=entry.own.api_mode or self._saved_value(entry, "model.api_mode"),
+            saved=not entry.own.api_mode,
+            name=entry.name,
+            headers=entry.own.extra_headers,
+            overrides=self._overrides(entry, model, configured),
+            options=self._options(entry, ref),
             info=listing.find(model) if listing is not None else None,
             window=window.tokens,
-            server=place.server or _server_at(address.url),
+            server=entry.server or _server_at(address.url),
         )
-        if not endpoint.key and not self._works_without_key(place, wish, endpoint):
-            raise ConfigError(self._no_key(place, wish))
+        if not endpoint.key and not self._works_without_key(entry, ref, endpoint):
+            raise ConfigError(self._no_key(entry, ref))
         return endpoint
 
-    def guesses_window(self, wish: ModelRef) -> bool:
-        """Nobody has told how much this model takes at once."""
-        place = self.places.get(wish.provider)
-        url = self._address(place, wish).url or place.vendor.url
-        model = self.names.canonical_name(wish.model, place)
-        configured = self._window(place, wish, model)
-        found = self._known_window(place, model, url, configured, self._listings.cached(url))
+    def guesses_window(self, ref: ModelRef) -> bool:
+        """Whether the context window of this model is only a guess."""
+        entry = self.providers.get(ref.provider)
+        url = self._address(entry, ref).url or entry.vendor.url
+        model = self.names.canonical_name(ref.model, entry)
+        configured = self._window(entry, ref, model)
+        found = self._known_window(entry, model, url, configured, self._listings.cached(url))
         return found.source == "guess"
 
     def lessons(self, endpoint: Endpoint) -> WindowLearner:
-        """Where what is learned about this model's window is kept."""
+        """Stores what is learned about this model's context window."""
         return WindowLearner(self._learned, endpoint.model, endpoint.url, endpoint.profile.window)
 
-    def key_source(self, wish: ModelRef) -> str:
-        """The variable that holds the key for this wish; "" when it comes from elsewhere."""
-        place = self.places.get(wish.provider)
-        named = wish.key_env or ("" if wish.api_key or place.own.api_key else place.own.key_env)
-        return named or self._key(place, wish, self._address(place, wish)).source
+    def key_source(self, ref: ModelRef) -> str:
+        """The variable that holds the key for this model; "" when the key comes from elsewhere."""
+        entry = self.providers.get(ref.provider)
+        named = ref.key_env or ("" if ref.api_key or entry.own.api_key else entry.own.key_env)
+        return named or self._key(entry, ref, self._address(entry, ref)).source
 
-    def can_reach(self, wish: ModelRef) -> bool:
-        """Whether everything is there to ask; nobody is asked."""
+    def can_reach(self, ref: ModelRef) -> bool:
+        """Whether the model could be requested now. Makes no requests."""
         try:
-            self.endpoint(wish)
+            self.endpoint(ref)
         except HermesError:
             return False
         return True
 
-    def is_ambiguous(self, model: str, place: ProviderEntry) -> bool:
-        """Whether this is the name of a family, of which no member is known here."""
+    def is_ambiguous(self, model: str, entry: ProviderEntry) -> bool:
+        """Whether this is a family name without a known model."""
         family = model.lower() in self.catalogue.shorthands
-        return family and self.names.canonical_name(model, place) == spell_for_vendor(
-            place.vendor, model
+        return family and self.names.canonical_name(model, entry) == spell_for_vendor(
+            entry.vendor, model
         )
 
-    def known_models(self, place: ProviderEntry) -> Iterable[str]:
-        """Names of models that the provider is known to have, listed or shipped."""
-        url = self._address(place, ModelRef(provider=place.name)).url or place.vendor.url
+    def known_models(self, entry: ProviderEntry) -> Iterable[str]:
+        """The models that the provider is known to have, from its list or the shipped catalogue."""
+        url = self._address(entry, ModelRef(provider=entry.name)).url or entry.vendor.url
         listing: ModelListing | None = self._listings.cached(url) if url else None
-        yield from place.own.models
+        yield from entry.own.models
         if listing is not None:
             yield from (info.id for info in listing.models)
             return
-        vendor = place.vendor
+        vendor = entry.vendor
         yield from (name for name in (vendor.default_model, vendor.aux_model) if name)
         if vendor.hyphens:
-            # Price lists spell all names with hyphens, which is right for few vendors.
+            # Price lists spell names with hyphens, which is correct for few vendors only.
             own = (sheet for sheet in self.catalogue.sheets if vendor.name in sheet.vendors)
             yield from (name for sheet in own for name in sheet.models)
 
-    def _address(self, place: ProviderEntry, wish: ModelRef) -> ResolvedAddress:
+    def _address(self, entry: ProviderEntry, ref: ModelRef) -> ResolvedAddress:
         if (
-            given := wish.base_url
-            or place.own.base_url
-            or self._saved_address(place, "model.base_url")
+            given := ref.base_url
+            or entry.own.base_url
+            or self._saved_value(entry, "model.base_url")
         ):
             return ResolvedAddress(url=given, source="config")
-        variable = place.vendor.url_env
-        if variable and (given := self._config.secrets.get(variable)) and not place.server:
+        variable = entry.vendor.url_env
+        if variable and (given := self._config.secrets.get(variable)) and not entry.server:
             return ResolvedAddress(url=given, source="env")
-        return ResolvedAddress(url=place.usual_url, source="config" if place.usual_url else "")
+        return ResolvedAddress(url=entry.default_url, source="config" if entry.default_url else "")
 
-    def _key(self, place: ProviderEntry, wish: ModelRef, address: ResolvedAddress) -> ResolvedKey:
-        secrets, own = self._config.secrets, place.own
-        if wish.api_key or wish.key_env:
-            return ResolvedKey(value=wish.api_key or secrets.get(wish.key_env))
+    def _key(self, entry: ProviderEntry, ref: ModelRef, address: ResolvedAddress) -> ResolvedKey:
+        secrets, own = self._config.secrets, entry.own
+        if ref.api_key or ref.key_env:
+            return ResolvedKey(value=ref.api_key or secrets.get(ref.key_env))
         if own.api_key or own.key_env:
             return ResolvedKey(value=own.api_key or secrets.get(own.key_env))
-        if not wish.base_url and is_plausible_key(
-            given := self._saved_address(place, "model.api_key")
+        if not ref.base_url and is_plausible_key(
+            given := self._saved_value(entry, "model.api_key")
         ):
             return ResolvedKey(value=given)
-        # A variable that is named after the host was made for it.
+        # A variable named after the host is meant for it.
         own_name = key_variable_for_host(self.catalogue, address.url) if address.url else ""
-        for name in (own_name, *place.vendor.keys):
+        for name in (own_name, *entry.vendor.keys):
             if name and is_plausible_key(value := secrets.get(name)):
                 return ResolvedKey(value=value, source=name)
         return ResolvedKey()
 
-    def _saved_address(self, place: ProviderEntry, key: str) -> str:
-        """A value of `model` in the settings, if it was written for this provider."""
+    def _saved_value(self, entry: ProviderEntry, key: str) -> str:
+        """A `model` setting, if it belongs to this provider."""
         value: str = getattr(self._settings.model, key.partition(".")[2])
         if not value:
             return ""
-        owner = self.places.find(provider_of_value(self._config, key) or CUSTOM)
-        return value if owner is not None and owner.name == place.name else ""
+        owner = self.providers.find(provider_of_value(self._config, key) or CUSTOM)
+        return value if owner is not None and owner.name == entry.name else ""
 
     def _known_window(
         self,
-        place: ProviderEntry,
+        entry: ProviderEntry,
         model: str,
         url: str,
         configured: int | None,
         listing: ModelListing | None,
     ) -> ContextWindow:
         return known_window(
-            self.catalogue, place.vendor, model, url,
+            self.catalogue, entry.vendor, model, url,
             configured=configured, learned=self._learned, listing=listing,
         )  # fmt: skip
 
-    def _window(self, place: ProviderEntry, wish: ModelRef, model: str) -> int | None:
-        declared = place.own.models.get(model)
-        if window := wish.context_length or (declared and declared.context_length):
+    def _window(self, entry: ProviderEntry, ref: ModelRef, model: str) -> int | None:
+        declared = entry.own.models.get(model)
+        if window := ref.context_length or (declared and declared.context_length):
             return window
         model_settings = self._settings.model
         default = self.names.read(model_settings.default).model
-        meant = not default or self.names.canonical_name(default, place) == model
-        return model_settings.context_length if meant else None
+        applies = not default or self.names.canonical_name(default, entry) == model
+        return model_settings.context_length if applies else None
 
-    def _overrides(self, place: ProviderEntry, model: str, window: int | None) -> JsonObject:
-        declared = place.own.models.get(model)
+    def _overrides(self, entry: ProviderEntry, model: str, window: int | None) -> JsonObject:
+        declared = entry.own.models.get(model)
         found: JsonObject = plain(declared) if declared is not None else {}
         if window:
             found["context_length"] = window
         return found
 
-    def _options(self, place: ProviderEntry, wish: ModelRef) -> RequestOptions:
+    def _options(self, entry: ProviderEntry, ref: ModelRef) -> RequestOptions:
         settings = self._settings
         cache = settings.openrouter
         return RequestOptions(
             routing=plain(settings.provider_routing),
             response_cache_seconds=cache.response_cache_ttl if cache.response_cache else None,
-            service_tier=settings.agent.service_tier if wish.tier is None else wish.tier,
+            service_tier=settings.agent.service_tier if ref.tier is None else ref.tier,
             num_ctx=settings.model.ollama_num_ctx,
-            body={**place.own.extra_body, **wish.extra_body},
+            body={**entry.own.extra_body, **ref.extra_body},
         )
 
-    def _works_without_key(self, place: ProviderEntry, wish: ModelRef, endpoint: Endpoint) -> bool:
-        if wish.key_env or place.own.key_env:
+    def _works_without_key(self, entry: ProviderEntry, ref: ModelRef, endpoint: Endpoint) -> bool:
+        if ref.key_env or entry.own.key_env:
             return False
-        vendor = place.vendor
+        vendor = entry.vendor
         if endpoint.is_local or vendor.key_optional or vendor.login == "none":
             return True
-        return place.name in self._logged_in()
+        return entry.name in self._logged_in()
 
-    def _no_key(self, place: ProviderEntry, wish: ModelRef) -> str:
-        name = wish.key_env or place.own.key_env
-        if not name and not place.vendor.keys:
-            return f"{place.label} needs a login; run `hermes auth add {place.name}`."
-        name = name or place.vendor.keys[0]
-        there = self._config.secrets.get(name)
-        if there and is_plausible_key(there):
+    def _no_key(self, entry: ProviderEntry, ref: ModelRef) -> str:
+        name = ref.key_env or entry.own.key_env
+        if not name and not entry.vendor.keys:
+            return f"{entry.label} needs a login; run `hermes auth add {entry.name}`."
+        name = name or entry.vendor.keys[0]
+        value = self._config.secrets.get(name)
+        if value and is_plausible_key(value):
             return (
-                f"The key in {name} belongs to {place.vendor.label} and is not sent to "
-                f"{host_of(self._address(place, wish).url)}; give that address a key of its own."
+                f"The key in {name} belongs to {entry.vendor.label} and is not sent to "
+                f"{host_of(self._address(entry, ref).url)}; "
+                "configure a separate key for that address."
             )
-        state = "holds no usable key" if there else "is not set"
+        state = "holds no usable key" if value else "is not set"
         return (
-            f"{place.label} needs a key, and {name} {state}; run "
+            f"{entry.label} needs a key, and {name} {state}; run "
             f"`hermes config set {name} …` or choose another provider with `hermes model`."
         )
 
 
 def _server_at(url: str) -> str:
-    """The kind of server that listens at this port of a machine of one's own, by custom."""
+    """The kind of local server that uses this port by convention."""
     if not is_local(host_of(url)):
         return ""
     return "ollama" if f":{LOCAL_PORTS[0].port}" in url else ""

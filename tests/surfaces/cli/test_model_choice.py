@@ -81,7 +81,7 @@ def test_a_list_that_cannot_be_had_is_what_is_known_with_a_warning(program: Prog
     )
     result = program("model", "list", "box")
     assert result.code == 0
-    assert "The list of models is not the newest" in result.err
+    assert "The model list may be outdated" in result.err
     assert result.out.splitlines()[2].startswith("m ")
 
 

@@ -225,7 +225,7 @@ def _cells(card: ModelCard) -> tuple[str, str, str, str]:
 def _list_providers(ctx: click.Context) -> Output:
     async def work(models: Models, _: Config) -> tuple[tuple[ProviderRow, ...], str]:
         candidates = models.resolver.candidates()
-        place = models.resolver.places.find(candidates[0].provider) if candidates else None
+        place = models.resolver.providers.find(candidates[0].provider) if candidates else None
         return ModelBrowser(models).providers(), place.name if place is not None else ""
 
     rows, current = with_models(ctx, work)

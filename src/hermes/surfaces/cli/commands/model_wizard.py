@@ -54,7 +54,7 @@ def ensure_access(ctx: click.Context, provider: str, manner: WizardOptions) -> b
 
     async def look(models: Models, _: Config) -> tuple[ProviderRow, tuple[str, ...]]:
         row = next(row for row in ModelBrowser(models).providers() if row.name == provider)
-        return row, models.resolver.places.get(provider).vendor.keys
+        return row, models.resolver.providers.get(provider).vendor.keys
 
     row, names = with_models(ctx, look)
     if row.usable:
@@ -155,7 +155,7 @@ def _choose_on(ctx: click.Context, provider: str, manner: WizardOptions) -> bool
 async def _pick_provider(models: Models, *, more: bool = True) -> str | None:
     rows = ModelBrowser(models).providers()
     candidates = models.resolver.candidates()
-    place = models.resolver.places.find(candidates[0].provider) if candidates else None
+    place = models.resolver.providers.find(candidates[0].provider) if candidates else None
     current = place.name if place is not None else ""
     usable = [_provider_row(row, current) for row in rows if row.usable]
     others = [_provider_row(row, current) for row in rows if not row.usable]
@@ -195,7 +195,7 @@ async def _pick_model(models: Models, provider: str, *, refresh: bool) -> ModelC
     if taken is None:
         return None
     known = next((card for card in found.cards if card.model == taken), None)
-    return known or shelf.card(taken, models.resolver.places.get(provider).name)
+    return known or shelf.card(taken, models.resolver.providers.get(provider).name)
 
 
 async def _pick_file(models: Models) -> str | None:
