@@ -37,7 +37,7 @@ def upstream(tmp_path: Path) -> Path:
 @pytest.fixture
 def here(tmp_path: Path, upstream: Path) -> Installation:
     git(tmp_path, "clone", str(upstream), "here")
-    return Installation(kind="checkout", place=tmp_path / "here")
+    return Installation(kind="checkout", path=tmp_path / "here")
 
 
 def new_commit(upstream: Path) -> None:
@@ -56,42 +56,42 @@ async def test_news_are_told_and_taken(here: Installation, upstream: Path) -> No
     found = await check_for_update(here)
     assert found.is_new
     assert found.changes == ("second: better",)
-    assert (here.place / "a.txt").read_text() == "1\n"
+    assert (here.path / "a.txt").read_text() == "1\n"
     await update(here)
-    assert (here.place / "a.txt").read_text() == "2\n"
+    assert (here.path / "a.txt").read_text() == "2\n"
     assert not (await check_for_update(here)).is_new
 
 
 async def test_commits_of_ones_own_are_not_news(here: Installation) -> None:
-    (here.place / "b.txt").write_text("mine\n")
-    git(here.place, "add", "."), git(here.place, "commit", "-m", "mine")
+    (here.path / "b.txt").write_text("mine\n")
+    git(here.path, "add", "."), git(here.path, "commit", "-m", "mine")
     assert not (await check_for_update(here)).is_new
 
 
 async def test_changes_of_ones_own_stay(here: Installation, upstream: Path) -> None:
     new_commit(upstream)
     await check_for_update(here)
-    (here.place / "a.txt").write_text("mine\n")
-    with pytest.raises(ConfigError, match="has changes of its own"):
+    (here.path / "a.txt").write_text("mine\n")
+    with pytest.raises(ConfigError, match="has local changes"):
         await update(here)
-    assert (here.place / "a.txt").read_text() == "mine\n"
-    git(here.place, "commit", "-a", "-m", "mine")
-    with pytest.raises(ConfigError, match="bring them together"):
+    assert (here.path / "a.txt").read_text() == "mine\n"
+    git(here.path, "commit", "-a", "-m", "mine")
+    with pytest.raises(ConfigError, match="merge them yourself"):
         await update(here)
-    assert (here.place / "a.txt").read_text() == "mine\n"
+    assert (here.path / "a.txt").read_text() == "mine\n"
 
 
 async def test_a_remote_that_is_gone_is_told(here: Installation, upstream: Path) -> None:
-    git(here.place, "remote", "set-url", "origin", f"{upstream}-elsewhere")
+    git(here.path, "remote", "set-url", "origin", f"{upstream}-elsewhere")
     with pytest.raises(ConfigError, match="git fetch failed"):
         await check_for_update(here)
 
 
 async def test_a_branch_without_a_remote_is_told(here: Installation) -> None:
-    git(here.place, "checkout", "-b", "mine")
+    git(here.path, "checkout", "-b", "mine")
     with pytest.raises(ConfigError, match="set-upstream-to"):
         await check_for_update(here)
 
 
 def test_where_it_runs_from_is_known() -> None:
-    assert (installation().place / "src").is_dir() or installation().kind == "package"
+    assert (installation().path / "src").is_dir() or installation().kind == "package"

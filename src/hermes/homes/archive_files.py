@@ -1,4 +1,4 @@
-"""Packs and unpacks homes, including files that lie outside them."""
+"""Packs and unpacks homes, including files outside them."""
 
 from __future__ import annotations
 
@@ -21,61 +21,62 @@ if TYPE_CHECKING:
     from hermes.memory.service import MemoryService
 
 SECRET_FILES = frozenset((".env", "auth.json"))
-# Made again by themselves, or by installing them again.
+# Regenerated automatically or by reinstalling.
 _REGENERABLE = frozenset(("cache", "checkpoints", "locks", "models"))
 _BACKUPS = frozenset(("backups", "state-snapshots"))
 _DEPENDENCIES = frozenset(("node_modules", ".venv", "venv", "__pycache__", ".git"))
-_PASSING = (".lock", ".draft", ".part", ".pid", "-wal", "-shm", "-journal")
+_TRANSIENT = (".lock", ".draft", ".part", ".pid", "-wal", "-shm", "-journal")
 _DATABASE = ".db"
 # Derived from the journal.
 _DERIVED = frozenset(("index.db",))
 
-Wanted = Callable[[PurePosixPath], bool]
+Select = Callable[[PurePosixPath], bool]
 
 
 def is_persistent(path: PurePosixPath) -> bool:
-    """Whether a file of a home cannot be made again, by its path in the home."""
+    """Whether a file of a home cannot be regenerated, by its path in the home."""
     inside_profile = path.parts[2:] if path.parts[0] == "profiles" else path.parts
     first = inside_profile[0] if inside_profile else ""
     return not (
         first in _REGENERABLE | _BACKUPS
         or first in _DERIVED
         or _DEPENDENCIES & {*path.parts}
-        or path.name.endswith(_PASSING)
+        or path.name.endswith(_TRANSIENT)
     )
 
 
-def files_of(root: Path, wanted: Wanted = is_persistent) -> Iterator[PurePosixPath]:
-    """The wanted files below a folder, sorted; links are left out, wherever they lead."""
+def files_of(root: Path, select: Select = is_persistent) -> Iterator[PurePosixPath]:
+    """The selected files below a folder, sorted. Symbolic links are skipped."""
     for folder, names, files in os.walk(root):
         names.sort()
         here = Path(folder)
         for name in sorted(files):
-            place = PurePosixPath((here / name).relative_to(root).as_posix())
-            if wanted(place) and stat.S_ISREG((here / name).lstat().st_mode):
-                yield place
+            path = PurePosixPath((here / name).relative_to(root).as_posix())
+            if select(path) and stat.S_ISREG((here / name).lstat().st_mode):
+                yield path
 
 
 def pack(
-    root: Path, target: Path, wanted: Wanted = is_persistent, more: Mapping[str, Path] | None = None
+    root: Path, target: Path, select: Select = is_persistent, more: Mapping[str, Path] | None = None
 ) -> int:
-    """Write the wanted files, and `more` by the names they get, to a new private zip file; how
-    many. It appears whole or not at all; UsageError when there is such a file already."""
+    """Write the selected files, and `more` under the given names, to a new private zip file.
+    Returns the number of files. The file appears complete or not at all; raises UsageError if it
+    exists."""
     if target.exists():
-        raise UsageError(f"{target} exists already; choose another name.")
+        raise UsageError(f"{target} already exists; choose another name.")
     draft = target.with_name(f".{target.name}.{os.urandom(4).hex()}.draft")
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file, TemporaryDirectory(dir=target.parent) as scratch:
-            named = {str(place): root / place for place in files_of(root, wanted)}
+            named = {str(path): root / path for path in files_of(root, select)}
             count = _fill(file, {**named, **(more or {})}, Path(scratch))
             file.flush()
             os.fsync(file.fileno())
         draft.replace(target)
     except OSError as error:
         why = (error.strerror or type(error).__name__).lower()
-        raise ConfigError(f"{target} cannot be written ({why}); choose another place.") from error
+        raise ConfigError(f"{target} cannot be written ({why}); choose another path.") from error
     finally:
         draft.unlink(missing_ok=True)
     return count
@@ -90,14 +91,14 @@ def _fill(file: BinaryIO, named: Mapping[str, Path], scratch: Path) -> int:
                 source = _database_copy(path, scratch / "copy.db") if is_database else path
                 archive.write(source, name)
             except FileNotFoundError:
-                continue  # gone since it was listed
+                continue  # deleted since it was listed
             count += 1
     return count
 
 
 def _database_copy(source: Path, target: Path) -> Path:
-    """As it is at one moment, also while somebody writes it. What is no database is copied as it
-    is: a damaged one may still be mended."""
+    """A consistent copy, even while the database is in use. A file that SQLite cannot read is
+    copied as it is: it may still be repairable."""
     target.unlink(missing_ok=True)
     try:
         copy_database(source, target)
@@ -107,7 +108,7 @@ def _database_copy(source: Path, target: Path) -> Path:
 
 
 def copy_database(source: Path, target: Path) -> None:
-    """In one transaction of the target, so that others who have it open see all or nothing."""
+    """In one transaction of the target, so that other connections see all of it or nothing."""
     with (
         closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as old,
         closing(sqlite3.connect(target)) as new,
@@ -116,26 +117,26 @@ def copy_database(source: Path, target: Path) -> None:
 
 
 class PackedHome:
-    """A zip file that can be trusted to stay inside the folder it is unpacked to."""
+    """A zip file whose members all stay inside the target folder."""
 
     def __init__(self, path: Path) -> None:
-        """NotFound, or UsageError when it is no such file."""
+        """Raises NotFound, or UsageError when the file is not such an archive."""
         self.path = path
         try:
             with zipfile.ZipFile(path) as archive:
                 entries = archive.infolist()
         except FileNotFoundError:
-            raise NotFound(f"There is no file {path}; name a backup that is there.") from None
+            raise NotFound(f"There is no file {path}; name an existing backup.") from None
         except (OSError, zipfile.BadZipFile) as error:
-            raise UsageError(f"{path} is not a zip file that can be read ({error}).") from error
+            raise UsageError(f"{path} is not a readable zip file ({error}).") from error
         self.names = tuple(_checked_members(path, entry) for entry in entries if not entry.is_dir())
 
-    def unpack(self, root: Path, wanted: Wanted = is_persistent) -> list[PurePosixPath]:
-        """Put the wanted files into a folder, which may not hold any of them yet."""
+    def unpack(self, root: Path, select: Select = is_persistent) -> list[PurePosixPath]:
+        """Extract the selected files into a folder that has none of them yet."""
         done = []
         with zipfile.ZipFile(self.path) as archive:
             for name in self.names:
-                if not wanted(name):
+                if not select(name):
                     continue
                 target = root / name
                 for parent in reversed((target, *target.parents)[1 : len(name.parts)]):
@@ -152,7 +153,9 @@ def _checked_members(path: Path, entry: zipfile.ZipInfo) -> PurePosixPath:
     name = PurePosixPath(entry.filename)
     is_link = stat.S_ISLNK(entry.external_attr >> 16)
     if name.is_absolute() or ".." in name.parts or "\\" in entry.filename or is_link:
-        raise UsageError(f"{path} holds {entry.filename!r}, which leads out of it; not used.")
+        raise UsageError(
+            f"{path} contains {entry.filename!r}, a path outside the archive; it is not used."
+        )
     return name
 
 
@@ -160,16 +163,16 @@ FOLDER = "_external"
 
 
 class OutsideFile(Value):
-    """`files` are named from the person's folder on; `left_out` says which paths are not taken,
-    and why."""
+    """`files` are paths relative to the user's home folder; `left_out` lists skipped paths with the
+    reason."""
 
     files: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
 
 async def provider_paths(memory: MemoryService) -> tuple[Path, ...]:
-    """What the provider that is chosen wants to be kept. A plugin is started to be asked, if it is
-    not known yet."""
+    """The files that the memory provider wants in a backup. Starts the provider's plugin if it is
+    not loaded yet."""
     if not memory.run.settings.memory.provider:
         return ()
     await memory.load_plugins()
@@ -177,45 +180,45 @@ async def provider_paths(memory: MemoryService) -> tuple[Path, ...]:
 
 
 class UserFiles:
-    """The files of a person, as far as they may be packed and put back: none that hold keys, none
-    that other programs run or obey, none of a home of ours. A backup may come from a stranger, and
-    a plugin may name what it wants."""
+    """The user's files that may be packed and restored: none with credentials, none that other
+    programs execute or load, none of a Hermes home. A backup may come from a stranger, and a plugin
+    names paths freely."""
 
-    def __init__(self, person: Path, home: Home) -> None:
-        self._person = person.resolve()
+    def __init__(self, user_home: Path, home: Home) -> None:
+        self._user_home = user_home.resolve()
         self._home = home.root.resolve()
-        self._places = Places(str(self._person), str(self._person), str(self._home))
+        self._places = Places(str(self._user_home), str(self._user_home), str(self._home))
 
     def at(self, name: str | PurePosixPath) -> Path:
-        return self._person / name
+        return self._user_home / name
 
     def outside(self, paths: Sequence[Path]) -> OutsideFile:
-        """The files at these paths, with those below folders."""
+        """The files at these paths, including those in folders."""
         files: list[str] = []
         left_out: list[str] = []
         for path in paths:
-            for found in _files_at(self._person / path.expanduser()):
+            for found in _files_at(self._user_home / path.expanduser()):
                 if why := self.fault(found):
                     left_out.append(f"{found} {why}")
                 else:
-                    name = found.resolve().relative_to(self._person).as_posix()
+                    name = found.resolve().relative_to(self._user_home).as_posix()
                     files.append(name)
         return OutsideFile(files=tuple(dict.fromkeys(files)), left_out=tuple(left_out))
 
     def fault(self, path: Path) -> str:
         """Why this file is not taken, or ""."""
         real = path.resolve()
-        if not real.is_relative_to(self._person) or real == self._person:
-            return f"is outside of {self._person}"
+        if not real.is_relative_to(self._user_home) or real == self._user_home:
+            return f"is outside {self._user_home}"
         if real.is_relative_to(self._home) or self._places.own_state(str(real)):
-            return "belongs to a home of Hermes"
+            return "belongs to a Hermes home"
         if self._places.secret(str(real)):
-            return "holds credentials"
+            return "contains credentials"
         return self._places.runs_later(str(real))
 
     def put_back(self, source: Path) -> tuple[str, ...]:
-        """Move all files below `source` to where they were; HermesError before the first, if one
-        may not go there."""
+        """Move all files below `source` to their original paths. Raises HermesError before moving
+        anything if one is not permitted."""
         names = tuple(str(name) for name in files_of(source, lambda _: True))
         self.check(names)
         for name in names:

@@ -1,4 +1,4 @@
-"""A home put into one file, and taken out of it again."""
+"""Backs up a home to one file and restores it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from hermes.journal.leases import is_alive, lock_folder
 
 FOLDER = "backups"
 QUICK = frozenset((".env", "SOUL.md", "auth.json", "config.yaml", "hermes.db"))
-QUICK_KEPT = 20
-_OF_A_HOME = frozenset(("SOUL.md", "auth.json", "config.yaml", "hermes.db", "memories", "skills"))
+QUICK_LIMIT = 20
+_HOME_MARKERS = frozenset(
+    ("SOUL.md", "auth.json", "config.yaml", "hermes.db", "memories", "skills")
+)
 
 
 class Backup(Value):
@@ -27,7 +29,7 @@ class Backup(Value):
 
 
 class SnapshotInfo(Value):
-    """A snapshot that lies in the home."""
+    """A snapshot stored in the home."""
 
     name: str
     file: str
@@ -35,8 +37,8 @@ class SnapshotInfo(Value):
 
 
 class RestoreReport(Value):
-    """`replaced` files were there before; they are in the backup `before`. `outside` are those
-    that were put back beside the home."""
+    """`replaced` files existed before; the backup `before` has their old content. `outside` are
+    restored files outside the home."""
 
     added: int
     replaced: int
@@ -52,60 +54,63 @@ def back_up(
     label: str = "",
     beside: Mapping[str, Path] | None = None,
 ) -> Backup:
-    """Everything that cannot be made again, secrets included; also files `beside` the home, by
-    their names from the person's folder on."""
+    """Everything that cannot be regenerated, including secrets, and the files in `beside`, keyed by
+    their path relative to the user's home folder."""
     if not home.root.is_dir():
-        raise NotFound(f"There is no home at {home.root} yet; nothing to back up.")
-    target = to or _free(home, f"hermes-{_stamp(now)}", label)
+        raise NotFound(f"There is no home at {home.root} yet, so there is nothing to back up.")
+    target = to or _unused_path(home, f"hermes-{_stamp(now)}", label)
     more = {f"{OUTSIDE_FOLDER}/{name}": path for name, path in (beside or {}).items()}
-    return _created_at(home, target, more=more)
+    return _create(home, target, more=more)
 
 
-def snapshot(home: Home, now: float, *, label: str = "", keep: int = QUICK_KEPT) -> Backup:
-    """Only settings, secrets and sessions; the oldest of this label beyond `keep` are removed."""
+def snapshot(home: Home, now: float, *, label: str = "", keep: int = QUICK_LIMIT) -> Backup:
+    """Only settings, secrets and sessions. Removes the oldest snapshots with this label beyond
+    `keep`."""
     if not home.root.is_dir():
-        raise NotFound(f"There is no home at {home.root} yet; nothing to back up.")
-    target = _free(home, f"quick-{_stamp(now)}", label)
-    found = _created_at(home, target, QUICK)
+        raise NotFound(f"There is no home at {home.root} yet, so there is nothing to back up.")
+    target = _unused_path(home, f"quick-{_stamp(now)}", label)
+    found = _create(home, target, QUICK)
     for old in sorted(target.parent.glob(f"quick-????????-??????{_ending(label)}.zip"))[:-keep]:
         old.unlink()
     return found
 
 
 def list_snapshots(home: Home) -> tuple[SnapshotInfo, ...]:
-    """All of them, the newest first."""
+    """Newest first."""
     found = (home.root / FOLDER).glob("quick-*.zip")
-    made = (SnapshotInfo(name=each.stem, file=str(each), at=each.stat().st_mtime) for each in found)
-    return tuple(sorted(made, key=lambda each: (each.at, each.name), reverse=True))
+    snapshots = (
+        SnapshotInfo(name=each.stem, file=str(each), at=each.stat().st_mtime) for each in found
+    )
+    return tuple(sorted(snapshots, key=lambda each: (each.at, each.name), reverse=True))
 
 
 def prune_snapshots(home: Home, *, keep: int) -> int:
-    """Remove all but the newest; how many are gone."""
+    """Remove all but the newest `keep`; returns how many were removed."""
     old = list_snapshots(home)[keep:]
     for each in old:
         Path(each.file).unlink(missing_ok=True)
     return len(old)
 
 
-def _created_at(
+def _create(
     home: Home,
     target: Path,
     only: frozenset[str] | None = None,
     more: Mapping[str, Path] | None = None,
 ) -> Backup:
-    def wanted(path: PurePosixPath) -> bool:
+    def select(path: PurePosixPath) -> bool:
         return is_persistent(path) and (only is None or str(path) in only)
 
     if target.is_dir():
-        raise UsageError(f"{target} is a folder; name a file in it.")
+        raise UsageError(f"{target} is a folder; name a file.")
     if home.root in target.parents:
         home.ensure_folder(target.parent)
-    count = pack(home.root, target.absolute(), wanted, more)
+    count = pack(home.root, target.absolute(), select, more)
     return Backup(file=str(target), files=count, bytes=target.stat().st_size)
 
 
-def _free(home: Home, start: str, label: str) -> Path:
-    """A name that is not taken, also when two are made within one second."""
+def _unused_path(home: Home, start: str, label: str) -> Path:
+    """An unused file name, also for two backups within one second."""
     number, path = 2, home.root / FOLDER / f"{start}{_ending(label)}.zip"
     while path.exists():
         path = path.with_name(f"{start}{_ending(label)}-{number}.zip")
@@ -123,15 +128,16 @@ def _stamp(now: float) -> str:
 
 
 def inspect(file: Path) -> tuple[PurePosixPath, ...]:
-    """The files that restoring would write; UsageError when it is not the backup of a home."""
+    """The files that a restore would write. Raises UsageError if the file is not a backup of a
+    home."""
     names = tuple(name for name in PackedHome(file).names if _is_inside(name))
-    if not any(name.parts[0] in _OF_A_HOME for name in names):
-        raise UsageError(f"{file} is not the backup of a home; `hermes backup` makes one.")
+    if not any(name.parts[0] in _HOME_MARKERS for name in names):
+        raise UsageError(f"{file} is not a backup of a home; `hermes backup` creates one.")
     return names
 
 
 def outside_files_in(file: Path) -> tuple[str, ...]:
-    """The files of a backup that belong beside the home, named from the person's folder on."""
+    """The files of a backup that belong outside the home, relative to the user's home folder."""
     found = (name for name in PackedHome(file).names if name.parts[0] == OUTSIDE_FOLDER)
     return tuple("/".join(name.parts[1:]) for name in found if len(name.parts) > 1)
 
@@ -141,9 +147,9 @@ def _is_inside(name: PurePosixPath) -> bool:
 
 
 def restore(home: Home, file: Path, now: float, beside: UserFiles | None = None) -> RestoreReport:
-    """Write the files of a backup over those of the home; files that it does not have stay. With
-    `beside`, also those that belong elsewhere. What is replaced is backed up first. ConfigError
-    while the home is in use."""
+    """Overwrite the home's files with those of a backup; other files stay. With `beside`, files
+    outside the home are restored too. Replaced files are backed up first. Raises ConfigError while
+    the home is in use."""
     names = inspect(file)
     refuse_if_used(home)
     others = outside_files_in(file) if beside else ()
@@ -151,12 +157,12 @@ def restore(home: Home, file: Path, now: float, beside: UserFiles | None = None)
     if beside is not None:
         beside.check(others)
         replaced = {name: beside.at(name) for name in others if beside.at(name).exists()}
-    there = [name for name in names if (home.root / name).exists()]
+    existing = [name for name in names if (home.root / name).exists()]
     before = ""
-    if there or replaced:
+    if existing or replaced:
         before = back_up(home, now, label="before-import", beside=replaced).file
     home.ensure_folder(home.root)
-    # Beside the home, so that each file can be put into its place at once.
+    # On the same file system as the home, so that each file is replaced atomically.
     with TemporaryDirectory(dir=home.root.parent, prefix=".restoring-") as scratch:
         PackedHome(file).unpack(Path(scratch))
         for name in names:
@@ -165,7 +171,7 @@ def restore(home: Home, file: Path, now: float, beside: UserFiles | None = None)
             others = beside.put_back(Path(scratch) / OUTSIDE_FOLDER)
     home.index.unlink(missing_ok=True)
     return RestoreReport(
-        added=len(names) - len(there), replaced=len(there), before=before, outside=others
+        added=len(names) - len(existing), replaced=len(existing), before=before, outside=others
     )
 
 
@@ -190,5 +196,5 @@ def used_by(home: Home) -> tuple[str, ...]:
 def refuse_if_used(home: Home) -> None:
     if holders := used_by(home):
         raise ConfigError(
-            f"{home.root} is in use by process {', '.join(holders)}; end it and try again."
+            f"{home.root} is in use by process {', '.join(holders)}; stop it and try again."
         )

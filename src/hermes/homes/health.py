@@ -26,13 +26,13 @@ from hermes.models.models import Models
 from hermes.tools.toolbox import wanted_names
 from hermes.workspaces.confinement.scope import ConfinementReport
 
-MOST_NAMED = 5
+MAX_LISTED = 5
 
 
 async def journal_findings(home: Home) -> list[Diagnostic]:
-    """Reads every record once; nothing is made where there is no journal."""
+    """Reads every record once. Creates nothing if there is no journal."""
     if not home.journal.exists():
-        return [ok("there is no journal yet; the first session makes it")]
+        return [ok("there is no journal yet; the first session creates it")]
     try:
         async with SqliteJournal(home.journal, World()) as journal:
             problems = await verify(journal)
@@ -40,10 +40,10 @@ async def journal_findings(home: Home) -> list[Diagnostic]:
         fix = f"move {home.journal} aside and restore a backup"
         return [fault("journal", f"the journal cannot be read: {error}", fix=fix)]
     if not problems:
-        return [ok(f"{home.journal} is whole and unchanged")]
-    words = f"{len(problems)} damaged records are set aside; all others stay usable"
-    named = [fault("record", _record_words(problem)) for problem in problems[:MOST_NAMED]]
-    return [fault("journal", words, fix="restore a backup to get them back"), *named]
+        return [ok(f"{home.journal} is complete and unmodified")]
+    text = f"{len(problems)} damaged records are skipped; all others stay usable"
+    named = [fault("record", _record_words(problem)) for problem in problems[:MAX_LISTED]]
+    return [fault("journal", text, fix="restore a backup to get them back"), *named]
 
 
 def _record_words(problem: VerifyProblem) -> str:
@@ -56,9 +56,9 @@ async def index_findings(home: Home) -> list[Diagnostic]:
     with closing(JournalFile(home.journal)) as source:
         problems = await SearchIndex(home.index, source).check()
     if problems:
-        fix = "`hermes doctor --fix` makes it anew from the journal"
-        return [warning("index", problem, fix=fix) for problem in problems[:MOST_NAMED]]
-    state = "is sound" if home.index.exists() else "is made with the first search"
+        fix = "`hermes doctor --fix` rebuilds it from the journal"
+        return [warning("index", problem, fix=fix) for problem in problems[:MAX_LISTED]]
+    state = "is valid" if home.index.exists() else "is built with the first search"
     return [ok(f"the search index {state}")]
 
 
@@ -68,8 +68,7 @@ async def rebuild_index(home: Home) -> None:
 
 
 async def confinement_findings(config: Config) -> list[Diagnostic]:
-    """Where commands run, and what stands between them and the machine, without flattery.
-    Nothing is started or contacted."""
+    """Where commands run, and what protects the machine from them. Starts and contacts nothing."""
     from hermes.config.run_context import RunContext
     from hermes.workspaces.placement import describe_protection
     from hermes.workspaces.shell import describe_backend, is_remote_backend
@@ -83,33 +82,33 @@ async def confinement_findings(config: Config) -> list[Diagnostic]:
         from hermes.workspaces.remote.backends import find_missing
 
         if why := find_missing(run):
-            words, _, fix = why.rstrip(".").partition("; ")
+            text, _, fix = why.rstrip(".").partition("; ")
             fix = fix or "`hermes config set terminal.backend local`"
-            return [*found, fault("backend", words, fix=fix, key="terminal.backend")]
+            return [*found, fault("backend", text, fix=fix, key="terminal.backend")]
         found.append(ok(describe_backend(terminal)))
     return [*found, *_protection_findings(await describe_protection(run))]
 
 
 def _undo_finding(config: Config, undo: bool) -> Diagnostic:
     if undo:
-        return ok("what is done to files can be taken back (`hermes undo`)")
+        return ok("file changes can be undone (`hermes undo`)")
     if config.settings.checkpoints.enabled:
-        return warning("undo", "what is done to files on another machine cannot be undone")
+        return warning("undo", "file changes on another machine cannot be undone")
     fix = "`hermes config set checkpoints.enabled true`"
-    return warning("undo", "what is done to files cannot be taken back", fix=fix)
+    return warning("undo", "file changes cannot be undone", fix=fix)
 
 
 def _protection_findings(protection: ConfinementReport) -> list[Diagnostic]:
     if not protection.confined:
         why = "; ".join(protection.gaps)
         fix = "`hermes config set terminal.confinement auto`, or install bubblewrap"
-        return [warning("confinement", f"commands run with all your rights ({why})", fix=fix)]
-    held = [ok(f"{protection.kind}: {words}") for words in protection.details]
-    return [*held, *(ok(f"not covered: {words}") for words in protection.gaps)]
+        return [warning("confinement", f"commands run with all your permissions ({why})", fix=fix)]
+    details = [ok(f"{protection.kind}: {text}") for text in protection.details]
+    return [*details, *(ok(f"not covered: {text}") for text in protection.gaps)]
 
 
 def skill_findings(config: Config) -> list[Diagnostic]:
-    """Skills that cannot be used, each with its reason."""
+    """Skills that cannot be used, with the reason."""
     from hermes.skills.catalogue import SkillScanner
     from hermes.skills.session_index import skill_roots, skills_cache
 
@@ -117,16 +116,16 @@ def skill_findings(config: Config) -> list[Diagnostic]:
     scanned = SkillScanner(roots, skills_cache(config.home)).scan()
     bad = [
         warning("skill", f"{each.folder}: {each.problem}", fix="correct its SKILL.md")
-        for each in scanned.broken[:MOST_NAMED]
+        for each in scanned.broken[:MAX_LISTED]
     ]
     return bad or [ok(f"{len(scanned.entries)} skills can be used")]
 
 
 def model_findings(config: Config) -> list[Diagnostic]:
-    """Whether a model is chosen and everything is there to ask it. Nothing is contacted."""
-    secrecy = SecretRedactor(config, {})
-    models = Models(config, World(), env={}, is_secret=secrecy.is_secret)
-    models.accounts.watch_secrets(secrecy.watch)
+    """Whether a model is configured and could be requested. Makes no requests."""
+    redactor = SecretRedactor(config, {})
+    models = Models(config, World(), env={}, is_secret=redactor.is_secret)
+    models.accounts.watch_secrets(redactor.watch)
     why = explain_choice(models, config)
     if why.winner is not None:
         return [_winner(why.winner)]
@@ -141,17 +140,19 @@ def model_findings(config: Config) -> list[Diagnostic]:
 
 def _winner(reason: CandidateReason) -> Diagnostic:
     if not reason.problem:
-        return ok(f"{reason.model or 'its usual model'} ({reason.provider}) answers: {reason.why}")
-    words, _, fix = reason.problem.rstrip(".").partition("; ")
-    return fault("model", words, fix=fix or "`hermes model` chooses another", key="model.provider")
+        return ok(
+            f"{reason.model or 'its default model'} ({reason.provider}) answers: {reason.why}"
+        )
+    text, _, fix = reason.problem.rstrip(".").partition("; ")
+    return fault("model", text, fix=fix or "`hermes model` selects another", key="model.provider")
 
 
-# What bots listen with.
+# Suffixes of variables that hold bot tokens.
 BOT_TOKENS = ("_BOT_TOKEN", "_APP_TOKEN")
 
 
 async def login_findings(config: Config) -> list[Diagnostic]:
-    """Nothing is contacted: what was last heard of each key and login."""
+    """The last known state of each key and login. Makes no requests."""
     async with open_accounts(config, env=process_environment()) as accounts:
         rows = await accounts.rows()
     found = []
@@ -159,16 +160,16 @@ async def login_findings(config: Config) -> list[Diagnostic]:
         name = f"{row.provider} {row.label or row.id}"
         if row.status == "dead":
             fix = f"`hermes login {row.provider}`" if row.type == "oauth" else "`hermes auth add`"
-            found.append(warning("login", f"{name} is no longer accepted ({row.why})", fix=fix))
+            found.append(warning("login", f"{name} is no longer valid ({row.why})", fix=fix))
         elif row.status == "ok":
             found.append(ok(f"{name} is ready"))
         else:
             found.append(ok(f"{name} is {row.status}"))
-    return found or [ok("there is no key or login besides those in variables")]
+    return found or [ok("there are no keys or logins except those in variables")]
 
 
 def memory_findings(config: Config) -> list[Diagnostic]:
-    """The files that every session is shown."""
+    """The files that are part of every session's prompt."""
     settings, folder = config.settings.memory, config.home.memories
     limits = {"memory": settings.memory_char_limit, "user": settings.user_char_limit}
     found = [
@@ -179,7 +180,7 @@ def memory_findings(config: Config) -> list[Diagnostic]:
     if soul := _text(config.home.soul):
         longest = config.settings.context_file_max_chars or MOST_CHARS
         found.append(_length(config.home.soul, len(soul), longest))
-    return found or [ok("nothing is remembered yet, and there is no SOUL.md")]
+    return found or [ok("memory is empty, and there is no SOUL.md")]
 
 
 def _text(path: Path) -> str:
@@ -191,8 +192,8 @@ def _text(path: Path) -> str:
 
 def _length(path: Path, chars: int, limit: int) -> Diagnostic:
     if chars > limit:
-        words = f"{path} has {chars:,} characters, and {limit:,} are shown"
-        return warning("memory", words, fix=f"shorten {path}")
+        text = f"{path} has {chars:,} characters; only {limit:,} are used"
+        return warning("memory", text, fix=f"shorten {path}")
     return ok(f"{path} has {chars:,} of {limit:,} characters")
 
 
@@ -200,11 +201,11 @@ def tool_findings(config: Config) -> list[Diagnostic]:
     try:
         names = wanted_names(config.settings)
     except UsageError as error:
-        fix = "`hermes tools list` shows them, `hermes config set toolsets A,B` chooses"
+        fix = "`hermes tools list` lists them, `hermes config set toolsets A,B` selects"
         return [fault("toolset", str(error).rstrip("."), fix=fix, key="toolsets")]
     if not names:
-        return [warning("tools", "sessions are offered no tools", fix="`hermes tools enable file`")]
-    return [ok(f"sessions are offered {len(names)} tools")]
+        return [warning("tools", "sessions have no tools", fix="`hermes tools enable file`")]
+    return [ok(f"sessions have {len(names)} tools")]
 
 
 def profile_findings(home: Home) -> list[Diagnostic]:
@@ -214,9 +215,9 @@ def profile_findings(home: Home) -> list[Diagnostic]:
 
 
 def _shared_tokens(root: Home) -> Iterator[Diagnostic]:
-    """A platform lets one program at a time listen with a token: two profiles take each other's
-    messages away."""
-    holders: dict[tuple[str, str], list[str]] = {}
+    """A platform delivers each message to only one listener per token, so two profiles with one
+    token lose messages."""
+    profiles_by_token: dict[tuple[str, str], list[str]] = {}
     for name in (DEFAULT, *profile_names(root)):
         try:
             secrets = load(profile_home(root, name), env={}).secrets
@@ -224,12 +225,12 @@ def _shared_tokens(root: Home) -> Iterator[Diagnostic]:
             continue
         for variable in secrets.names():
             if variable.endswith(BOT_TOKENS) and (value := secrets.get(variable)):
-                holders.setdefault((variable, value), []).append(name)
-    for (variable, _), names in holders.items():
+                profiles_by_token.setdefault((variable, value), []).append(name)
+    for (variable, _), names in profiles_by_token.items():
         if len(names) > 1:
-            words = f"{variable} is the same in {' and '.join(names)}; only one can listen there"
-            fix = f"`hermes -p {names[-1]} config set {variable} …` with a token of its own"
-            yield warning("token", words, fix=fix)
+            text = f"{variable} is the same in {' and '.join(names)}; only one can use it"
+            fix = f"`hermes -p {names[-1]} config set {variable} …` with a separate token"
+            yield warning("token", text, fix=fix)
 
 
 def _profile(root: Home, name: str) -> Diagnostic:

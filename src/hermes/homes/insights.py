@@ -1,4 +1,4 @@
-"""What was done in the last days: sessions, tokens, cost, tools, skills, memory, hours."""
+"""Usage over the last days: sessions, tokens, cost, tools, skills, memory and hours."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DAY_SECONDS = 86_400
 TOP = 5
-# Calls beside the turns are shown by what they were for.
+# Causes that count as chat; all other calls are listed by task.
 CHAT = frozenset(("chat", "retry", "fallback", "continuation", "cron", "sub-session"))
 _SESSIONS = (
     "SELECT session, id, title, preview, source, started_at, last_at, message_count,"
@@ -33,8 +33,8 @@ _SESSIONS = (
 
 
 class ModelUse(Value, omit_defaults=False):
-    """`cost` None when no price is known; `unpriced` replies are not in it. `task` is empty for
-    answers, else what side work the calls did."""
+    """A cost of None means that no price is known; `unpriced` calls are not part of it. `task` is
+    empty for chat replies, else the side task."""
 
     model: str
     provider: str
@@ -70,8 +70,8 @@ class SessionUse(Value, omit_defaults=False):
 
 
 class Insights(Value, omit_defaults=False):
-    """`hours` are messages of people by hour of the local day, `weekdays` from Monday on, `days`
-    from the first to today; `streak` is days in a row up to today."""
+    """`hours` counts user messages by local hour, `weekdays` from Monday, `days` from the first day
+    to today; `streak` is the number of consecutive active days up to today."""
 
     days_back: int
     source: str
@@ -118,7 +118,7 @@ async def insights(
     days: int = 30,
     source: str = "",
 ) -> Insights:
-    """Today and the days before it, by the clock on the wall; no model is asked."""
+    """Covers today and the days before it in local time. Makes no model requests."""
     if not run.home.journal.exists():
         return Insights(days_back=days, source=source)
     now = run.world.clock.now()
@@ -159,7 +159,7 @@ async def insights(
 
 
 def _activity(counted: list[SessionCounts], now: float, days: int) -> dict[str, Any]:
-    """People's own messages over time."""
+    """User messages over time."""
     hours, weekdays, by_day = [0] * 24, [0] * 7, [0] * days
     today = _midnight(now)
     for each in counted:
@@ -168,7 +168,7 @@ def _activity(counted: list[SessionCounts], now: float, days: int) -> dict[str, 
         moment = time.localtime(each.hour * HOUR_SECONDS)
         hours[moment.tm_hour] += each.times
         weekdays[moment.tm_wday] += each.times
-        # A day that is an hour shorter or longer is still one day.
+        # Rounding handles days with a daylight saving change.
         back = round((today - _midnight(each.hour * HOUR_SECONDS)) / DAY_SECONDS)
         if 0 <= back < days:
             by_day[days - 1 - back] += each.times
@@ -219,7 +219,7 @@ def _tools(counted: Iterable[SessionCounts]) -> tuple[ToolUse, ...]:
 async def _skills(
     journal: SqliteJournal, skills: SkillLibrary, counted: Iterable[SessionCounts]
 ) -> tuple[SkillUse, ...]:
-    """Those that were loaded in these days; how it went is counted over all time."""
+    """The skills loaded in this period; successes and failures count over all time."""
     loads: Counter[str] = Counter()
     for each in counted:
         if each.kind == "skill":

@@ -1,4 +1,4 @@
-"""How Hermes was installed, what is newer, and how it gets there."""
+"""How Hermes is installed, and how it is updated."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ SECONDS = 600.0
 
 
 class Installation(Value):
-    """A git checkout at `place`, or a package of the Python there."""
+    """A git checkout at `path`, or a package of the Python at `path`."""
 
     kind: Literal["checkout", "package"]
-    place: Path
+    path: Path
 
 
 class UpdateNotice(Value):
-    """`newest` is the version or commit that there is; `changes` are lines about what is new."""
+    """`newest` is the newest version or commit; `changes` are lines about what is new."""
 
     current: str
     newest: str
@@ -38,17 +38,17 @@ class UpdateNotice(Value):
 def installation() -> Installation:
     source = Path(__file__).parents[3]
     if (source / ".git").exists():
-        return Installation(kind="checkout", place=source)
-    return Installation(kind="package", place=Path(sys.prefix))
+        return Installation(kind="checkout", path=source)
+    return Installation(kind="package", path=Path(sys.prefix))
 
 
 async def check_for_update(here: Installation) -> UpdateNotice:
-    """Asks the place it came from; ConfigError when that cannot be reached."""
+    """Queries the package index or the git remote; raises ConfigError when it cannot be reached."""
     if here.kind == "package":
-        words = await _run(
+        output = await _run(
             here, *_pip("index", "versions", PACKAGE), fix="check the network and try again"
         )
-        found = re.search(rf"{PACKAGE} \(([^)]+)\)", words)
+        found = re.search(rf"{PACKAGE} \(([^)]+)\)", output)
         return UpdateNotice(current=__version__, newest=found[1] if found else __version__)
     await _run(here, "git", "fetch", "--quiet", fix="check the network and its remote")
     upstream = "@{upstream}"
@@ -57,25 +57,25 @@ async def check_for_update(here: Installation) -> UpdateNotice:
     base = await _run(here, "git", "merge-base", "HEAD", upstream, fix=fix)
     current = await _run(here, "git", "rev-parse", "--short", "HEAD", fix=fix)
     if base == await _run(here, "git", "rev-parse", upstream, fix=fix):
-        newest = current  # all of it is here, and perhaps more
+        newest = current  # the checkout has all upstream commits, and perhaps more
     lines = await _run(here, "git", "log", "--format=%s", f"HEAD..{upstream}", fix=fix)
     return UpdateNotice(current=current, newest=newest, changes=tuple(lines.splitlines()))
 
 
 async def update(here: Installation) -> None:
-    """To the newest version. A checkout only moves forward, and not over changes of its own."""
+    """To the newest version. A checkout is only fast-forwarded, and never with local changes."""
     if here.kind == "package":
-        await _run(here, *_pip("install", "--upgrade", PACKAGE), fix="see what pip says")
+        await _run(here, *_pip("install", "--upgrade", PACKAGE), fix="check the output of pip")
         return
     fix = "commit or stash them first"
     if await _run(here, "git", "status", "--porcelain", "--untracked-files=no", fix=fix):
-        raise ConfigError(f"{here.place} has changes of its own; {fix}.")
-    fix = "bring them together yourself"
+        raise ConfigError(f"{here.path} has local changes; {fix}.")
+    fix = "merge them yourself"
     await _run(here, "git", "merge", "--ff-only", "--quiet", "@{upstream}", fix=fix)
 
 
 async def migrate_settings() -> None:
-    """With the program that is installed now, which is not the one that runs."""
+    """Runs the newly installed program, not the running one."""
     call = "import sys; from hermes.surfaces.cli.running import run; sys.exit(run(sys.argv[1:]))"
     await _run(
         installation(), sys.executable, "-c", call, "config", "migrate",
@@ -87,16 +87,16 @@ async def remove_package(here: Installation) -> None:
     await _run(here, *_pip("uninstall", "--yes", PACKAGE), fix="remove it with pip yourself")
 
 
-def _pip(*words: str) -> tuple[str, ...]:
-    return (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", *words)
+def _pip(*arguments: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments)
 
 
 async def _run(here: Installation, *command: str, fix: str) -> str:
-    """What a program prints; ConfigError with its last words when it fails."""
+    """The output of a program; ConfigError with its last line of output when it fails."""
     try:
         process = await asyncio.create_subprocess_exec(
             *command,
-            cwd=here.place,
+            cwd=here.path,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -104,10 +104,10 @@ async def _run(here: Installation, *command: str, fix: str) -> str:
         async with asyncio.timeout(SECONDS):
             out, err = await process.communicate()
     except FileNotFoundError:
-        raise ConfigError(f"{command[0]} is not installed, and is needed here.") from None
+        raise ConfigError(f"{command[0]} is required, but not installed.") from None
     except TimeoutError:
         process.kill()
-        raise ConfigError(f"{command[0]} did not end within {SECONDS:.0f} s; {fix}.") from None
+        raise ConfigError(f"{command[0]} did not finish within {SECONDS:.0f} s; {fix}.") from None
     if process.returncode:
         last = (err or out).decode(errors="replace").strip().splitlines()[-1:]
         raise ConfigError(f"{' '.join(command[:2])} failed ({' '.join(last)}); {fix}.")

@@ -25,7 +25,7 @@ from hermes.core.errors import NotFound, UsageError
 from hermes.homes.archive_files import (
     SECRET_FILES,
     PackedHome,
-    Wanted,
+    Select,
     copy_database,
     files_of,
     is_persistent,
@@ -40,30 +40,29 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class Aliases:
-    """Those of one person, whose folder `person` is; `search` is where their shell looks for
-    commands, and `program` starts Hermes."""
+    """Commands that start a profile. `search` is the user's PATH; `program` starts Hermes."""
 
-    def __init__(self, person: Path, search: str, program: str) -> None:
-        self.folder = person / FOLDER
+    def __init__(self, user_home: Path, search: str, program: str) -> None:
+        self.folder = user_home / FOLDER
         self._search = search
         self._program = program
 
     def of(self, profile: str) -> tuple[str, ...]:
-        """The names under which a profile is started."""
+        """The commands that start a profile."""
         if not self.folder.is_dir():
             return ()
         return tuple(sorted(p.name for p in self.folder.iterdir() if _profile(p) == profile))
 
     def add(self, profile: str, root: Path, name: str) -> Path:
-        """The script of that name. UsageError when something else is called so already: nothing
-        that is not ours is ever replaced."""
+        """Create the script. Raises UsageError when another command has this name: only scripts of
+        Hermes are replaced."""
         if not _NAME.fullmatch(name):
-            raise UsageError(f"{name!r} is no name for a command; use letters, digits, - and _.")
+            raise UsageError(f"{name!r} is not a valid command name; use letters, digits, - and _.")
         script = self.folder / name
-        there = script if script.exists() or script.is_symlink() else None
-        other = there or shutil.which(name, path=self._search)
+        existing = script if script.exists() or script.is_symlink() else None
+        other = existing or shutil.which(name, path=self._search)
         if other is not None and not _profile(Path(other)):
-            raise UsageError(f"{other} is called so already; choose another with --name.")
+            raise UsageError(f"{other} already has this name; choose another with --name.")
         words = (f"HERMES_HOME={shlex.quote(str(root))}", "exec", shlex.quote(self._program))
         body = f'#!/bin/sh\n{_MARK}{profile}\n{" ".join(words)} -p {profile} "$@"\n'
         try:
@@ -77,36 +76,36 @@ class Aliases:
         return script
 
     def remove(self, profile: str, name: str = "") -> tuple[str, ...]:
-        """Those of a profile, or only this one; their names."""
-        gone = tuple(each for each in self.of(profile) if name in ("", each))
-        if not gone:
+        """Remove all commands of a profile, or only this one; returns their names."""
+        removed = tuple(each for each in self.of(profile) if name in ("", each))
+        if not removed:
             raise NotFound(f"There is no command {name or profile!r} for the profile {profile!r}.")
-        for each in gone:
+        for each in removed:
             (self.folder / each).unlink(missing_ok=True)
-        return gone
+        return removed
 
     def move(self, old: str, new: str, root: Path) -> tuple[str, ...]:
-        """The commands of a profile that has another name now. One that was called as the profile
-        is called as it is now, unless something else is; the names there are."""
+        """Update the commands of a renamed profile and return their names. A command with the old
+        profile name gets the new name unless that is taken."""
         moved = []
         for name in self.of(old):
             try:
-                wanted = self.add(new, root, new if name == old else name).name
+                added = self.add(new, root, new if name == old else name).name
             except UsageError:
-                wanted = self.add(new, root, name).name
-            if wanted != name:
+                added = self.add(new, root, name).name
+            if added != name:
                 (self.folder / name).unlink(missing_ok=True)
-            moved.append(wanted)
+            moved.append(added)
         return tuple(moved)
 
     @property
     def found(self) -> bool:
-        """Whether the shell looks into the folder."""
+        """Whether the folder is in PATH."""
         return str(self.folder) in self._search.split(os.pathsep)
 
 
 def _profile(path: Path) -> str:
-    """The profile that a script starts; empty for one that is not ours."""
+    """The profile that a script starts; "" for a script that is not from Hermes."""
     try:
         with path.open(encoding="utf-8") as file:
             head = file.read(200).split("\n")
@@ -117,18 +116,18 @@ def _profile(path: Path) -> str:
 
 DEFAULT = "default"
 DESCRIPTION = "description.txt"
-MOST_DESCRIBED = 500
-# What makes a profile behave like another one. Logins are left behind: a provider takes back a
-# login that two programs renew.
-_MANNERS = frozenset((".env", "SOUL.md", "config.yaml"))
-_MANNER_FOLDERS = frozenset(("memories", "skills"))
-_PAST = frozenset(("archive", "hermes.db", "logs", "profiles", "sessions", ".hermes_history"))
+MAX_DESCRIPTION_CHARS = 500
+# Files that define how a profile behaves. Logins are not copied: providers revoke a login that
+# two programs refresh.
+_BEHAVIOUR_FILES = frozenset((".env", "SOUL.md", "config.yaml"))
+_BEHAVIOUR_FOLDERS = frozenset(("memories", "skills"))
+_HISTORY = frozenset(("archive", "hermes.db", "logs", "profiles", "sessions", ".hermes_history"))
 _LOGINS = frozenset(("auth.json",))
-_OWN = frozenset(("active_profile", DESCRIPTION))
+_PROFILE_FILES = frozenset(("active_profile", DESCRIPTION))
 
 
 class ProfileInfo(Value):
-    """`used_by` are the processes that work in it now."""
+    """`used_by` are the processes that use it now."""
 
     name: str
     home: str
@@ -142,7 +141,7 @@ class ProfileInfo(Value):
 
 
 class Profiles:
-    """Those of a root home. `reserved` are names that mean something else already."""
+    """The profiles of a root home. `reserved` names cannot be used."""
 
     def __init__(self, root: Home, reserved: Iterable[str] = ()) -> None:
         self._root = root
@@ -180,20 +179,20 @@ class Profiles:
         skills: bool = True,
         description: str = "",
     ) -> Home:
-        """A new profile: empty, or with the settings, secrets, memory and skills of another, or
-        with `everything` of it but its past and its logins. Without `skills` it gets none of the
-        other's, and none of those that come with the program."""
+        """Create a profile: empty, or with the settings, secrets, memory and skills of `like`, or
+        with `everything` except its history and logins. Without `skills`, it gets neither the other
+        profile's skills nor the shipped ones."""
         target, words = self._new(name), _plain(description)
         source = profile_home(self._root, like) if like else None
 
-        def wanted(path: PurePosixPath) -> bool:
+        def select(path: PurePosixPath) -> bool:
             if not is_persistent(path) or (not skills and path.parts[0] == "skills"):
                 return False
-            return _is_present(path) if everything else _is_personal(path)
+            return _is_copied(path) if everything else _is_behaviour(path)
 
         with self._draft(target) as draft:
             if source is not None and source.root.is_dir():
-                _copy(source.root, draft, wanted)
+                _copy(source.root, draft, select)
             if not skills:
                 seeds_of(Home(draft)).opt(out=True)
             if words:
@@ -201,7 +200,7 @@ class Profiles:
         return target
 
     def describe(self, name: str, text: str) -> None:
-        """What it is for; empty takes the words away."""
+        """Set the description; an empty text removes it."""
         home, words = profile_home(self._root, name), _plain(text)
         if words:
             replace_file(home, home.root / DESCRIPTION, f"{words}\n".encode())
@@ -209,7 +208,7 @@ class Profiles:
             (home.root / DESCRIPTION).unlink(missing_ok=True)
 
     def use(self, name: str) -> Home:
-        """Whoever names no profile gets this one from now on."""
+        """Make this the default profile."""
         home = profile_home(self._root, name)
         if name == DEFAULT:
             self._root.active_profile.unlink(missing_ok=True)
@@ -230,10 +229,10 @@ class Profiles:
         return target
 
     def delete(self, name: str) -> None:
-        """With all that is in it; ConfigError while somebody works there."""
+        """With all its content; raises ConfigError while it is in use."""
         home = self._root_of(name)
         refuse_if_used(home)
-        # From here on it is not found any more, however long removing takes.
+        # After the rename the profile is gone, however long the removal takes.
         gone = home.root.with_name(f".{name}.{os.urandom(4).hex()}.gone")
         try:
             home.root.rename(gone)
@@ -244,18 +243,18 @@ class Profiles:
             raise unwritable_error(home.root, error) from error
 
     def export(self, name: str, target: Path) -> int:
-        """One file without secrets; how many files are in it."""
+        """Write one file without secrets; returns the number of files in it."""
         home = profile_home(self._root, name)
 
-        def wanted(path: PurePosixPath) -> bool:
+        def select(path: PurePosixPath) -> bool:
             return is_persistent(path) and path.parts[0] not in SECRET_FILES | {"profiles"}
 
         if not home.root.is_dir():
-            raise NotFound(f"There is no home at {home.root} yet; nothing to export.")
-        return pack(home.root, target, wanted)
+            raise NotFound(f"There is no home at {home.root} yet, so there is nothing to export.")
+        return pack(home.root, target, select)
 
     def import_archive(self, file: Path, name: str) -> Home:
-        """A profile from an exported file; secrets in it are not taken."""
+        """Create a profile from an exported file, without the secrets in it."""
         packed, target = PackedHome(file), self._new(name)
         with self._draft(target) as draft:
             packed.unpack(draft, lambda path: is_persistent(path) and path.name not in SECRET_FILES)
@@ -263,7 +262,7 @@ class Profiles:
 
     @contextmanager
     def _draft(self, target: Home) -> Iterator[Path]:
-        """A folder to fill, which becomes the profile once it is whole."""
+        """A temporary folder that becomes the profile once it is complete."""
         self._root.ensure_folder(self._root.profiles)
         draft = target.root.with_name(f".{target.root.name}.{os.urandom(4).hex()}.draft")
         try:
@@ -278,24 +277,26 @@ class Profiles:
     def _new(self, name: str) -> Home:
         check_profile_name(name)
         if name in self._reserved:
-            raise UsageError(f"{name!r} means something else already; choose another name.")
+            raise UsageError(f"{name!r} is reserved; choose another name.")
         target = Home(self._root.profiles / name)
         if target.root.exists():
-            raise UsageError(f"There is a profile {name!r} already; `hermes profile show {name}`.")
+            raise UsageError(
+                f"The profile {name!r} already exists; see `hermes profile show {name}`."
+            )
         return target
 
     def _root_of(self, name: str) -> Home:
         if name == DEFAULT:
-            raise UsageError("The default profile is the home itself; it stays as it is.")
+            raise UsageError("The default profile is the home itself and cannot be changed.")
         return profile_home(self._root, name)
 
 
-def _is_personal(path: PurePosixPath) -> bool:
-    return str(path) in _MANNERS or path.parts[0] in _MANNER_FOLDERS
+def _is_behaviour(path: PurePosixPath) -> bool:
+    return str(path) in _BEHAVIOUR_FILES or path.parts[0] in _BEHAVIOUR_FOLDERS
 
 
-def _is_present(path: PurePosixPath) -> bool:
-    return path.parts[0] not in _PAST | _LOGINS and str(path) not in _OWN
+def _is_copied(path: PurePosixPath) -> bool:
+    return path.parts[0] not in _HISTORY | _LOGINS and str(path) not in _PROFILE_FILES
 
 
 def _description(home: Home) -> str:
@@ -308,15 +309,15 @@ def _description(home: Home) -> str:
 def _plain(description: str) -> str:
     """On one line."""
     words = " ".join(description.split())
-    if len(words) > MOST_DESCRIBED:
-        raise UsageError(f"A description has at most {MOST_DESCRIBED} characters.")
+    if len(words) > MAX_DESCRIPTION_CHARS:
+        raise UsageError(f"A description has at most {MAX_DESCRIPTION_CHARS} characters.")
     return words
 
 
-def _copy(source: Path, target: Path, wanted: Wanted) -> None:
-    for place in files_of(source, wanted):
-        (target / place.parent).mkdir(mode=0o700, parents=True, exist_ok=True)
-        if place.suffix == ".db":
-            copy_database(source / place, target / place)
+def _copy(source: Path, target: Path, select: Select) -> None:
+    for path in files_of(source, select):
+        (target / path.parent).mkdir(mode=0o700, parents=True, exist_ok=True)
+        if path.suffix == ".db":
+            copy_database(source / path, target / path)
         else:
-            shutil.copy2(source / place, target / place)
+            shutil.copy2(source / path, target / path)

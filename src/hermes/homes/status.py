@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from hermes.memory.service import MemoryService
     from hermes.models.models import Models
 
-# Section: what it says, by name.
+# Section name -> entry name -> text.
 Page = dict[str, dict[str, str]]
 
 _PACKAGES = ("click", "msgspec", "prompt-toolkit", "rich", "ruamel.yaml", "wcwidth")
 
 
 class StatusSources(Protocol):
-    """What the status report reads; an App has all of it."""
+    """What the status report reads; an App provides all of it."""
 
     @property
     def run(self) -> RunContext: ...
@@ -50,7 +50,7 @@ class StatusSources(Protocol):
 
 
 async def status(parts: StatusSources) -> Page:
-    """Nothing is made or contacted; secrets are masked."""
+    """Creates and contacts nothing; secrets are masked."""
     run = parts.run
     home, settings = run.home, run.settings
     return {
@@ -71,7 +71,7 @@ async def status(parts: StatusSources) -> Page:
         "Memory": await _memory(parts.memory),
         "Sessions": {
             **await _sessions(parts.archive),
-            "open in": ", ".join(used_by(home)) or "nobody",
+            "open in": ", ".join(used_by(home)) or "none",
         },
     }
 
@@ -82,7 +82,7 @@ def environment_lines(run: RunContext) -> dict[str, str]:
         "hermes": __version__,
         "python": f"{'.'.join(map(str, sys.version_info[:3]))} ({sys.prefix})",
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "installed": f"checkout at {here.place}" if here.kind == "checkout" else "package",
+        "installed": f"checkout at {here.path}" if here.kind == "checkout" else "package",
         "home": str(run.home.root),
         "profile": run.home.profile,
     }
@@ -91,9 +91,9 @@ def environment_lines(run: RunContext) -> dict[str, str]:
 def _model(models: Models, config: Config) -> dict[str, str]:
     why = explain_choice(models, config)
     if why.winner is None:
-        return {"answers": "the offline assistant; `hermes model` chooses a model"}
+        return {"answers": "the offline assistant; `hermes model` selects a model"}
     found = {
-        "answers": f"{why.winner.model or 'its usual model'} ({why.winner.provider})",
+        "answers": f"{why.winner.model or 'its default model'} ({why.winner.provider})",
         "because": why.winner.why,
     }
     return {**found, "problem": why.winner.problem} if why.winner.problem else found
@@ -123,8 +123,8 @@ async def _sessions(archive: SessionArchive) -> dict[str, str]:
 
 
 async def dump(parts: StatusSources, *, with_keys: bool) -> Page:
-    """What somebody who helps needs to know, without secrets and without what was said. Only with
-    `with_keys` are keys shown at all, and then masked."""
+    """A report for support, without secrets and without messages. Keys are listed, masked, only
+    with `with_keys`."""
     whole = await status(parts)
     keys = whole["Keys"] if with_keys else dict.fromkeys(whole["Keys"], "set")
     faults = [finding for finding in parts.run.config.diagnostics if finding.level != "ok"]
@@ -146,7 +146,7 @@ def packages() -> dict[str, str]:
 
 
 def changed_settings(run: RunContext) -> dict[str, str]:
-    """With where each comes from."""
+    """With the source of each."""
     return {
         key: _text(run, key)
         for key in run.config.known_keys()
@@ -155,10 +155,10 @@ def changed_settings(run: RunContext) -> dict[str, str]:
 
 
 def _text(run: RunContext, key: str) -> str:
-    held = run.config.explain(key)
-    value = display_value(held.value, secret=held.setting.secret)
+    setting = run.config.explain(key)
+    value = display_value(setting.value, secret=setting.setting.secret)
     text = value if isinstance(value, str) else encode(value).decode()
-    return f"{run.redactor.line(text)}  ({held.source})"
+    return f"{run.redactor.line(text)}  ({setting.source})"
 
 
 def _version(name: str) -> str:
@@ -169,7 +169,8 @@ def _version(name: str) -> str:
 
 
 async def full_status(parts: StatusSources, plugins: Mapping[str, str]) -> Page:
-    """All that is set up, used or not; `plugins` are their states. Nothing is contacted."""
+    """Everything that is configured, used or not; `plugins` maps names to states. Makes no
+    requests."""
     from hermes.mcp.admin import McpAdmin as Servers
 
     return {
@@ -185,30 +186,30 @@ async def full_status(parts: StatusSources, plugins: Mapping[str, str]) -> Page:
 
 
 async def deep_checks(parts: StatusSources) -> Page:
-    """The model's provider is asked for its list, and every record is read once."""
+    """Requests the provider's model list and reads every journal record once."""
     found = [*await journal_findings(parts.run.home), *await index_findings(parts.run.home)]
-    return {"Checks": {"model": await _status_checks_model(parts), "sessions": _words(found)}}
+    return {"Checks": {"model": await _check_model(parts), "sessions": _words(found)}}
 
 
-async def _status_checks_model(parts: StatusSources) -> str:
+async def _check_model(parts: StatusSources) -> str:
     winner = explain_choice(parts.models, parts.run.config).winner
     if winner is None or winner.provider in IN_PROCESS:
-        return "answers inside this process"
+        return "runs in this process"
     if winner.problem:
         return winner.problem
-    began = parts.run.world.clock.monotonic()
+    started = parts.run.world.clock.monotonic()
     try:
         cards = await ModelBrowser(parts.models).cards(winner.provider, refresh=True)
     except HermesError as error:
         return str(error)
     if cards.problem:
         return cards.problem
-    took = (parts.run.world.clock.monotonic() - began) * 1000
-    return f"{winner.provider} answers ({len(cards.cards)} models, {took:.0f} ms)"
+    elapsed = (parts.run.world.clock.monotonic() - started) * 1000
+    return f"{winner.provider} answers ({len(cards.cards)} models, {elapsed:.0f} ms)"
 
 
 def _lack(problem: str) -> str:
-    """Without the advice that would repeat in every line."""
+    """Without the advice, which would repeat on every line."""
     return problem.partition(";")[0].rpartition(", and ")[2].rstrip(".")
 
 

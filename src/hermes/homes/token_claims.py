@@ -1,4 +1,4 @@
-"""Who listens with a token: one home at a time, on the whole machine."""
+"""Ensures that only one home per machine listens with a bot token."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TRY_SECONDS = 0.02
 
 
 class ClaimHolder(Value):
-    """Who wrote itself down in a claim. The token itself is nowhere."""
+    """The home and process that hold a claim. The token itself is not stored."""
 
     home: str
     pid: int = 0
@@ -35,9 +35,9 @@ class ClaimHolder(Value):
 def hold_claim(
     scope: str, token: str, *, remedy: str, home: Home, env: Mapping[str, str]
 ) -> Iterator[None]:
-    """Listen with this token inside. ConfigError while a process of another home does; those of the
-    same home may. `remedy` is how this home gets a token of its own. The kernel lets go of what a
-    dead process held."""
+    """Hold the claim on this token. Raises ConfigError while a process of another home holds it;
+    processes of one home share it. `remedy` says how this home gets its own token. The kernel
+    releases the claim when a process dies."""
     file = _open(claims_folder(env) / f"{scope}-{_digest(token)}.lock")
     try:
         own = ClaimHolder(home=str(home.root), pid=os.getpid())
@@ -55,12 +55,12 @@ def _digest(token: str) -> str:
 
 
 def _open(path: Path) -> int:
-    """-1 where nothing can be written: a guard against a slip must not keep a server from work."""
+    """-1 if nothing can be written: this check must not keep a server from starting."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        log.warning("tokens are not guarded", extra={"why": str(error)})
+        log.warning("cannot write token claims", extra={"why": str(error)})
         return -1
 
 
@@ -72,14 +72,14 @@ def claims_folder(env: Mapping[str, str]) -> Path:
 
 
 def _take(file: int, own: ClaimHolder) -> ClaimHolder | None:
-    """None when the claim is ours now, else whose it is. Whoever is alone writes its name; from
-    then on it is shared by processes of the same home."""
+    """None if this home holds the claim now, else its holder. A process that locks the file alone
+    writes its name; then processes of the same home share the lock."""
     for _ in range(TRIES):
         if _is_locked(file, fcntl.LOCK_EX):
             os.ftruncate(file, 0)
             os.pwrite(file, encode(own), 0)
         if _is_locked(file, fcntl.LOCK_SH):
-            # Nobody can write while this is held.
+            # No process can write while this lock is held.
             found = _read(file)
             return None if found.home == own.home else found
         time.sleep(TRY_SECONDS)

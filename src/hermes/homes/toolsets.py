@@ -1,4 +1,4 @@
-"""Which toolsets sessions are offered, everywhere or on one surface, and how that is changed."""
+"""Lists the toolsets of sessions, globally or per surface, and enables or disables them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hermes.config.settings import Settings
 from hermes.core.errors import NotFound, UsageError
 from hermes.tools.toolbox import resolve_toolsets, toolsets_by_name, wanted_names
 
-# The surfaces that sessions begin on.
+# Surfaces on which sessions start.
 PLATFORMS = ("cli", "acp", "api")
 
 
 class ToolsetState(Value):
-    """`enabled` when all its tools are offered; `partly` when only some are."""
+    """`enabled` when all its tools are available; `partly` when only some are."""
 
     name: str
     tools: tuple[str, ...]
@@ -27,9 +27,9 @@ class ToolsetState(Value):
 def toolset_states(
     settings: Settings, platform: str = "", *, home: Home | None = None
 ) -> tuple[ToolsetState, ...]:
-    """With a home, foreign servers are among them."""
+    """With a home, MCP servers are included."""
     offered = {*wanted_names(settings, platform=platform)}
-    own = tuple(_state(name, offered) for name in _expand())
+    own = tuple(_state(name, offered) for name in _toolset_names())
     if home is None or not settings.mcp_servers:
         return own
     from hermes.mcp import admin as mcp_admin
@@ -41,25 +41,25 @@ def toolset_states(
 
 
 def check(names: Sequence[str]) -> None:
-    """UsageError for a toolset that does not exist."""
+    """Raises UsageError for an unknown toolset."""
     resolve_toolsets(names)
 
 
 def _state(name: str, offered: set[str]) -> ToolsetState:
     tools = resolve_toolsets((name,))
-    held = offered & {*tools}
-    whole = len(held) == len(tools)
-    return ToolsetState(name=name, tools=tools, enabled=whole, partly=bool(held) and not whole)
+    available = offered & {*tools}
+    whole = len(available) == len(tools)
+    return ToolsetState(name=name, tools=tools, enabled=whole, partly=bool(available) and not whole)
 
 
-def _expand() -> tuple[str, ...]:
-    """Those that are not only made of others."""
-    return tuple(name for name, held in toolsets_by_name().items() if held.tools)
+def _toolset_names() -> tuple[str, ...]:
+    """Toolsets that have tools of their own."""
+    return tuple(name for name, toolset in toolsets_by_name().items() if toolset.tools)
 
 
 def switch(home: Home, name: str, *, on: bool) -> None:
-    """In the settings as they are now, for sessions that start from now on; NotFound."""
-    # Looking is common, changing is not.
+    """Change the saved settings, for sessions that start from now on. Raises NotFound."""
+    # Loaded only for changes.
     from hermes.config.edit import write_settings
     from hermes.config.load import load
 
@@ -70,22 +70,24 @@ def switch(home: Home, name: str, *, on: bool) -> None:
 def changes(
     settings: Settings, names: Sequence[str], *, on: bool, platform: str = ""
 ) -> dict[KeyPath, JsonValue]:
-    """What to write so that these toolsets are offered, or not any more; NotFound."""
+    """The settings to write so that these toolsets are enabled or disabled. Raises NotFound."""
     if settings.mcp_servers:
         from hermes.mcp.admin import is_server, switch_changes
 
         if servers := [name for name in names if is_server(settings, name)]:
             if platform:
-                raise UsageError("Servers are switched everywhere at once; leave out --platform.")
+                raise UsageError(
+                    "MCP servers are enabled for all platforms at once; omit --platform."
+                )
             others = [name for name in names if name not in servers]
             return switch_changes(settings, servers, on=on) | changes(settings, others, on=on)
     for name in names:
         if name not in toolsets_by_name():
-            # Only a slip needs the comparison of words.
+            # Loaded only for a name that is not found.
             import difflib
 
             near = tuple(difflib.get_close_matches(name, toolsets_by_name(), n=3, cutoff=0.5))
-            hint = f"did you mean {near[0]}?" if near else "`hermes tools list` shows them."
+            hint = f"did you mean {near[0]}?" if near else "`hermes tools list` lists them."
             raise NotFound(f"There is no toolset {name!r}; {hint}", near=near)
     if platform:
         return _for_platform(settings, names, on=on, platform=platform)
@@ -97,7 +99,7 @@ def changes(
                 toolsets.append(name)
         else:
             toolsets = [each for each in toolsets if each != name]
-            if _touches(toolsets, name):
+            if _overlaps(toolsets, name):
                 off.append(name)
     found: dict[KeyPath, JsonValue] = {}
     if tuple(toolsets) != settings.toolsets:
@@ -119,5 +121,5 @@ def _covers(toolsets: Sequence[str], name: str) -> bool:
     return {*resolve_toolsets((name,))} <= {*resolve_toolsets(toolsets)}
 
 
-def _touches(toolsets: Sequence[str], name: str) -> bool:
+def _overlaps(toolsets: Sequence[str], name: str) -> bool:
     return bool({*resolve_toolsets((name,))} & {*resolve_toolsets(toolsets)})

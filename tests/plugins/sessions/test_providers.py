@@ -273,7 +273,7 @@ async def test_what_a_memory_provider_keeps_beside_the_home_is_in_the_backup(tal
     made = json.loads(await asyncio.to_thread(talk.hermes, "backup", "-o", file, "--json"))
     assert made["outside"]["files"] == ["keeper/a.txt", "keeper/deep/b.txt"]
     told = " ".join(made["outside"]["left_out"])
-    assert "id_rsa holds credentials" in told and "/etc/hostname is outside" in told
+    assert "id_rsa contains credentials" in told and "/etc/hostname is outside" in told
     for name in ("keeper/a.txt", "keeper/deep/b.txt"):
         (person / name).write_text("changed since")
     said = await asyncio.to_thread(talk.hermes, "import", file, "--yes")

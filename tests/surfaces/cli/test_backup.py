@@ -96,7 +96,7 @@ def test_what_is_no_backup_is_refused(program: Program, content: bytes) -> None:
     assert not program.home.exists()
     with zipfile.ZipFile("y.zip", "w") as archive:
         archive.writestr("holiday.jpg", b"...")
-    assert "is not the backup of a home" in program("import", "y.zip", "--yes").err
+    assert "is not a backup of a home" in program("import", "y.zip", "--yes").err
     assert program("import", "nosuch.zip", "--yes").code == 1
 
 

@@ -125,7 +125,7 @@ def test_a_whole_journal_is_well_and_a_changed_record_is_found(hermes: Terminal)
         db.commit()
     result = hermes("doctor")
     assert result.code == 1
-    assert "1 damaged records are set aside" in result.out
+    assert "1 damaged records are skipped" in result.out
     assert "record 1 of session s1" in result.out
 
 
@@ -158,11 +158,11 @@ def test_what_sessions_are_shown_is_measured(hermes: Terminal) -> None:
     (hermes.home / "memories" / "MEMORY.md").write_text("x" * 3_000)
     (hermes.home / "SOUL.md").write_text("Be kind.")
     found = {each["text"]: each["level"] for each in hermes("doctor", "--json").json}
-    assert found[f"{hermes.home}/memories/MEMORY.md has 3,000 characters, and 2,200 are shown"] == (
+    assert found[f"{hermes.home}/memories/MEMORY.md has 3,000 characters; only 2,200 are used"] == (
         "warn"
     )
     assert found[f"{hermes.home}/SOUL.md has 8 of 100 characters"] == "ok"
-    assert found["sessions are offered no tools"] == "warn"
+    assert found["sessions have no tools"] == "warn"
 
 
 def test_a_toolset_that_does_not_exist_is_an_error(hermes: Terminal) -> None:

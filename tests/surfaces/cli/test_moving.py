@@ -220,7 +220,7 @@ def test_a_dangerous_skill_stays_outside(program: Program, old: Path) -> None:
 def test_a_damaged_part_does_not_stop_the_others(program: Program, old: Path) -> None:
     (old / "config.yaml").write_text("agent: [\n")
     result = program("import", "hermes-agent", str(old), "--yes", "--json")
-    assert "its settings are left out" in result.err
+    assert "its settings are skipped" in result.err
     assert states(result.json)["soul SOUL.md"] == "taken"
     (old / "state.db").write_bytes(b"not a database at all, whatever its name says")
     result = program("import", "hermes-agent", str(old), "--yes")

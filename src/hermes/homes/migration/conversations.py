@@ -1,4 +1,4 @@
-"""The sessions of a Hermes Agent `state.db`, as lines that the journal takes in."""
+"""Reads the sessions of a Hermes Agent `state.db` as journal import lines."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from hermes.journal.export import FORMAT, EventLine, SessionLine, conversation_o
 from hermes.journal.import_ import SAFE_ID
 
 Row = Mapping[str, JsonValue]
-NOTHING_SAID = "(nothing)"
+EMPTY_TEXT = "(nothing)"
 
 
 def session_lines(path: Path) -> Iterator[bytes]:
-    """One export line per session, oldest first; the file is only read. UsageError when it is no
-    such database."""
+    """One export line per session, oldest first. The file is opened read-only; raises UsageError if
+    it is not such a database."""
     try:
         with closing(_open_database(path)) as db:
             for row in db.execute("SELECT * FROM sessions ORDER BY started_at, id"):
@@ -57,15 +57,15 @@ def _open_database(path: Path) -> sqlite3.Connection:
 def _line(db: sqlite3.Connection, session: Row) -> SessionLine:
     query = "SELECT * FROM messages WHERE session_id = ? ORDER BY id"
     rows: list[Row] = [dict(row) for row in db.execute(query, (session["id"],))]
-    kept = [row for row in rows if row.get("active", 1) or row.get("compacted")]
-    timed = list(_events(session, kept))
-    given = _text(session["id"])
-    name = given if SAFE_ID.fullmatch(given) else f"import_{given.encode().hex()[:32]}"
+    visible = [row for row in rows if row.get("active", 1) or row.get("compacted")]
+    events_at = list(_events(session, visible))
+    original = _text(session["id"])
+    name = original if SAFE_ID.fullmatch(original) else f"import_{original.encode().hex()[:32]}"
     records = [
         Record(session_id=name, n=n, turn_id="", at=at, event=event)
-        for n, (at, event) in enumerate(timed, start=1)
+        for n, (at, event) in enumerate(events_at, start=1)
     ]
-    events = tuple(_event_line(n, at, event) for n, (at, event) in enumerate(timed, start=1))
+    events = tuple(_event_line(n, at, event) for n, (at, event) in enumerate(events_at, start=1))
     return SessionLine(id=name, format=FORMAT, events=events, messages=conversation_of(records))
 
 
@@ -77,7 +77,7 @@ def _event_line(n: int, at: float, event: DurableEvent) -> EventLine:
 def _events(session: Row, rows: list[Row]) -> Iterator[tuple[float, DurableEvent]]:
     start = _number(session.get("started_at"))
     source, cwd = _text(session.get("source")) or "import", _text(session.get("cwd"))
-    # The default model goes on with it: theirs may not be known here.
+    # Resuming uses the default model: the original one may be unknown here.
     yield start, SessionOpened(source=source, cwd=cwd, model="", provider="", system="")
     if title := _text(session.get("title")):
         yield start, Titled(title=title)
@@ -89,8 +89,8 @@ def _events(session: Row, rows: list[Row]) -> Iterator[tuple[float, DurableEvent
 
 
 class ForeignConversation:
-    """The messages of one session. Calls get ids of their own, as theirs need not be unique; a
-    call without an answer and an answer without a call are left out: no model could go on."""
+    """The messages of one session. Calls get new ids, as the original ones need not be unique.
+    Calls without a result and results without a call are dropped: no model accepts them."""
 
     def __init__(self, session: Row, rows: list[Row]) -> None:
         self._session = session
@@ -98,33 +98,33 @@ class ForeignConversation:
         self._names: dict[str, tuple[str, str]] = {}
 
     def events(self) -> Iterator[tuple[float, DurableEvent]]:
-        for place, row in enumerate(self._rows):
+        for index, row in enumerate(self._rows):
             at = _number(row.get("timestamp"))
             match row.get("role"):
                 case "user":
-                    message = user_says(_content(row) or NOTHING_SAID)
+                    message = user_says(_content(row) or EMPTY_TEXT)
                     yield at, MessageReceived(message=message, past=True)
                 case "assistant":
-                    yield at, self._reply(place, row)
+                    yield at, self._reply(index, row)
                 case "tool":
                     if (found := self._names.pop(_text(row.get("tool_call_id")), None)) is not None:
                         yield at, _result(row, *found)
 
-    def _reply(self, place: int, row: Row) -> ReplyAdded:
-        answered = self._add_result(place)
+    def _reply(self, index: int, row: Row) -> ReplyAdded:
+        answered = self._answered_calls(index)
         calls: list[ToolCall] = []
         self._names.clear()
         for number, raw in enumerate(_calls(row)):
             call_id, name = _text(raw.get("id")), _text(_at(raw, "function", "name"))
             if call_id in answered and name:
-                own = f"call_{place}_{number}"
+                own = f"call_{index}_{number}"
                 self._names[call_id] = own, name
                 calls.append(ToolCall(id=own, name=name, arguments=_arguments(raw)))
-        thought = _text(row.get("reasoning")) or _text(row.get("reasoning_content"))
+        reasoning = _text(row.get("reasoning")) or _text(row.get("reasoning_content"))
         text = _content(row)
         parts = (
-            *((Reasoning(text=thought),) if thought else ()),
-            *((Text(text=text or NOTHING_SAID),) if text or not calls else ()),
+            *((Reasoning(text=reasoning),) if reasoning else ()),
+            *((Text(text=text or EMPTY_TEXT),) if text or not calls else ()),
             *calls,
         )
         return ReplyAdded(
@@ -134,10 +134,10 @@ class ForeignConversation:
             provider=_text(self._session.get("billing_provider")),
         )
 
-    def _add_result(self, place: int) -> set[str]:
-        """The calls that are answered before somebody else speaks."""
+    def _answered_calls(self, index: int) -> set[str]:
+        """The ids of the calls with a result before the next message."""
         found = set()
-        for row in self._rows[place + 1 :]:
+        for row in self._rows[index + 1 :]:
             if row.get("role") != "tool":
                 break
             found.add(_text(row.get("tool_call_id")))
@@ -145,14 +145,14 @@ class ForeignConversation:
 
 
 def _result(row: Row, call_id: str, name: str) -> ToolFinished:
-    text = _content(row) or NOTHING_SAID
-    # Whatever they read came from outside, as far as anybody here can tell.
+    text = _content(row) or EMPTY_TEXT
+    # The origin is unknown, so results count as external content.
     result = ToolResult(call_id=call_id, name=name, parts=(Text(text=text),), origin="import")
     return ToolFinished(result=result)
 
 
 def _content(row: Row) -> str:
-    """The text of a message. One with pictures is a list in JSON behind a short mark."""
+    """The text of a message. A message with images is a JSON list after a short prefix."""
     text = _text(row.get("content"))
     start = text.find("[{")
     if 0 <= start <= 40 and '"type"' in text:
@@ -172,11 +172,11 @@ def _calls(row: Row) -> list[JsonObject]:
 
 
 def _arguments(raw: JsonObject) -> JsonObject:
-    said = _at(raw, "function", "arguments")
-    if isinstance(said, dict):
-        return said
+    arguments = _at(raw, "function", "arguments")
+    if isinstance(arguments, dict):
+        return arguments
     try:
-        return decode(JsonObject, _text(said).encode())
+        return decode(JsonObject, _text(arguments).encode())
     except DecodeError:
         return {}
 
@@ -188,7 +188,7 @@ def _at(value: JsonValue, *names: str) -> JsonValue:
 
 
 def _text(value: JsonValue) -> str:
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+    return value.encode("utf-8", "reindex").decode() if isinstance(value, str) else ""
 
 
 def _number(value: JsonValue) -> float:

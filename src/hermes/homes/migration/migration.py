@@ -1,4 +1,4 @@
-"""Puts what another agent kept into a home, or says what it would do."""
+"""Imports the data of another agent into a home, or reports what it would import."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 SkillConflict = Literal["skip", "overwrite", "rename"]
 IMPORTS = "imported"
-_LEAVES_OUT = "say so with --secrets"
+_NEEDS_FLAG = "import it with --secrets"
 
 
 class MigrationOptions(Value):
-    """How to take things in. What is there already stays, unless `overwrite`."""
+    """Existing items are kept unless `overwrite` is set."""
 
     secrets: bool = False
     settings: bool = True
@@ -53,17 +53,17 @@ async def run_migration(
     memory: MemoryService,
     archive: SessionArchive,
     foreign: ForeignHome,
-    wish: MigrationOptions,
+    options: MigrationOptions,
 ) -> tuple[MigrationItem, ...]:
-    """What became of everything that was found."""
-    taking = Migration(run, memory, archive, foreign, wish)
+    """The outcome of every item found."""
+    migration = Migration(run, memory, archive, foreign, options)
     return (
-        *(taking.settings() if wish.settings else ()),
-        *taking.secrets(),
-        *taking.soul(),
-        *[item async for item in taking.memories()],
-        *taking.skills(),
-        *await taking.sessions(),
+        *(migration.settings() if options.settings else ()),
+        *migration.secrets(),
+        *migration.soul(),
+        *[item async for item in migration.memories()],
+        *migration.skills(),
+        *await migration.sessions(),
     )
 
 
@@ -74,57 +74,57 @@ class Migration:
         memory: MemoryService,
         archive: SessionArchive,
         foreign: ForeignHome,
-        wish: MigrationOptions,
+        options: MigrationOptions,
     ) -> None:
         self._run = run
         self._memory = memory
         self._archive = archive
         self._home = run.home
         self._foreign = foreign
-        self._wish = wish
-        self._taken: State = "would be taken" if wish.dry_run else "taken"
+        self._options = options
+        self._done_state: State = "would be taken" if options.dry_run else "taken"
 
     def settings(self) -> Iterator[MigrationItem]:
-        """Those that mean the same here; secrets among them go the way of secrets."""
-        there = dict(_leaves(read_document(self._home).data))
+        """Settings that exist here; secrets among them are skipped."""
+        existing = dict(_leaves(read_document(self._home).data))
         changes: dict[Key, JsonValue] = {}
         for path, value in _leaves(self._foreign.settings):
             key = format_key(path)
             setting = find_setting(Settings, path)
             if setting is None:
-                yield self._item("setting", key, "left out", "there is no such setting here")
+                yield self._item("setting", key, "left out", "the setting does not exist here")
             elif setting.secret or is_secret_name(path[-1]):
-                yield self._item("setting", key, "left out", "a secret belongs into .env")
-            elif path in there and not self._wish.overwrite:
+                yield self._item("setting", key, "left out", "secrets belong in .env")
+            elif path in existing and not self._options.overwrite:
                 yield self._item("setting", key, "there already")
             elif why := _invalid(setting.kind, value):
                 yield self._item("setting", key, "left out", why)
             else:
                 changes[path] = value
-                yield self._item("setting", key, self._taken)
-        if changes and not self._wish.dry_run:
+                yield self._item("setting", key, self._done_state)
+        if changes and not self._options.dry_run:
             write_settings(self._home, changes)
 
     def secrets(self) -> Iterator[MigrationItem]:
         for name, value in self._foreign.secrets.items():
-            if self._run.config.secrets.get(name) and not self._wish.overwrite:
+            if self._run.config.secrets.get(name) and not self._options.overwrite:
                 yield self._item("secret", name, "there already")
-            elif not self._wish.secrets:
-                yield self._item("secret", name, "left out", _LEAVES_OUT)
+            elif not self._options.secrets:
+                yield self._item("secret", name, "left out", _NEEDS_FLAG)
             else:
-                if not self._wish.dry_run:
+                if not self._options.dry_run:
                     set_from_text(self._home, name, value)
-                yield self._item("secret", name, self._taken, mask(value))
+                yield self._item("secret", name, self._done_state, mask(value))
 
     def soul(self) -> Iterator[MigrationItem]:
         if not self._foreign.soul:
             return
-        if is_custom(self._home) and not self._wish.overwrite:
+        if is_custom(self._home) and not self._options.overwrite:
             yield self._item("soul", "SOUL.md", "there already")
             return
-        if not self._wish.dry_run:
+        if not self._options.dry_run:
             replace_file(self._home, self._home.soul, f"{self._foreign.soul}\n".encode())
-        yield self._item("soul", "SOUL.md", self._taken)
+        yield self._item("soul", "SOUL.md", self._done_state)
 
     async def memories(self) -> AsyncIterator[MigrationItem]:
         memories = self._memory.of()
@@ -135,10 +135,12 @@ class Migration:
                 if text in known:
                     yield self._item("memory", _short(text), "there already")
                     continue
-                if not self._wish.dry_run and (why := await self._remember(target, text, source)):
+                if not self._options.dry_run and (
+                    why := await self._remember(target, text, source)
+                ):
                     yield self._item("memory", _short(text), "left out", why)
                     continue
-                yield self._item("memory", _short(text), self._taken)
+                yield self._item("memory", _short(text), self._done_state)
 
     async def _remember(self, target: Target, text: str, source: ChangeSource) -> str:
         add = Operation(action="add", content=text)
@@ -150,11 +152,11 @@ class Migration:
         for folder in self._foreign.skills:
             name = folder.name
             target = next((p.parent for p in root.rglob(f"{name}/SKILL.md")), None)
-            if target is not None and self._wish.skill_conflict == "skip":
+            if target is not None and self._options.skill_conflict == "skip":
                 yield self._item("skill", name, "there already")
                 continue
-            if target is None or self._wish.skill_conflict == "rename":
-                target = _free(root / IMPORTS / name)
+            if target is None or self._options.skill_conflict == "rename":
+                target = _unused_path(root / IMPORTS / name)
             yield self._skill(folder, target)
 
     def _skill(self, folder: Path, target: Path) -> MigrationItem:
@@ -162,22 +164,22 @@ class Migration:
         texts = {name: data.decode("utf-8", "replace") for name, data in tree.items()}
         found = scan_skill(texts.get("SKILL.md", ""), texts)
         if found.verdict == "dangerous":
-            why = f"the scan calls it dangerous ({found.findings[0].id})"
+            why = f"the scan found it dangerous ({found.findings[0].id})"
             return self._item("skill", folder.name, "left out", why)
-        if not self._wish.dry_run:
+        if not self._options.dry_run:
             replace_folder(target, tree, skills_folder(self._home) / ".staging")
         note = "" if target.name == folder.name else f"as {target.name}"
-        return self._item("skill", folder.name, self._taken, note)
+        return self._item("skill", folder.name, self._done_state, note)
 
     async def sessions(self) -> tuple[MigrationItem, ...]:
         if self._foreign.sessions is None:
             return ()
-        if self._wish.dry_run:
+        if self._options.dry_run:
             count = sum(1 for _ in self._foreign.sessions())
-            return (self._item("sessions", f"{count} sessions", self._taken),)
+            return (self._item("sessions", f"{count} sessions", self._done_state),)
         done = await self._archive.import_lines(self._foreign.sessions())
         name = f"{done.sessions} sessions, {done.messages} messages"
-        note = f"{done.skipped} were there already" if done.skipped else ""
+        note = f"{done.skipped} already existed" if done.skipped else ""
         return (self._item("sessions", name, "taken", note),)
 
     def _item(self, kind: Kind, name: str, state: State, note: str = "") -> MigrationItem:
@@ -185,7 +187,7 @@ class Migration:
 
 
 def _leaves(data: JsonObject, before: Key = ()) -> Iterator[tuple[Key, JsonValue]]:
-    """Settings with their whole path; a mapping that is one setting is not taken apart."""
+    """Settings with their full path. A mapping that is one setting is not split."""
     for name, value in data.items():
         path = (*before, name)
         setting = find_setting(Settings, path)
@@ -209,7 +211,7 @@ def _short(text: str) -> str:
     return first if len(first) <= 60 else f"{first[:59]}…"
 
 
-def _free(path: Path) -> Path:
+def _unused_path(path: Path) -> Path:
     number, found = 2, path
     while found.exists():
         found = path.with_name(f"{path.name}-{number}")

@@ -1,4 +1,4 @@
-"""Homes of other agents that can be migrated: what they hold and where."""
+"""Reads the homes of other agents for migration."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ State = Literal["taken", "would be taken", "there already", "left out"]
 
 
 class ForeignHome(Value):
-    """`settings` are in our keys; `memories` are entries by the file they go to; `skills` are
-    folders that hold a SKILL.md; `sessions` gives export lines of the journal, oldest first."""
+    """`settings` use the keys of Hermes; `memories` are entries by target file; `skills` are
+    folders with a SKILL.md; `sessions` yields journal export lines, oldest first."""
 
     root: Path
     settings: JsonObject = {}
@@ -36,7 +36,7 @@ class ForeignHome(Value):
 
 
 class MigrationItem(Value):
-    """One thing that was found, and what became of it; `note` says why."""
+    """One item and its outcome; `note` gives the reason."""
 
     kind: Kind
     name: str
@@ -45,7 +45,7 @@ class MigrationItem(Value):
 
 
 def text_of(path: Path) -> str:
-    """The text of a file; "" when there is none that could be read."""
+    """The text of a file; "" if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -53,7 +53,7 @@ def text_of(path: Path) -> str:
 
 
 def skill_folders(root: Path) -> tuple[Path, ...]:
-    """Folders with a SKILL.md below a folder; hidden ones and links are passed over."""
+    """Folders with a SKILL.md; hidden folders and symbolic links are skipped."""
     if not root.is_dir():
         return ()
     found = (path.parent for path in sorted(root.rglob("SKILL.md")) if not path.is_symlink())
@@ -69,7 +69,7 @@ _SIGNS = (STATE, "config.yaml", "memories", "skills", "SOUL.md")
 
 
 def read_hermes_agent(root: Path) -> ForeignHome:
-    """What such a home holds; NotFound when the folder is none."""
+    """Raises NotFound when the folder is not such a home."""
     if not any((root / name).exists() for name in _SIGNS):
         raise NotFound(f"{root} is not a home of Hermes Agent: it has none of {', '.join(_SIGNS)}.")
     settings, problems = _settings(root / "config.yaml")
@@ -96,8 +96,8 @@ def _settings(path: Path) -> tuple[JsonObject, tuple[str, ...]]:
     try:
         data = parse_yaml(path.read_bytes())
     except (OSError, BadYaml) as error:
-        return {}, (f"{path} cannot be read ({error}); its settings are left out.",)
-    # Their versions are counted by themselves.
+        return {}, (f"{path} cannot be read ({error}); its settings are skipped.",)
+    # The version number belongs to the other program's schema.
     return {name: value for name, value in data.items() if name != "_config_version"}, ()
 
 
@@ -106,9 +106,10 @@ _OPENCLAW_SIGNS = (CONFIG, "workspace")
 
 
 def read_openclaw(root: Path) -> ForeignHome:
-    """What such a folder holds; NotFound when it is none."""
+    """Raises NotFound when the folder is not such a home."""
     if not any((root / name).exists() for name in _OPENCLAW_SIGNS):
-        raise NotFound(f"{root} is not a folder of OpenClaw: it has none of {', '.join(_SIGNS)}.")
+        signs = ", ".join(_OPENCLAW_SIGNS)
+        raise NotFound(f"{root} is not a folder of OpenClaw: it has none of {signs}.")
     config, problems = _config(root / CONFIG)
     workspace = _workspace(root, config)
     env = read_env_file(Home(root)).variables
@@ -117,7 +118,7 @@ def read_openclaw(root: Path) -> ForeignHome:
         settings=_model(config),
         secrets={
             name: value
-            for name, value in {**_named_file(config), **env}.items()
+            for name, value in {**_config_variables(config), **env}.items()
             if is_secret_name(name)
         },
         soul=text_of(workspace / "SOUL.md"),
@@ -136,7 +137,7 @@ def _config(path: Path) -> tuple[JsonObject, tuple[str, ...]]:
     try:
         return decode(dict, path.read_bytes()), ()
     except (OSError, DecodeError) as error:
-        return {}, (f"{path} cannot be read as JSON ({error}); its settings are left out.",)
+        return {}, (f"{path} cannot be read as JSON ({error}); its settings are skipped.",)
 
 
 def _at(config: JsonValue, *names: str) -> JsonValue:
@@ -146,26 +147,26 @@ def _at(config: JsonValue, *names: str) -> JsonValue:
 
 
 def _workspace(root: Path, config: JsonObject) -> Path:
-    said = _at(config, "agents", "defaults", "workspace")
-    named = Path(said).expanduser() if isinstance(said, str) and said else root / "workspace"
+    value = _at(config, "agents", "defaults", "workspace")
+    named = Path(value).expanduser() if isinstance(value, str) and value else root / "workspace"
     return named if named.is_dir() else root / "workspace"
 
 
 def _model(config: JsonObject) -> JsonObject:
-    said = _at(config, "agents", "defaults", "model")
-    name = _at(said, "primary") if isinstance(said, dict) else said
+    value = _at(config, "agents", "defaults", "model")
+    name = _at(value, "primary") if isinstance(value, dict) else value
     return {"model": {"default": name}} if isinstance(name, str) and name else {}
 
 
-def _named_file(config: JsonObject) -> dict[str, str]:
-    """Variables that its settings give to the agent."""
-    held = _at(config, "env", "vars") or _at(config, "env")
-    pairs = held.items() if isinstance(held, dict) else ()
+def _config_variables(config: JsonObject) -> dict[str, str]:
+    """Variables from the `env` section of its settings."""
+    variables = _at(config, "env", "vars") or _at(config, "env")
+    pairs = variables.items() if isinstance(variables, dict) else ()
     return {name: value for name, value in pairs if isinstance(value, str)}
 
 
 def paragraphs(text: str) -> tuple[str, ...]:
-    """Markdown notes as entries: each item of a list, and each paragraph that is no heading."""
+    """Markdown notes as entries: each list item, and each paragraph except headings."""
     found: list[str] = []
     for block in re.split(r"\n\s*\n", text):
         lines = [line for line in block.splitlines() if not line.lstrip().startswith("#")]

@@ -103,7 +103,7 @@ def update_command(
     if check or not found.is_new:
         return
     if not yes:
-        confirm(f"Update {here.place} to {found.newest}?")
+        confirm(f"Update {here.path} to {found.newest}?")
     config = config_of(ctx)
     if made := _back_up(config, wanted=backup):
         click.echo(f"{mark('ok')} The home is backed up in {made}.", err=as_json)
@@ -144,9 +144,9 @@ def uninstall_command(ctx: click.Context, full: bool, dry_run: bool, yes: bool) 
     home, here = root_home(home_of(ctx)), installation()
     goes = full and home.root.is_dir()
     if here.kind == "package":
-        print(f"The package is removed from {here.place}.")
+        print(f"The package is removed from {here.path}.")
     else:
-        print(f"This is a checkout; remove the folder {here.place} yourself.")
+        print(f"This is a checkout; remove the folder {here.path} yourself.")
     print(f"{home.root} {'is deleted with everything in it' if goes else 'stays'}.")
     if dry_run or (here.kind == "checkout" and not goes):
         return

@@ -256,6 +256,6 @@ def version_command(ctx: click.Context) -> Output:
         "python": python,
         "home": str(home_of(ctx).root),
         "installed": here.kind,
-        "place": str(here.place),
+        "place": str(here.path),
     }
     return Output(data, f"hermes {__version__} (Python {python})")
