@@ -12,22 +12,22 @@ if TYPE_CHECKING:
 
 
 class TextRedactor(Protocol):
-    """Removes secrets from text. `line` is for logs and exports, `known` masks configured values
-    only, `know` adds a secret that was given just now, and
-    `marks` gives start, end and replacement of each secret."""
+    """Removes secrets from text. `line` is for logs and exports, `redact_known` masks configured
+    values only, `know` adds a secret, and `marks` returns start, end and replacement of each
+    secret."""
 
     def text(self, text: str, channel: Literal["model", "log"] = "model") -> str: ...
     def line(self, text: str) -> str: ...
-    def known(self, text: str) -> str: ...
+    def redact_known(self, text: str) -> str: ...
     def know(self, *values: str) -> None: ...
     def values(self) -> Iterable[str]: ...
     def marks(self, text: str) -> list[tuple[int, int, str]]: ...
 
 
 class RunContext:
-    """A surface shows `notices` once at the start and `exit_notices` at the end. `user_home` is
-    the person's home folder, `state_dir` the resolved home of Hermes. `offline` is set while a
-    recorded session is replayed: nothing may be contacted then."""
+    """Surfaces show `notices` once at the start and `exit_notices` at the end. `user_home` is the
+    user's home folder, `state_dir` the resolved Hermes home. `offline` is set during a replay:
+    nothing may be contacted."""
 
     def __init__(
         self, config: Config, *, env: Mapping[str, str], world: World, redactor: TextRedactor
@@ -40,6 +40,6 @@ class RunContext:
         self.redactor = redactor
         self.user_home = str(Path.home())
         self.state_dir = str(config.home.root.resolve())
-        self.notices = [redactor.known(finding.text) for finding in config.diagnostics]
+        self.notices = [redactor.redact_known(finding.text) for finding in config.diagnostics]
         self.exit_notices: list[str] = []
         self.offline = False

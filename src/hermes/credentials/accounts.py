@@ -1,5 +1,4 @@
-"""Keys and logins as the rest of the program sees them: which ones a provider has, and what people
-can do with them."""
+"""The keys and logins of each provider, and the operations on them."""
 
 from __future__ import annotations
 
@@ -25,7 +24,8 @@ AUTH_FILE = "auth.json"
 
 
 class EnvironmentKey(NamedTuple):
-    """A key of the environment or the settings. `scope` is the variable that says whose it is."""
+    """A key from the environment or the settings. `scope` is the variable that ties it to a
+    vendor."""
 
     source: str
     key: str
@@ -33,7 +33,7 @@ class EnvironmentKey(NamedTuple):
 
 
 class Accounts:
-    """For one run. What takes part in sharing keys is loaded when there is something to share."""
+    """For one run. The credential store is loaded only when keys are shared or managed."""
 
     def __init__(
         self,
@@ -52,11 +52,11 @@ class Accounts:
         self._wallet: CredentialStore | None = None
 
     def keys_for(self, provider: str, vendor: Vendor) -> KeyPool:
-        """The keys to ask this provider with. A single key that needs no care stands alone."""
-        lent = self.environment_keys(provider, vendor)
+        """The keys for requests to this provider; a `SingleKey` when no pool is needed."""
+        keys = self.environment_keys(provider, vendor)
         name = pool_name(provider, vendor)
-        if not self._needs_pool(name, vendor, lent):
-            source, key, scope = lent[0] if lent else EnvironmentKey("", "", "")
+        if not self._needs_pool(name, vendor, keys):
+            source, key, scope = keys[0] if keys else EnvironmentKey("", "", "")
             label = source.partition(":")[2]
             return SingleKey(
                 Credential(id=source, provider=name, key=key, label=label, source=scope)
@@ -64,7 +64,7 @@ class Accounts:
         return self.wallet.pool(name)
 
     def active_provider(self) -> str:
-        """Where somebody logged in last; "" when nobody did."""
+        """The provider of the latest login, or ""."""
         if not self._has_file():
             return ""
         try:
@@ -73,41 +73,41 @@ class Accounts:
             return ""
 
     def secret_values(self) -> frozenset[str]:
-        """What auth.json holds and nobody may show."""
+        """The secrets in auth.json."""
         try:
             return self.wallet.secret_values() if self._has_file() else frozenset()
         except ConfigError:
             return frozenset()
 
     def watch_secrets(self, watch: Callable[..., None]) -> None:
-        """Whoever must know all secrets watches the file, and what the keyring was asked for."""
-        watch(self.secret_values, self._config.home.root / AUTH_FILE, self._keyring_consent)
+        """Register auth.json and the values read from the keyring as secret sources."""
+        watch(self.secret_values, self._config.home.root / AUTH_FILE, self._keyring_reads)
 
-    def _keyring_consent(self) -> int:
+    def _keyring_reads(self) -> int:
         return 0 if self._wallet is None else self._wallet.keyring_reads()
 
     async def rows(self, provider: str = "") -> tuple[AccountRow, ...]:
-        """Of one provider, or of all that have a key or login."""
+        """The rows of one provider, or of all that have a key or login."""
         names = [self.known_name(provider)] if provider else await self._names()
-        return tuple([row for name in names for row in await self._desk.rows(name)])
+        return tuple([row for name in names for row in await self._admin.rows(name)])
 
     async def add_key(self, provider: str, key: str, *, label: str = "") -> AccountRow:
-        return await self._desk.add_key(self.known_name(provider), key, label=label)
+        return await self._admin.add_key(self.known_name(provider), key, label=label)
 
     async def remove(self, provider: str, which: str) -> AccountRow:
-        return await self._desk.remove(self.known_name(provider), which)
+        return await self._admin.remove(self.known_name(provider), which)
 
     async def reset(self, provider: str) -> int:
-        return await self._desk.reset(self.known_name(provider))
+        return await self._admin.reset(self.known_name(provider))
 
     async def log_in(self, provider: str, screen: LoginScreen, *, label: str = "") -> AccountRow:
-        return await self._desk.log_in(self.known_name(provider), screen, label=label)
+        return await self._admin.log_in(self.known_name(provider), screen, label=label)
 
     async def log_out(self, provider: str) -> tuple[AccountRow, ...]:
-        return await self._desk.log_out(self.known_name(provider))
+        return await self._admin.log_out(self.known_name(provider))
 
     def takes_keys(self, provider: str) -> bool:
-        """Whether one can ask it with an API key at all."""
+        """Whether the provider accepts API keys."""
         name = self.known_name(provider)
         return bool(self._vendor(name).keys) or name not in self.logins()
 
@@ -115,7 +115,7 @@ class Accounts:
         return self.wallet.keyring.is_installed()
 
     def logins(self) -> tuple[str, ...]:
-        """The providers that can be logged in to."""
+        """The providers that support logins."""
         return self.wallet.logins.names()
 
     async def close(self) -> None:
@@ -128,31 +128,31 @@ class Accounts:
             from hermes.credentials.credential_store import CredentialSettings, CredentialStore
             from hermes.credentials.key_health import KeyCooldowns
 
-            rests = self._config.settings.credential_pool_cooldowns
+            settings = self._config.settings.credential_pool_cooldowns
             self._wallet = CredentialStore(
                 self._config.home,
                 world=self._world,
                 http=self._http,
                 env=self._env,
                 secret=self._config.secrets.get,
-                borrowed_keys=self._source,
+                borrowed_keys=self._borrowed_keys,
                 settings=CredentialSettings(
                     strategies=self._config.settings.credential_pool_strategies,
                     cooldowns=KeyCooldowns(
-                        rate_limit=rests.rate_limit, billing=rests.billing, auth=rests.auth
+                        rate_limit=settings.rate_limit, billing=settings.billing, auth=settings.auth
                     ),
                 ),
             )
         return self._wallet
 
     @property
-    def _desk(self) -> CredentialAdmin:
+    def _admin(self) -> CredentialAdmin:
         from hermes.credentials.admin import CredentialAdmin
 
         return CredentialAdmin(self.wallet)
 
     def environment_keys(self, provider: str, vendor: Vendor) -> list[EnvironmentKey]:
-        """What the settings give to a provider, else what its variables hold; each key once."""
+        """The keys from the settings, else from the provider's variables, without duplicates."""
         settings = self._config.settings
         own = settings.providers.get(provider)
         if own is not None and own.api_key:
@@ -169,24 +169,24 @@ class Accounts:
             [EnvironmentKey(f"env:{each}", get(each), scope) for each in numbered_variables(name)]
         )
 
-    def _needs_pool(self, name: str, vendor: Vendor, lent: list[EnvironmentKey]) -> bool:
-        """Whether there is more to it than sending the one key that there is."""
-        if len(lent) > 1 or (lent and vendor.login == "copilot"):
+    def _needs_pool(self, name: str, vendor: Vendor, keys: list[EnvironmentKey]) -> bool:
+        """Whether a single key is not enough."""
+        if len(keys) > 1 or (keys and vendor.login == "copilot"):
             return True
         if not self._has_file():
-            return not lent and not vendor.key_optional and vendor.name != CUSTOM
+            return not keys and not vendor.key_optional and vendor.name != CUSTOM
         try:
             document = self.wallet.auth_file.peek()
         except ConfigError:
             return True
         return bool(document.entries(name) or document.suppressed_sources(name)) or not (
-            lent or vendor.key_optional or vendor.name == CUSTOM
+            keys or vendor.key_optional or vendor.name == CUSTOM
         )
 
     def _has_file(self) -> bool:
         return (self._config.home.root / AUTH_FILE).exists()
 
-    def _source(self, name: str) -> BorrowedKeys:
+    def _borrowed_keys(self, name: str) -> BorrowedKeys:
         from hermes.credentials.credential_store import BorrowedKeys
         from hermes.credentials.stored_key import borrowed_key
 
@@ -195,7 +195,7 @@ class Accounts:
         scope = vendor.keys[0] if vendor.keys else LOGIN
         return BorrowedKeys(
             borrowed=tuple(
-                borrowed_key(name, lent.source, lent.key, scope=lent.scope) for lent in keys
+                borrowed_key(name, each.source, each.key, scope=each.scope) for each in keys
             ),
             scope="" if name.startswith(CUSTOM) else scope,
         )
@@ -204,7 +204,7 @@ class Accounts:
         return self._catalogue.vendor(name) or self._catalogue.vendors[CUSTOM]
 
     def known_name(self, provider: str) -> str:
-        """The name under which a provider's keys are kept; NotFound."""
+        """The name under which a provider's keys are stored; raises NotFound."""
         vendor = self._catalogue.vendor(provider)
         if vendor is not None:
             return vendor.name
@@ -217,7 +217,7 @@ class Accounts:
 
         near = tuple(suggest_names(provider, (*self._catalogue.vendors, *self.logins())))
         raise NotFound(
-            f"There is no provider {provider!r}; `hermes model list` shows them.", near=near
+            f"There is no provider {provider!r}; `hermes model list` lists them.", near=near
         )
 
     async def _names(self) -> list[str]:
@@ -233,14 +233,14 @@ class Accounts:
                 name, self._vendor(name)
             ):
                 names.append(f"{CUSTOM}:{name}")
-        for keeper in LOGIN_PROGRAMS:
-            if self.wallet.key_sources(keeper.provider).has_other_program:
-                names.append(keeper.provider)
+        for program in LOGIN_PROGRAMS:
+            if self.wallet.key_sources(program.provider).has_other_program:
+                names.append(program.provider)
         return list(dict.fromkeys(names))
 
 
 def pool_name(provider: str, vendor: Vendor) -> str:
-    """Endpoints of one's own have keys of their own."""
+    """Custom endpoints have separate keys."""
     if vendor.name == CUSTOM and provider != CUSTOM and provider not in vendor.aliases:
         return f"{CUSTOM}:{provider.removeprefix('custom:')}"
     return vendor.name
@@ -248,15 +248,15 @@ def pool_name(provider: str, vendor: Vendor) -> str:
 
 def _usable(found: list[EnvironmentKey]) -> list[EnvironmentKey]:
     seen: dict[str, EnvironmentKey] = {}
-    for lent in found:
-        if is_plausible_key(lent.key):
-            seen.setdefault(lent.key, lent)
+    for each in found:
+        if is_plausible_key(each.key):
+            seen.setdefault(each.key, each)
     return list(seen.values())
 
 
 @asynccontextmanager
 async def open_accounts(config: Config, *, env: Mapping[str, str]) -> AsyncIterator[Accounts]:
-    """The accounts of a home by themselves, for those who ask no model."""
+    """The accounts of a home, for commands that use no model."""
     network = config.settings.network
     http = HttpClient(
         proxy=network.proxy or None,

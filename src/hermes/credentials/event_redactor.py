@@ -1,4 +1,4 @@
-"""The veil of a session: takes secrets out of its events, whatever kind they are."""
+"""Redacts secrets from the events of a session before they are stored or shown."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=Struct)
 
-# These say nothing that somebody else has worded, or, the opening, were cleaned when made.
-_BARE = frozenset(
+# Events without free text; the opening is redacted when it is built.
+_WITHOUT_TEXT = frozenset(
     (
         Archived,
         CallSettled,
@@ -57,7 +57,7 @@ _BARE = frozenset(
         Withdrawn,
     )
 )
-# Names and places by which things are found again, and words of our own.
+# Identifiers and fixed texts, which must not change.
 _FIXED = frozenset(
     (
         "call_id",
@@ -75,19 +75,19 @@ _FIXED = frozenset(
         "provider",
     )
 )
-_WORDLESS = frozenset((bool, float, int, type(None)))
-_NAMING = ("key", "token", "secret", "pass", "pwd", "cred", "auth", "cookie")
+_SCALARS = frozenset((bool, float, int, type(None)))
+_SECRET_WORDS = ("key", "token", "secret", "pass", "pwd", "cred", "auth", "cookie")
 MASKED = (
     "A secret in your message was replaced by {labels}: neither the model nor the history gets it. "
-    "To let commands use a secret by its name, keep it with `hermes config set NAME VALUE`."
+    "To let commands use a secret by name, save it with `hermes config set NAME VALUE`."
 )
 
 
 class StreamRedactor:
-    """What somebody says piece by piece. Nothing is loaded for a word or two."""
+    """Redacts streamed text. Loads nothing for very short texts."""
 
-    def __init__(self, secrecy: SecretRedactor) -> None:
-        self._secrecy = secrecy
+    def __init__(self, redactor: SecretRedactor) -> None:
+        self._redactor = redactor
         self._first = ""
         self._stream: RedactedStream | None = None
 
@@ -97,7 +97,7 @@ class StreamRedactor:
         self._first += piece
         if len(self._first) < SHORTEST:
             return ""
-        self._stream = self._secrecy.stream()
+        self._stream = self._redactor.stream()
         return self._stream.feed(self._first)
 
     def close(self) -> str:
@@ -105,51 +105,51 @@ class StreamRedactor:
 
 
 class SecretEventRedactor:
-    """With `again`, for what was veiled when it was recorded: only values that are configured now
-    are looked for."""
+    """With `again`, for events that were redacted when recorded: only values configured now are
+    masked."""
 
-    def __init__(self, secrecy: SecretRedactor, *, again: bool = False) -> None:
-        self._secrecy = secrecy
-        self._text = secrecy.known if again else secrecy.clean
-        self._speaking: dict[str, StreamRedactor] = {}
+    def __init__(self, redactor: SecretRedactor, *, again: bool = False) -> None:
+        self._redactor = redactor
+        self._text = redactor.redact_known if again else redactor.clean
+        self._streams: dict[str, StreamRedactor] = {}
         self._remarks: list[Notice] = []
 
     def durable(self, event: DurableEvent) -> DurableEvent:
-        if type(event) in _BARE:
+        if type(event) in _WITHOUT_TEXT:
             return event
-        self._secrecy.refresh()
+        self._redactor.refresh()
         clean = self._struct(event)
         if isinstance(event, MessageReceived) and clean is not event:
             self._remark(clean)
         if isinstance(event, ToolFinished):
-            self._speaking.pop(event.result.call_id, None)
+            self._streams.pop(event.result.call_id, None)
         elif isinstance(event, TurnEnded):
-            self._speaking.clear()
+            self._streams.clear()
         return clean
 
     def live(self, event: LiveEvent) -> Iterable[LiveEvent]:
         match event:
             case TextDelta(text=text):
-                return self._redact_text("text", text, lambda said: TextDelta(text=said))
+                return self._redact_text("text", text, lambda clean: TextDelta(text=clean))
             case ReasoningDelta(text=text):
-                return self._redact_text("thought", text, lambda said: ReasoningDelta(text=said))
+                return self._redact_text("thought", text, lambda clean: ReasoningDelta(text=clean))
             case ToolProgress(call_id=call_id, text=text):
-                return self._redact_text(call_id, text, lambda said: replace(event, text=said))
+                return self._redact_text(call_id, text, lambda clean: replace(event, text=clean))
             case CallNamed():
                 return (*self.rest(), event)
             case Restarted():
-                self._speaking.clear()
+                self._streams.clear()
                 return (event,)
             case Notice():
-                self._secrecy.refresh()
+                self._redactor.refresh()
                 return (self._struct(event),)
 
     def rest(self) -> Iterable[LiveEvent]:
         found: list[LiveEvent] = []
-        if (thought := self._speaking.pop("thought", None)) and (words := thought.close()):
-            found.append(ReasoningDelta(text=words))
-        if (said := self._speaking.pop("text", None)) and (words := said.close()):
-            found.append(TextDelta(text=words))
+        if (stream := self._streams.pop("thought", None)) and (text := stream.close()):
+            found.append(ReasoningDelta(text=text))
+        if (stream := self._streams.pop("text", None)) and (text := stream.close()):
+            found.append(TextDelta(text=text))
         return found
 
     def remarks(self) -> Iterable[LiveEvent]:
@@ -157,20 +157,20 @@ class SecretEventRedactor:
         return found
 
     def result(self, result: ToolResult) -> ToolResult:
-        self._secrecy.refresh()
+        self._redactor.refresh()
         return self._struct(result)
 
     def words(self, text: str) -> str:
-        """Something new that is about to be kept."""
-        return self._secrecy.text(text)
+        """Redact new text that is about to be stored."""
+        return self._redactor.text(text)
 
-    def seen(self, value: S) -> S:
-        """Something out of the journal, to be shown."""
-        self._secrecy.refresh()
+    def redact_stored(self, value: S) -> S:
+        """Redact a value from the journal before it is shown."""
+        self._redactor.refresh()
         return self._struct(value)
 
     def record(self, record: Record) -> Record:
-        self._secrecy.refresh()
+        self._redactor.refresh()
         clean = self._struct(record.event)
         return record if clean is record.event else replace(record, event=clean)
 
@@ -178,30 +178,30 @@ class SecretEventRedactor:
         return _holds_label(call.arguments)
 
     def _redact_text(
-        self, who: str, text: str, event: Callable[[str], LiveEvent]
+        self, stream_id: str, text: str, event: Callable[[str], LiveEvent]
     ) -> tuple[LiveEvent, ...]:
-        if who not in self._speaking:
-            self._speaking[who] = StreamRedactor(self._secrecy)
-        shown = self._speaking[who].feed(text)
-        return (event(shown),) if shown else ()
+        if stream_id not in self._streams:
+            self._streams[stream_id] = StreamRedactor(self._redactor)
+        clean = self._streams[stream_id].feed(text)
+        return (event(clean),) if clean else ()
 
     def _remark(self, event: Any) -> None:
         labels = dict.fromkeys(LABEL.findall(event.message.text))
         if labels:
-            words = MASKED.format(labels=", ".join(labels))
-            self._remarks.append(Notice(text=words, kind="warn"))
+            text = MASKED.format(labels=", ".join(labels))
+            self._remarks.append(Notice(text=text, kind="warn"))
 
     def _struct(self, value: S) -> S:
         changes: dict[str, Any] = {}
         for name in _has_text(type(value)):
-            held = getattr(value, name)
-            if (clean := self._clean(held)) is not held:
+            item = getattr(value, name)
+            if (clean := self._clean(item)) is not item:
                 changes[name] = clean
         return replace(value, **changes) if changes else value
 
     def _clean(self, value: Any) -> Any:
-        """The same object where nothing is to be hidden."""
-        if type(value) in _WORDLESS:
+        """Returns the same object if nothing is masked."""
+        if type(value) in _SCALARS:
             return value
         if isinstance(value, str):
             if len(value) < SHORTEST:
@@ -223,53 +223,53 @@ class SecretEventRedactor:
     def _mapping(self, value: dict[str, Any]) -> dict[str, Any]:
         clean: dict[str, Any] = {}
         changed = False
-        for key, held in value.items():
-            named, now = self._clean(key), self._clean(held)
-            if now is held and isinstance(held, str):
-                now = self._redact_named(key, held)
-            changed |= named is not key or now is not held
+        for key, item in value.items():
+            named, now = self._clean(key), self._clean(item)
+            if now is item and isinstance(item, str):
+                now = self._redact_named(key, item)
+            changed |= named is not key or now is not item
             clean[named] = now
         return clean if changed else value
 
     def _redact_named(self, key: str, text: str) -> str:
-        """A value that only its name gives away."""
-        if not _is_naming(key):
+        """Masks a value that only its name identifies as a secret."""
+        if not _names_secret(key):
             return text
         head = f"{key}: "
         clean = self._text(head + text)
         return text if clean == head + text else clean.removeprefix(head)
 
-    def _reasoning(self, thought: Reasoning) -> Reasoning:
-        """A sealed block is signed as a whole, so one with a configured value in it goes. What
-        else looks like a secret in it is mostly its own cipher, unless the thought itself holds
-        one: many blocks say the thought again."""
-        sealed, text = thought.sealed, self._text(thought.text)
-        hides = self._secrecy.known if text == thought.text else self._text
-        if sealed is not None and _mentions(sealed, hides):
+    def _reasoning(self, reasoning: Reasoning) -> Reasoning:
+        """A sealed block is signed as a whole, so a block with a configured value is dropped. Other
+        matches in it are usually ciphertext, unless the reasoning text itself contains a secret:
+        many blocks repeat the text."""
+        sealed, text = reasoning.sealed, self._text(reasoning.text)
+        redact = self._redactor.redact_known if text == reasoning.text else self._text
+        if sealed is not None and _contains_secret(sealed, redact):
             sealed = None
-        if sealed is thought.sealed and text == thought.text:
-            return thought
-        return replace(thought, text=text, sealed=sealed)
+        if sealed is reasoning.sealed and text == reasoning.text:
+            return reasoning
+        return replace(reasoning, text=text, sealed=sealed)
 
 
 @lru_cache(maxsize=256)
 def _has_text(kind: type[Struct]) -> tuple[str, ...]:
-    """The fields that may hold what somebody has worded."""
+    """The fields that may contain free text."""
     return tuple(name for name in kind.__struct_fields__ if name not in _FIXED)
 
 
 @lru_cache(maxsize=1024)
-def _is_naming(key: str) -> bool:
+def _names_secret(key: str) -> bool:
     low = key.lower()
-    return any(word in low for word in _NAMING)
+    return any(word in low for word in _SECRET_WORDS)
 
 
-def _mentions(value: Any, clean: Callable[[str], str]) -> bool:
+def _contains_secret(value: Any, clean: Callable[[str], str]) -> bool:
     if isinstance(value, str):
         return clean(value) != value
     if isinstance(value, dict):
-        return any(_mentions(each, clean) for each in (*value, *value.values()))
-    return isinstance(value, list | tuple) and any(_mentions(each, clean) for each in value)
+        return any(_contains_secret(each, clean) for each in (*value, *value.values()))
+    return isinstance(value, list | tuple) and any(_contains_secret(each, clean) for each in value)
 
 
 def _holds_label(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The last look at what goes to a model: no configured value is in it, wherever it came from."""
+"""Removes configured secrets from every prompt before it is sent to a model."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Tools = tuple[ToolSpec, ...]
 
 
 class RedactionGuard:
-    """Guards every way to a model of one run. System text and tools are the same in many sessions,
-    and long: what was seen in them is shared."""
+    """Wraps every provider of a run. System texts and tools are long and shared by many sessions,
+    so their redacted form is cached here."""
 
-    def __init__(self, secrecy: SecretRedactor) -> None:
-        self.secrecy = secrecy
+    def __init__(self, redactor: SecretRedactor) -> None:
+        self.redactor = redactor
         self._known = (0, False)
         self._tools: IdentityCache[Tools, Tools] = IdentityCache(self.redact_value)
-        self._systems: IdentityCache[str, str] = IdentityCache(secrecy.known)
+        self._systems: IdentityCache[str, str] = IdentityCache(redactor.redact_known)
 
     def __call__(self, inner: Provider) -> RedactingProvider:
         return RedactingProvider(inner, self)
 
     def redact_fixed(self, system: str, tools: Tools, known: int) -> tuple[str, Tools]:
-        """System text and tools without the values, of which so many are `known` now."""
-        state = known, self.secrecy.is_loaded
+        """System text and tools without the `known` values, given as their number."""
+        state = known, self.redactor.is_loaded
         if state != self._known:
             self._known = state
             self._tools.clear()
@@ -39,12 +39,12 @@ class RedactionGuard:
         return self._systems(system), self._tools(tools)
 
     def redact_value(self, value: Any) -> Any:
-        """The same object where nothing is to be hidden."""
+        """Returns the same object if nothing is masked."""
         if isinstance(value, str):
-            clean = self.secrecy.known(value)
+            clean = self.redactor.redact_known(value)
             return value if clean == value else clean
         if isinstance(value, Reasoning):
-            # Signed as a whole: with something changed in it, it would be refused.
+            # Signed as a whole: the vendor rejects a changed block.
             plain = self._struct(replace(value, sealed=None))
             sealed = value.sealed and self.redact_value(value.sealed)
             same = plain.text == value.text and sealed is value.sealed
@@ -58,27 +58,27 @@ class RedactionGuard:
             same = all(a is b for a, b in zip(items, value, strict=True))
             return value if same else type(value)(items)
         if isinstance(value, dict):
-            pairs = {self.redact_value(key): self.redact_value(held) for key, held in value.items()}
+            pairs = {self.redact_value(key): self.redact_value(item) for key, item in value.items()}
             return value if all(pairs.get(k) is v for k, v in value.items()) else pairs
         return value
 
     def _struct(self, value: Any) -> Any:
         changes = {}
         for name in value.__struct_fields__:
-            held = getattr(value, name)
-            if (clean := self.redact_value(held)) is not held:
+            item = getattr(value, name)
+            if (clean := self.redact_value(item)) is not item:
                 changes[name] = clean
         return replace(value, **changes) if changes else value
 
 
 class RedactingProvider:
-    """Around everything that asks a model. Each message is looked at once, and again when more
-    values have become known; where nothing is to be hidden the prompt goes on as it is."""
+    """Scans each message once, and again when more values are known. A prompt without secrets is
+    passed on unchanged."""
 
     def __init__(self, inner: Provider, guard: RedactionGuard) -> None:
         self._inner = inner
         self._guard = guard
-        self._secrecy = guard.secrecy
+        self._redactor = guard.redactor
         self._known = 0
         self._seen: list[tuple[Message, Message]] = []
 
@@ -86,14 +86,14 @@ class RedactingProvider:
         return self._inner.reply(self._clean(prompt))
 
     def _clean(self, prompt: Prompt) -> Prompt:
-        count = self._secrecy.count()
+        count = self._redactor.count()
         if not count:
             return prompt
         if count != self._known:
             self._known, self._seen = count, []
         if len(prompt.messages) > 1 and not self._seen:
-            # A history that was not looked at while it came into being.
-            self._secrecy.load()
+            # A resumed history, whose messages were not scanned as they were added.
+            self._redactor.load()
         system, tools = self._guard.redact_fixed(prompt.system, prompt.tools, count)
         messages = self._messages(prompt.messages)
         if messages is prompt.messages and system == prompt.system and tools is prompt.tools:
@@ -101,7 +101,7 @@ class RedactingProvider:
         return replace(prompt, system=system, tools=tools, messages=messages)
 
     def _messages(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-        """A history that only grows is looked at where it has grown."""
+        """Scans only the messages added since the last call."""
         seen, same = self._seen, True
         for at, message in enumerate(messages):
             if at >= len(seen) or seen[at][0] is not message:

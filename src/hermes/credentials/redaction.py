@@ -1,4 +1,5 @@
-"""The one redactor of a run: which values it knows, and who asks it. Loaded when it is needed."""
+"""The redactor of a run: collects the known secrets and masks them. Loads the rules on first
+use."""
 
 from __future__ import annotations
 
@@ -20,15 +21,14 @@ if TYPE_CHECKING:
     from hermes.policy.redact.redactor import RedactedStream, Redactor
     from hermes.policy.redact.spans import Channel
 
-# Shorter texts hold no secret that could be told from an ordinary word.
+# Shorter texts cannot contain a recognizable secret.
 SHORTEST = 6
-_REMEMBERED = 256
-_REMEMBERED_CHARS = 200_000
+_CACHE_SIZE = 256
+_CACHED_CHARS = 200_000
 
 
 class SecretSource:
-    """Values that may grow while the program runs. A new content of `file`, or another `count`,
-    tells that they have."""
+    """Values that may grow during the run. They are read again when `file` or `count` changes."""
 
     def __init__(
         self, values: Callable[[], Iterable[str]], file: Path, count: Callable[[], int] = int
@@ -39,7 +39,7 @@ class SecretSource:
         self._stamp: tuple[int, int, int] | None = None
 
     def new_values(self) -> Iterable[str]:
-        """All values if there may be new ones since the last time, else none."""
+        """All values if they may have changed since the last call, else none."""
         now = (*_stamp(self._file), self._count())
         if now == self._stamp:
             return ()
@@ -48,9 +48,9 @@ class SecretSource:
 
 
 class SecretRedactor:
-    """Knows every configured value: of `.env`, the settings, the process and, once they are added,
-    of logins. `security.redact_secrets: false` leaves what only looks like a secret; configured
-    values are masked in any case. Nothing is loaded before the first text that needs it."""
+    """Knows every configured value: from `.env`, the settings, the process and, once added, logins.
+    `security.redact_secrets: false` disables detection by format; configured values are always
+    masked. The rules are loaded with the first text that needs them."""
 
     def __init__(self, config: Config, env: Mapping[str, str]) -> None:
         home = config.home
@@ -67,20 +67,20 @@ class SecretRedactor:
         self._due = 0.0
 
     def __repr__(self) -> str:
-        return f"Secrecy({len(self._values)})"
+        return f"SecretRedactor({len(self._values)})"
 
     def watch(
         self, values: Callable[[], Iterable[str]], file: Path, count: Callable[[], int] = int
     ) -> None:
-        """Values that come from elsewhere, asked for again when the file or the count changes."""
+        """Add a source of values that is read again when the file or the count changes."""
         self._sources.append(SecretSource(values, file, count))
 
     def enable_burst_caching(self, seconds: float) -> None:
-        """Look for new values so often at most: many sessions ask in one instant."""
+        """Check for new values at most this often: many sessions ask at once."""
         self._seconds = seconds
 
     def know(self, *values: str) -> None:
-        """Secrets that were given just now."""
+        """Add secrets that were just entered."""
         fresh = {value for value in values if is_maskable(value)} - self._values
         if fresh:
             with self._lock:
@@ -91,48 +91,48 @@ class SecretRedactor:
                     self._redactor.know(fresh)
 
     def values(self) -> frozenset[str]:
-        """All that is known at this moment."""
+        """All values known now."""
         self.refresh()
         return frozenset(self._values)
 
     def count(self) -> int:
-        """How many values are known; it only grows."""
+        """The number of known values; it never decreases."""
         self.refresh()
         return len(self._values)
 
     def refresh(self) -> None:
-        """Look for new values. Whoever has many texts at once looks once and uses `clean`."""
+        """Check for new values. For many texts, call this once and then `clean`."""
         if self._seconds:
             now = time.monotonic()
             if now < self._due:
                 return
             self._due = now + self._seconds
         for source in self._sources:
-            if news := source.new_values():
-                self.know(*news)
+            if values := source.new_values():
+                self.know(*values)
 
     def text(self, text: str, channel: Channel = "model") -> str:
-        """Without secrets. Models, screens and the journal get labels, logs and exports masks."""
+        """The text without secrets: labels for models, screens and the journal, masks for logs and
+        exports."""
         if len(text) < SHORTEST:
             return text
         self.refresh()
         return self.clean(text, channel)
 
     def clean(self, text: str, channel: Channel = "model") -> str:
-        """The same, by what is known already."""
+        """Like `text`, without checking for new values."""
         if len(text) < SHORTEST:
             return text
-        known = self._clean.get((channel, text))
-        return self._redact(text, channel) if known is None else known
+        cached = self._clean.get((channel, text))
+        return self._redact(text, channel) if cached is None else cached
 
     def line(self, text: str) -> str:
-        """For logs, exports and whatever else is written for people."""
+        """For logs, exports and other text written for people."""
         return self.text(text, "log")
 
-    def known(self, text: str) -> str:
-        """Without configured values; for texts whose other secrets have been masked before. What
-        comes before the redactor is needed at all is our own words: in those a value can only
-        stand as it is written."""
+    def redact_known(self, text: str) -> str:
+        """Mask configured values only, in texts that were already redacted. Until the rules are
+        loaded, texts are Hermes' own, in which a value occurs only verbatim."""
         if not self._values:
             self.refresh()
         if not self._values or len(text) < SHORTEST or ("model", text) in self._clean:
@@ -142,42 +142,42 @@ class SecretRedactor:
         return self.redactor.redact_known(text, "model").text
 
     def is_secret(self, name: str) -> bool:
-        """For a name that is kept and shown as it is: whether it is a value, or looks like one."""
+        """Whether a name that would be stored and shown is, or looks like, a secret."""
         self.refresh()
         if name in self._harmless:
             return False
-        # Hardly any name deserves the proper look, and that takes long to load.
+        # Most names need no full scan, which is slow to load.
         from hermes.policy.redact.fast_path import is_plain
 
-        look = self.known if is_plain(name) else self.clean
-        if look(name) != name:
+        check = self.redact_known if is_plain(name) else self.clean
+        if check(name) != name:
             return True
-        if len(self._harmless) >= _REMEMBERED:
+        if len(self._harmless) >= _CACHE_SIZE:
             self._harmless.clear()
         self._harmless.add(name)
         return False
 
     def marks(self, text: str) -> list[tuple[int, int, str]]:
-        """Where secrets begin and end, and what `text` puts in their place."""
+        """Start, end and replacement of each secret."""
         self.refresh()
         redactor = self.redactor
         spans = redactor.spans(text)
         return [(span.start, span.end, redactor.label(text, span, "model")) for span in spans]
 
     def stream(self) -> RedactedStream:
-        """For a text that comes in pieces."""
+        """For text that arrives in pieces."""
         self.refresh()
         from hermes.policy.redact.redactor import RedactedStream
 
         return RedactedStream(self.redactor, "model")
 
     def load(self) -> None:
-        """From now on every form of a value is looked for."""
+        """Load the rules, so that every encoding of a value is found."""
         self._load()
 
     @property
     def is_loaded(self) -> bool:
-        """Whether every form of a value is looked for already."""
+        """Whether every encoding of a value is found."""
         return self._redactor is not None
 
     @property
@@ -194,14 +194,14 @@ class SecretRedactor:
             return self._redactor
 
     def _configured_values(self) -> Iterable[str]:
-        written = read_env_file(self._config.home).secret_values()
-        return (*self._config.secret_values(), *hidden_values(self._env), *written)
+        from_file = read_env_file(self._config.home).secret_values()
+        return (*self._config.secret_values(), *hidden_values(self._env), *from_file)
 
     def _redact(self, text: str, channel: Channel) -> str:
-        """The answer is kept: a result passes on its way to the journal, the model and the log."""
+        """Cached: a result passes here on its way to the journal, the model and the log."""
         clean = self.redactor.redact(text, channel).text
-        if len(clean) <= _REMEMBERED_CHARS:
-            if len(self._clean) >= _REMEMBERED:
+        if len(clean) <= _CACHED_CHARS:
+            if len(self._clean) >= _CACHE_SIZE:
                 self._clean.clear()
             self._clean[channel, text] = self._clean[channel, clean] = clean
         return clean
@@ -209,30 +209,30 @@ class SecretRedactor:
 
 def _stamp(file: str) -> tuple[int, int]:
     try:
-        found = os.stat(file)  # noqa: PTH116 - asked for with every event
+        found = os.stat(file)  # noqa: PTH116 - called for every event
     except OSError:
         return (0, 0)
     return (found.st_mtime_ns, found.st_size)
 
 
 def line_redactor(home: Home) -> Callable[[str], str]:
-    """For those who have no run to ask: what is said or written without an app."""
-    made: list[SecretRedactor] = []
+    """For output outside a run."""
+    redactors: list[SecretRedactor] = []
 
     def clean(text: str) -> str:
-        if not made:
+        if not redactors:
             env = process_environment()
-            secrecy = SecretRedactor(load(home, env=env), env)
+            redactor = SecretRedactor(load(home, env=env), env)
             accounts = home.root / "auth.json"
-            secrecy.watch(lambda: _tokens(accounts), accounts)
-            made.append(secrecy)
-        return made[0].line(text)
+            redactor.watch(lambda: _tokens(accounts), accounts)
+            redactors.append(redactor)
+        return redactors[0].line(text)
 
     return clean
 
 
 def redact_error(text: str) -> str:
-    """The words of an error that nobody has cleaned: the run that met it is over."""
+    """Redact an error message after the run has ended."""
     env = process_environment()
     try:
         return line_redactor(resolve_home(env))(text)
@@ -243,7 +243,7 @@ def redact_error(text: str) -> str:
 
 
 def _tokens(file: Path) -> list[str]:
-    """What stands in a JSON file under the name of a secret."""
+    """Values in a JSON file whose names denote secrets."""
     try:
         return list(find_named_secrets(decode(dict, file.read_bytes())))
     except (OSError, DecodeError):

@@ -1,4 +1,4 @@
-"""The secrets of a home for one run: read from `.env` and the process, kept in `.env`."""
+"""The secrets of a home for one run: read from `.env` and the process, saved to `.env`."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class HomeVault:
         self._secrets = run.config.secrets
 
     def get(self, name: str) -> str:
-        """Also one that was given to `.env` by another process since."""
-        known = self._secrets.get(name)
-        if not known and (given := read_env_file(self._run.home).variables.get(name, "")):
-            self._run.redactor.know(given)
-            self._secrets.add(name, given)
-        return known or self._secrets.get(name)
+        """Includes secrets that another process added to `.env` since the start."""
+        value = self._secrets.get(name)
+        if not value and (saved := read_env_file(self._run.home).variables.get(name, "")):
+            self._run.redactor.know(saved)
+            self._secrets.add(name, saved)
+        return value or self._secrets.get(name)
 
     def names(self) -> tuple[str, ...]:
         return self._secrets.names()
 
     def keep(self, name: str, value: str) -> None:
-        # Known before it is anywhere: from here on it is masked.
+        # Registered before it is stored, so that it is masked from the start.
         self._run.redactor.know(value)
         set_variable(self._run.home, name, value)
         self._secrets.add(name, value)

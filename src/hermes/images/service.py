@@ -168,7 +168,7 @@ class ImageGeneration:
                 meter=meter,
                 slots=self._slots,
                 seconds=settings.timeout,
-                clean=self._run.redactor.known,
+                clean=self._run.redactor.redact_known,
             )
         )
 

@@ -271,7 +271,7 @@ class SessionArchive:
         return await listing.job_of(self._journal, session_id)
 
     def _redact(self, found: S) -> S:
-        return found if self._redactor is None else self._redactor.seen(found)
+        return found if self._redactor is None else self._redactor.redact_stored(found)
 
     def _is_empty(self) -> bool:
         return not self._home.journal.exists()

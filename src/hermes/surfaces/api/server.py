@@ -97,7 +97,7 @@ class ApiServer:
 
     def _redact(self, refusal: HttpError) -> HttpError:
         """Redact secrets, because errors may quote responses of other servers."""
-        words = self._house.app.secrecy.known(str(refusal))
+        words = self._house.app.secrecy.redact_known(str(refusal))
         return HttpError(refusal.status, refusal.code, words, param=refusal.param)
 
     def _openapi_document(self) -> bytes:
