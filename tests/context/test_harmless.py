@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from hermes.config.home import Home
-from hermes.context.file_scan import MOST_KNOWN, SCANNER, ScanCache
+from hermes.context.file_scan import MAX_DIGESTS, SCANNER, ScanCache
 
 HERMES = str(Path(sys.executable).with_name("hermes"))
 
@@ -50,10 +50,10 @@ def test_another_scanner_looks_again(tmp_path: Path) -> None:
 
 def test_the_newest_are_known(tmp_path: Path) -> None:
     harmless = ScanCache(Home(tmp_path))
-    for number in range(MOST_KNOWN + 1):
+    for number in range(MAX_DIGESTS + 1):
         harmless.add(str(number))
     assert not harmless.is_known_safe("0")
-    assert harmless.is_known_safe("1") and harmless.is_known_safe(str(MOST_KNOWN))
+    assert harmless.is_known_safe("1") and harmless.is_known_safe(str(MAX_DIGESTS))
 
 
 def test_a_damaged_list_is_none(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Scans context files before they enter a prompt, and caches safe ones."""
+"""Scans context files before they enter a prompt, and caches the safe ones."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ from hermes.core.turn import Remark
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
 
-MOST_KNOWN = 400
+MAX_DIGESTS = 400
 SCANNER = Path(__file__).parents[1] / "policy" / "scan"
 
 
 class ScanCache:
-    """Kept as digests in the cache of a home, the newest last. Another scanner looks again."""
+    """Digests of safe texts in the home's cache, newest last. A changed scanner invalidates
+    them."""
 
     def __init__(self, home: Home, scanner: Path = SCANNER) -> None:
         self._home = home
@@ -34,18 +35,18 @@ class ScanCache:
         self._scanner = scanner
 
     def is_known_safe(self, text: str) -> bool:
-        return self._digest(text) in self._known()
+        return self._digest(text) in self._digests()
 
     def add(self, text: str) -> None:
-        known = [*self._known(), self._digest(text)]
+        digests = [*self._digests(), self._digest(text)]
         try:
-            data = "\n".join(known[-MOST_KNOWN:]).encode()
+            data = "\n".join(digests[-MAX_DIGESTS:]).encode()
             replace_file(self._home, self._path, data, durable=False)
         except ConfigError:
-            # A home that cannot be written to is looked at each time.
+            # In a read-only home every text is scanned each time.
             return
 
-    def _known(self) -> list[str]:
+    def _digests(self) -> list[str]:
         try:
             return self._path.read_text(encoding="ascii").split()
         except (OSError, UnicodeDecodeError):
@@ -57,7 +58,7 @@ class ScanCache:
 
     @cached_property
     def _scanner_key(self) -> bytes:
-        """Differs when any of its files does."""
+        """Changes when any file of the scanner changes."""
         with os.scandir(self._scanner) as entries:
             files = sorted((each.name, each.stat()) for each in entries if each.is_file())
         facts = "".join(f"{name} {stat.st_size} {stat.st_mtime_ns};" for name, stat in files)
@@ -67,7 +68,7 @@ class ScanCache:
 def nearby_files(
     run: RunContext, workspace: Workspace, policy: Policy, opened: SessionOpened
 ) -> Remark:
-    """What context files of folders say that the session comes to later on."""
+    """Adds the context files of folders that the session enters later."""
 
     def permits(path: str) -> bool:
         effect = ReadPath(path=path)
@@ -77,7 +78,7 @@ def nearby_files(
 
 
 class _LazyNearby:
-    """Sessions without tools never load it."""
+    """Loaded with the first tool call."""
 
     def __init__(self, workspace: Workspace, permits: Callable[[str], bool], scan: Scan) -> None:
         self._workspace = workspace
@@ -94,27 +95,27 @@ class _LazyNearby:
 
 
 def file_scan(run: RunContext, cwd: str) -> Scan:
-    """What files pass before they are shown to a model that works in this folder. A person is told
-    what was found; folders that they trust are only warned about."""
-    wanted = run.settings.security.context_scan
-    if wanted == "off":
+    """The scan for files shown to a model working in this folder. Findings are reported to the
+    user; in trusted folders they are warnings only."""
+    mode = run.settings.security.context_scan
+    if mode == "off":
         return no_scan
-    if wanted == "block" and _is_trusted(cwd, run.settings.security.trusted_dirs):
-        wanted = "warn"
+    if mode == "block" and _is_trusted(cwd, run.settings.security.trusted_dirs):
+        mode = "warn"
 
-    harmless = ScanCache(run.home)
+    cache = ScanCache(run.home)
 
     def scan(name: str, text: str) -> str:
-        if harmless.is_known_safe(text):
+        if cache.is_known_safe(text):
             return text
-        # Few folders have such files, and fewer have new ones.
+        # Loaded only for texts that are not cached.
         from hermes.policy.scan.scanner import judge_context
 
         found = judge_context(text)
         if not found.suspicious:
-            harmless.add(text)
+            cache.add(text)
             return text
-        if wanted == "block":
+        if mode == "block":
             run.notices.append(found.blocked_text(name))
             return found.blocked_text(name)
         run.notices.append(found.warning(name))

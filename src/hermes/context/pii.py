@@ -1,4 +1,4 @@
-"""Keeps from the model who people are: phone numbers, mail addresses and ids become digests."""
+"""Hides personal data from the model: phone numbers, mail addresses and ids become digests."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from hermes.core.turn import View
 if TYPE_CHECKING:
     from hermes.policy.redact.redactor import Redactor
 
-# Here the person at the keyboard owns the home; elsewhere others speak, too.
-AT_HOME = frozenset(("acp", "api", "batch", "cli", "cron", "mcp", "python"))
+# On these sources only the owner writes; on others, other people do too.
+OWNER_SOURCES = frozenset(("acp", "api", "batch", "cli", "cron", "mcp", "python"))
 
 
-def hides_people(source: str, *, wanted: bool) -> bool:
-    return wanted and source not in AT_HOME
+def hides_people(source: str, *, enabled: bool) -> bool:
+    return enabled and source not in OWNER_SOURCES
 
 
 def without_people(view: View) -> View:
-    """The same view, in which people cannot be told by what they wrote. The journal keeps it."""
-    hidden = _PiiMask()
+    """The same view with personal data masked. The journal keeps the original."""
+    mask = _PiiMask()
 
-    def seen(transcript: Transcript) -> Prompt:
+    def masked_view(transcript: Transcript) -> Prompt:
         prompt = view(transcript)
-        messages = tuple(map(hidden.message, prompt.messages))
-        return replace(prompt, system=hidden.text(prompt.system), messages=messages)
+        messages = tuple(map(mask.message, prompt.messages))
+        return replace(prompt, system=mask.text(prompt.system), messages=messages)
 
-    return seen
+    return masked_view
 
 
 class _PiiMask:
-    """Each message is looked at once, so that a prompt goes on beginning as it did."""
+    """Masks each message once, so that the beginning of the prompt stays unchanged."""
 
     def __init__(self) -> None:
         self._redactor: Redactor | None = None
-        self._seen: dict[int, tuple[Message, Message]] = {}
+        self._masked: dict[int, tuple[Message, Message]] = {}
         self._texts: dict[str, str] = {}
 
     def message(self, message: Message) -> Message:
         if not isinstance(message, UserMessage):
             return message
-        if id(message) not in self._seen:
+        if id(message) not in self._masked:
             parts = tuple(
                 Text(text=self._redact(part.text)) if isinstance(part, Text) else part
                 for part in message.parts
             )
             clean = message if parts == message.parts else replace(message, parts=parts)
-            self._seen[id(message)] = (message, clean)
-        return self._seen[id(message)][1]
+            self._masked[id(message)] = (message, clean)
+        return self._masked[id(message)][1]
 
     def text(self, text: str) -> str:
         if text not in self._texts:

@@ -1,4 +1,4 @@
-"""The system prompt: persona, environment, guidance and prefilled messages."""
+"""Builds the system prompt: persona, environment, guidance and prefilled messages."""
 
 from __future__ import annotations
 
@@ -56,25 +56,25 @@ As long as there is nothing, the built-in one is used. -->
 
 
 def write_default_soul(home: Home) -> None:
-    """A first SOUL.md for somebody to write in; never over one that is there."""
-    # A home that cannot be written does without.
+    """Write a template SOUL.md for the user to edit; never overwrite an existing one."""
+    # A read-only home has none.
     with suppress(OSError):
         home.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_new(home.soul, STARTER.encode(), durable=False)
 
 
 def is_custom(home: Home) -> bool:
-    """Whether somebody has put words of their own there."""
-    return bool(_words(home))
+    """Whether the user has written a persona."""
+    return bool(_persona(home))
 
 
 def read_soul(home: Home, limit: int, scan: Scan) -> str:
-    """What the owner wrote, scanned and within a limit; "" where they wrote nothing."""
-    text = _words(home)
+    """The user's persona, scanned and limited in length; "" if there is none."""
+    text = _persona(home)
     return cut_middle(scan(home.soul.name, text), limit, str(home.soul))[0] if text else ""
 
 
-def _words(home: Home) -> str:
+def _persona(home: Home) -> str:
     try:
         text = home.soul.read_text("utf-8", "replace").strip()
     except OSError:
@@ -87,7 +87,7 @@ def names(settings: Settings) -> list[str]:
 
 
 def overlay(settings: Settings, name: str) -> Overlay:
-    """What lets a session speak that way; NotFound. "none" takes away what is there."""
+    """The overlay for a personality; "none" removes the current one. Raises NotFound."""
     found, text = find_personality(name, _own(settings))
     return Overlay(name=found, text=text)
 
@@ -96,18 +96,18 @@ def _own(settings: Settings) -> dict[str, object]:
     return settings.agent.personalities | settings.personalities
 
 
-NO_PYTHON = "There is no Python here."
+NO_PYTHON = "Python is not installed."
 ONLY_PYTHON3 = "Python: python3."
 NO_PIP = "pip is missing; use {}."
 MANAGED = "pip: in virtual environments only."
-WSL = "This is Windows Subsystem for Linux: drives of Windows are below /mnt."
-TERMUX = "This is Termux on Android: programs are installed with pkg, and there is no root."
+WSL = "This is Windows Subsystem for Linux: Windows drives are under /mnt."
+TERMUX = "This is Termux on Android: install programs with pkg; there is no root."
 _KERNEL = Path("/proc/sys/kernel/osrelease")
 _MARK = "EXTERNALLY-MANAGED"
 
 
 def toolchain_notes(env: Mapping[str, str], kernel: Path = _KERNEL) -> str:
-    """Found by looking, nothing is started: this is on the way of every new session."""
+    """Inspects files only and starts no process: this runs for every new session."""
     return " ".join(filter(None, (_system(env, kernel), *_python(env.get("PATH", "")))))
 
 
@@ -139,7 +139,7 @@ def _which(name: str, path: str) -> str:
 
 
 def _is_managed(python: str) -> bool:
-    """Whether its system looks after its packages, and forbids others to."""
+    """Whether the operating system manages this Python's packages (PEP 668)."""
     if (Path(python).parent.parent / "pyvenv.cfg").exists():
         return False
     real = Path(python).resolve()
@@ -152,7 +152,7 @@ REDUCED = "You are a helpful AI assistant named Hermes."
 
 
 class SystemText:
-    """The layers of a session's system prompt, and warnings about what was cut."""
+    """The layers of a session's system prompt, and warnings about truncated files."""
 
     def __init__(self, parts: tuple[Layer, ...], warnings: tuple[str, ...]) -> None:
         self.layers = parts
@@ -174,11 +174,10 @@ def system_text(
     clean: Callable[[str], str] = str,
     unusual: str = "",
 ) -> SystemText:
-    """`slots` are the blocks of other rooms as they are now; every file passes `scan` first. What
-    people wrote into files and settings passes `clean`; our own words need not. `unusual` is what
-    was found out about this machine."""
+    """`slots` are the current blocks of other packages. Files pass `scan`; user-written files and
+    settings pass `clean`. `unusual` describes peculiarities of this machine."""
     if choice.reduced:
-        # A very small model loses the question in a long introduction.
+        # Very small models lose track of the question after a long system prompt.
         return SystemText((Layer(name="identity", text=REDUCED),), ())
     limit = settings.context_file_max_chars
     project = ProjectContext()
@@ -186,7 +185,7 @@ def system_text(
         project = project_context(Path(cwd), window=choice.window, max_chars=limit, scan=scan)
     soul = read_soul(home, limit or limit_for(choice.window), scan) if opening.rules else ""
     agent = settings.agent
-    hints = filter(None, (_place(settings) or unusual, agent.environment_hint))
+    hints = filter(None, (_backend_hint(settings) or unusual, agent.environment_hint))
     parts = layers(
         PromptFacts(
             platform=opening.platform,
@@ -220,52 +219,52 @@ def prompt_view(
     source: str = "cli",
     first: tuple[Message, ...] = (),
 ) -> View:
-    """The one place that decides what the model sees of a transcript. `first` are messages that
-    come before all others and are kept nowhere."""
-    # The same text is the same object, so that nobody need measure or encode it twice.
-    made: dict[tuple[str, str, str, str], str] = {}
+    """Decides what the model sees of a transcript. `first` are messages sent before all others and
+    never stored."""
+    # Reuse one string object per text, so that it is measured and encoded once.
+    texts: dict[tuple[str, str, str, str], str] = {}
 
     def view(transcript: Transcript) -> Prompt:
         system, overlay = transcript.system, transcript.overlay.text
         key = (system, overlay, transcript.model, transcript.provider)
-        if key not in made:
-            named = _model_line(transcript)
-            made[key] = f"{named}\n\n{overlay}" if overlay else named
+        if key not in texts:
+            system_line = _model_line(transcript)
+            texts[key] = f"{system_line}\n\n{overlay}" if overlay else system_line
         return Prompt(
-            system=made[key],
+            system=texts[key],
             messages=(*first, *transcript.seen) if first else transcript.seen,
             tools=tools,
             max_tokens=settings.model.max_tokens,
             effort=effort_for(settings.agent, transcript.model),
         )
 
-    if hides_people(source, wanted=settings.privacy.redact_pii):
+    if hides_people(source, enabled=settings.privacy.redact_pii):
         return without_people(view)
     return view
 
 
 def effort_for(agent: AgentSettings, model: str) -> Effort:
-    """Of several parts of a model's name that have an effort of their own, the longest decides."""
+    """If several overrides match the model name, the longest one applies."""
     parts = [part for part in agent.reasoning_overrides if part.lower() in model.lower()]
     return agent.reasoning_overrides[max(parts, key=len)] if parts else agent.reasoning_effort
 
 
 def _model_line(transcript: Transcript) -> str:
-    """The system text, which names the model that was switched to. Whoever goes over to another
-    model begins with an empty cache there in any case."""
+    """The system text with the current model's name. Switching models starts with an empty cache
+    anyway."""
     first, now = transcript.opened, (transcript.model, transcript.provider)
     if first is None or (first.model, first.provider) == now:
         return transcript.system
     return with_model(transcript.system, *now)
 
 
-def _place(settings: Settings) -> str:
-    words = describe_backend(settings.terminal)
-    return f"Files and commands are not on this machine: {words}." if words else ""
+def _backend_hint(settings: Settings) -> str:
+    backend = describe_backend(settings.terminal)
+    return f"Files and commands are not on this machine: {backend}." if backend else ""
 
 
 def chosen_personality(settings: Settings) -> Overlaid | None:
-    """What new sessions begin with, if the settings name one that there is."""
+    """The personality of new sessions, if the settings name an existing one."""
     if not settings.display.personality:
         return None
     try:
@@ -281,23 +280,23 @@ class PrefillLine(Value):
 
 
 def prefill_file(settings: Settings, home: Home) -> Path | None:
-    """Where they are, if anywhere."""
+    """The file with the prefilled messages, if one is configured."""
     if not settings.prefill_messages_file:
         return None
     return home.root / Path(settings.prefill_messages_file).expanduser()
 
 
 def prefill_messages(run: RunContext) -> tuple[Message, ...]:
-    """A file that cannot be used is told once, and left out."""
+    """An unusable file is reported once and skipped."""
     if (file := prefill_file(run.settings, run.home)) is None:
         return ()
     try:
         lines = decode(tuple[PrefillLine, ...], file.read_bytes())
     except (OSError, DecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
-        words = f"prefill_messages_file: {file} is left out ({why})."
-        if words not in run.notices:
-            run.notices.append(words)
+        notice = f"prefill_messages_file: {file} is skipped ({why})."
+        if notice not in run.notices:
+            run.notices.append(notice)
         return ()
     return tuple(_message(line) for line in lines)
 

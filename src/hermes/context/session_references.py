@@ -1,4 +1,4 @@
-"""What `@` references of a session's user lead to: only what the policy lets them."""
+"""Resolves `@` references in a user's message, within the limits of the policy."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 GIT_SECONDS = 30
 PAGE_SECONDS = 30
-MOST_BYTES = 2_000_000
+MAX_BYTES = 2_000_000
 
 
 def without_attachments(text: str) -> str:
-    """What the person typed of a message."""
+    """The text that the user typed, without attachments."""
     for mark in (WARNINGS, ATTACHED):
         text = text.partition(f"\n\n{mark}\n")[0]
     return text
@@ -35,31 +35,33 @@ def without_attachments(text: str) -> str:
 async def expand_references(
     run: RunContext, models: Models, session: Session, text: str
 ) -> ExpandedMessage:
-    """The message with what it refers to; nothing of it fails, it warns."""
+    """The message with its references attached. Failures become warnings."""
     from hermes.context.references import expand_references
 
     transcript = session.transcript
     window = models.window(transcript.model, transcript.provider)
     found = await expand_references(text, SessionSources(run, session), window=window)
     if found.pages:
-        # Of their own origin, so that nobody takes them for words of the person.
+        # With their own origin, so that they do not count as the user's words.
         await session.import_messages(
             [user_says(page.text, origin=page.origin) for page in found.pages]
         )
     return found
 
 
-async def complete_path(session: Session, begun: str, limit: int = 20) -> list[FileInfo]:
-    """What could be meant by the beginning of a path, for who completes it."""
+async def complete_path(session: Session, prefix: str, limit: int = 20) -> list[FileInfo]:
+    """Completions for the beginning of a path."""
     workspace = session.workspace
-    folder, _, name = begun.rpartition("/")
+    folder, _, name = prefix.rpartition("/")
     try:
         entries = await workspace.list_folder(workspace.resolve(folder or "."))
     except (ToolError, OSError):
         return []
-    there = [each for each in entries if posixpath.basename(each.path).startswith(name)]
-    shown = [each for each in there if name or not posixpath.basename(each.path).startswith(".")]
-    return sorted(shown, key=lambda each: (each.kind != "folder", each.path))[:limit]
+    matches = [each for each in entries if posixpath.basename(each.path).startswith(name)]
+    visible = [
+        each for each in matches if name or not posixpath.basename(each.path).startswith(".")
+    ]
+    return sorted(visible, key=lambda each: (each.kind != "folder", each.path))[:limit]
 
 
 class SessionSources:
@@ -71,18 +73,18 @@ class SessionSources:
         self._workspace = session.workspace
 
     async def file(self, path: str) -> bytes:
-        real = self._allowed(path)
+        real = self._authorize_path(path)
         info = await self._workspace.stat(real)
         if info is None:
             raise ToolError("there is no such file.")
         if info.kind != "file":
             raise ToolError("it is not a file.")
-        if info.size > MOST_BYTES:
+        if info.size > MAX_BYTES:
             raise ToolError(f"it has {info.size:,} bytes, too many to attach.")
         return await self._workspace.read_bytes(real)
 
     async def folder(self, path: str) -> Sequence[FileInfo]:
-        real = self._allowed(path)
+        real = self._authorize_path(path)
         info = await self._workspace.stat(real)
         if info is None or info.kind != "folder":
             raise ToolError("there is no such folder.")
@@ -92,7 +94,7 @@ class SessionSources:
         effect = RunCommand(script=f"git --no-pager {arguments}", cwd=self._workspace.root)
         self._permit(effect)
         done = await self._workspace.run(
-            effect, timeout=GIT_SECONDS, stop=asyncio.Event(), max_bytes=MOST_BYTES
+            effect, timeout=GIT_SECONDS, stop=asyncio.Event(), max_bytes=MAX_BYTES
         )
         if done.timed_out:
             raise ToolError(f"git took longer than {GIT_SECONDS} s.")
@@ -101,7 +103,7 @@ class SessionSources:
         return done.output
 
     async def page(self, url: str) -> ReferencePage:
-        """What a reader would see of it."""
+        """The readable text of a web page."""
         from hermes.context.references import ReferencePage
         from hermes.policy.outgoing import host_of
         from hermes.web.fetcher import extract_text
@@ -111,24 +113,26 @@ class SessionSources:
         effect = FetchUrl(url=url)
         self._permit(effect)
         fetched = await self._session.web.fetch(
-            effect, max_bytes=MOST_BYTES, timeout=PAGE_SECONDS, passing=self._permit
+            effect, max_bytes=MAX_BYTES, timeout=PAGE_SECONDS, passing=self._permit
         )
         text = await asyncio.to_thread(extract_text, fetched)
         return ReferencePage(text=text, origin=f"web:{host_of(fetched.url)}")
 
-    def _allowed(self, path: str) -> str:
-        """Where the path leads, if it may be attached."""
+    def _authorize_path(self, path: str) -> str:
+        """The resolved path, if it may be attached."""
         from hermes.policy.places.files import Files
 
         root = self._workspace.root
-        judged = Files(os.path.realpath(root), self._run.user_home, self._run.state_dir).refer(path)
-        if not isinstance(judged, Allow):
-            raise ToolError(judged.reason)
+        decision = Files(os.path.realpath(root), self._run.user_home, self._run.state_dir).refer(
+            path
+        )
+        if not isinstance(decision, Allow):
+            raise ToolError(decision.reason)
         real = self._workspace.resolve(posixpath.join(root, path))
         self._permit(ReadPath(path=real))
         return real
 
     def _permit(self, effect: Effect) -> None:
-        judged = self._session.judge(effect)
-        if not isinstance(judged, Allow):
-            raise ToolError(judged.reason)
+        decision = self._session.judge(effect)
+        if not isinstance(decision, Allow):
+            raise ToolError(decision.reason)

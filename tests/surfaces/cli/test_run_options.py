@@ -83,9 +83,9 @@ def test_a_file_of_first_messages_that_cannot_be_used_is_told_and_left_out(
 ) -> None:
     scripted("config", "set", "prefill_messages_file", "first.json")
     model_server.add(says("Hello."), says("Hello."))
-    assert "first.json is left out (No such file" in scripted("-z", "Hi").err
+    assert "first.json is skipped (No such file" in scripted("-z", "Hi").err
     (scripted.home / "first.json").write_text('[{"role": "system", "content": "Obey."}]')
-    assert "first.json is left out (" in scripted("-z", "Hi").err
+    assert "first.json is skipped (" in scripted("-z", "Hi").err
     assert [len(request.body["messages"]) for request in model_server.requests] == [2, 2]
 
 
