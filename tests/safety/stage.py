@@ -35,8 +35,8 @@ from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 from hermes.policy.rules import PolicySettings, Rules
 from hermes.policy.suspects.suspects import Suspects
-from hermes.policy.taint.sight import LocalTaintTracker
-from hermes.policy.taint.witnessed import TaintTrackedWorkspace
+from hermes.policy.taint.tracker import LocalTaintTracker
+from hermes.policy.taint.workspace import TaintTrackedWorkspace
 from hermes.policy.urls.resolver import StaticResolver
 from hermes.testing.provider import ScriptedProvider
 from hermes.tools.files.patch import patch

@@ -16,7 +16,7 @@ from hermes.policy.rules import PolicySettings, Rules
 from hermes.policy.suspects.record import Copies
 from hermes.policy.suspects.suspects import Suspects
 from hermes.policy.taint.remote import RemoteTaintTracker, SharedFolderTaintTracker
-from hermes.policy.taint.witnessed import TaintTrackedWorkspace
+from hermes.policy.taint.workspace import TaintTrackedWorkspace
 from hermes.workspaces.confinement.scope import ConfinementReport
 from hermes.workspaces.remote.calls import BASH
 from hermes.workspaces.remote.cli import CliMachine

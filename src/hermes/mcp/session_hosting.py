@@ -18,7 +18,7 @@ from hermes.mcp.calls import CallServices, FileWatch, Sample, SampleRequest
 from hermes.mcp.server import McpServer
 from hermes.mcp.server_requests import content_of
 from hermes.models.side_model import MAIN, SideModel
-from hermes.policy.taint.sight import LocalTaintTracker
+from hermes.policy.taint.tracker import LocalTaintTracker
 
 if TYPE_CHECKING:
     from hermes.config.home import Home

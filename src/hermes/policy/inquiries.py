@@ -1,4 +1,4 @@
-"""Answers about URLs, files, archive members, secrets and texts that nobody has used yet."""
+"""Answers policy checks about URLs, attachments, archive members, secrets and texts."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from hermes.policy.urls.url_policy import UrlDecision, UrlPolicy
 
 
 class Redaction(Value):
-    """One line of a dialogue with `hermes policy redact`. `values` are secrets that only this
-    line is about."""
+    """One input line of `hermes policy redact`. `values` are additional secrets for this line."""
 
     text: str
     channel: Channel = "log"
@@ -32,7 +31,7 @@ class Redaction(Value):
 
 
 class Scan(Value):
-    """One line of a dialogue with `hermes policy scan`. `files` belong to a skill, by name."""
+    """One input line of `hermes policy scan`. `files` are a skill's files by name."""
 
     kind: Literal["memory", "skill", "context", "tool_description"]
     text: str = ""
@@ -40,15 +39,15 @@ class Scan(Value):
 
 
 def check_url(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
-    """Resolves the name, by the answers in `dns` if there are any; connects to nothing.
-    `redirects` are followed as an answer's `Location` would be."""
+    """Resolves the host name, from `dns` if given, but does not connect. `redirects` are followed
+    like `Location` headers."""
     rules = _rules(config, inquiry, given)
     passage = asyncio.run(_follow_redirects(rules.urls, inquiry.value, given.get("redirects", ())))
     decision = passage.decision
     if passage.allowed:
         effect = FetchUrl(url=inquiry.value)
-        owners = rules.decide(effect, inquiry.principal, frozenset(inquiry.origins))
-        decision = decision if isinstance(owners, Allow) else owners
+        by_rules = rules.decide(effect, inquiry.principal, frozenset(inquiry.origins))
+        decision = decision if isinstance(by_rules, Allow) else by_rules
     line = answer_of(inquiry, decision)
     return {**line, "connect": passage.connect} if isinstance(decision, Allow) else line
 
@@ -77,27 +76,25 @@ def check_attachment(config: Config, inquiry: Inquiry, given: JsonObject) -> Jso
 
 
 def check_reference(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
-    """A message, with all that it refers to by `@`."""
+    """A message with all its `@` references."""
     rules = _rules(config, inquiry, given)
     decision = judge_references(inquiry.value, rules.files)
     if isinstance(decision, Allow):
         for reference in references(inquiry.value):
             if reference.kind == "url" and isinstance(
-                no := rules.urls.quick_check(reference.target), Deny
+                denial := rules.urls.quick_check(reference.target), Deny
             ):
-                decision = no
+                decision = denial
     return answer_of(inquiry, decision)
 
 
 def check_member(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
-    """A member of an archive that would be unpacked in `cwd`. `link`, `kind`, `size`, `packed`
-    and `mode` may be given too."""
+    """An archive member that would be unpacked in `cwd`. `link`, `kind`, `size`, `packed` and
+    `mode` are optional."""
     try:
         member = parse_member(given)
     except DecodeError as error:
-        return decision_fields(
-            Deny(reason=f"The member cannot be used: {error}.", category="traversal")
-        )
+        return decision_fields(Deny(reason=f"Invalid member: {error}.", category="traversal"))
     return answer_of(inquiry, judge_member(member, _rules(config, inquiry, given).files))
 
 
@@ -106,7 +103,7 @@ def answer_redact(config: Config, line: bytes) -> JsonObject:
     try:
         given = decode(Redaction, line)
     except DecodeError as error:
-        return {"text": "", "found": [], "error": f"The line cannot be used: {error}."}
+        return {"text": "", "found": [], "error": f"Invalid line: {error}."}
     redactor = _redactor(config.secret_values() | set(given.values), given.pii)
     found = redactor.redact(given.text, given.channel)
     return {"text": found.text, "found": list(found.found)}
@@ -129,5 +126,5 @@ def answer_scan(line: bytes) -> JsonObject:
 
 @lru_cache(maxsize=4)
 def _redactor(values: frozenset[str], pii: bool) -> Redactor:
-    """Kept from line to line, so that the same secret keeps its number."""
+    """Cached between lines, so that a secret keeps its number."""
     return Redactor(values, pii=pii)

@@ -1,13 +1,13 @@
-"""The standing rule about servers that the settings call untrusted."""
+"""The built-in rule for MCP servers that the settings mark as untrusted."""
 
 from __future__ import annotations
 
 from hermes.config.load import Config
 from hermes.policy.owner_rules import Rule
 
-# How an effect names such a server (`hermes.mcp.tools`).
+# How effects name such a server (see `hermes.mcp.tools`).
 MATCH = "* (untrusted)/*"
-REASON = "The settings call this server untrusted, and the tool does not say that it only reads."
+REASON = "The settings mark this server as untrusted, and the tool is not declared read-only."
 
 
 def untrusted_server_rules(config: Config) -> tuple[Rule, ...]:

@@ -1,4 +1,4 @@
-"""What the policy would say: the rules of a home, and answers about effects that may come."""
+"""Builds the policy rules of a home, and answers what they decide about an effect."""
 
 from __future__ import annotations
 
@@ -46,8 +46,7 @@ RULES_FILE = "policy.toml"
 
 
 class Inquiry(Value):
-    """One line of a dialogue with `hermes policy check`. `given` is the whole line, for checks
-    that want more than this."""
+    """One input line of `hermes policy check`."""
 
     effect: str
     value: str = ""
@@ -59,7 +58,7 @@ class Inquiry(Value):
 
 
 Check = Callable[[Config, Inquiry, JsonObject], JsonObject]
-# Kind of effect: where its check lives. Loaded when the first line of its kind comes.
+# Kind of effect -> its check, imported on first use.
 CHECKS: dict[str, str] = {
     "command": "hermes.policy.rule_setup:check_effect",
     "delete": "hermes.policy.rule_setup:check_effect",
@@ -73,8 +72,8 @@ CHECKS: dict[str, str] = {
 
 
 class DecisionRecord(Value):
-    """One decision as the journal tells it: for whom and by what (the policy or a judge). `answer`
-    is what a person said, if one was asked."""
+    """One decision from the journal: who asked, which tool, and what decided (the policy or a
+    judge). `answer` is the user's answer, if there was a question."""
 
     session_id: str
     n: int
@@ -93,8 +92,8 @@ class DecisionRecord(Value):
 def policy_settings(
     config: Config, *, surface: str, approved: bool = False, since: float | None = None
 ) -> PolicySettings:
-    """`approved` answers all questions with yes, where nobody can be asked. `since` is when the
-    session began."""
+    """`approved` answers all questions with yes when no user can be asked. `since` is the start of
+    the session."""
     approvals, security = config.settings.approvals, config.settings.security
     blocklist = security.website_blocklist
     files = tuple(
@@ -131,8 +130,8 @@ def rules_for(
     resolver: HostResolver | None = None,
     private: bool = False,
 ) -> Rules:
-    """The rules of a session that would be opened in this folder. What they are told to remember
-    is forgotten. `private` opens private addresses as the settings can."""
+    """The rules of a session opened in this folder. They save nothing. `private` permits private
+    addresses, like the setting."""
     settings = policy_settings(config, surface=surface)
     return Rules(
         replace(settings, private=settings.private or private),
@@ -146,16 +145,16 @@ def rules_for(
 
 
 def answer(config: Config, line: bytes) -> JsonObject:
-    """The answer to one line; a line that cannot be used is answered with a refusal."""
+    """The answer to one input line; an invalid line is denied."""
     try:
         given = decode(dict, line)
         inquiry = convert(Inquiry, given)
     except DecodeError as error:
-        return _refusal(f"The line cannot be used: {error}.")
-    place = CHECKS.get(inquiry.effect)
-    if place is None:
+        return _refusal(f"Invalid line: {error}.")
+    target = CHECKS.get(inquiry.effect)
+    if target is None:
         return _refusal(f"There is no check for {inquiry.effect!r}.")
-    module, _, name = place.partition(":")
+    module, _, name = target.partition(":")
     check = cast(Check, getattr(importlib.import_module(module), name))
     return check(config, inquiry, given)
 
@@ -172,7 +171,7 @@ def check_effect(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObj
 
 
 def _effect(inquiry: Inquiry) -> Effect:
-    """Paths stay as they were written: how a path is spelled is part of the question."""
+    """Paths are not normalized: their spelling is part of the check."""
     match inquiry.effect:
         case "command":
             return RunCommand(script=inquiry.value, cwd=os.path.realpath(inquiry.cwd))
@@ -184,9 +183,9 @@ def _effect(inquiry: Inquiry) -> Effect:
 
 
 def answer_of(inquiry: Inquiry, decision: Decision) -> JsonObject:
-    """The decision as an answer. With nobody there, a question is a refusal."""
+    """The decision as an answer. Unattended, a question becomes a denial."""
     if inquiry.unattended and isinstance(decision, Ask):
-        reason = f"Nobody is there to ask. {decision.reason}"
+        reason = f"No user is present to ask. {decision.reason}"
         return decision_fields(Deny(reason=reason, category=decision.category))
     return decision_fields(decision)
 
@@ -202,10 +201,10 @@ def decision_fields(decision: Decision) -> JsonObject:
 
 
 def explain_command(config: Config, script: str, cwd: str) -> JsonObject:
-    """The decision about a command with every command inside and all that was found."""
-    place = os.path.realpath(cwd)
-    rules = rules_for(config, place)
-    effect = RunCommand(script=script, cwd=place)
+    """The decision about a command, with every command inside it and all findings."""
+    folder = os.path.realpath(cwd)
+    rules = rules_for(config, folder)
+    effect = RunCommand(script=script, cwd=folder)
     verdict: Verdict = rules.verdict(effect)
     decision = rules.decide(effect, "owner", frozenset({"user"}))
     found = dict.fromkeys(
@@ -228,7 +227,7 @@ def categories() -> dict[str, str]:
 
 
 def decision_records(session_id: str, records: tuple[Record, ...]) -> list[DecisionRecord]:
-    """Every decision in a session, oldest first, with the answers of people."""
+    """Every decision of a session, oldest first, with the users' answers."""
     answers = {
         record.event.id: record.event
         for record in records
@@ -243,8 +242,8 @@ def decision_records(session_id: str, records: tuple[Record, ...]) -> list[Decis
     lines: list[DecisionRecord] = []
 
     def add(record: Record, call_id: str, judged: JudgedEffect, by: str) -> None:
-        words = subject(judged.effect)
-        said = asked.get((call_id, words))
+        target = subject(judged.effect)
+        answered = asked.get((call_id, target))
         fields = decision_fields(judged.decision)
         lines.append(
             DecisionRecord(
@@ -253,13 +252,13 @@ def decision_records(session_id: str, records: tuple[Record, ...]) -> list[Decis
                 at=record.at,
                 who=who,
                 tool=tools.get(call_id, ""),
-                subject=words,
+                subject=target,
                 decision=fields["decision"],
                 category=fields["category"],
                 reason=fields["reason"],
                 decided_by=by,
-                answer=said.choice if said else "",
-                by=said.by if said else "",
+                answer=answered.choice if answered else "",
+                by=answered.by if answered else "",
             )
         )
 

@@ -1,4 +1,4 @@
-"""The only folders in which a session may write, as the settings name them."""
+"""The folders to which the settings limit a session's writes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from hermes.config.execution_settings import SecuritySettings
 
 
 def safe_roots(security: SecuritySettings) -> tuple[str, ...]:
-    """Each entry may be several paths as PATH has them, which is how a variable gives them."""
-    given = (path for entry in security.write_safe_roots for path in entry.split(os.pathsep))
-    return tuple(str(Path(path).expanduser().absolute()) for path in given if path.strip())
+    """An entry may list several paths in PATH syntax, as environment variables do."""
+    paths = (path for entry in security.write_safe_roots for path in entry.split(os.pathsep))
+    return tuple(str(Path(path).expanduser().absolute()) for path in paths if path.strip())

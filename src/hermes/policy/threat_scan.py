@@ -1,4 +1,4 @@
-"""What must not lead to lasting knowledge by itself: strangers' words, and orders in disguise."""
+"""Checks that guard persistent knowledge: untrusted origins, and instructions hidden in text."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ def untrusted_in(origins: frozenset[str]) -> tuple[str, ...]:
 
 
 def scan_for_threats(text: str) -> str:
-    """The first pattern of an order to the model, or of a secret, in a text; "" for none."""
-    # Knowing all patterns takes long to load, and most runs change nothing.
+    """The first critical finding in a text, an instruction to the model or a secret; "" if there is
+    none."""
+    # The patterns are slow to load, and most runs do not need them.
     from hermes.policy.scan.scanner import TextScanner
 
     scanned = TextScanner().scan(text, "memory")

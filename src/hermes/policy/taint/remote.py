@@ -1,4 +1,4 @@
-"""The witness of sessions that work on another machine, or in folders that such a one shares."""
+"""Taint tracking for sessions on another machine, and in folders shared with one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hermes.core.ports import ProcessInfo, Workspace
 from hermes.policy.rules import Rules
 from hermes.policy.suspects.record import FILE, LARGEST, Copies
 from hermes.policy.suspects.suspects import Suspects
-from hermes.policy.taint.sight import LocalTaintTracker, TaintTracker
-from hermes.policy.taint.witnessed import TaintTrackedWorkspace
+from hermes.policy.taint.tracker import LocalTaintTracker, TaintTracker
+from hermes.policy.taint.workspace import TaintTrackedWorkspace
 
 if TYPE_CHECKING:
     from hermes.config.execution_settings import TerminalSettings
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Each folder and each file is a question to the other machine.
-MOST_FOLDERS = 4
-MOST_FILES = 20
-Look = dict[str, tuple[int, int]]
+# Each folder and each file costs a round trip.
+MAX_FOLDERS = 4
+MAX_FILES = 20
+Listing = dict[str, tuple[int, int]]
 
 
 def copies_of(run: RunContext, session_id: str) -> Copies:
@@ -35,7 +35,7 @@ def copies_of(run: RunContext, session_id: str) -> Copies:
 
 
 def location_name(terminal: TerminalSettings, session_id: str) -> str:
-    """A name for where the files of a session lie. A container or sandbox is its session's own,
+    """Names the location of a session's files. A container or sandbox belongs to its session,
     unless it works in a folder of this machine."""
     if terminal.backend == "ssh":
         return f"ssh {terminal.ssh_user}@{terminal.ssh_host}:{terminal.ssh_port}"
@@ -48,20 +48,20 @@ def track_remote_taint(
     run: RunContext, session_id: str, rules: Rules, suspects: Suspects, parts: SessionDeps
 ) -> None:
     clean = run.redactor.text
-    far = parts.workspace
+    remote = parts.workspace
     parts.workspace = TaintTrackedWorkspace(
-        far, RemoteTaintTracker(rules, copies_of(run, session_id), far, clean)
+        remote, RemoteTaintTracker(rules, copies_of(run, session_id), remote, clean)
     )
     for there, here in shared_folders(run.settings.terminal).items():
         shared = SharedFolderTaintTracker(
-            rules, suspects, clean, there=there or far.root, here=here
+            rules, suspects, clean, there=there or remote.root, here=here
         )
         parts.workspace = TaintTrackedWorkspace(parts.workspace, shared)
 
 
 def shared_folders(terminal: TerminalSettings) -> dict[str, str]:
-    """What a container sees of this machine and may change, by its name there; "" is the folder
-    of the session."""
+    """The writable folders of this machine that a container sees, by their path there; "" is the
+    session's folder."""
     if terminal.backend not in ("docker", "podman"):
         return {}
     found = {"": str(Path.cwd())} if terminal.docker_mount_cwd_to_workspace else {}
@@ -74,7 +74,7 @@ def shared_folders(terminal: TerminalSettings) -> dict[str, str]:
 
 
 class SharedFolderTaintTracker(LocalTaintTracker):
-    """For a folder that lies `here` and is called something else `there`."""
+    """For a folder with the path `here` on this machine and `there` in the container."""
 
     def __init__(
         self,
@@ -92,25 +92,25 @@ class SharedFolderTaintTracker(LocalTaintTracker):
     async def track_command(
         self, root: str, names: Iterable[str], *, look: bool = False, stays: bool = False
     ) -> AsyncIterator[None]:
-        mine = [
+        local = [
             self._here + name[len(self._there) :]
             for name in names
             if name == self._there or name.startswith(f"{self._there}/")
         ]
-        async with super().track_command(self._here, mine, look=look, stays=stays):
+        async with super().track_command(self._here, local, look=look, stays=stays):
             yield
 
     async def track_process(self, root: str, info: ProcessInfo, names: Iterable[str] = ()) -> None:
-        """Its number means nothing here: whatever is written until the session is left counts."""
+        """Its process id is meaningless here, so all writes until the session closes count."""
         if info.status == "running":
             async with self.track_command(root, names, stays=True):
                 pass
 
 
 class RemoteTaintTracker(TaintTracker):
-    """Keeps copies of what was written over there: what it holds is judged by them later. Files are
-    told by their names in a command, and by a look into the folder of the session before and
-    after it; what a program hides deeper is not seen."""
+    """Keeps copies of files written remotely and judges later reads by them. It finds files by
+    their names in a command, and by listing the session's folder before and after it; files written
+    deeper by a program are not found."""
 
     def __init__(
         self, rules: Rules, copies: Copies, workspace: Workspace, clean: Callable[[str], str] = str
@@ -118,8 +118,8 @@ class RemoteTaintTracker(TaintTracker):
         super().__init__(rules, clean)
         self._copies = copies
         self._workspace = workspace
-        # Processes that go on, with what they may write and how the folders looked before.
-        self._going: dict[str, tuple[tuple[str, ...], Look]] = {}
+        # Running processes, with the paths they may write and the listing before.
+        self._running: dict[str, tuple[tuple[str, ...], Listing]] = {}
 
     @asynccontextmanager
     async def track_write(self, root: str, path: str, data: bytes) -> AsyncIterator[None]:
@@ -133,29 +133,29 @@ class RemoteTaintTracker(TaintTracker):
     async def track_command(
         self, root: str, names: Iterable[str], *, look: bool = False, stays: bool = False
     ) -> AsyncIterator[None]:
-        named = tuple(names)
-        before = await self._list(root, named) if look else {}
-        await self._store(dict.fromkeys(named))
+        paths = tuple(names)
+        before = await self._list(root, paths) if look else {}
+        await self._store(dict.fromkeys(paths))
         try:
             yield
         finally:
             if look:
-                await asyncio.shield(self._look(root, named, before))
+                await asyncio.shield(self._copy_changes(root, paths, before))
             if stays:
-                self._going[f"shell {len(self._going)}"] = named, before
+                self._running[f"shell {len(self._running)}"] = paths, before
 
     async def track_process(self, root: str, info: ProcessInfo, names: Iterable[str] = ()) -> None:
-        if info.id not in self._going and info.status == "running":
-            named = tuple(names)
-            self._going[info.id] = named, await self._list(root, named)
+        if info.id not in self._running and info.status == "running":
+            paths = tuple(names)
+            self._running[info.id] = paths, await self._list(root, paths)
 
     async def on_process_poll(self, root: str, info: ProcessInfo) -> None:
-        if info.status == "exited" and (going := self._going.pop(info.id, None)):
-            await self._look(root, *going)
+        if info.status == "exited" and (entry := self._running.pop(info.id, None)):
+            await self._copy_changes(root, *entry)
 
     async def finish(self, root: str) -> None:
-        for id_ in list(self._going):
-            await self._look(root, *self._going.pop(id_))
+        for id_ in list(self._running):
+            await self._copy_changes(root, *self._running.pop(id_))
 
     async def _store(self, texts: dict[str, str | None]) -> None:
         plain = {
@@ -165,31 +165,33 @@ class RemoteTaintTracker(TaintTracker):
         }
         await self._record(lambda by: self._copies.keep(plain, by))
 
-    async def _look(self, root: str, names: tuple[str, ...], before: Look) -> None:
-        """A copy of each file that is another one now."""
+    async def _copy_changes(self, root: str, names: tuple[str, ...], before: Listing) -> None:
+        """Copy each file that has changed."""
         after = await self._list(root, names)
-        changed = (path for path, seen in after.items() if before.get(path) != seen)
+        changed = (path for path, stamp in after.items() if before.get(path) != stamp)
         texts: dict[str, str | None] = {}
-        gone: list[str] = []
-        for path in list(dict.fromkeys((*names, *changed)))[:MOST_FILES]:
+        removed: list[str] = []
+        for path in list(dict.fromkeys((*names, *changed)))[:MAX_FILES]:
             try:
                 info = await self._workspace.stat(path)
                 if info is None or info.kind != "file":
-                    gone.append(path)
+                    removed.append(path)
                 elif info.size <= LARGEST:
                     texts[path] = _text(await self._workspace.read_bytes(path))
             except HermesError as error:
-                log.warning("a file over there is not looked at", extra={"why": str(error)})
+                log.warning(
+                    "cannot read a remote file for taint tracking", extra={"why": str(error)}
+                )
         await self._store(texts)
-        await self.clear(gone)
+        await self.clear(removed)
 
-    async def _list(self, root: str, names: Iterable[str]) -> Look:
-        found: Look = {}
-        for folder in list(dict.fromkeys((root, *names)))[:MOST_FOLDERS]:
+    async def _list(self, root: str, names: Iterable[str]) -> Listing:
+        found: Listing = {}
+        for folder in list(dict.fromkeys((root, *names)))[:MAX_FOLDERS]:
             try:
                 entries = await self._workspace.list_folder(folder)
             except HermesError:
-                # Most names are files, or are not there yet.
+                # Most names are files or do not exist yet.
                 continue
             found |= {e.path: (e.modified_ns, e.size) for e in entries if e.kind == "file"}
         return found

@@ -1,11 +1,11 @@
-"""Puts taint tracking around the workspace of a session."""
+"""Adds taint tracking to the workspace of a session."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.policy.taint.sight import LocalTaintTracker
-from hermes.policy.taint.witnessed import TaintTrackedWorkspace
+from hermes.policy.taint.tracker import LocalTaintTracker
+from hermes.policy.taint.workspace import TaintTrackedWorkspace
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
@@ -18,7 +18,7 @@ def track_taint(
     run: RunContext, session_id: str, rules: Rules, suspects: Suspects, parts: SessionDeps
 ) -> None:
     if parts.workspace.is_remote:
-        from hermes.policy.taint.remote import track_remote_taint  # few sessions work remotely
+        from hermes.policy.taint.remote import track_remote_taint  # most sessions are local
 
         track_remote_taint(run, session_id, rules, suspects, parts)
         return
