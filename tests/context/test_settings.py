@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.context_engine import OFTEN
+from hermes.app.context_engine import COMPACTED_TWICE
 from hermes.context.system import HINTS
 from hermes.core.commands import Compact, SwitchModel
 from hermes.core.events import MessageReceived
@@ -135,4 +135,4 @@ async def test_the_second_time_a_conversation_is_shortened_the_person_is_told(
                 told.append(record.event.text)
             if isinstance(record.event, MessageReceived) and (record.event.message.text == "Done"):
                 break
-    assert told.count(OFTEN) == 1
+    assert told.count(COMPACTED_TWICE) == 1

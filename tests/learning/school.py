@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hermes.app.app import App
-from hermes.app.start import learn_beside
+from hermes.app.start import run_learning
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import load
@@ -139,7 +139,7 @@ class School:
         env = {"OPENAI_API_KEY": "k", "PATH": os.environ["PATH"]}
         config = load(Home(self.home), flags=flags, env=env)
         app = App(config, env=env, world=world or World())
-        app.session_tasks.append(learn_beside)
+        app.session_tasks.append(run_learning)
         return app
 
     def skills(self, app: App) -> SkillLibrary:

@@ -1,4 +1,4 @@
-"""The composition root: settings in, rooms joined, sessions out."""
+"""The composition root: builds the packages of a run from the settings, and opens sessions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from hermes.app import session_tasks as watching
 from hermes.app.context_engine import (
     EngineMaker,
     context_engine,
@@ -24,7 +23,16 @@ from hermes.app.session_environment import (
     preflight,
     session_rules,
 )
-from hermes.app.session_tasks import upkeep
+from hermes.app.session_tasks import (
+    close_session,
+    log_failure,
+    review_memory,
+    upkeep,
+    watch_inbox,
+    watch_processes,
+    write_snapshots,
+    write_title,
+)
 from hermes.app.tool_services import tool_services
 from hermes.codec.values import replace
 from hermes.config.load import Config
@@ -118,17 +126,17 @@ class App:
         self.mcp = McpServers(self.run, self.tools)
         self.hooks = RunHooks(self.run, self.models, self.require_session)
         self.images = ImageGeneration(self.run, self.models, self.tools, self.find_session)
-        # What plugins bring, by name.
+        # Added by plugins, by name.
         self.context_engines: dict[str, EngineMaker] = {}
         self.memory_providers: dict[str, Callable[[], MemoryProvider]] = {}
         self.plugins = join_plugins(self)
         self.shared = RunShared(self)
         self.session_tasks: list[SessionTask] = []
-        # What must be put into a home is looked at once in a run.
+        # Whether the home's default files were written in this run.
         self.is_seeded = False
         self.skill_index_cache = SkillIndexCache()
-        # By session that is open here: what a person can set for it, and the secrets that its
-        # commands may use; `ask_secret` asks a person for one unseen.
+        # By id of an open session: its user controls, and the secrets that its commands may use.
+        # `ask_secret` prompts the user for a secret without echo.
         self.controls: dict[str, SessionControls] = {}
         self.secret_stores: dict[str, SecretStore] = {}
         self.ask_secret: AskSecret | None = None
@@ -149,25 +157,25 @@ class App:
     ) -> None:
         await self.close()
 
-    async def open(self, opening: SessionRequest, *, arrange: AdaptDeps | None = None) -> Session:
-        """A session to talk to. SessionBusy when another process is in it, NotFound. A surface may
-        `arrange` its parts anew: a policy that is stricter, files that are open elsewhere."""
+    async def open(self, request: SessionRequest, *, adapt: AdaptDeps | None = None) -> Session:
+        """Open or resume a session. Raises SessionBusy when another process has it open, or
+        NotFound. A surface may replace dependencies with `adapt`, such as a stricter policy."""
         await self.mcp.offer_tools()
         await self.plugins.offer()
         self.shared.offer_images()
-        arrange = arrange or (lambda _id, _parts: None)
-        session_id = await self._requested_id(opening)
+        adapt = adapt or (lambda _id, _deps: None)
+        session_id = await self._requested_id(request)
         session = await (
-            self._resume(session_id, opening, arrange)
+            self._resume(session_id, request, adapt)
             if session_id
-            else self._open_new(opening, arrange)
+            else self._open_new(request, adapt)
         )
         self._open[session.id] = (session, [])
-        watching.write_snapshots(self, session)
+        write_snapshots(self, session)
         return session
 
     async def close_session(self, session: Session, *, soon: bool = False) -> None:
-        """Stop what runs in the session and let go of it; `soon` as for `Journal.release`."""
+        """Stop the tasks of the session and release it; `soon` as for `Journal.release`."""
         _, tasks = self._open[session.id]
         self.secret_stores.pop(session.id, None)
         self.controls.pop(session.id, None)
@@ -177,44 +185,44 @@ class App:
         if self.settings.memory.provider:
             await self.memory.detach(session.id)
         del self._open[session.id]
-        await watching.close_session(self, session, soon=soon)
-        if self._worktrees and (words := await self._worktrees.leave(session.id)):
-            self.parting.append(words)
+        await close_session(self, session, soon=soon)
+        if self._worktrees and (notice := await self._worktrees.leave(session.id)):
+            self.parting.append(notice)
 
-    async def post_message(self, opening: SessionRequest, say: Say) -> AsyncGenerator[Record]:
-        """For a session that another process is in: the message, which needs a key, is left there
-        when this returns. What it returns follows the turn that answers; without a TurnEnded at
-        the end, that process has gone and the session can be opened."""
-        # Few runs meet another one, so the others do not pay for it.
+    async def post_message(self, request: SessionRequest, say: Say) -> AsyncGenerator[Record]:
+        """Leave a message, which needs a key, for a session that another process has open. The
+        returned stream follows the turn that answers it; if it ends without a TurnEnded, that
+        process is gone and the session can be opened."""
+        # Loaded only when another process has the session open.
         from hermes.journal.follow_remote import follow_remote
 
-        session_id = await self._requested_id(opening)
+        session_id = await self._requested_id(request)
         say = replace(say, text=self.secrecy.text(say.text))
         await self.journal.post(session_id, say, key=say.key)
         return follow_remote(self.journal, self.world.clock, session_id, say.key)
 
     def start_session_tasks(self, session: Session) -> None:
-        """For surfaces that stay: carry out what other processes leave for the session, and
-        tell it when its background processes end."""
+        """Start the background tasks of an interactive session: inbox, processes, titles, reviews
+        and upkeep."""
         tasks = self._open[session.id][1]
         for work in (
-            watching.watch_inbox(self, session),
-            watching.watch_processes(session),
+            watch_inbox(self, session),
+            watch_processes(session),
             upkeep(self, session),
-            watching.write_title(self, session),
-            watching.review_memory(self, session),
+            write_title(self, session),
+            review_memory(self, session),
             self.mcp.follow(session),
             *(work(self, session) for work in self.session_tasks),
             self.models.learn_profile(session.transcript.model, session.transcript.provider),
         ):
-            tasks.append(asyncio.ensure_future(watching.log_failure(work)))
+            tasks.append(asyncio.ensure_future(log_failure(work)))
 
     def switch_back(self, session: Session, model: str, provider: str) -> None:
         """Return to this model after the next turn."""
         from hermes.models.saved_choice import switch_back
 
         work = switch_back(session, session.subscribe(), model, provider)
-        self._open[session.id][1].append(asyncio.ensure_future(watching.log_failure(work)))
+        self._open[session.id][1].append(asyncio.ensure_future(log_failure(work)))
 
     async def close(self) -> None:
         for session, _ in tuple(self._open.values()):
@@ -231,7 +239,7 @@ class App:
 
     @cached_property
     def memory(self) -> MemoryService:
-        """What is known from one session to the next."""
+        """The memory that persists between sessions."""
         from hermes.memory.service import MemoryService
 
         return MemoryService(
@@ -252,7 +260,7 @@ class App:
     @property
     def archive(self) -> SessionArchive:
         """The past sessions of this home."""
-        # Most runs never look back, so they do not pay for it.
+        # Loaded on first use: most runs do not need it.
         from hermes.journal.archive import SessionArchive
 
         return SessionArchive(
@@ -261,21 +269,21 @@ class App:
 
     @property
     def caps(self) -> Caps:
-        """What may be spent, as the settings say now."""
+        """The current spending caps."""
         return self._budgets.caps
 
     def window(self, model: str, provider: str) -> int:
-        """How many tokens the model takes at once."""
+        """The context window of the model in tokens."""
         return self.models.window(model, provider)
 
     def require_session(self, session_id: str) -> Session:
-        """One that is open here."""
+        """An open session of this run."""
         return self._open[session_id][0]
 
     def find_session(self, session_id: str) -> Session | None:
-        """One that may not be open yet, or not any more."""
-        held = self._open.get(session_id)
-        return held[0] if held else None
+        """An open session of this run, or None."""
+        entry = self._open.get(session_id)
+        return entry[0] if entry else None
 
     def secret_store(self, session_id: str) -> SecretStore:
         """The secrets that commands of this session may use."""
@@ -287,158 +295,156 @@ class App:
             self.secret_stores[session_id] = store
         return self.secret_stores[session_id]
 
-    def cwd(self, opening: SessionRequest) -> str:
-        """The folder that a session starts in."""
-        return self.shared.start_folder(opening.cwd)
+    def cwd(self, request: SessionRequest) -> str:
+        """The folder in which a session starts."""
+        return self.shared.start_folder(request.cwd)
 
     def announce_choice(self, choice: ModelChoice) -> None:
-        """Tell once what was chosen, where that is not what the settings say."""
+        """Report the chosen model once if it differs from the settings."""
         if choice.line:
             self.news.append(choice.line)
 
-    async def _requested_id(self, opening: SessionRequest) -> str:
-        """The id of the session to go on with, "" for a new one."""
-        named = opening.resume or opening.newest
-        if named:
-            return await self.archive.find(named)
-        return "" if opening.newest is None else await self.archive.newest(opening.source)
+    async def _requested_id(self, request: SessionRequest) -> str:
+        """The id of the session to resume; "" for a new one."""
+        name = request.resume or request.newest
+        if name:
+            return await self.archive.find(name)
+        return "" if request.newest is None else await self.archive.newest(request.source)
 
-    async def _open_new(self, opening: SessionRequest, arrange: AdaptDeps) -> Session:
+    async def _open_new(self, request: SessionRequest, adapt: AdaptDeps) -> Session:
         choice = await self.models.choose()
         self.announce_choice(choice)
-        session_id = opening.session_id or self.world.new_session_id()
-        opening = replace(opening, session_id=session_id)
-        cwd, far = await self._start_folder(session_id, opening), None
+        session_id = request.session_id or self.world.new_session_id()
+        request = replace(request, session_id=session_id)
+        cwd, remote = await self._start_folder(session_id, request), None
         if is_remote_backend(self.settings.terminal):
-            far = await connect_workspace(self._workspace(session_id, cwd, opening))
-            cwd = far.root
-        memory = await session_memory(self.memory, opening)
-        text, tools = self.shared.session_prompt(opening, choice, cwd, memory.text)
+            remote = await connect_workspace(self._workspace(session_id, cwd, request))
+            cwd = remote.root
+        memory = await session_memory(self.memory, request)
+        text, tools = self.shared.session_prompt(request, choice, cwd, memory.text)
         self.news += text.warnings
         opened = SessionOpened(
-            source=opening.source,
+            source=request.source,
             cwd=cwd,
             model=choice.model,
             provider=choice.provider,
             system=self.shared.intern(join_layers(text.layers)),
             tools=tools,
-            principal=opening.principal,
-            person=opening.person,
-            parent=opening.parent,
-            job=opening.job or await self._job_of(opening.parent),
+            principal=request.principal,
+            person=request.person,
+            parent=request.parent,
+            job=request.job or await self._job_of(request.parent),
         )
         recorder = self._recorder(session_id, opening=opened)
         memory.guard(recorder)
         if personality := chosen_personality(self.settings):
             recorder.note(personality)
             recorder.apply_pending()
-        workspace = far or self._workspace(session_id, self._root(opened), opening)
-        began = self.world.clock.now()
-        parts = self._build_deps(session_id, opened, opening, workspace, began=began)
-        arrange(session_id, parts)
-        self._track_taint(session_id, parts)
-        return Session(parts, recorder)
+        workspace = remote or self._workspace(session_id, self._root(opened), request)
+        started = self.world.clock.now()
+        deps = self._build_deps(session_id, opened, request, workspace, started=started)
+        adapt(session_id, deps)
+        self._track_taint(session_id, deps)
+        return Session(deps, recorder)
 
     async def _job_of(self, parent: str) -> str:
-        """What a sub-session is a part of: the same as the session that it works for."""
+        """The job of a sub-session is that of its parent."""
         return await self.archive.job_of(parent) if parent else ""
 
-    async def _resume(
-        self, session_id: str, opening: SessionRequest, arrange: AdaptDeps
-    ) -> Session:
+    async def _resume(self, session_id: str, request: SessionRequest, adapt: AdaptDeps) -> Session:
         lease = await self.journal.acquire(session_id)
         records = await self.journal.read(session_id)
         transcript = fold(records)
         opened = transcript.opened
         if opened is None:
             await self.journal.release(lease)
-            raise NotFound(f"Session {session_id} has lost its beginning; start a new one.")
+            raise NotFound(f"Session {session_id} has no first record; start a new session.")
         recorder = self._recorder(session_id, lease=lease, transcript=transcript)
-        root = self.cwd(opening) if opening.stay else self._root(opened)
-        workspace = await connect_workspace(self._workspace(session_id, root, opening))
-        began, last = records[0].at, records[-1].n
-        parts = self._build_deps(session_id, opened, opening, workspace, began=began, after=last)
+        root = self.cwd(request) if request.stay else self._root(opened)
+        workspace = await connect_workspace(self._workspace(session_id, root, request))
+        started, last = records[0].at, records[-1].n
+        deps = self._build_deps(session_id, opened, request, workspace, started=started, after=last)
         self.controls[session_id].resume(transcript.tuned)
-        arrange(session_id, parts)
-        self._track_taint(session_id, parts)
-        session = Session(parts, recorder)
+        adapt(session_id, deps)
+        self._track_taint(session_id, deps)
+        session = Session(deps, recorder)
         await resume_model(self, session, transcript)
         return session
 
-    def _recorder(self, session_id: str, **given: Any) -> Recorder:
-        given["redactor"] = SecretEventRedactor(self.secrecy)
+    def _recorder(self, session_id: str, **options: Any) -> Recorder:
+        options["redactor"] = SecretEventRedactor(self.secrecy)
         make = Recorder if self._replay is None else self._replay.recorder
-        return make(self.journal, session_id, self.world, **given)
+        return make(self.journal, session_id, self.world, **options)
 
-    async def _start_folder(self, session_id: str, opening: SessionRequest) -> str:
-        if not opening.worktree:
-            return self.cwd(opening)
+    async def _start_folder(self, session_id: str, request: SessionRequest) -> str:
+        if not request.worktree:
+            return self.cwd(request)
         from hermes.undo.worktree import SessionWorktrees
 
         self._worktrees = self._worktrees or SessionWorktrees(self.run)
-        return await self._worktrees.enter(session_id, self.cwd(opening))
+        return await self._worktrees.enter(session_id, self.cwd(request))
 
     def _build_deps(
         self,
         session_id: str,
         opened: SessionOpened,
-        opening: SessionRequest,
+        request: SessionRequest,
         workspace: Workspace,
         *,
-        began: float,
+        started: float,
         after: int = 0,
     ) -> SessionDeps:
-        names = wanted_names(self.settings, platform=opening.platform)
+        names = wanted_names(self.settings, platform=request.platform)
         tools = self.tools.choose(opened.tools, names)
-        policy = session_rules(self, session_id, workspace, opening, began)
-        taped = self._recorded_connect(session_id, opening, workspace, after)
-        tuned = self.controls[session_id] = SessionControls(self.settings, policy)
+        policy = session_rules(self, session_id, workspace, request, started)
+        recorded = self._recorded_connect(session_id, request, workspace, after)
+        controls = self.controls[session_id] = SessionControls(self.settings, policy)
         view = prompt_view(
             tools.specs, self.settings, source=opened.source, first=prefill_messages(self.run)
         )
-        connect = select_context(self, session_id, tuned.wrap_connect(taped))
-        hooked = self.hooks.wrap(session_id, connect)
+        connect = select_context(self, session_id, controls.wrap_connect(recorded))
+        with_hooks = self.hooks.wrap(session_id, connect)
         deps = SessionDeps(
             journal=self.journal,
-            connect=wrap_connect(self.memory, session_id, opened, hooked),
+            connect=wrap_connect(self.memory, session_id, opened, with_hooks),
             hooks=partial(self.hooks.of, workspace),
             budgeting=lambda: self._budgets.of(opened),
-            view=tuned.wrap_view(view),
+            view=controls.wrap_view(view),
             toolbox=tools,
             workspace=workspace,
             policy=policy,
             world=self.world,
-            attended=opening.attended,
+            attended=request.attended,
             budget=self._budget,
             approval_seconds=self.settings.approvals.timeout,
             services=tool_services(self, session_id, opened),
             web=web_access(self.run, policy),
             judge=self._approver(session_id),
             preflight=partial(preflight, workspace),
-            engine=context_engine(self, session_id, opened, rules=opening.rules),
-            remark=nearby_files(self.run, workspace, policy, opened) if opening.rules else None,
-            tune=tuned.apply,
+            engine=context_engine(self, session_id, opened, rules=request.rules),
+            remark=nearby_files(self.run, workspace, policy, opened) if request.rules else None,
+            tune=controls.apply,
         )
         if self._replay is None:
             return deps
         return self._replay.adapt(deps, engine_deps(self, session_id, opened))
 
     def _approver(self, session_id: str) -> Judge:
-        """Answers in the person's place what the rules call simple, while their mode is "smart"."""
+        """Approves simple commands with a model while the approval mode is "smart"."""
 
-        async def approve(effect: RunCommand, asked: Ask) -> bool:
+        async def approve(effect: RunCommand, ask: Ask) -> bool:
             if self._replay is not None:
                 return self._replay.approved_by_model()
             from hermes.models.side_tasks import ModelApprover
 
             session = self.require_session(session_id)
-            return await ModelApprover(self.models, self.settings, session).approves(effect, asked)
+            return await ModelApprover(self.models, self.settings, session).approves(effect, ask)
 
         return approve
 
-    def _track_taint(self, session_id: str, parts: SessionDeps) -> None:
+    def _track_taint(self, session_id: str, deps: SessionDeps) -> None:
         rules = self.controls[session_id].rules
-        track_taint(self.run, session_id, rules, self.shared.suspects, parts)
+        track_taint(self.run, session_id, rules, self.shared.suspects, deps)
 
     def _root(self, opened: SessionOpened) -> str:
         if self._replay is not None:
@@ -446,16 +452,16 @@ class App:
         return self.shared.root(opened.cwd)
 
     def _recorded_connect(
-        self, session_id: str, opening: SessionRequest, workspace: Workspace, after: int
+        self, session_id: str, request: SessionRequest, workspace: Workspace, after: int
     ) -> TieredConnect:
-        """The way to models, past a tape where sessions are to be recorded."""
+        """Connects to models, through a recorder if sessions are recorded."""
         if self._replay is not None:
             return self._replay.connect(self._connect)
         if not self.settings.sessions.record:
             return self._connect
         from hermes.replay.collection import SessionRecorder
 
-        return SessionRecorder(self.run, self.models, session_id, opening, workspace, after).wrap(
+        return SessionRecorder(self.run, self.models, session_id, request, workspace, after).wrap(
             self._connect
         )
 
@@ -465,7 +471,7 @@ class App:
         connected, window = self.models.connect(model, provider, meter, tier=tier)
         return connected, limits_of(self.settings, window)
 
-    def _workspace(self, session_id: str, root: str, opening: SessionRequest) -> Workspace:
+    def _workspace(self, session_id: str, root: str, request: SessionRequest) -> Workspace:
         if self._replay is not None:
             return self._replay.workspace(session_id, root)
-        return build_workspace(self, session_id, root, opening)
+        return build_workspace(self, session_id, root, request)

@@ -1,4 +1,4 @@
-"""Joins plugins to a run and chooses the context engine of a session."""
+"""Connects plugins to a run, and chooses the context engine of a session."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from hermes.plugins.integration import ImageRegistrar
 
 TASK = "compression"
-OFTEN = (
-    "This conversation was shortened for the second time. Nothing is lost, but the model sees less "
-    "and less of its beginning; /new starts afresh."
+COMPACTED_TWICE = (
+    "This conversation was compacted for the second time. Nothing is lost, but the model sees less "
+    "and less of its beginning; /new starts a new one."
 )
 
 
@@ -35,33 +35,33 @@ EngineMaker = Callable[[str, SessionOpened], ContextEngine]
 def context_engine(
     app: App, session_id: str, opened: SessionOpened, *, rules: bool = True
 ) -> ContextEngine:
-    """One of `app.engines` if the settings name it, for the session of this id; else the
-    built-in one. Without `rules` a session is told nothing of what is remembered."""
-    wanted = app.settings.context.engine
-    if (make := app.context_engines.get(wanted)) is not None:
+    """The engine named in the settings if a plugin provides it, else the built-in one. Without
+    `rules`, memory is left out."""
+    name = app.settings.context.engine
+    if (make := app.context_engines.get(name)) is not None:
         return make(session_id, opened)
-    if wanted != BUILT_IN:
-        app.news.append(f"There is no context engine {wanted!r}; {BUILT_IN} is used.")
-    means = engine_deps(app, session_id, opened)
+    if name != BUILT_IN:
+        app.news.append(f"There is no context engine {name!r}; using {BUILT_IN}.")
+    deps = engine_deps(app, session_id, opened)
     if rules:
-        means.hints = partial(_flush_memory, app, session_id, opened)
-        means.renew = partial(_renew_system, app, session_id, opened)
-    return BuiltInEngine(means)
+        deps.hints = partial(_flush_memory, app, session_id, opened)
+        deps.renew = partial(_renew_system, app, session_id, opened)
+    return BuiltInEngine(deps)
 
 
 def plugin_context_engine(
     app: App, session_id: str, opened: SessionOpened, plugin: PluginEngine
 ) -> ContextEngine:
-    """An engine that a plugin brings, for one session, with the built-in one behind it. Plugins
-    are named in `app.engines` by a function that calls this with an engine of its own."""
+    """A plugin's engine for one session, with the built-in one as its fallback. Plugins register a
+    function that calls this."""
     from hermes.context.plugin_engine import PluggedEngine
 
-    means = engine_deps(app, session_id, opened)
-    return PluggedEngine(plugin, BuiltInEngine(means), threshold=means.rules.threshold)
+    deps = engine_deps(app, session_id, opened)
+    return PluggedEngine(plugin, BuiltInEngine(deps), threshold=deps.rules.threshold)
 
 
 def engine_deps(app: App, session_id: str, opened: SessionOpened) -> EngineDeps:
-    """What the built-in engine works with, whatever is remembered."""
+    """The dependencies of the built-in engine, without memory."""
     return EngineDeps(
         session_id,
         _SummaryWriter(app, session_id),
@@ -73,8 +73,8 @@ def engine_deps(app: App, session_id: str, opened: SessionOpened) -> EngineDeps:
 
 def compression_rules(app: App, model: str) -> CompressionRules:
     own = app.settings.compression
-    named = [name for name in own.model_thresholds if name and name.lower() in model.lower()]
-    threshold = own.model_thresholds[max(named, key=len)] if named else own.threshold
+    matches = [name for name in own.model_thresholds if name and name.lower() in model.lower()]
+    threshold = own.model_thresholds[max(matches, key=len)] if matches else own.threshold
     return CompressionRules(
         enabled=own.enabled,
         threshold=threshold,
@@ -88,7 +88,7 @@ def compression_rules(app: App, model: str) -> CompressionRules:
 async def _flush_memory(
     app: App, session_id: str, opened: SessionOpened, messages: tuple[Message, ...]
 ) -> str:
-    # Few conversations grow so long.
+    # Loaded with the first compaction.
     from hermes.memory.review import MemoryFlush
 
     return await MemoryFlush(app.memory, session_id, opened)(messages)
@@ -97,39 +97,39 @@ async def _flush_memory(
 async def _renew_system(
     app: App, session_id: str, opened: SessionOpened, transcript: Transcript, window: int
 ) -> str:
-    """The system text with memory as it is now. The beginning of the requests changes with the
-    summary anyway, so this is the time for it."""
+    """The system text with current memory. The compaction changes the beginning of the prompt
+    anyway, so this costs no extra cache miss."""
     from hermes.memory.snapshots import renew_system
 
     if len(transcript.compactions) == 1:
-        app.require_session(session_id).tell(OFTEN)
+        app.require_session(session_id).tell(COMPACTED_TWICE)
     return await renew_system(app.memory, session_id, opened, transcript, window)
 
 
 class _SummaryWriter:
-    """Asks the model that the settings name for side work of this kind, else the main one."""
+    """Asks the model configured for compression, else the main one."""
 
     def __init__(self, app: App, session_id: str) -> None:
         self._app = app
         self._session_id = session_id
 
     async def __call__(self, prompt: Prompt, meter: Meter) -> Reply:
-        # Few conversations grow so long.
+        # Loaded with the first compaction.
         from hermes.models.side_model import SideModel
 
         session = self._app.require_session(self._session_id)
         transcript = session.transcript
-        auxiliary = SideModel(
+        side_model = SideModel(
             self._app.models,
             self._app.settings,
             main=lambda: (transcript.model, transcript.provider),
             tell=session.tell,
         )
-        return await auxiliary.ask(TASK, prompt, meter)
+        return await side_model.ask(TASK, prompt, meter)
 
 
 def join_plugins(app: App) -> RunPlugins:
-    """The plugins of this run; no place that they add to is made before it is used."""
+    """The plugins of this run. Extension points are created on first use."""
 
     def images() -> tuple[ImageRegistrar, type]:
         from hermes.images.provider import ImageGenProvider
@@ -148,8 +148,7 @@ def join_plugins(app: App) -> RunPlugins:
 
 
 def select_context(app: App, session_id: str, connect: Connect) -> Connect:
-    """The way to models, past a context engine of a plugin; where the settings name none, nothing
-    of theirs is loaded."""
+    """Connects through a plugin's context engine; without one, no plugin code is loaded."""
     if not app.plugins.enabled or app.settings.context.engine == BUILT_IN:
         return connect
     return app.plugins.engines.wrap(session_id, connect)

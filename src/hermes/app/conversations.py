@@ -1,4 +1,4 @@
-"""The conversations of a home for another agent: read, searched, followed and taken part in."""
+"""The conversations of a home for other agents: list, read, search, follow and send."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from hermes.journal.reading import FeedItem, events_after, events_since, newest_
 SOURCE = "mcp"
 NEW = "new"
 SHOWN_CHARS = 2_000
-LOOK_SECONDS = 0.2
-FRESH_SECONDS = 86_400.0
+POLL_SECONDS = 0.2
+APPROVAL_SECONDS = 86_400.0
 KINDS = (
     "message_received",
     "reply_added",
@@ -45,8 +45,8 @@ DECISIONS = {"allow-once": "once", "allow-always": "always", "deny": "deny"}
 
 
 class Conversations:
-    """Everything that `hermes mcp serve` offers. Sessions that it opens itself are let go when
-    their turn is over, so that the person can go on with them."""
+    """The operations of `hermes mcp serve`. A session opened here is closed after its turn, so that
+    the user can resume it."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -58,13 +58,13 @@ class Conversations:
             ids = dict.fromkeys(hit.session_id for hit in hits)
             rows = [await self._app.archive.info(each) for each in ids]
         else:
-            wanted = SessionFilter(source=platform or None)
-            rows = list(await self._app.archive.recent(wanted, limit=limit))
+            filter_ = SessionFilter(source=platform or None)
+            rows = list(await self._app.archive.recent(filter_, limit=limit))
         rows = [row for row in rows if not platform or row.source == platform][:limit]
         return {"count": len(rows), "conversations": [_conversation(row) for row in rows]}
 
     async def beginning_with(self, text: str) -> list[str]:
-        """Ids of conversations that a text may become, the newest first."""
+        """Ids that start with this text, newest first."""
         rows = await self._app.archive.recent(limit=200)
         return [row.id for row in rows if row.id.startswith(text)][:100]
 
@@ -75,15 +75,15 @@ class Conversations:
 
     async def messages(self, session_key: str, limit: int) -> JsonObject:
         session_id = await self._app.archive.find(session_key)
-        said = await self._app.archive.conversation(session_id)
-        found = [each for each in said if each.role in ("user", "assistant") and each.text]
+        messages = await self._app.archive.conversation(session_id)
+        found = [each for each in messages if each.role in ("user", "assistant") and each.text]
         return {
             "messages": [
                 {
                     "id": each.n,
                     "role": each.role,
                     "content": each.text[:SHOWN_CHARS],
-                    "timestamp": _moment(each.at),
+                    "timestamp": _timestamp(each.at),
                 }
                 for each in found[-limit:]
             ]
@@ -98,7 +98,7 @@ class Conversations:
                     "message_id": hit.n,
                     "role": hit.role,
                     "snippet": hit.snippet,
-                    "timestamp": _moment(hit.at),
+                    "timestamp": _timestamp(hit.at),
                 }
                 for hit in hits
             ]
@@ -111,10 +111,10 @@ class Conversations:
                 parts = record.event.message.parts
                 images = [part for part in parts if isinstance(part, Image)]
                 return {"attachments": [{"type": i.media_type, "path": i.file} for i in images]}
-        raise NotFound(f"Conversation {session_id} has no message {message_id} of a person.")
+        raise NotFound(f"Conversation {session_id} has no user message {message_id}.")
 
     async def events(self, after: int, session_key: str, limit: int) -> JsonObject:
-        """What happened since, and where to go on: nothing that is written meanwhile is missed."""
+        """The events after a cursor, and the next cursor. No event is skipped."""
         session_id = await self._app.archive.find(session_key) if session_key else ""
         newest = await self._app.journal.reading(newest_cursor)
         found = await self._app.journal.reading(
@@ -136,18 +136,18 @@ class Conversations:
                     return {"event": found["events"][0], "next_cursor": found["next_cursor"]}
             if clock.monotonic() >= deadline:
                 return {"event": None, "reason": "timeout"}
-            await clock.sleep(LOOK_SECONDS)
+            await clock.sleep(POLL_SECONDS)
 
     async def send(self, target: str, message: str) -> JsonObject:
-        """To the process that is in the session, or else in this one: then a turn begins here."""
+        """Deliver to the process that has the session open, else run the turn here."""
         if not message.strip():
             raise UsageError("The message is empty.")
         key = self._app.world.new_id("say")
         say = Say(text=message, key=key, origin="message:mcp")
         resume = "" if target == NEW else await self._app.archive.find(target)
-        opening = SessionRequest(source=SOURCE, platform=SOURCE, attended=True, resume=resume)
+        request = SessionRequest(source=SOURCE, platform=SOURCE, attended=True, resume=resume)
         try:
-            session = await self._app.open(opening)
+            session = await self._app.open(request)
         except SessionBusy:
             await self._app.journal.post(resume, say, key=key)
             return {"success": True, "session_key": resume, "delivered": "left for its owner"}
@@ -159,8 +159,8 @@ class Conversations:
         return {"success": True, "session_key": session.id, "delivered": "answered here"}
 
     async def channels(self, platform: str) -> JsonObject:
-        wanted = SessionFilter(source=platform or None, ended=False)
-        rows = await self._app.archive.recent(wanted, limit=200)
+        filter_ = SessionFilter(source=platform or None, ended=False)
+        rows = await self._app.archive.recent(filter_, limit=200)
         channels = [
             {"target": row.id, "name": row.title or row.preview[:80], "type": row.source}
             for row in rows
@@ -169,12 +169,12 @@ class Conversations:
         return {"channels": [new, *channels]}
 
     async def approvals(self) -> JsonObject:
-        """Those that a living process still waits for."""
+        """The approvals that a running process still waits for."""
         return {"approvals": [_approval(each) for each in await self._open_approvals()]}
 
     async def respond(self, approval_id: str, decision: str) -> JsonObject:
-        """The answer goes through the inbox of the session, to whichever process is in it; it is
-        resolved when that process has written it down."""
+        """The answer goes through the session's inbox to the process that has it open. It is
+        resolved once that process has recorded it."""
         if decision not in DECISIONS:
             raise UsageError(f"The decision is one of {', '.join(DECISIONS)}.")
         for asked in await self._open_approvals():
@@ -182,7 +182,7 @@ class Conversations:
             if isinstance(record.event, ApprovalAsked) and record.event.id == approval_id:
                 choice = DECISIONS[decision]
                 if choice not in (*record.event.scopes, "deny"):
-                    raise UsageError("This may be allowed once only; decide allow-once or deny.")
+                    raise UsageError("This can be allowed only once; choose allow-once or deny.")
                 answer = Answer(id=approval_id, text=choice, by=SOURCE)
                 key = f"answer:{approval_id}"
                 await self._app.journal.post(record.session_id, answer, key=key)
@@ -205,7 +205,7 @@ class Conversations:
         now = self._app.world.clock.now()
         found = await self._app.journal.reading(
             lambda db: events_since(
-                db, now - FRESH_SECONDS, ("approval_asked", "approval_answered", "turn_ended")
+                db, now - APPROVAL_SECONDS, ("approval_asked", "approval_answered", "turn_ended")
             )
         )
         asked: dict[str, FeedItem] = {}
@@ -217,14 +217,14 @@ class Conversations:
                 case ApprovalAnswered(id=id):
                     asked.pop(id, None)
                 case TurnEnded():
-                    over = record.session_id
-                    asked = {k: v for k, v in asked.items() if v.record.session_id != over}
+                    ended = record.session_id
+                    asked = {k: v for k, v in asked.items() if v.record.session_id != ended}
                 case _:
                     pass
         return list(asked.values())
 
     async def _wait_for_answer(self, asked: FeedItem, approval_id: str) -> bool:
-        """Whether the owner has taken the answer, within a few seconds."""
+        """Whether the owner recorded the answer within a few seconds."""
         clock, session_id = self._app.world.clock, asked.record.session_id
         deadline = clock.monotonic() + 5
         while clock.monotonic() < deadline:
@@ -236,11 +236,11 @@ class Conversations:
             events = (each.record.event for each in found)
             if any(isinstance(e, ApprovalAnswered) and e.id == approval_id for e in events):
                 return True
-            await clock.sleep(LOOK_SECONDS / 2)
+            await clock.sleep(POLL_SECONDS / 2)
         return False
 
 
-def _moment(at: float) -> str:
+def _timestamp(at: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
 
 
@@ -253,7 +253,7 @@ def _conversation(info: SessionInfo) -> JsonObject:
         "display_name": info.title or info.preview[:80],
         "chat_name": info.title,
         "user_name": info.principal,
-        "updated_at": _moment(info.last_at),
+        "updated_at": _timestamp(info.last_at),
     }
 
 
@@ -266,7 +266,7 @@ def _approval(each: FeedItem) -> JsonObject:
         "command": subject(asked.effect),
         "description": asked.reason,
         "scopes": list(asked.scopes),
-        "created_at": _moment(each.record.at),
+        "created_at": _timestamp(each.record.at),
     }
 
 
@@ -275,7 +275,7 @@ def _event(each: FeedItem) -> JsonObject:
     common: JsonObject = {
         "cursor": each.cursor,
         "session_key": record.session_id,
-        "timestamp": _moment(record.at),
+        "timestamp": _timestamp(record.at),
     }
     more: JsonObject
     match record.event:

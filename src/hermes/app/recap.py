@@ -1,5 +1,4 @@
-"""The model that recaps past sessions for one that looks back: metered there, and its own choice
-in the settings (`auxiliary.session_search`)."""
+"""The side model that summarizes past sessions for a session (`auxiliary.session_search`)."""
 
 from __future__ import annotations
 
@@ -13,15 +12,15 @@ if TYPE_CHECKING:
     from hermes.app.app import App
 
 TASK = "session_search"
-# Half of a window, at the four characters that a token has at least in most languages.
+# Half of the window, at four characters per token.
 CHARS_PER_TOKEN = 2
 
 
 def recap_writer(app: App, session_id: str) -> RecapModel:
-    """For as long as one search takes: the session's model may be another one after it."""
+    """For a single search: the session's model may change after it."""
     session = app.require_session(session_id)
     transcript = session.transcript
-    auxiliary = SideModel(
+    side_model = SideModel(
         app.models,
         app.settings,
         main=lambda: (transcript.model, transcript.provider),
@@ -29,7 +28,7 @@ def recap_writer(app: App, session_id: str) -> RecapModel:
     )
 
     async def ask(prompt: Prompt) -> str:
-        reply = await auxiliary.ask(TASK, prompt, session.meter)
+        reply = await side_model.ask(TASK, prompt, session.meter)
         return reply.message.text
 
     window = app.window(transcript.model, transcript.provider)

@@ -25,8 +25,8 @@ async def replay(
     *,
     env: Mapping[str, str] | None = None,
 ) -> Report:
-    """UsageError when the recording cannot be played. Live tools start from `env` and work in a
-    copy of the session's folder."""
+    """Raises UsageError when the recording cannot be replayed. Live tools start from `env` and work
+    in a copy of the session's folder."""
     return await replay_with(session, overrides, open_app=replay_app, env=env)
 
 

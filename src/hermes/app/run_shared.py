@@ -1,4 +1,4 @@
-"""What all sessions of one run have in common: made once, or kept for a moment."""
+"""State that all sessions of a run share, created once or cached briefly."""
 
 from __future__ import annotations
 
@@ -28,54 +28,53 @@ class RunShared:
     def __init__(self, app: App) -> None:
         self._app = app
         self._text = ""
-        self._beginnings: TtlCache[SessionPrompt] = TtlCache()
+        self._prompts: TtlCache[SessionPrompt] = TtlCache()
         self._folders: TtlCache[str] = TtlCache()
         self._offers: TtlCache[None] = TtlCache()
 
     def enable_burst_caching(self, seconds: float) -> None:
-        self._beginnings.seconds = self._folders.seconds = self._offers.seconds = seconds
+        self._prompts.seconds = self._folders.seconds = self._offers.seconds = seconds
 
     def session_prompt(
-        self, opening: SessionRequest, choice: ModelChoice, cwd: str, memory: str
+        self, request: SessionRequest, choice: ModelChoice, cwd: str, memory: str
     ) -> SessionPrompt:
-        """What the requests of a new session begin with."""
-        if opening.tell_id or not self._beginnings.seconds:
-            return session_prompt(self._app, opening, choice, cwd, memory=memory)
-        alike = replace(opening, session_id="")
-        return self._beginnings.get(
-            (alike, choice, cwd, memory),
-            lambda: session_prompt(self._app, alike, choice, cwd, memory=memory),
+        """The fixed beginning of a new session's requests."""
+        if request.tell_id or not self._prompts.seconds:
+            return session_prompt(self._app, request, choice, cwd, memory=memory)
+        shared = replace(request, session_id="")
+        return self._prompts.get(
+            (shared, choice, cwd, memory),
+            lambda: session_prompt(self._app, shared, choice, cwd, memory=memory),
         )
 
-    def start_folder(self, wanted: str) -> str:
-        """Where a new session starts that wants this folder."""
+    def start_folder(self, folder: str) -> str:
+        """The folder of a new session that requests this one."""
         terminal = self._app.settings.terminal
-        return self._folders.get(("start", wanted), lambda: start_folder(terminal, wanted))
+        return self._folders.get(("start", folder), lambda: start_folder(terminal, folder))
 
     def root(self, cwd: str) -> str:
-        """Where a session works that was opened in this folder."""
+        """The working folder of a session that was opened in this folder."""
         return self._folders.get(("root", cwd), lambda: resume_folder(self._app, cwd))
 
     def offer_images(self) -> None:
-        """Sessions that begin now may draw, if somebody can."""
+        """Offer the image tool to new sessions if a provider is configured."""
         self._offers.get("images", self._app.images.offer)
 
     @cached_property
     def json_snapshots(self) -> JsonSnapshots:
-        """Sessions that are written to files too."""
+        """Writes sessions to JSON files as well."""
         from hermes.journal.json_snapshots import JsonSnapshots
 
         app = self._app
         return JsonSnapshots(app.run, app.archive, app.models.endpoint_url)
 
     async def on_session_closed(self, session_id: str) -> None:
-        """A session is closed."""
         if "json_snapshots" in self.__dict__:
             await self.json_snapshots.on_session_closed(session_id)
 
     @cached_property
     def child_env(self) -> dict[str, str]:
-        """What commands start from."""
+        """The base environment of commands."""
         return command_environment(self._app.run)
 
     @cached_property
@@ -88,19 +87,18 @@ class RunShared:
 
     @cached_property
     def suspects(self) -> Suspects:
-        """Files that were written in sight of strangers, in whichever session."""
+        """Files of any session that untrusted text may have influenced."""
         return suspects_of(self._app.home.root)
 
     def intern(self, text: str) -> str:
-        """This text; the one of the session before where that is equal, so that sessions which
-        begin alike hold it once."""
+        """The previous session's string if it is equal, so that sessions share one copy."""
         if text != self._text:
             self._text = text
         return self._text
 
 
 def enable_burst_caching(app: App, seconds: float) -> None:
-    """Sessions that open within this many seconds share what they would all look up."""
+    """Sessions that open within this many seconds share cached lookups."""
     app.shared.enable_burst_caching(seconds)
     app.skill_index_cache.cache.seconds = seconds
     app.models.enable_burst_caching(seconds)

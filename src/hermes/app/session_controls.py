@@ -1,4 +1,4 @@
-"""What a person can change in an open session: effort, tier, approvals, model."""
+"""User controls of an open session: effort, service tier, approval mode and model."""
 
 from __future__ import annotations
 
@@ -23,102 +23,101 @@ if TYPE_CHECKING:
 
 
 async def resume_model(app: App, session: Session, transcript: Transcript) -> None:
-    """It keeps its model, unless another was asked for or it is out of reach. A replay is told by
-    its record."""
+    """Keep the session's model unless another was requested or it is unreachable. A replay follows
+    its recording."""
     if app.run.offline:
         return
-    wanted = app.models.is_explicit()
-    if not wanted and app.models.is_reachable(transcript.model, transcript.provider):
+    explicit = app.models.is_explicit()
+    if not explicit and app.models.is_reachable(transcript.model, transcript.provider):
         return
     choice = await app.models.choose()
     app.announce_choice(choice)
     if (choice.model, choice.provider) == (transcript.model, transcript.provider):
         return
-    if not wanted:
+    if not explicit:
         app.news.append(
             f"{transcript.model} ({transcript.provider}) is not available now; "
-            f"{choice.model} goes on."
+            f"using {choice.model}."
         )
     await session.send(SwitchModel(model=choice.model, provider=choice.provider))
 
 
 ApprovalMode = Literal["manual", "smart", "off"]
 MODES = get_args(ApprovalMode)
-# The tier of `/fast`.
+# The service tier of `/fast`.
 FAST = "priority"
 
 EFFORTS = tuple(each for each in get_args(Effort) if each)
 
 
 class SessionControls:
-    """`display` is how the session is shown, `rules` decide about its effects; all else is as its
-    newest `Tuned` says, and where that says nothing, as the settings do."""
+    """`display` is how the session is shown; `rules` decide about its effects. All else follows the
+    newest `Tuned` event, else the settings."""
 
     def __init__(self, settings: Settings, rules: Rules) -> None:
         self.display = settings.display
-        self._usual_effort = settings.agent.reasoning_effort
-        self._usual_tier = settings.agent.service_tier
-        self._usual_mode: ApprovalMode = rules.mode
+        self._default_effort = settings.agent.reasoning_effort
+        self._default_tier = settings.agent.service_tier
+        self._default_mode: ApprovalMode = rules.mode
         self.rules = rules
         self._tuned = Tuned()
 
     @property
     def effort(self) -> str:
-        """How hard the model thinks."""
-        return self._usual_effort if self._tuned.effort is None else self._tuned.effort
+        """The reasoning effort."""
+        return self._default_effort if self._tuned.effort is None else self._tuned.effort
 
     @property
     def tier(self) -> str:
-        """The service tier that is asked for."""
-        return self._usual_tier if self._tuned.tier is None else self._tuned.tier
+        """The requested service tier."""
+        return self._default_tier if self._tuned.tier is None else self._tuned.tier
 
     @property
     def mode(self) -> ApprovalMode:
-        """Who decides about risky effects from now on."""
+        """The approval mode."""
         return self.rules.mode
 
     @property
     def careful_mode(self) -> ApprovalMode:
-        """The one to return to when questions shall be asked again."""
-        return "manual" if self._usual_mode == "off" else self._usual_mode
+        """The mode to return to when approvals are turned on again."""
+        return "manual" if self._default_mode == "off" else self._default_mode
 
     def change(self, **changes: str | None) -> Tune:
-        """What to send to the session so that only this changes."""
+        """The command that changes only these values."""
         now = self._tuned
         return replace(Tune(effort=now.effort, tier=now.tier, mode=now.mode), **changes)
 
     def apply(self, tuned: Tuned) -> None:
-        """From now on it is so."""
         self._tuned = tuned
-        mode = self._usual_mode if tuned.mode is None else tuned.mode
+        mode = self._default_mode if tuned.mode is None else tuned.mode
         self.rules.mode = cast(ApprovalMode, mode)
 
     def resume(self, tuned: Tuned) -> None:
-        """As it was when the session was left, but for who decides: that was meant for those who
-        were there."""
+        """Restore the saved values except the approval mode, which was chosen for the earlier
+        run."""
         self.apply(replace(tuned, mode=None))
 
     def wrap_view(self, view: View) -> View:
-        """The same view with what is set here; untouched as long as that is nothing."""
+        """The view with the chosen effort."""
 
-        def tuned(transcript: Transcript) -> Prompt:
+        def with_effort(transcript: Transcript) -> Prompt:
             prompt, effort = view(transcript), self._tuned.effort
             return prompt if effort is None else replace(prompt, effort=effort)
 
-        return tuned
+        return with_effort
 
     def wrap_connect(self, connect: TieredConnect) -> Connect:
-        """The same way to models, in the tier that is set here."""
+        """Connects with the chosen tier."""
 
-        def tuned(model: str, provider: str, meter: Meter) -> tuple[Provider, TurnLimits]:
+        def with_tier(model: str, provider: str, meter: Meter) -> tuple[Provider, TurnLimits]:
             return connect(model, provider, meter, self._tuned.tier)
 
-        return tuned
+        return with_tier
 
 
 def save_setting(run: RunContext, path: tuple[str, ...], value: JsonValue) -> None:
-    """For new sessions too: in the settings of the home."""
-    # Few people do, and it takes the library that keeps their comments.
+    """Save a value in the settings of the home, for new sessions too."""
+    # Loaded on use: it needs the YAML library that keeps comments.
     from hermes.config.edit import write_settings
 
     write_settings(run.home, {path: value})

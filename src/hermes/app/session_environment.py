@@ -24,32 +24,31 @@ if TYPE_CHECKING:
     from hermes.undo.recorder import UndoRecorder as UndoProtection
     from hermes.undo.script_effects import ScriptEffects
 
-# By which a command knows the home and the session that it runs for, where that is talked in, and
-# whether anybody is there who could answer.
+# Variables that tell a command its home, session and platform, and whether a user is present.
 HOME, SESSION = "HERMES_HOME", "HERMES_SESSION_ID"
 PLATFORM, INTERACTIVE = "HERMES_SESSION_PLATFORM", "HERMES_INTERACTIVE"
 
 
-def build_workspace(app: App, session_id: str, root: str, opening: SessionRequest) -> Workspace:
-    """The workspace of one session. Nothing is contacted yet: see `arrived`. Commands see no secret
-    but those that are named in the settings or lent to the session."""
+def build_workspace(app: App, session_id: str, root: str, request: SessionRequest) -> Workspace:
+    """The workspace of one session, not connected yet (see `connect_workspace`). Commands see only
+    the secrets named in the settings or granted to the session."""
 
-    def lent() -> dict[str, str]:
+    def session_secrets() -> dict[str, str]:
         store = app.secret_stores.get(session_id)
         return {} if store is None else store.environment()
 
     if is_remote_backend(app.settings.terminal):
-        # Few sessions work elsewhere, so the others do not pay for it.
+        # Loaded for remote sessions only.
         from hermes.workspaces.remote.backends import make_remote_workspace
 
         sudo = make_sudo(app.run, lambda: app.find_session(session_id))
-        return make_remote_workspace(app.run, session_id, root, lent=lent, sudo=sudo)
+        return make_remote_workspace(app.run, session_id, root, lent=session_secrets, sudo=sudo)
     local = LocalWorkspace(
         root,
         state=app.home.sessions / session_id,
         world=app.world,
-        env=ChainMap(_session_variables(app, session_id, opening), app.shared.child_env),
-        secret_env=lent,
+        env=ChainMap(_session_variables(app, session_id, request), app.shared.child_env),
+        secret_env=session_secrets,
         shell=app.shared.shell,
         confinement=app.shared.confinement,
         sudo=make_sudo(app.run, lambda: app.find_session(session_id)),
@@ -57,17 +56,17 @@ def build_workspace(app: App, session_id: str, root: str, opening: SessionReques
     return add_undo(app, session_id, local)
 
 
-def _session_variables(app: App, session_id: str, opening: SessionRequest) -> dict[str, str]:
+def _session_variables(app: App, session_id: str, request: SessionRequest) -> dict[str, str]:
     return {
         HOME: str(app.home.root),
         SESSION: session_id,
-        PLATFORM: opening.platform,
-        INTERACTIVE: "1" if opening.attended else "",
+        PLATFORM: request.platform,
+        INTERACTIVE: "1" if request.attended else "",
     }
 
 
 def add_undo(app: App, session_id: str, workspace: Workspace) -> Workspace:
-    """The same with a way back, unless the person does not want one."""
+    """The workspace with undo, unless checkpoints are disabled."""
     if not app.settings.checkpoints.enabled:
         return workspace
 
@@ -76,14 +75,14 @@ def add_undo(app: App, session_id: str, workspace: Workspace) -> Workspace:
         return session_id, session.transcript.turn_id if session else ""
 
     def protect() -> UndoProtection:
-        # Only sessions that change something pay for it.
+        # Loaded with the first change.
         from hermes.undo.service import make_undo_service
 
         return make_undo_service(app.run).make_recorder(workspace.root, where)
 
-    def warn(words: str) -> None:
+    def warn(text: str) -> None:
         if session := app.find_session(session_id):
-            session.tell(words)
+            session.tell(text)
 
     return UndoableWorkspace(
         workspace,
@@ -95,7 +94,7 @@ def add_undo(app: App, session_id: str, workspace: Workspace) -> Workspace:
 
 
 def add_layer(workspace: Workspace, layer: Callable[[Workspace], Workspace]) -> Workspace:
-    """The workspace with another layer, beneath what protects it."""
+    """Add a layer beneath the undo layer."""
     if not isinstance(workspace, UndoableWorkspace):
         return layer(workspace)
     workspace.insert_layer(layer)
@@ -103,26 +102,26 @@ def add_layer(workspace: Workspace, layer: Callable[[Workspace], Workspace]) -> 
 
 
 def _intent(app: App, session_id: str, root: str, effect: RunCommand) -> ScriptEffects:
-    """What the text of a command tells at a glance, or else what the rules found in it."""
-    from hermes.undo.script_effects import read_script_effects  # needed with the first command only
+    """The effects read from a command's text, or else those the policy found."""
+    from hermes.undo.script_effects import read_script_effects  # loaded with the first command
 
     intent = read_script_effects(effect, app.person)
-    tuned = app.controls.get(session_id)
-    if intent.complete or tuned is None:
+    controls = app.controls.get(session_id)
+    if intent.complete or controls is None:
         return intent
-    verdict = tuned.rules.verdict(effect)
+    verdict = controls.rules.verdict(effect)
     return intent.with_policy(reads_only=verdict.reads_only, touched=verdict.touched, root=root)
 
 
 async def preflight(workspace: Workspace, effect: Effect) -> tuple[str, ...]:
-    """What of an effect could not be taken back, one sentence each."""
+    """The parts of an effect that could not be undone, one sentence each."""
     if isinstance(workspace, UndoableWorkspace):
         return await workspace.preflight(effect)
     return ()
 
 
 async def connect_workspace(workspace: Workspace) -> Workspace:
-    """A far place is reached before a session begins in it; ConfigError says why it cannot be."""
+    """Connect a remote workspace before its session starts. Raises ConfigError with the reason."""
     if workspace.is_remote:
         from hermes.workspaces.remote.backends import connect
 
@@ -131,42 +130,44 @@ async def connect_workspace(workspace: Workspace) -> Workspace:
 
 
 def resume_folder(app: App, cwd: str) -> str:
-    """Where a session goes on that began in this folder."""
+    """The folder in which a session that started in `cwd` continues."""
     if is_remote_backend(app.settings.terminal) or Path(cwd).is_dir():
         return cwd
     root = str(Path.cwd())
     if cwd:
-        app.news.append(f"{cwd} is gone; this session goes on in {root}.")
+        app.news.append(f"{cwd} no longer exists; this session continues in {root}.")
     return root
 
 
 def confines_unknown(app: App, workspace: Workspace) -> bool:
-    """Whether commands run without a network, write only in the workspace and can be undone: then
-    unknown programs may run."""
-    wanted = app.shared.confinement
-    strict = wanted.wanted != "off" and not (wanted.network or wanted.ordinary or wanted.writable)
+    """Whether commands have no network, write only in the workspace and can be undone. Then unknown
+    programs may run."""
+    confinement = app.shared.confinement
+    strict = confinement.wanted != "off" and not (
+        confinement.network or confinement.ordinary or confinement.writable
+    )
     if not strict or workspace.is_remote or not app.settings.checkpoints.enabled:
         return False
     from hermes.workspaces.confinement.sandbox import Sandbox
 
     state = app.home.sessions / "none"
-    return Sandbox(wanted, workspace.root, state, app.shared.child_env).protection().confined
+    return Sandbox(confinement, workspace.root, state, app.shared.child_env).protection().confined
 
 
 def session_rules(
-    app: App, session_id: str, workspace: Workspace, opening: SessionRequest, began: float
+    app: App, session_id: str, workspace: Workspace, request: SessionRequest, started: float
 ) -> Rules:
-    """`began` is when the session did, in seconds since 1970."""
+    """`started` is the session's start in seconds since 1970."""
     suspects: TaintedFiles = app.shared.suspects
     copies = None
     if workspace.is_remote:
-        from hermes.policy.taint.remote import copies_of  # few sessions work elsewhere
+        from hermes.policy.taint.remote import copies_of  # most sessions are local
 
         suspects = copies = copies_of(app.run, session_id)
     mode = app.settings.approvals.noninteractive_mode
-    approved = not opening.attended and mode == "approve"
+    approved = not request.attended and mode == "approve"
     return Rules(
-        policy_settings(app.config, surface=opening.source, approved=approved, since=began),
+        policy_settings(app.config, surface=request.source, approved=approved, since=started),
         root=workspace.root,
         home=app.person,
         state=app.state,
@@ -183,7 +184,7 @@ def session_rules(
 
 
 def _save_allowed(app: App, subject: str) -> None:
-    """What was allowed for ever goes into the settings, where the person can read it."""
+    """Save a permanent approval in the settings, where the user can review it."""
     from hermes.config.edit import allow_always
 
     allow_always(app.home, subject)

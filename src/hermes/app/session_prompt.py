@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SessionPrompt(NamedTuple):
-    """`tools` are those that every request names."""
+    """`tools` are the names of the tools in every request."""
 
     text: SystemText
     tools: tuple[str, ...]
@@ -28,26 +28,26 @@ class SessionPrompt(NamedTuple):
 
 def session_prompt(
     app: App,
-    opening: SessionRequest,
+    request: SessionRequest,
     choice: ModelChoice,
     cwd: str,
     *,
     memory: str = "",
     only_look: bool = False,
 ) -> SessionPrompt:
-    """Who will `only_look` leaves the home as it is."""
-    names = wanted_names(app.settings, platform=opening.platform, reduced=choice.reduced)
-    if opening.toolsets:
-        # All of them are named: a way to find others would be a way around the choice.
-        chosen = set(resolve_toolsets(opening.toolsets)) - set(SEARCHING)
+    """With `only_look`, nothing is written."""
+    names = wanted_names(app.settings, platform=request.platform, reduced=choice.reduced)
+    if request.toolsets:
+        # Without tool search, which would bypass the selection.
+        chosen = set(resolve_toolsets(request.toolsets)) - set(SEARCHING)
         tools = app.tools.filter_known(name for name in names if name in chosen)
     else:
         tokens = app.settings.context.direct_tool_tokens
-        tools = app.tools.choose_direct(names, tokens, more=opening.brings_tools)
+        tools = app.tools.choose_direct(names, tokens, more=request.brings_tools)
     skills = skill_index(
         app.settings,
         app.home,
-        platform=opening.platform,
+        platform=request.platform,
         cwd=cwd,
         tools=tools,
         only_look=only_look,
@@ -58,15 +58,15 @@ def session_prompt(
         write_default_soul(app.home)
     app.is_seeded = not only_look
     text = system_text(
-        opening,
+        request,
         choice,
         app.settings,
         app.home,
         cwd=cwd,
         tools=tools,
         now=app.world.clock.now(),
-        slots=Slots(memory=memory, skills=skills, provider=external_block(app.memory, opening)),
-        session_id=opening.session_id if opening.tell_id else "",
+        slots=Slots(memory=memory, skills=skills, provider=external_block(app.memory, request)),
+        session_id=request.session_id if request.tell_id else "",
         scan=file_scan(app.run, cwd),
         clean=app.secrecy.text,
         unusual=_toolchain_notes(app, tools),
@@ -75,15 +75,15 @@ def session_prompt(
 
 
 def _toolchain_notes(app: App, tools: tuple[str, ...]) -> str:
-    wanted = app.settings.agent.environment_probe and "terminal" in tools
-    return toolchain_notes(app.env) if wanted else ""
+    enabled = app.settings.agent.environment_probe and "terminal" in tools
+    return toolchain_notes(app.env) if enabled else ""
 
 
 BYTES_PER_TOKEN = 4
 
 
 class PromptSize(Value):
-    """`tokens` are estimated: a quarter of the bytes, rounded up."""
+    """`tokens` is an estimate: a quarter of the bytes, rounded up."""
 
     part: str
     name: str
@@ -91,13 +91,13 @@ class PromptSize(Value):
     tokens: int
 
 
-async def prompt_sizes(app: App, opening: SessionRequest) -> tuple[PromptSize, ...]:
-    """For a new session, opened now in this folder. Nothing is sent."""
+async def prompt_sizes(app: App, request: SessionRequest) -> tuple[PromptSize, ...]:
+    """For a new session in this folder. Nothing is sent."""
     choice = await app.models.choose()
-    memory = await session_memory(app.memory, opening)
+    memory = await session_memory(app.memory, request)
     app.images.offer(only_look=True)
     text, names = session_prompt(
-        app, opening, choice, app.cwd(opening), memory=memory.text, only_look=True
+        app, request, choice, app.cwd(request), memory=memory.text, only_look=True
     )
     layers = [_size("system", layer.name, layer.text.encode()) for layer in text.layers]
     tools = [_size("tool", spec.name, encode(spec)) for spec in app.tools.choose(names).specs]

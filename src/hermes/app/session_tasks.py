@@ -1,4 +1,4 @@
-"""Background tasks of an open session: inbox, processes, titles, reviews, upkeep."""
+"""Background tasks of an open session: inbox, processes, titles, reviews and upkeep."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ INBOX_SECONDS = 0.25
 
 
 def write_snapshots(app: App, session: Session) -> None:
-    """Write the session to a file too, where the settings want that."""
+    """Write the session to a JSON file as well, if the settings say so."""
     if app.settings.sessions.write_json_snapshots:
         app.shared.json_snapshots.follow(session)
 
 
 async def close_session(app: App, session: Session, *, soon: bool = False) -> None:
-    """The session ends here, and whoever follows it is told the last of it. `soon` is as for
-    `Journal.release`."""
+    """Close the session and notify its followers. `soon` is as for `Journal.release`."""
     await session.close(soon=soon)
     await app.shared.on_session_closed(session.id)
     await app.hooks.on_session_closed(session.id)
@@ -36,7 +35,7 @@ async def close_session(app: App, session: Session, *, soon: bool = False) -> No
 
 
 async def watch_inbox(app: App, session: Session) -> None:
-    """Carry out what other processes leave for the session."""
+    """Execute the commands that other processes leave for the session."""
     seen = -1
     while True:
         now = app.journal.data_version()
@@ -46,21 +45,21 @@ async def watch_inbox(app: App, session: Session) -> None:
 
 
 async def _read_inbox(session: Session) -> bool:
-    """Whether the inbox could be read; if not, it is tried again. What others leave must not lie
-    there for ever because the disk failed once."""
+    """Whether the inbox was read; otherwise it is tried again, so that a transient disk error loses
+    no message."""
     try:
         await session.check_inbox()
     except Fenced:
         # The process that has the session now reads its inbox.
         return True
     except JournalError as error:
-        log.warning("the inbox could not be read", extra={"error": str(error)})
+        log.warning("cannot read the inbox", extra={"error": str(error)})
         return False
     return True
 
 
 async def watch_processes(session: Session) -> None:
-    """Tell the session what its background processes come to."""
+    """Report events of background processes to the session."""
     async for notice in session.notices():
         origin = f"process:{notice.process_id}"
         await session.send(Say(text=notice.text, key=notice.key, origin=origin))
@@ -85,12 +84,12 @@ async def review_memory(app: App, session: Session) -> None:
     await MemoryReview(app.memory, session, opened).follow(session.subscribe())
 
 
-async def log_failure(work: Coroutine[Any, Any, None]) -> None:
-    """A watcher that fails is told in the log and takes nothing else down."""
+async def log_failure(task: Coroutine[Any, Any, None]) -> None:
+    """Log a failed task without affecting others."""
     try:
-        await work
+        await task
     except Exception:
-        log.exception("a watcher stopped")
+        log.exception("a session task failed")
 
 
 async def upkeep(app: App, session: Session) -> None:
@@ -100,13 +99,13 @@ async def upkeep(app: App, session: Session) -> None:
 
 
 async def apply_retention(app: App, session: Session) -> None:
-    """Old sessions go as the settings say, and never without a word."""
-    if words := await app.archive.report_retention(app.settings.sessions.retention):
-        session.tell(words)
+    """Delete old sessions according to the settings, and report it."""
+    if report := await app.archive.report_retention(app.settings.sessions.retention):
+        session.tell(report)
 
 
 async def run_curator(app: App, session: Session) -> None:
-    """Skills of the agent's own that nobody uses are archived, and that is said."""
+    """Archive agent-written skills that are not used, and report it."""
     from hermes.skills.session_index import skills_folder
     from hermes.skills.usage import is_due
 
@@ -117,21 +116,21 @@ async def run_curator(app: App, session: Session) -> None:
     others = [each for each in await app.archive.recent(limit=2) if each.id != session.id]
     if others and now - others[0].last_at < settings.min_idle_hours * 3600:
         return
-    # Once a week at most.
-
     moves = await to_thread(app.skills().curator().run)
-    gone = [move.name for move in moves if move.to == "archived"]
-    if gone:
-        session.tell(f"Unused skills were archived: {', '.join(gone)} (`hermes curator restore`).")
+    archived = [move.name for move in moves if move.to == "archived"]
+    if archived:
+        session.tell(
+            f"Unused skills were archived: {', '.join(archived)} (`hermes curator restore`)."
+        )
     if settings.consolidate:
         await _consolidate(app, session)
 
 
 async def _consolidate(app: App, session: Session) -> None:
-    """Nobody asked for it now, so nobody is told that it did not work."""
+    """Failures are not reported: the user did not ask for it."""
     from hermes.skills.consolidation import Consolidation
 
     with suppress(HermesError):
         for merged in await Consolidation(app.models, app.settings, app.skills(), session).run():
             names = ", ".join(merged.absorbed)
-            session.tell(f"The skill {merged.into} takes the place of {names}.")
+            session.tell(f"The skill {merged.into} replaces {names}.")

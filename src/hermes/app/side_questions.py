@@ -1,5 +1,4 @@
-"""Work beside a conversation: a session of its own that reports back, and a side question that
-nobody will remember."""
+"""Background sessions that report back, and side questions that are not stored."""
 
 from __future__ import annotations
 
@@ -23,12 +22,12 @@ if TYPE_CHECKING:
 SOURCE = "background"
 SIDE_QUESTION = (
     "[A side question about the conversation so far. Answer it from what you see, in a few "
-    "sentences, and call no tools; it will not be part of the conversation.]\n\n{question}"
+    "sentences, without tool calls; it will not be part of the conversation.]\n\n{question}"
 )
 
 
 class SideAnswer(Value):
-    """What came of a session that worked on its own."""
+    """The result of a background session."""
 
     session_id: str
     answer: str = ""
@@ -36,8 +35,8 @@ class SideAnswer(Value):
 
 
 async def in_background(app: App, session: Session, text: str) -> SideAnswer:
-    """One turn of a new session in the same folder. Nobody is there to be asked, so whatever
-    needs a question is refused. Cancelling it leaves a session that can be resumed."""
+    """Run one turn of a new session in the same folder. No user is present, so effects that need
+    approval are refused. A cancelled session can be resumed."""
     opened = session.transcript.opened
     cwd = opened.cwd if opened else ""
     other = await app.open(SessionRequest(source=SOURCE, attended=False, cwd=cwd))
@@ -53,16 +52,16 @@ async def in_background(app: App, session: Session, text: str) -> SideAnswer:
 
 
 async def side_answer(app: App, session: Session, question: str) -> str:
-    """From a copy of the conversation, by the model that holds it. Nothing of it is kept but what
-    it costs. HermesError when there is no answer."""
+    """Ask the session's model on a copy of the conversation. Only the cost is recorded. Raises
+    HermesError when there is no answer."""
     transcript = session.transcript
     opened = transcript.opened
-    assert opened is not None, "every session that is open has begun"
+    assert opened is not None, "an open session has an opening event"
     tools = app.tools.choose(opened.tools, wanted_names(app.settings)).specs
     view = prompt_view(tools, app.settings, source=opened.source, first=prefill_messages(app.run))
     prompt = view(transcript)
-    asked = user_says(app.secrecy.text(SIDE_QUESTION.format(question=question)))
-    prompt = replace(prompt, messages=(*_wait_for_answer(prompt.messages), asked))
+    message = user_says(app.secrecy.text(SIDE_QUESTION.format(question=question)))
+    prompt = replace(prompt, messages=(*_without_open_calls(prompt.messages), message))
     provider, _ = app.models.connect(
         transcript.model, transcript.provider, session.meter, cause="aside"
     )
@@ -71,20 +70,20 @@ async def side_answer(app: App, session: Session, question: str) -> str:
         async for item in stream:
             if isinstance(item, Reply):
                 answer = item.message.text
-    # Nothing is added but what the call has cost.
+    # Adds no messages, only the cost of the call.
     await session.import_messages(())
     if not answer.strip():
-        raise HermesError("There was no answer; ask it as a message of its own.")
+        raise HermesError("There was no answer; ask in a regular message.")
     return answer
 
 
-def _wait_for_answer(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Without calls at the end that have no results yet: no model takes those."""
+def _without_open_calls(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Without trailing calls that have no results: no model accepts those."""
     while messages and isinstance(messages[-1], AssistantMessage) and messages[-1].calls:
         messages = messages[:-1]
     return messages
 
 
 def _last_text(messages: list[Message]) -> str:
-    said = (each.text for each in reversed(messages) if isinstance(each, AssistantMessage))
-    return next((text for text in said if text.strip()), "")
+    texts = (each.text for each in reversed(messages) if isinstance(each, AssistantMessage))
+    return next((text for text in texts if text.strip()), "")

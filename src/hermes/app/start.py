@@ -1,4 +1,4 @@
-"""From the options of a command line to an App: home, settings, world."""
+"""Builds an App from command line options: home, settings and logging."""
 
 from __future__ import annotations
 
@@ -29,31 +29,33 @@ def start(
     home: str | None = None,
     budget: StepBudget | None = None,
 ) -> App:
-    """The app for one run. Nothing is opened, made or contacted yet. `settings` are by key and
-    weigh as much as options; `budget` is shared by all turns."""
+    """The app for one run. Nothing is opened, created or contacted yet. `settings` are keyed like
+    options and rank like them; `budget` is shared by all turns."""
     env = process_environment()
-    place = resolve_home(env, explicit=Path(home) if home else None, profile=options.get("profile"))
+    location = resolve_home(
+        env, explicit=Path(home) if home else None, profile=options.get("profile")
+    )
     flags = {**flag_values(options), **(settings or {})}
     use_file = not options.get("ignore_config")
-    config = load(place, flags=flags, env=env, use_file=use_file)
+    config = load(location, flags=flags, env=env, use_file=use_file)
     zone = config.settings.timezone
     fault = set_time_zone(zone) if zone else ""
-    secrecy = SecretRedactor(config, env)
-    log_files = start_logging(config, redact=secrecy.line, verbose=bool(options.get("verbose")))
+    redactor = SecretRedactor(config, env)
+    log_files = start_logging(config, redact=redactor.line, verbose=bool(options.get("verbose")))
     world = World(kill_point=_kill_points(env))
-    app = App(config, env=env, world=world, log_files=log_files, budget=budget, secrecy=secrecy)
+    app = App(config, env=env, world=world, log_files=log_files, budget=budget, secrecy=redactor)
     if fault:
         app.news.append(fault)
-    app.session_tasks.append(learn_beside)
+    app.session_tasks.append(run_learning)
     if env_flag(env, "HERMES_DUMP_REQUESTS"):
-        # For who looks for a fault; nobody else loads it.
+        # For debugging; not loaded otherwise.
         from hermes.models.request_dump import dump_requests
 
         dump_requests(app.run)
     return app
 
 
-async def learn_beside(app: App, session: Session) -> None:
+async def run_learning(app: App, session: Session) -> None:
     from hermes.learning.start import learn
 
     def deps() -> LearningDeps:
@@ -65,7 +67,7 @@ async def learn_beside(app: App, session: Session) -> None:
 
 
 def _kill_points(env: Mapping[str, str]) -> Any:
-    """Tests may end the process at a named point; nobody else can."""
+    """Tests can end the process at a named point."""
     if env.get("HERMES_TESTING") != "1" or not env.get("HERMES_KILL_AT"):
         return no_kill_point
     from hermes.testing.kill import kill_points

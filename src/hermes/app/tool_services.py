@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def tool_services(app: App, session_id: str, opened: SessionOpened) -> ServiceRegistry:
-    """Services are imported by their factories, so that a session pays only for what it uses."""
+    """Factories import their services, so that a session loads only what it uses."""
     return ServiceRegistry(
         {
             "hermes.core.secrets:SecretStore": lambda: app.secret_store(session_id),
@@ -70,13 +70,13 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
     )
     summarize = app.settings.session_search.summarize
 
-    def teller() -> RecapModel:
-        # Few searches ask for a recap.
+    def make_recap_model() -> RecapModel:
+        # Loaded when a search requests a recap.
         from hermes.app.recap import recap_writer
 
         return recap_writer(app, session_id)
 
-    return RecallService(archive, app.world.clock, teller=teller, summarize=summarize)
+    return RecallService(archive, app.world.clock, teller=make_recap_model, summarize=summarize)
 
 
 def _speech(app: App) -> object:

@@ -1,4 +1,4 @@
-"""A tool call in a few words, for every surface."""
+"""Short previews of tool calls, for every surface."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MAIN_ARGUMENTS = ("command", "path", "pattern", "query", "url", "question", "act
 
 
 def preview(_name: str, arguments: JsonObject, limit: int = 0) -> str:
-    """The first line of the argument that matters most; a limit of 0 cuts nothing."""
+    """The first line of the most important argument; a limit of 0 means no limit."""
     for name in MAIN_ARGUMENTS:
         value = arguments.get(name)
         if isinstance(value, str) and value.strip():

@@ -214,8 +214,8 @@ def test_a_session_whose_model_is_out_of_reach_goes_on_with_another(program: Pro
     result = program("-r", "old", "-z", SUM)
     assert (result.code, result.out) == (0, "6*7 = 42\n")
     gone, other = result.err.splitlines()
-    assert gone.startswith("/plans is gone; this session goes on in ")
-    assert other == "m1 (p1) is not available now; offline-assistant goes on."
+    assert gone.startswith("/plans no longer exists; this session continues in ")
+    assert other == "m1 (p1) is not available now; using offline-assistant."
 
 
 def test_bytes_that_are_no_text_are_taken_as_far_as_possible(program: Program) -> None:

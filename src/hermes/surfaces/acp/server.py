@@ -290,7 +290,7 @@ class EditorAgent:
 
         try:
             session = await self._app.open(
-                replace(opening, brings_tools=guests is not None), arrange=arrange
+                replace(opening, brings_tools=guests is not None), adapt=arrange
             )
         except SessionBusy:
             raise
