@@ -18,7 +18,7 @@ async def test_a_picture_is_kept_under_its_content(talk: Talk, tmp_path: Path) -
     image = await attach_image(talk.app, tmp_path / "a.png")
     (tmp_path / "a.png").unlink()
     assert image.media_type == "image/png"
-    (kept,) = (talk.app.home.cache / "images").iterdir()
+    (kept,) = (talk.app.run.home.cache / "images").iterdir()
     assert (image.file, kept.read_bytes()) == (str(kept), PNG)
 
 

@@ -88,7 +88,7 @@ async def conversation(root: Path, compress: Compress) -> tuple[Toy, list[Compac
     """Four turns with the engine, played again afterwards."""
     toy = Toy(compress)
     async with ScriptedServer(STEPS, strict=False) as server, app_at(root, server) as app:
-        app.context_engines["toy"] = lambda session_id, opened: plugin_context_engine(
+        app.plugins.context_engines["toy"] = lambda session_id, opened: plugin_context_engine(
             app, session_id, opened, toy
         )
         session = await app.open(

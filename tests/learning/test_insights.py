@@ -76,7 +76,7 @@ async def test_sessions_tools_skills_and_hours_are_counted(tmp_path: Path) -> No
         assert found.platforms == {"cli": 2, "acp": 1}
         (model,) = found.models
         assert (model.model, model.sessions, model.task) == ("m", 3, "")
-        hour = time.localtime(app.world.clock.now() // HOUR_SECONDS * HOUR_SECONDS).tm_hour
+        hour = time.localtime(app.run.world.clock.now() // HOUR_SECONDS * HOUR_SECONDS).tm_hour
         assert found.hours[hour] == 3 and sum(found.hours) == sum(found.weekdays) == 3
         assert (found.days[-1], found.active_days, found.streak) == (3, 1, 1)
         only = await insights(

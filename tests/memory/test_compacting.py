@@ -104,7 +104,7 @@ async def opened(
         load(Home(folder / "home"), flags=given, env=env), env=env, world=World()
     ) as app:
         if book is not None:
-            app.memory_providers["notebook"] = lambda: book
+            app.plugins.memory_providers["notebook"] = lambda: book
         opening = SessionRequest(source="cli", attended=False, cwd="/", resume=resume)
         yield app, await app.open(opening)
 
@@ -220,7 +220,7 @@ async def test_a_provider_that_is_not_there_is_named_once(tmp_path: Path) -> Non
         opened(tmp_path, server, flags={"memory.provider": "nobody"}) as (app, session),
     ):
         await talk(session, 1)
-        assert app.news.count(words) == 1
+        assert app.run.notices.count(words) == 1
 
 
 async def test_notices_are_as_short_as_a_person_wants_them(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ async def test_a_model_that_repeats_what_it_was_shown_is_not_heard(tmp_path: Pat
         async with App(
             load(Home(tmp_path / "home"), env=env, flags=flags), env=env, world=World()
         ) as app:
-            app.memory_providers["knowing"] = Knowing
+            app.plugins.memory_providers["knowing"] = Knowing
             opening = SessionRequest(source="cli", attended=False, cwd=str(tmp_path))
             session = await app.open(opening)
             events = session.subscribe()

@@ -82,7 +82,7 @@ class House:
     def app(self) -> App:
         env = self.env()
         app = App(load(Home(self.stage.state), env=env), env=env, world=World())
-        app.person = str(self.home)
+        app.run.user_home = str(self.home)
         return app
 
     def unharmed(self) -> bool:

@@ -104,7 +104,7 @@ async def test_undo_tells_a_command_without_its_secrets_and_keeps_files_for_the_
     await run.say("go")
     (made,) = await make_undo_service(run.app.run).checkpoints(run.session.id)
     assert made.words.startswith(f"echo {long} [secret:known#1] ")
-    kept = run.app.home.root / "checkpoints"
+    kept = run.app.run.home.root / "checkpoints"
     assert [each for each in kept.rglob("*") if each.stat().st_mode & 0o077] == []
     assert run.work.joinpath("out.txt").read_text() == f"{long} {LATER} {LOOKS}\n"
 

@@ -104,6 +104,6 @@ async def test_skills_that_jobs_use_are_neither_archived_nor_merged(tmp_path: Pa
         await JobService(app.run).add(job, by="owner")
         purse = await app.open(SessionRequest(source="tool", attended=False))
         # With one candidate there is nothing to merge, so that nobody is asked.
-        assert await Consolidation(app.models, app.settings, skills, purse).run() == ()
+        assert await Consolidation(app.models, app.run.settings, skills, purse).run() == ()
         assert [move.name for move in skills.curator().run()] == ["idle"]
         assert skills.curator().list_archived() == ("idle",)

@@ -102,7 +102,7 @@ async def test_a_command_that_only_reads_costs_no_checkpoint(stage: Stage) -> No
     async with stage.app(calls("terminal", command=looks), says("done")) as app:
         session = await app.open(stage.opening())
         assert "x = 1" in results(await turn(session))[0]
-        assert not (app.home.root / "checkpoints").exists()
+        assert not (app.run.home.root / "checkpoints").exists()
 
 
 async def test_what_a_command_destroys_elsewhere_by_roundabout_words_comes_back(
@@ -113,7 +113,7 @@ async def test_what_a_command_destroys_elsewhere_by_roundabout_words_comes_back(
     (other / "thesis.txt").write_text("years of work\n")
     steps = (calls("terminal", command='d=~/oth; env bash -c "rm -rf ${d}er"'), says("done"))
     async with stage.app(*steps, approvals__mode="off", terminal__confinement="off") as app:
-        app.person = str(stage.person)
+        app.run.user_home = str(stage.person)
         session = await app.open(stage.opening())
         await turn(session)
         assert not other.exists()
@@ -178,7 +178,9 @@ async def test_a_place_that_is_not_there_is_told_in_one_sentence(
 async def test_a_missing_container_engine_is_told(stage: Stage) -> None:
     stage.env["PATH"] = str(stage.folder / "empty")
     async with stage.app(terminal__backend="docker") as app:
-        assert describe_backend(app.settings.terminal).startswith("commands run in a container of ")
+        assert describe_backend(app.run.settings.terminal).startswith(
+            "commands run in a container of "
+        )
         with pytest.raises(ConfigError, match="docker or podman is not installed"):
             await app.open(stage.opening())
 
@@ -271,13 +273,13 @@ async def test_a_session_in_a_worktree_leaves_the_project_alone(stage: Stage) ->
         session = await app.open(stage.opening(worktree=True))
         await turn(session)
         await app.close_session(session)
-        assert app.parting[0].endswith("had nothing new and was removed.")
+        assert app.run.exit_notices[0].endswith("had nothing new and was removed.")
         session = await app.open(stage.opening(worktree=True))
         await turn(session)
         opened = session.transcript.opened
         assert opened is not None and "/.worktrees/hermes-" in opened.cwd
         await app.close_session(session)
-        assert app.parting[1].endswith("is kept.")
+        assert app.run.exit_notices[1].endswith("is kept.")
     assert not (stage.project / "a").exists()
     assert (Path(opened.cwd) / "a").read_text() == "1\n"
 

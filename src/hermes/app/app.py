@@ -9,7 +9,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from hermes.app.context_engine import (
-    EngineMaker,
     context_engine,
     engine_deps,
     join_plugins,
@@ -66,15 +65,13 @@ from hermes.models.limits import SpendingLimits, TieredConnect, limits_of
 from hermes.models.model_ref import ModelChoice
 from hermes.models.models import Models
 from hermes.policy.taint.tracking import track_taint
-from hermes.skills.session_index import SkillIndexCache
 from hermes.tools.toolbox import SessionTools, wanted_names
 from hermes.web.access import web_access
 from hermes.workspaces.shell import is_remote_backend
 
 if TYPE_CHECKING:
-    from hermes.core.secrets import AskSecret, SecretStore
+    from hermes.core.secrets import SecretStore
     from hermes.journal.archive import SessionArchive
-    from hermes.memory.provider import MemoryProvider
     from hermes.memory.service import MemoryService
     from hermes.replay.environment import ReplayEnvironment
     from hermes.skills.library import SkillLibrary
@@ -85,8 +82,8 @@ SessionTask = Callable[["App", Session], Coroutine[Any, Any, None]]
 
 
 class App:
-    """One run of Hermes. `news` are lines that a surface should show once: what was chosen and
-    what is wrong with the settings."""
+    """One run of Hermes: its packages, and its open sessions. `controls` are the user controls of
+    each open session, by session id; `session_tasks` start with every interactive session."""
 
     def __init__(
         self,
@@ -96,50 +93,31 @@ class App:
         world: World,
         log_files: LogHandlers | None = None,
         budget: StepBudget | None = None,
-        secrecy: SecretRedactor | None = None,
+        redactor: SecretRedactor | None = None,
         replay: ReplayEnvironment | None = None,
     ) -> None:
-        self.secrecy = secrecy or SecretRedactor(config, env)
-        self.run = RunContext(config, env=env, world=world, redactor=self.secrecy)
-        self.config = config
-        self.settings = config.settings
-        self.home = config.home
-        self.world = world
-        self.env = env
+        self.redactor = redactor or SecretRedactor(config, env)
+        self.run = RunContext(config, env=env, world=world, redactor=self.redactor)
         self._replay = replay
         if replay is not None:
             self.run.offline = True
             self.run.user_home, self.run.state_dir = replay.user_home, replay.state_dir
-        self.person = self.run.user_home
-        self.state = self.run.state_dir
-        self.news = self.run.notices
-        self.parting = self.run.exit_notices
         self.journal = replay.journal if replay else SqliteJournal(config.home.journal, world)
-        secret = self.secrecy.is_secret
+        secret = self.redactor.is_secret
         self.models = Models(
-            config, world, env=env, guard=RedactionGuard(self.secrecy), is_secret=secret
+            config, world, env=env, guard=RedactionGuard(self.redactor), is_secret=secret
         )
-        self.models.accounts.watch_secrets(self.secrecy.watch)
+        self.models.accounts.watch_secrets(self.redactor.watch)
         if replay is not None:
             self.models.resolver = replay.resolver(self.models.resolver)
         self.tools = replay.tools if replay else SessionTools()
         self.mcp = McpServers(self.run, self.tools)
         self.hooks = RunHooks(self.run, self.models, self.require_session)
         self.images = ImageGeneration(self.run, self.models, self.tools, self.find_session)
-        # Added by plugins, by name.
-        self.context_engines: dict[str, EngineMaker] = {}
-        self.memory_providers: dict[str, Callable[[], MemoryProvider]] = {}
         self.plugins = join_plugins(self)
         self.shared = RunShared(self)
         self.session_tasks: list[SessionTask] = []
-        # Whether the home's default files were written in this run.
-        self.is_seeded = False
-        self.skill_index_cache = SkillIndexCache()
-        # By id of an open session: its user controls, and the secrets that its commands may use.
-        # `ask_secret` prompts the user for a secret without echo.
         self.controls: dict[str, SessionControls] = {}
-        self.secret_stores: dict[str, SecretStore] = {}
-        self.ask_secret: AskSecret | None = None
         self._open: dict[str, tuple[Session, list[asyncio.Task[None]]]] = {}
         self._log_files = log_files
         self._budget = budget
@@ -177,17 +155,17 @@ class App:
     async def close_session(self, session: Session, *, soon: bool = False) -> None:
         """Stop the tasks of the session and release it; `soon` as for `Journal.release`."""
         _, tasks = self._open[session.id]
-        self.secret_stores.pop(session.id, None)
+        self.shared.secret_stores.pop(session.id, None)
         self.controls.pop(session.id, None)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self.settings.memory.provider:
+        if self.run.settings.memory.provider:
             await self.memory.detach(session.id)
         del self._open[session.id]
         await close_session(self, session, soon=soon)
         if self._worktrees and (notice := await self._worktrees.leave(session.id)):
-            self.parting.append(notice)
+            self.run.exit_notices.append(notice)
 
     async def post_message(self, request: SessionRequest, say: Say) -> AsyncGenerator[Record]:
         """Leave a message, which needs a key, for a session that another process has open. The
@@ -197,9 +175,9 @@ class App:
         from hermes.journal.follow_remote import follow_remote
 
         session_id = await self._requested_id(request)
-        say = replace(say, text=self.secrecy.text(say.text))
+        say = replace(say, text=self.redactor.text(say.text))
         await self.journal.post(session_id, say, key=say.key)
-        return follow_remote(self.journal, self.world.clock, session_id, say.key)
+        return follow_remote(self.journal, self.run.world.clock, session_id, say.key)
 
     def start_session_tasks(self, session: Session) -> None:
         """Start the background tasks of an interactive session: inbox, processes, titles, reviews
@@ -247,7 +225,7 @@ class App:
             self.journal,
             self.models,
             find_session=self.require_session,
-            providers=self.memory_providers,
+            providers=self.plugins.memory_providers,
             load_plugins=self.plugins.offer,
         )
 
@@ -264,7 +242,7 @@ class App:
         from hermes.journal.archive import SessionArchive
 
         return SessionArchive(
-            self.journal, self.home, SecretEventRedactor(self.secrecy, again=True)
+            self.journal, self.run.home, SecretEventRedactor(self.redactor, again=True)
         )
 
     @property
@@ -287,13 +265,13 @@ class App:
 
     def secret_store(self, session_id: str) -> SecretStore:
         """The secrets that commands of this session may use."""
-        if session_id not in self.secret_stores:
+        if session_id not in self.shared.secret_stores:
             from hermes.core.secrets import SecretStore
             from hermes.credentials.vault import HomeVault
 
-            store = SecretStore(HomeVault(self.run), self.ask_secret)
-            self.secret_stores[session_id] = store
-        return self.secret_stores[session_id]
+            store = SecretStore(HomeVault(self.run), self.shared.ask_secret)
+            self.shared.secret_stores[session_id] = store
+        return self.shared.secret_stores[session_id]
 
     def cwd(self, request: SessionRequest) -> str:
         """The folder in which a session starts."""
@@ -302,7 +280,7 @@ class App:
     def announce_choice(self, choice: ModelChoice) -> None:
         """Report the chosen model once if it differs from the settings."""
         if choice.line:
-            self.news.append(choice.line)
+            self.run.notices.append(choice.line)
 
     async def _requested_id(self, request: SessionRequest) -> str:
         """The id of the session to resume; "" for a new one."""
@@ -314,15 +292,15 @@ class App:
     async def _open_new(self, request: SessionRequest, adapt: AdaptDeps) -> Session:
         choice = await self.models.choose()
         self.announce_choice(choice)
-        session_id = request.session_id or self.world.new_session_id()
+        session_id = request.session_id or self.run.world.new_session_id()
         request = replace(request, session_id=session_id)
         cwd, remote = await self._start_folder(session_id, request), None
-        if is_remote_backend(self.settings.terminal):
+        if is_remote_backend(self.run.settings.terminal):
             remote = await connect_workspace(self._workspace(session_id, cwd, request))
             cwd = remote.root
         memory = await session_memory(self.memory, request)
         text, tools = self.shared.session_prompt(request, choice, cwd, memory.text)
-        self.news += text.warnings
+        self.run.notices += text.warnings
         opened = SessionOpened(
             source=request.source,
             cwd=cwd,
@@ -337,11 +315,11 @@ class App:
         )
         recorder = self._recorder(session_id, opening=opened)
         memory.guard(recorder)
-        if personality := chosen_personality(self.settings):
+        if personality := chosen_personality(self.run.settings):
             recorder.note(personality)
             recorder.apply_pending()
         workspace = remote or self._workspace(session_id, self._root(opened), request)
-        started = self.world.clock.now()
+        started = self.run.world.clock.now()
         deps = self._build_deps(session_id, opened, request, workspace, started=started)
         adapt(session_id, deps)
         self._track_taint(session_id, deps)
@@ -372,9 +350,9 @@ class App:
         return session
 
     def _recorder(self, session_id: str, **options: Any) -> Recorder:
-        options["redactor"] = SecretEventRedactor(self.secrecy)
+        options["redactor"] = SecretEventRedactor(self.redactor)
         make = Recorder if self._replay is None else self._replay.recorder
-        return make(self.journal, session_id, self.world, **options)
+        return make(self.journal, session_id, self.run.world, **options)
 
     async def _start_folder(self, session_id: str, request: SessionRequest) -> str:
         if not request.worktree:
@@ -394,13 +372,13 @@ class App:
         started: float,
         after: int = 0,
     ) -> SessionDeps:
-        names = wanted_names(self.settings, platform=request.platform)
+        names = wanted_names(self.run.settings, platform=request.platform)
         tools = self.tools.choose(opened.tools, names)
         policy = session_rules(self, session_id, workspace, request, started)
         recorded = self._recorded_connect(session_id, request, workspace, after)
-        controls = self.controls[session_id] = SessionControls(self.settings, policy)
+        controls = self.controls[session_id] = SessionControls(self.run.settings, policy)
         view = prompt_view(
-            tools.specs, self.settings, source=opened.source, first=prefill_messages(self.run)
+            tools.specs, self.run.settings, source=opened.source, first=prefill_messages(self.run)
         )
         connect = select_context(self, session_id, controls.wrap_connect(recorded))
         with_hooks = self.hooks.wrap(session_id, connect)
@@ -413,10 +391,10 @@ class App:
             toolbox=tools,
             workspace=workspace,
             policy=policy,
-            world=self.world,
+            world=self.run.world,
             attended=request.attended,
             budget=self._budget,
-            approval_seconds=self.settings.approvals.timeout,
+            approval_seconds=self.run.settings.approvals.timeout,
             services=tool_services(self, session_id, opened),
             web=web_access(self.run, policy),
             judge=self._approver(session_id),
@@ -438,7 +416,9 @@ class App:
             from hermes.models.side_tasks import ModelApprover
 
             session = self.require_session(session_id)
-            return await ModelApprover(self.models, self.settings, session).approves(effect, ask)
+            return await ModelApprover(self.models, self.run.settings, session).approves(
+                effect, ask
+            )
 
         return approve
 
@@ -457,7 +437,7 @@ class App:
         """Connects to models, through a recorder if sessions are recorded."""
         if self._replay is not None:
             return self._replay.connect(self._connect)
-        if not self.settings.sessions.record:
+        if not self.run.settings.sessions.record:
             return self._connect
         from hermes.replay.collection import SessionRecorder
 
@@ -469,7 +449,7 @@ class App:
         self, model: str, provider: str, meter: Meter, tier: str | None = None
     ) -> tuple[Provider, TurnLimits]:
         connected, window = self.models.connect(model, provider, meter, tier=tier)
-        return connected, limits_of(self.settings, window)
+        return connected, limits_of(self.run.settings, window)
 
     def _workspace(self, session_id: str, root: str, request: SessionRequest) -> Workspace:
         if self._replay is not None:

@@ -37,11 +37,11 @@ def context_engine(
 ) -> ContextEngine:
     """The engine named in the settings if a plugin provides it, else the built-in one. Without
     `rules`, memory is left out."""
-    name = app.settings.context.engine
-    if (make := app.context_engines.get(name)) is not None:
+    name = app.run.settings.context.engine
+    if (make := app.plugins.context_engines.get(name)) is not None:
         return make(session_id, opened)
     if name != BUILT_IN:
-        app.news.append(f"There is no context engine {name!r}; using {BUILT_IN}.")
+        app.run.notices.append(f"There is no context engine {name!r}; using {BUILT_IN}.")
     deps = engine_deps(app, session_id, opened)
     if rules:
         deps.hints = partial(_flush_memory, app, session_id, opened)
@@ -65,14 +65,14 @@ def engine_deps(app: App, session_id: str, opened: SessionOpened) -> EngineDeps:
     return EngineDeps(
         session_id,
         _SummaryWriter(app, session_id),
-        clock=app.world.clock,
+        clock=app.run.world.clock,
         rules=compression_rules(app, opened.model),
         cwd=opened.cwd,
     )
 
 
 def compression_rules(app: App, model: str) -> CompressionRules:
-    own = app.settings.compression
+    own = app.run.settings.compression
     matches = [name for name in own.model_thresholds if name and name.lower() in model.lower()]
     threshold = own.model_thresholds[max(matches, key=len)] if matches else own.threshold
     return CompressionRules(
@@ -121,7 +121,7 @@ class _SummaryWriter:
         transcript = session.transcript
         side_model = SideModel(
             self._app.models,
-            self._app.settings,
+            self._app.run.settings,
             main=lambda: (transcript.model, transcript.provider),
             tell=session.tell,
         )
@@ -139,8 +139,6 @@ def join_plugins(app: App) -> RunPlugins:
     host = HostServices(app.run, app.models, app.tools, app.find_session, app.hooks.hooks_of)
     return RunPlugins(
         host,
-        context_engines=app.context_engines,
-        memory_providers=app.memory_providers,
         hooks=lambda: app.hooks.registry,
         images=images,
         adapt_engine=partial(plugin_context_engine, app),
@@ -149,6 +147,6 @@ def join_plugins(app: App) -> RunPlugins:
 
 def select_context(app: App, session_id: str, connect: Connect) -> Connect:
     """Connects through a plugin's context engine; without one, no plugin code is loaded."""
-    if not app.plugins.enabled or app.settings.context.engine == BUILT_IN:
+    if not app.plugins.enabled or app.run.settings.context.engine == BUILT_IN:
         return connect
     return app.plugins.engines.wrap(session_id, connect)

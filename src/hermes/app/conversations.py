@@ -124,7 +124,7 @@ class Conversations:
         return {"events": [_event(each) for each in found], "next_cursor": cursor}
 
     async def wait(self, after: int, session_key: str, timeout_ms: int) -> JsonObject:
-        clock = self._app.world.clock
+        clock = self._app.run.world.clock
         deadline = clock.monotonic() + timeout_ms / 1000
         seen: int | None = None
         while True:
@@ -142,7 +142,7 @@ class Conversations:
         """Deliver to the process that has the session open, else run the turn here."""
         if not message.strip():
             raise UsageError("The message is empty.")
-        key = self._app.world.new_id("say")
+        key = self._app.run.world.new_id("say")
         say = Say(text=message, key=key, origin="message:mcp")
         resume = "" if target == NEW else await self._app.archive.find(target)
         request = SessionRequest(source=SOURCE, platform=SOURCE, attended=True, resume=resume)
@@ -202,7 +202,7 @@ class Conversations:
                 await self._app.close_session(session)
 
     async def _open_approvals(self) -> list[FeedItem]:
-        now = self._app.world.clock.now()
+        now = self._app.run.world.clock.now()
         found = await self._app.journal.reading(
             lambda db: events_since(
                 db, now - APPROVAL_SECONDS, ("approval_asked", "approval_answered", "turn_ended")
@@ -225,7 +225,7 @@ class Conversations:
 
     async def _wait_for_answer(self, asked: FeedItem, approval_id: str) -> bool:
         """Whether the owner recorded the answer within a few seconds."""
-        clock, session_id = self._app.world.clock, asked.record.session_id
+        clock, session_id = self._app.run.world.clock, asked.record.session_id
         deadline = clock.monotonic() + 5
         while clock.monotonic() < deadline:
             found = await self._app.journal.reading(

@@ -22,7 +22,7 @@ def recap_writer(app: App, session_id: str) -> RecapModel:
     transcript = session.transcript
     side_model = SideModel(
         app.models,
-        app.settings,
+        app.run.settings,
         main=lambda: (transcript.model, transcript.provider),
         tell=session.tell,
     )

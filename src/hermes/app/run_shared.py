@@ -12,12 +12,14 @@ from hermes.codec.values import replace
 from hermes.core.session_request import SessionRequest
 from hermes.models.model_ref import ModelChoice
 from hermes.policy.suspects.suspects import Suspects, suspects_of
+from hermes.skills.session_index import SkillIndexCache
 from hermes.workspaces.confinement.sandbox import Confinement
 from hermes.workspaces.placement import command_environment, confinement_settings, start_folder
 from hermes.workspaces.shell import ShellSettings, shell_settings
 
 if TYPE_CHECKING:
     from hermes.app.app import App
+    from hermes.core.secrets import AskSecret, SecretStore
     from hermes.journal.json_snapshots import JsonSnapshots
 
 
@@ -25,7 +27,15 @@ SECRET_SECONDS = 0.05
 
 
 class RunShared:
+    """`is_seeded` is set once the home's default files exist. `secret_stores` are the secrets that
+    the commands of an open session may use, by session id; `ask_secret` prompts the user for one
+    without echo."""
+
     def __init__(self, app: App) -> None:
+        self.is_seeded = False
+        self.skill_index_cache = SkillIndexCache()
+        self.secret_stores: dict[str, SecretStore] = {}
+        self.ask_secret: AskSecret | None = None
         self._app = app
         self._text = ""
         self._prompts: TtlCache[SessionPrompt] = TtlCache()
@@ -49,7 +59,7 @@ class RunShared:
 
     def start_folder(self, folder: str) -> str:
         """The folder of a new session that requests this one."""
-        terminal = self._app.settings.terminal
+        terminal = self._app.run.settings.terminal
         return self._folders.get(("start", folder), lambda: start_folder(terminal, folder))
 
     def root(self, cwd: str) -> str:
@@ -79,7 +89,7 @@ class RunShared:
 
     @cached_property
     def shell(self) -> ShellSettings:
-        return shell_settings(self._app.settings.terminal)
+        return shell_settings(self._app.run.settings.terminal)
 
     @cached_property
     def confinement(self) -> Confinement:
@@ -88,7 +98,7 @@ class RunShared:
     @cached_property
     def suspects(self) -> Suspects:
         """Files of any session that untrusted text may have influenced."""
-        return suspects_of(self._app.home.root)
+        return suspects_of(self._app.run.home.root)
 
     def intern(self, text: str) -> str:
         """The previous session's string if it is equal, so that sessions share one copy."""
@@ -100,7 +110,7 @@ class RunShared:
 def enable_burst_caching(app: App, seconds: float) -> None:
     """Sessions that open within this many seconds share cached lookups."""
     app.shared.enable_burst_caching(seconds)
-    app.skill_index_cache.cache.seconds = seconds
+    app.shared.skill_index_cache.cache.seconds = seconds
     app.models.enable_burst_caching(seconds)
     # A secret that another process has just stored is masked after this delay at the latest.
-    app.secrecy.enable_burst_caching(min(seconds, SECRET_SECONDS))
+    app.redactor.enable_burst_caching(min(seconds, SECRET_SECONDS))

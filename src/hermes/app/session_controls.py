@@ -35,7 +35,7 @@ async def resume_model(app: App, session: Session, transcript: Transcript) -> No
     if (choice.model, choice.provider) == (transcript.model, transcript.provider):
         return
     if not explicit:
-        app.news.append(
+        app.run.notices.append(
             f"{transcript.model} ({transcript.provider}) is not available now; "
             f"using {choice.model}."
         )

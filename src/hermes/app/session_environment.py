@@ -34,10 +34,10 @@ def build_workspace(app: App, session_id: str, root: str, request: SessionReques
     the secrets named in the settings or granted to the session."""
 
     def session_secrets() -> dict[str, str]:
-        store = app.secret_stores.get(session_id)
+        store = app.shared.secret_stores.get(session_id)
         return {} if store is None else store.environment()
 
-    if is_remote_backend(app.settings.terminal):
+    if is_remote_backend(app.run.settings.terminal):
         # Loaded for remote sessions only.
         from hermes.workspaces.remote.backends import make_remote_workspace
 
@@ -45,8 +45,8 @@ def build_workspace(app: App, session_id: str, root: str, request: SessionReques
         return make_remote_workspace(app.run, session_id, root, lent=session_secrets, sudo=sudo)
     local = LocalWorkspace(
         root,
-        state=app.home.sessions / session_id,
-        world=app.world,
+        state=app.run.home.sessions / session_id,
+        world=app.run.world,
         env=ChainMap(_session_variables(app, session_id, request), app.shared.child_env),
         secret_env=session_secrets,
         shell=app.shared.shell,
@@ -58,7 +58,7 @@ def build_workspace(app: App, session_id: str, root: str, request: SessionReques
 
 def _session_variables(app: App, session_id: str, request: SessionRequest) -> dict[str, str]:
     return {
-        HOME: str(app.home.root),
+        HOME: str(app.run.home.root),
         SESSION: session_id,
         PLATFORM: request.platform,
         INTERACTIVE: "1" if request.attended else "",
@@ -67,7 +67,7 @@ def _session_variables(app: App, session_id: str, request: SessionRequest) -> di
 
 def add_undo(app: App, session_id: str, workspace: Workspace) -> Workspace:
     """The workspace with undo, unless checkpoints are disabled."""
-    if not app.settings.checkpoints.enabled:
+    if not app.run.settings.checkpoints.enabled:
         return workspace
 
     def where() -> tuple[str, str]:
@@ -89,7 +89,7 @@ def add_undo(app: App, session_id: str, workspace: Workspace) -> Workspace:
         protect,
         touched=partial(_intent, app, session_id, workspace.root),
         warn=warn,
-        clean=app.secrecy.text,
+        clean=app.run.redactor.text,
     )
 
 
@@ -105,7 +105,7 @@ def _intent(app: App, session_id: str, root: str, effect: RunCommand) -> ScriptE
     """The effects read from a command's text, or else those the policy found."""
     from hermes.undo.script_effects import read_script_effects  # loaded with the first command
 
-    intent = read_script_effects(effect, app.person)
+    intent = read_script_effects(effect, app.run.user_home)
     controls = app.controls.get(session_id)
     if intent.complete or controls is None:
         return intent
@@ -131,11 +131,11 @@ async def connect_workspace(workspace: Workspace) -> Workspace:
 
 def resume_folder(app: App, cwd: str) -> str:
     """The folder in which a session that started in `cwd` continues."""
-    if is_remote_backend(app.settings.terminal) or Path(cwd).is_dir():
+    if is_remote_backend(app.run.settings.terminal) or Path(cwd).is_dir():
         return cwd
     root = str(Path.cwd())
     if cwd:
-        app.news.append(f"{cwd} no longer exists; this session continues in {root}.")
+        app.run.notices.append(f"{cwd} no longer exists; this session continues in {root}.")
     return root
 
 
@@ -146,11 +146,11 @@ def confines_unknown(app: App, workspace: Workspace) -> bool:
     strict = confinement.wanted != "off" and not (
         confinement.network or confinement.ordinary or confinement.writable
     )
-    if not strict or workspace.is_remote or not app.settings.checkpoints.enabled:
+    if not strict or workspace.is_remote or not app.run.settings.checkpoints.enabled:
         return False
     from hermes.workspaces.confinement.sandbox import Sandbox
 
-    state = app.home.sessions / "none"
+    state = app.run.home.sessions / "none"
     return Sandbox(confinement, workspace.root, state, app.shared.child_env).protection().confined
 
 
@@ -164,18 +164,18 @@ def session_rules(
         from hermes.policy.taint.remote import copies_of  # most sessions are local
 
         suspects = copies = copies_of(app.run, session_id)
-    mode = app.settings.approvals.noninteractive_mode
+    mode = app.run.settings.approvals.noninteractive_mode
     approved = not request.attended and mode == "approve"
     return Rules(
-        policy_settings(app.config, surface=request.source, approved=approved, since=started),
+        policy_settings(app.run.config, surface=request.source, approved=approved, since=started),
         root=workspace.root,
-        home=app.person,
-        state=app.state,
+        home=app.run.user_home,
+        state=app.run.state_dir,
         keep=lambda subject: _save_allowed(app, subject),
-        now=app.world.clock.monotonic,
+        now=app.run.world.clock.monotonic,
         far=workspace.is_remote,
-        shipped=lambda path: seeds_of(app.home).is_as_shipped(Path(path)),
-        mask=lambda text: app.secrecy.text(text, "log"),
+        shipped=lambda path: seeds_of(app.run.home).is_as_shipped(Path(path)),
+        mask=lambda text: app.run.redactor.text(text, "log"),
         shell=lambda: workspace.shell,
         suspects=suspects,
         texts=copies,
@@ -187,4 +187,4 @@ def _save_allowed(app: App, subject: str) -> None:
     """Save a permanent approval in the settings, where the user can review it."""
     from hermes.config.edit import allow_always
 
-    allow_always(app.home, subject)
+    allow_always(app.run.home, subject)

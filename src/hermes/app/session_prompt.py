@@ -36,47 +36,47 @@ def session_prompt(
     only_look: bool = False,
 ) -> SessionPrompt:
     """With `only_look`, nothing is written."""
-    names = wanted_names(app.settings, platform=request.platform, reduced=choice.reduced)
+    names = wanted_names(app.run.settings, platform=request.platform, reduced=choice.reduced)
     if request.toolsets:
         # Without tool search, which would bypass the selection.
         chosen = set(resolve_toolsets(request.toolsets)) - set(SEARCHING)
         tools = app.tools.filter_known(name for name in names if name in chosen)
     else:
-        tokens = app.settings.context.direct_tool_tokens
+        tokens = app.run.settings.context.direct_tool_tokens
         tools = app.tools.choose_direct(names, tokens, more=request.brings_tools)
     skills = skill_index(
-        app.settings,
-        app.home,
+        app.run.settings,
+        app.run.home,
         platform=request.platform,
         cwd=cwd,
         tools=tools,
         only_look=only_look,
-        seed=not app.is_seeded,
-        index_cache=app.skill_index_cache,
+        seed=not app.shared.is_seeded,
+        index_cache=app.shared.skill_index_cache,
     )
-    if not only_look and not app.is_seeded:
-        write_default_soul(app.home)
-    app.is_seeded = not only_look
+    if not only_look and not app.shared.is_seeded:
+        write_default_soul(app.run.home)
+    app.shared.is_seeded = not only_look
     text = system_text(
         request,
         choice,
-        app.settings,
-        app.home,
+        app.run.settings,
+        app.run.home,
         cwd=cwd,
         tools=tools,
-        now=app.world.clock.now(),
+        now=app.run.world.clock.now(),
         slots=Slots(memory=memory, skills=skills, provider=external_block(app.memory, request)),
         session_id=request.session_id if request.tell_id else "",
         scan=file_scan(app.run, cwd),
-        clean=app.secrecy.text,
+        clean=app.run.redactor.text,
         unusual=_toolchain_notes(app, tools),
     )
     return SessionPrompt(text, tools)
 
 
 def _toolchain_notes(app: App, tools: tuple[str, ...]) -> str:
-    enabled = app.settings.agent.environment_probe and "terminal" in tools
-    return toolchain_notes(app.env) if enabled else ""
+    enabled = app.run.settings.agent.environment_probe and "terminal" in tools
+    return toolchain_notes(app.run.env) if enabled else ""
 
 
 BYTES_PER_TOKEN = 4

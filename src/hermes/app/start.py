@@ -43,9 +43,9 @@ def start(
     redactor = SecretRedactor(config, env)
     log_files = start_logging(config, redact=redactor.line, verbose=bool(options.get("verbose")))
     world = World(kill_point=_kill_points(env))
-    app = App(config, env=env, world=world, log_files=log_files, budget=budget, secrecy=redactor)
+    app = App(config, env=env, world=world, log_files=log_files, budget=budget, redactor=redactor)
     if fault:
-        app.news.append(fault)
+        app.run.notices.append(fault)
     app.session_tasks.append(run_learning)
     if env_flag(env, "HERMES_DUMP_REQUESTS"):
         # For debugging; not loaded otherwise.
@@ -63,7 +63,7 @@ async def run_learning(app: App, session: Session) -> None:
 
         return learning_deps(app)
 
-    await learn(app.settings.skills, session, deps)
+    await learn(app.run.settings.skills, session, deps)
 
 
 def _kill_points(env: Mapping[str, str]) -> Any:

@@ -48,7 +48,7 @@ def _mcp_hosting(app: App, session_id: str) -> object:
     from hermes.mcp.session_hosting import call_services, file_watch
 
     rules = app.controls[session_id].rules
-    watch = file_watch(rules, lambda: app.shared.suspects, app.secrecy.text)
+    watch = file_watch(rules, lambda: app.shared.suspects, app.run.redactor.text)
     return call_services(app.run, app.models, lambda: app.require_session(session_id), watch)
 
 
@@ -60,7 +60,7 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
     from hermes.recall.tools import RecallService
 
     # Unlike `hermes sessions search`, a turn does not wait until all old sessions are indexed.
-    index = SearchIndex(app.home.index, JournalFile(app.home.journal))
+    index = SearchIndex(app.run.home.index, JournalFile(app.run.home.journal))
     archive = PastSessions(
         app.journal,
         index,
@@ -68,7 +68,7 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
         principal=opened.principal,
         strangers=strangers,
     )
-    summarize = app.settings.session_search.summarize
+    summarize = app.run.settings.session_search.summarize
 
     def make_recap_model() -> RecapModel:
         # Loaded when a search requests a recap.
@@ -76,7 +76,7 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
 
         return recap_writer(app, session_id)
 
-    return RecallService(archive, app.world.clock, teller=make_recap_model, summarize=summarize)
+    return RecallService(archive, app.run.world.clock, teller=make_recap_model, summarize=summarize)
 
 
 def _speech(app: App) -> object:
@@ -95,7 +95,7 @@ def _directory(app: App, opened: SessionOpened) -> object:
     from hermes.tools.discovery import ToolDirectory
     from hermes.tools.toolbox import wanted_names
 
-    names = wanted_names(app.settings, platform=opened.source)
+    names = wanted_names(app.run.settings, platform=opened.source)
     return ToolDirectory(lambda: app.tools.hidden(opened.tools, names))
 
 

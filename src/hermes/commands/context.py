@@ -32,7 +32,7 @@ async def compress(here: CommandContext, argument: str) -> Outcome:
 
 
 async def personality(here: CommandContext, argument: str) -> Outcome:
-    settings = here.app.settings
+    settings = here.app.run.settings
     if not argument:
         now = here.session.transcript.overlay.name or "none"
         names = ", ".join(personality_names(settings))
@@ -45,7 +45,7 @@ async def personality(here: CommandContext, argument: str) -> Outcome:
 
 
 async def personalities_like(here: CommandContext, begun: str) -> Sequence[Suggestion]:
-    names = ("none", *personality_names(here.app.settings))
+    names = ("none", *personality_names(here.app.run.settings))
     return [Suggestion(text=name, replaces=len(begun)) for name in names if name.startswith(begun)]
 
 

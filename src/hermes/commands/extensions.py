@@ -55,7 +55,7 @@ class PluginCommands:
         said = await run_slash_command(here.app.plugins, plain, argument.strip(), here.session.id)
         if said is None:
             return await self._then.run(here, line)
-        return ShowText(text=here.app.secrecy.text(sanitize(said)))
+        return ShowText(text=here.app.run.redactor.text(sanitize(said)))
 
     async def names(self, here: CommandContext) -> Sequence[Suggestion]:
         own = [

@@ -122,7 +122,7 @@ async def history(here: CommandContext, argument: str) -> Outcome:
 
 async def save(here: CommandContext, argument: str) -> Outcome:
     """Saves to the working folder of the session."""
-    transcript, now = here.session.transcript, here.app.world.clock.now()
+    transcript, now = here.session.transcript, here.app.run.world.clock.now()
     if not transcript.messages:
         raise UsageError("There is nothing to save yet; send a message first.")
     moment = time.strftime("%Y%m%d_%H%M%S", time.localtime(now))
@@ -136,7 +136,7 @@ async def save(here: CommandContext, argument: str) -> Outcome:
         "provider": transcript.provider,
         "messages": [plain(message) for message in transcript.messages],
     }
-    text = here.app.secrecy.text(encode(body).decode())
+    text = here.app.run.redactor.text(encode(body).decode())
     try:
         await asyncio.to_thread(_write_new, path, text)
     except OSError as error:
@@ -163,7 +163,7 @@ async def status(here: CommandContext, argument: str) -> Outcome:
         f"Approvals {tuned.mode}",
         f"Folder    {here.session.workspace.cwd}",
     ]
-    now = app.world.clock.now()
+    now = app.run.world.clock.now()
     lines += [
         f"Process   {each.id}  {format_elapsed(now - each.started_at)}"
         f"  {one_line(each.command, 60)}"

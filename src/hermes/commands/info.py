@@ -33,13 +33,13 @@ async def tools(here: CommandContext, argument: str) -> Outcome:
     verb, _, name = argument.partition(" ")
     name = name.strip()
     if verb in ("enable", "disable"):
-        switch(here.app.home, name, on=verb == "enable")
+        switch(here.app.run.home, name, on=verb == "enable")
         return ShowText(text=f"{name} is {verb}d in chats that start from now on.")
     if verb not in ("", "list"):
         raise UsageError("Use /tools [list|enable TOOLSET|disable TOOLSET].")
     opened = here.session.transcript.opened
     shown = opened.tools if opened else ()
-    chosen = here.app.tools.choose(shown, wanted_names(here.app.settings))
+    chosen = here.app.tools.choose(shown, wanted_names(here.app.run.settings))
     lines = [f"  {spec.name:<18} {one_line(spec.description, WORDS)}" for spec in chosen.specs]
     hidden = ", ".join(spec.name for spec in chosen.hidden)
     return ShowText(
@@ -52,7 +52,7 @@ async def tools(here: CommandContext, argument: str) -> Outcome:
 async def toolsets(here: CommandContext, argument: str) -> Outcome:
     lines = [
         f"{_sign(row)} {row.name:<16} {', '.join(row.tools)}"
-        for row in toolset_states(here.app.settings)
+        for row in toolset_states(here.app.run.settings)
     ]
     return ShowText(
         text="\n".join((*lines, "/tools enable NAME or disable NAME, for new sessions."))
@@ -65,17 +65,19 @@ def _sign(row: ToolsetState) -> str:
 
 async def config(here: CommandContext, argument: str) -> Outcome:
     if argument:
-        found = here.app.config.explain(argument)
+        found = here.app.run.config.explain(argument)
         value = encode(plain(found.value)).decode()
         secret = found.setting.secret and found.value
-        return ShowText(text=f"{found.key} = {'(set)' if secret else here.app.secrecy.text(value)}")
-    explained = (here.app.config.explain(key) for key in here.app.config.known_keys())
+        return ShowText(
+            text=f"{found.key} = {'(set)' if secret else here.app.run.redactor.text(value)}"
+        )
+    explained = (here.app.run.config.explain(key) for key in here.app.run.config.known_keys())
     lines = [
-        f"  {each.key} = {here.app.secrecy.text(encode(plain(each.value)).decode())}"
+        f"  {each.key} = {here.app.run.redactor.text(encode(plain(each.value)).decode())}"
         for each in explained
         if each.source.kind != "default" and not each.setting.secret
     ]
-    head = f"{here.app.home.config}; `hermes config` changes it."
+    head = f"{here.app.run.home.config}; `hermes config` changes it."
     return ShowText(text="\n".join((head, *lines)))
 
 
@@ -86,7 +88,7 @@ async def reload(here: CommandContext, argument: str) -> Outcome:
 
 
 async def profile(here: CommandContext, argument: str) -> Outcome:
-    return ShowText(text=f"{here.app.home.profile} ({here.app.home.root})")
+    return ShowText(text=f"{here.app.run.home.profile} ({here.app.run.home.root})")
 
 
 async def commands(here: CommandContext, argument: str) -> Outcome:
@@ -104,7 +106,7 @@ async def version(here: CommandContext, argument: str) -> Outcome:
 
 async def debug(here: CommandContext, argument: str) -> Outcome:
     """Facts for a bug report, without secrets or messages."""
-    transcript, settings = here.session.transcript, here.app.settings
+    transcript, settings = here.session.transcript, here.app.run.settings
     facts = {
         "hermes": __version__,
         "python": platform.python_version(),
@@ -115,7 +117,7 @@ async def debug(here: CommandContext, argument: str) -> Outcome:
         "messages": len(transcript.messages),
         "compactions": len(transcript.compactions),
         "encoding": sys.stdout.encoding or "",
-        "news": "; ".join(map(one_line, here.app.news)) or "none",
+        "news": "; ".join(map(one_line, here.app.run.notices)) or "none",
     }
     lines = (f"{name:12} {value}" for name, value in facts.items())
     return ShowText(text="\n".join((*lines, "`hermes doctor` checks more.")))

@@ -59,7 +59,7 @@ def _keep(app: App, data: bytes, name: str) -> Image:
     if len(data) > MAX_IMAGE_BYTES:
         raise UsageError(f"{name} is larger than {MAX_IMAGE_BYTES // 1024 // 1024} MB.")
     media_type, ending = image_kind(name, data)
-    folder = app.home.ensure_folder(app.home.cache / "images")
+    folder = app.run.home.ensure_folder(app.run.home.cache / "images")
     kept = folder / f"{hashlib.sha256(data).hexdigest()}{ending}"
     if not kept.exists():
         replace_file(kept, data)

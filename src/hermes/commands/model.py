@@ -112,7 +112,7 @@ async def models_like(here: CommandContext, begun: str) -> Sequence[Suggestion]:
         return [Suggestion(text=flag, replaces=len(word)) for flag in fitting]
     resolver = here.app.models.resolver
     place = resolver.providers.find(here.session.transcript.provider)
-    names = dict.fromkeys(here.app.settings.model_aliases, "alias")
+    names = dict.fromkeys(here.app.run.settings.model_aliases, "alias")
     if place is not None:
         names |= dict.fromkeys(resolver.known_models(place), place.name)
     names |= dict.fromkeys((f"{name}:" for name in resolver.providers.names()), "provider")
@@ -194,9 +194,11 @@ def _apply_scope(
     if "once" in wanted.flags:
         here.app.switch_back(here.session, *before)
         return f"For the next turn; then {before[0]} again."
-    by_default = here.app.settings.model.persist_switch_by_default and "session" not in wanted.flags
+    by_default = (
+        here.app.run.settings.model.persist_switch_by_default and "session" not in wanted.flags
+    )
     if "global" in wanted.flags or by_default:
         url = here.app.models.found_url(card.provider)
-        save_choice(here.app.config, card.model, card.provider, base_url=url)
+        save_choice(here.app.run.config, card.model, card.provider, base_url=url)
         return "Saved as the default for new sessions."
     return "For this session; --global makes it the default."

@@ -27,7 +27,7 @@ class QuickCommands:
 
     async def run(self, here: CommandContext, line: str) -> Outcome | None:
         name, _, argument = line.removeprefix("/").partition(" ")
-        quick = here.app.settings.quick_commands.get(name.lower().replace("_", "-"))
+        quick = here.app.run.settings.quick_commands.get(name.lower().replace("_", "-"))
         if quick is None:
             return await self._then.run(here, line)
         if quick.type == "alias":
@@ -39,14 +39,14 @@ class QuickCommands:
     async def names(self, here: CommandContext) -> Sequence[Suggestion]:
         own = [
             Suggestion(text=name, words=one_line(quick.command or quick.target, 60))
-            for name, quick in here.app.settings.quick_commands.items()
+            for name, quick in here.app.run.settings.quick_commands.items()
         ]
         return (*own, *await self._then.names(here))
 
     async def _alias(self, here: CommandContext, target: str, argument: str) -> Outcome:
         line = f"/{target.removeprefix('/')} {argument}".strip()
         name = line[1:].partition(" ")[0]
-        if name in here.app.settings.quick_commands:
+        if name in here.app.run.settings.quick_commands:
             # An alias of an alias could loop.
             return ShowText(text=f"/{name} is not a built-in command; an alias must name one.")
         return await here.registry.run(line, here)

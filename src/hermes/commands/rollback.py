@@ -80,7 +80,7 @@ async def rollback(here: CommandContext, argument: str) -> Outcome:
     session = here.session.id
     if wish.is_empty:
         listed = await undo.checkpoints(session)
-        return ShowText(text=listing(listed, here.app.world.clock.now()))
+        return ShowText(text=listing(listed, here.app.run.world.clock.now()))
     if here.session.busy:
         raise UsageError("A turn is running; interrupt it first.")
     root = _root(here)
@@ -201,21 +201,21 @@ async def snapshot_command(here: CommandContext, argument: str) -> Outcome:
             return ShowText(text=await _list_snapshots(here))
         case "create":
             made = await asyncio.to_thread(
-                snapshot, here.app.home, here.app.world.clock.now(), label=rest
+                snapshot, here.app.run.home, here.app.run.world.clock.now(), label=rest
             )
             return ShowText(text=f"{made.files} files are in {made.file}; it holds your keys.")
         case "restore":
             return ShowText(text=await _restore_help(here, rest))
         case "prune" if rest == "" or rest.isdecimal():
             gone = await asyncio.to_thread(
-                prune_snapshots, here.app.home, keep=int(rest or SHOWN_SNAPSHOTS)
+                prune_snapshots, here.app.run.home, keep=int(rest or SHOWN_SNAPSHOTS)
             )
             return ShowText(text=f"{gone} snapshot{'s' * (gone != 1)} removed.")
     raise UsageError("Use /snapshot [create [label]|restore N|prune [how many to keep]].")
 
 
 async def _list_snapshots(here: CommandContext) -> str:
-    found = await asyncio.to_thread(list_snapshots, here.app.home)
+    found = await asyncio.to_thread(list_snapshots, here.app.run.home)
     if not found:
         return "There are no snapshots; create one with /snapshot create."
     lines = [
@@ -227,7 +227,7 @@ async def _list_snapshots(here: CommandContext) -> str:
 
 async def _restore_help(here: CommandContext, wanted: str) -> str:
     """Explains how to restore, because files cannot be restored under an open session."""
-    found = await asyncio.to_thread(list_snapshots, here.app.home)
+    found = await asyncio.to_thread(list_snapshots, here.app.run.home)
     named = [each for n, each in enumerate(found, start=1) if wanted in (str(n), each.name)]
     if not named:
         raise NotFound(f"There is no snapshot {wanted!r}; /snapshot lists them.")

@@ -115,7 +115,7 @@ async def running_work(here: CommandContext, sure: bool) -> str:
 
 
 def _asks(here: CommandContext) -> bool:
-    return here.app.settings.approvals.destructive_slash_confirm
+    return here.app.run.settings.approvals.destructive_slash_confirm
 
 
 async def help_(here: CommandContext, argument: str) -> Outcome:

@@ -25,7 +25,7 @@ class CapState(Value):
 
 async def cap_states(app: App) -> tuple[CapState, ...]:
     """The daily and monthly caps that are set."""
-    caps, now = app.caps, app.world.clock.now()
+    caps, now = app.caps, app.run.world.clock.now()
     if not (caps.day.is_set or caps.month.is_set):
         return ()
     month = await app.archive.spending(since=first_day_of_month(now) * DAY_SECONDS)

@@ -45,14 +45,12 @@ class HostServices(NamedTuple):
 class RunPlugins:
     """Loads nothing if no plugin is enabled. `hooks` and `images` return the registries that
     plugins add to, the latter with the base class of image providers; `adapt_engine` wraps a
-    plugin's context engine."""
+    plugin's context engine. `context_engines` and `memory_providers` are those of plugins."""
 
     def __init__(
         self,
         host: HostServices,
         *,
-        context_engines: dict[str, EngineMaker],
-        memory_providers: dict[str, Callable[[], MemoryProvider]],
         hooks: Callable[[], HookRegistrar] | None = None,
         images: Callable[[], tuple[ImageRegistrar, type]] | None = None,
         adapt_engine: AdaptEngine | None = None,
@@ -62,8 +60,8 @@ class RunPlugins:
         self.adapt_engine = adapt_engine
         self._host = host
         self._run = host.run
-        self._context_engines = context_engines
-        self._memory_providers = memory_providers
+        self.context_engines: dict[str, EngineMaker] = {}
+        self.memory_providers: dict[str, Callable[[], MemoryProvider]] = {}
         self._plugins: PluginRegistry | None = None
         self._offering = asyncio.Lock()
         self._offered = False
@@ -186,7 +184,7 @@ class RunPlugins:
                 raise HermesError("Image providers are not supported here.")
             join_images(self.plugins, state, *self.images())
         if state.surface and state.surface.engines:
-            join_engines(self.plugins, state, self._context_engines, self.engines.factory_for)
+            join_engines(self.plugins, state, self.context_engines, self.engines.factory_for)
         self._join_services(state)
 
     def _join_services(self, state: PluginState) -> None:
@@ -205,7 +203,7 @@ class RunPlugins:
 
             return PluginMemory(service, profile=self._run.home.profile)
 
-        self._memory_providers[service.name] = make
+        self.memory_providers[service.name] = make
 
     def _join_or_fail(self, state: PluginState, work: Callable[[PluginState], None]) -> None:
         """Marks the plugin as failed if any registration fails."""

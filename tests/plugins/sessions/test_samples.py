@@ -112,7 +112,7 @@ async def test_a_hook_that_nobody_fires_fails_its_plugin_alone(talk: Talk) -> No
         await app.plugins.offer()
         states = {each.found.key: each.status for each in app.plugins.plugins.states}
         assert (states["odd"], states["weather"]) == ("error", "loaded")
-        assert "did you mean post_tool_call" in "".join(app.news)
+        assert "did you mean post_tool_call" in "".join(app.run.notices)
     assert hooks.held == []
 
 

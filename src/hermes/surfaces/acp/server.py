@@ -79,7 +79,7 @@ class EditorAgent:
         self._client: Client | None = None
         self._capabilities = ClientCapabilities()
         self._sessions: dict[str, EditorSession] = {}
-        app.mcp.enabled = app.env.get(SKIP, "") not in ("1", "true")
+        app.mcp.enabled = app.run.env.get(SKIP, "") not in ("1", "true")
 
     def on_connect(self, conn: Client) -> None:
         self._client = conn
@@ -162,7 +162,7 @@ class EditorAgent:
             forked = await self._app.archive.fork(source)
         except HermesError as error:
             raise _request_error(error) from error
-        await save_mode(self._app.home, forked, await load_mode(self._app.home, source))
+        await save_mode(self._app.run.home, forked, await load_mode(self._app.run.home, source))
         seat = await self._open_or_fork(forked, cwd, mcp_servers)
         self._announce_soon(seat)
         return ForkSessionResponse(
@@ -223,7 +223,7 @@ class EditorAgent:
             raise RequestError.invalid_params({"modeId": f"one of {', '.join(MODE_NAMES)}"})
         seat = self._session(session_id)
         seat.policy.mode = mode_id
-        await save_mode(self._app.home, seat.session.id, mode_id)
+        await save_mode(self._app.run.home, seat.session.id, mode_id)
         await seat.send_mode()
         return SetSessionModeResponse()
 
@@ -299,14 +299,14 @@ class EditorAgent:
         seat = EditorSession(
             self._app, session, client, policies[0], guests=guests, known_as=known_as
         )
-        seat.policy.mode = await load_mode(self._app.home, session.id)
+        seat.policy.mode = await load_mode(self._app.run.home, session.id)
         seat.notices += faults
         self._sessions[seat.id] = seat
         self._app.start_session_tasks(session)
         return seat
 
     def _editor_workspace(self, client: Client, session_id: str, inner: Workspace) -> Workspace:
-        wanted = self._app.settings.acp.use_client_terminal and self._capabilities.terminal
+        wanted = self._app.run.settings.acp.use_client_terminal and self._capabilities.terminal
         terminals = EditorTerminals(client, session_id) if wanted else None
         return EditorFiles(inner, client, session_id, self._capabilities, terminals)
 

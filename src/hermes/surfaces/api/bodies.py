@@ -184,7 +184,7 @@ async def load_image(app: App, url: str, param: str) -> bytes:
 async def _fetch(app: App, url: str, param: str) -> bytes:
     """The policy for the agent's own unattended fetches applies, because a client could otherwise
     read private addresses that it cannot reach itself."""
-    rules = rules_for(app.config, app.settings.terminal.cwd, "api")
+    rules = rules_for(app.run.config, app.run.settings.terminal.cwd, "api")
     effect = FetchUrl(url=url)
     decision = rules.decide(effect, "owner", frozenset({"user"}))
     if not isinstance(decision, Allow):

@@ -70,7 +70,7 @@ async def find_point(house: ServerContext, hash: str) -> HistoryPoint | None:
 
 
 async def store_point(house: ServerContext, hashes: Sequence[str], spot: HistoryPoint) -> None:
-    now = house.app.world.clock.now()
+    now = house.app.run.world.clock.now()
     rows = [(hash, spot.session_id, spot.n, spot.messages, now) for hash in dict.fromkeys(hashes)]
     await house.store.change("INSERT OR REPLACE INTO threads VALUES (?, ?, ?, ?, ?)", rows)
 

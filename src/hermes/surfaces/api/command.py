@@ -101,9 +101,9 @@ def remove(ctx: click.Context, name: str) -> None:
 
 def _tokens(ctx: click.Context) -> TokenStore:
     app = start(ctx.find_root().obj or {})
-    for line in app.news:
+    for line in app.run.notices:
         click.echo(f"warning: {line}", err=True)
-    return TokenStore(app.home)
+    return TokenStore(app.run.home)
 
 
 def _print_json(value: JsonValue) -> None:
@@ -115,7 +115,7 @@ async def _serve(ctx: click.Context, options: dict[str, Any]) -> int:
     from hermes.surfaces.api.listener import ListenAddress, check_address, listen, serve
 
     async with start(ctx.find_root().obj or {}) as app:
-        settings = app.settings.api_server
+        settings = app.run.settings.api_server
         port = settings.port if options["port"] is None else options["port"]
         place = ListenAddress(
             host=options["host"] or settings.host,
@@ -128,14 +128,14 @@ async def _serve(ctx: click.Context, options: dict[str, Any]) -> int:
             origins=(*settings.cors_origins, *options["origins"]),
         )
         check_address(place)
-        tokens = TokenStore(app.home, key=app.config.secrets.get("API_SERVER_KEY"))
-        made = create_local_token(app.home, tokens, app.world.clock.now())
-        if held := local_token(app.home):
+        tokens = TokenStore(app.run.home, key=app.run.config.secrets.get("API_SERVER_KEY"))
+        made = create_local_token(app.run.home, tokens, app.run.world.clock.now())
+        if held := local_token(app.run.home):
             # The agent must never output its own API token.
-            app.secrecy.know(held)
+            app.run.redactor.know(held)
         with _claims(app):
             listening = listen(place)
-            _tell(app.news, made, place.origins)
+            _tell(app.run.notices, made, place.origins)
             address = _address(place, listening.getsockname()[1])
             ready = f"Listening at {address}/v1"
             await serve(app, tokens, place, listening, lambda: click.echo(ready))
@@ -151,17 +151,17 @@ def _address(place: ListenAddress, port: int) -> str:
 @contextmanager
 def _claims(app: App) -> Iterator[None]:
     """A token identifies one home, so no two homes may share it."""
-    own = f" -p {app.home.profile}" if app.home.profile != "default" else ""
+    own = f" -p {app.run.home.profile}" if app.run.home.profile != "default" else ""
     remedies = {
-        app.config.secrets.get("API_SERVER_KEY"): f"`hermes{own} config set API_SERVER_KEY …`",
-        local_token(app.home): f"`hermes{own} serve token remove local`",
+        app.run.config.secrets.get("API_SERVER_KEY"): f"`hermes{own} config set API_SERVER_KEY …`",
+        local_token(app.run.home): f"`hermes{own} serve token remove local`",
     }
     with ExitStack() as held:
         for token, command in remedies.items():
             remedy = f"give this home its own with {command}"
             if token:
                 held.enter_context(
-                    hold_claim("api", token, remedy=remedy, home=app.home, env=app.env)
+                    hold_claim("api", token, remedy=remedy, home=app.run.home, env=app.run.env)
                 )
         yield
 

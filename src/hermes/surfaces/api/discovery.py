@@ -91,7 +91,7 @@ async def _readiness(house: ServerContext) -> dict[str, str]:
 
 
 def _has_faults(house: ServerContext) -> bool:
-    return any(finding.level == "error" for finding in house.app.config.diagnostics)
+    return any(finding.level == "error" for finding in house.app.run.config.diagnostics)
 
 
 async def _journal(house: ServerContext) -> str:
@@ -122,13 +122,13 @@ async def _store(house: ServerContext) -> str:
 
 def _disk(house: ServerContext) -> str:
     try:
-        return "ok" if shutil.disk_usage(house.app.home.root).free > LEAST_FREE else "low"
+        return "ok" if shutil.disk_usage(house.app.run.home.root).free > LEAST_FREE else "low"
     except OSError:
         return "error"
 
 
 async def list_models(house: ServerContext, call: HttpRequest) -> HttpResponse:
-    names = dict.fromkeys((house.model_name, *house.app.settings.model_aliases))
+    names = dict.fromkeys((house.model_name, *house.app.run.settings.model_aliases))
     return json_response(
         {"object": "list", "data": [_discovery_model(house, name) for name in names]}
     )
@@ -136,7 +136,7 @@ async def list_models(house: ServerContext, call: HttpRequest) -> HttpResponse:
 
 async def show_model(house: ServerContext, call: HttpRequest) -> HttpResponse:
     name = call.path_params["id"]
-    if name != house.model_name and name not in house.app.settings.model_aliases:
+    if name != house.model_name and name not in house.app.run.settings.model_aliases:
         raise HttpError(404, "model_not_found", "There is no such model.", param="model")
     return json_response(_discovery_model(house, name))
 
@@ -187,7 +187,7 @@ async def openapi(house: ServerContext, call: HttpRequest) -> HttpResponse:
 
 async def toolsets(house: ServerContext, call: HttpRequest) -> HttpResponse:
     """The toolsets a run may choose, and the default tools of a session."""
-    settings = house.app.settings
+    settings = house.app.run.settings
     names = house.app.tools.filter_known(wanted_names(settings, platform="api"))
     told = [
         {"name": each.name, "tools": [tool for tool in each.tools if tool in names]}
@@ -213,7 +213,7 @@ def _skills(app: App) -> list[JsonObject]:
             "category": entry.category,
             "source": entry.kind,
         }
-        for entry in app.skills(app.settings.terminal.cwd).list_usable("api")
+        for entry in app.skills(app.run.settings.terminal.cwd).list_usable("api")
     ]
 
 

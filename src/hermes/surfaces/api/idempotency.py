@@ -88,7 +88,7 @@ async def store_run(house: ServerContext, ticket: IdempotencyClaim, run_id: str)
     """Store the run id before the run starts, so that a retry finds it."""
     if not ticket.key or ticket.run_id:
         return
-    row = (ticket.key, ticket.fingerprint, run_id, 0, b"", "", house.app.world.clock.now())
+    row = (ticket.key, ticket.fingerprint, run_id, 0, b"", "", house.app.run.world.clock.now())
 
     def work(db: Connection) -> str:
         db.execute("INSERT OR IGNORE INTO idempotency VALUES (?, ?, ?, ?, ?, ?, ?)", row)

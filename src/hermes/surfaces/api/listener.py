@@ -109,13 +109,13 @@ async def serve(
     on_ready: Callable[[], None],
 ) -> None:
     """Serve until the process is told to stop. Calls `told` when the server is ready."""
-    store = ApiStore(app.home.root / "api.db")
+    store = ApiStore(app.run.home.root / "api.db")
     house = ServerContext(app, store)
     guard = RequestGuard(tokens, host=place.host, hosts=place.hosts, origins=place.origins)
     enable_burst_caching(app, BURST_SECONDS)
     own = _Listening(_config(ApiServer(house, guard), place), house, on_ready)
     try:
-        await store.tidy(app.world.clock.now())
+        await store.tidy(app.run.world.clock.now())
         await _warm_up(app)
         # Loaded modules stay; a full garbage collection over them would pause all streams.
         gc.collect()
@@ -136,7 +136,7 @@ async def _warm_up(app: App) -> None:
     """Open and close a session, so that modules are loaded before the first request. Nothing is
     stored. A model that is unreachable now may be reachable later."""
     # Looks like a secret, so that the redactor is loaded too.
-    app.secrecy.text("token: none")
+    app.run.redactor.text("token: none")
     try:
         async with asyncio.timeout(WARM_UP_SECONDS):
             session = await app.open(SessionRequest(source="api", platform="api", attended=False))
@@ -169,7 +169,7 @@ def _config(server: ApiServer, place: ListenAddress) -> Config:
 
 
 async def _upkeep(house: ServerContext) -> None:
-    clock = house.app.world.clock
+    clock = house.app.run.world.clock
     while True:
         await clock.sleep(HOUR)
         await house.store.tidy(clock.now())

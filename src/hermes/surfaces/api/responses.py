@@ -54,7 +54,7 @@ async def store_response(
     house: ServerContext, whose: str, response: JsonObject, spot: HistoryPoint, conversation: str
 ) -> None:
     """Durable when it returns. Evicts the least recently used responses."""
-    now, most = house.app.world.clock.now(), house.settings.stored_responses
+    now, most = house.app.run.world.clock.now(), house.settings.stored_responses
     place = (spot.session_id, spot.n, spot.messages)
     row = (response["id"], whose, *place, encode(response), now, now)
 
@@ -71,7 +71,7 @@ async def store_response(
 
 
 async def load_response(house: ServerContext, whose: str, response_id: str) -> bytes:
-    now = house.app.world.clock.now()
+    now = house.app.run.world.clock.now()
 
     def work(db: Connection) -> bytes | None:
         query = "SELECT data FROM responses WHERE id = ? AND client = ?"
@@ -87,7 +87,7 @@ async def load_response(house: ServerContext, whose: str, response_id: str) -> b
 
 async def response_point(house: ServerContext, whose: str, response_id: str) -> HistoryPoint:
     """The history point of a response; HttpError 404 when it is not stored."""
-    now = house.app.world.clock.now()
+    now = house.app.run.world.clock.now()
 
     def work(db: Connection) -> HistoryPoint | None:
         query = "SELECT session_id, n, messages FROM responses WHERE id = ? AND client = ?"

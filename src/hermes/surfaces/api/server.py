@@ -50,7 +50,9 @@ class ApiServer:
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": 1008})
             return
-        reply = _ResponseSender(send, f"req_{self._house.app.world.chance.getrandbits(64):016x}")
+        reply = _ResponseSender(
+            send, f"req_{self._house.app.run.world.chance.getrandbits(64):016x}"
+        )
         call = HttpRequest(scope, receive, reply.send)
         try:
             given = await self._answer(call, reply)
@@ -97,7 +99,7 @@ class ApiServer:
 
     def _redact(self, refusal: HttpError) -> HttpError:
         """Redact secrets, because errors may quote responses of other servers."""
-        words = self._house.app.secrecy.redact_known(str(refusal))
+        words = self._house.app.run.redactor.redact_known(str(refusal))
         return HttpError(refusal.status, refusal.code, words, param=refusal.param)
 
     def _openapi_document(self) -> bytes:

@@ -84,14 +84,14 @@ OnDisconnect = str
 class ServerContext:
     def __init__(self, app: App, store: ApiStore) -> None:
         self.app = app
-        self.settings: ApiServerSettings = app.settings.api_server
+        self.settings: ApiServerSettings = app.run.settings.api_server
         self.store = store
         self.pool = SessionPool(app, store, most_runs=self.settings.max_concurrent_runs)
         self.jobs = JobService(app.run)
-        self.metrics = Metrics(app.world.clock)
+        self.metrics = Metrics(app.run.world.clock)
         self.document: Callable[[], bytes] = lambda: b"{}"
         self.in_flight: dict[str, asyncio.Future[HttpResponse]] = {}
-        profile = app.home.profile
+        profile = app.run.home.profile
         own = DEFAULT_NAME if profile == "default" else profile
         self.model_name = self.settings.model_name or own
 
@@ -99,7 +99,7 @@ class ServerContext:
         """The model a request chooses: an alias, or any name if the settings allow it. Other names
         are placeholders of generic clients and mean the default model."""
         name = model or ""
-        chosen = name in self.app.settings.model_aliases or bool(provider)
+        chosen = name in self.app.run.settings.model_aliases or bool(provider)
         if not name or name == self.model_name or not (chosen or self.settings.direct_models):
             return "", ""
         try:

@@ -91,11 +91,12 @@ class SessionPool:
 
     def new_session_id(self) -> str:
         """Has more random bits than usual: hundreds of sessions may open in the same second."""
-        return f"{self._app.world.new_session_id()}{self._app.world.chance.getrandbits(40):010x}"
+        world = self._app.run.world
+        return f"{world.new_session_id()}{world.chance.getrandbits(40):010x}"
 
     def new_run_id(self, session_id: str) -> str:
         """The id contains the session's, so that the journal alone can restore a run."""
-        return f"run_{session_id}_{self._app.world.chance.getrandbits(48):012x}"
+        return f"run_{session_id}_{self._app.run.world.chance.getrandbits(48):012x}"
 
     def admit(self) -> None:
         """HttpError when the server stops or runs as many turns as it may."""
@@ -124,7 +125,7 @@ class SessionPool:
             return running
         try:
             self.admit()
-            run = Run(run_id, errand.session_id, self._app.world.clock.now())
+            run = Run(run_id, errand.session_id, self._app.run.world.clock.now())
             run.is_persistent = kept
             self._runs[run_id] = run
             if kept:
@@ -168,7 +169,7 @@ class SessionPool:
         for run_id in ids:
             match = re.fullmatch(RUN_ID, run_id, re.ASCII)
             if match is not None and run_id not in self._runs:
-                run = Run(run_id, match[1], self._app.world.clock.now())
+                run = Run(run_id, match[1], self._app.run.world.clock.now())
                 run.is_persistent = True
                 self._start(run, resume_request(match[1]), None)
 
@@ -306,7 +307,7 @@ class SessionPool:
             if seat.session is None:
                 opening = await self._opening(errand)
                 # Many sessions that open at once must not block the event loop.
-                await self._app.world.pacer.turn()
+                await self._app.run.world.pacer.turn()
                 seat.session = await self._app.open(opening)
                 if errand.past and not seat.session.transcript.messages:
                     await seat.session.import_messages(errand.past)
@@ -418,7 +419,7 @@ class SessionPool:
             session, seat.session = seat.session, None
             # A new user waits at the lock until the session can be opened again.
             async with seat.open_lock:
-                await self._app.world.pacer.turn()
+                await self._app.run.world.pacer.turn()
                 await self._app.close_session(session, soon=True)
         if seat.users == 0 and seat.session is None and not seat.open_lock.locked():
             self._slots.pop(session_id, None)

@@ -33,7 +33,7 @@ def _ask(options: Mapping[str, Any]) -> None:
 
     app = start(options)
     asyncio.run(app.close())
-    if app.settings.hooks_auto_accept:
+    if app.run.settings.hooks_auto_accept:
         return
     for hook in hooks_without_consent(app.run):
         if may_run(hook.event, hook.command):

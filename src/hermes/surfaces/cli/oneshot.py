@@ -158,14 +158,14 @@ async def _run(options: dict[str, Any], usage: UsageFile) -> int:
     printer = JsonPrinter() if options["as_json"] else TextPrinter()
     reader = RunReader(printer, usage)
     async with start(options) as app:
-        printer.verifies = app.settings.display.file_mutation_verifier
+        printer.verifies = app.run.settings.display.file_mutation_verifier
         if options["skills"]:
             opening = await with_skills(app.skills(app.cwd(opening)), opening, options["skills"])
-        say = Say(text=options["prompt"], key=app.world.new_id("say"))
+        say = Say(text=options["prompt"], key=app.run.world.new_id("say"))
         session = await _enter(app, opening, say, reader)
         if session is not None:
             await _talk(app, session, await _resolve_references(app, session, say), reader)
-    for line in app.parting:
+    for line in app.run.exit_notices:
         print(line, file=sys.stderr)
     return CODES.get(reader.ended.reason, 1) if reader.ended else 1
 
@@ -199,7 +199,7 @@ async def _enter(app: App, opening: SessionRequest, say: Say, reader: RunReader)
 
 
 async def _talk(app: App, session: Session, say: Say, reader: RunReader) -> None:
-    for line in app.news:
+    for line in app.run.notices:
         print(line, file=sys.stderr)
     stopping = asyncio.ensure_future(stop_on_signal(session))
     events = session.subscribe()

@@ -128,7 +128,7 @@ def with_app(ctx: click.Context, work: Callable[[App], Coroutine[Any, Any, T]]) 
 
     async def whole() -> T:
         async with start(ctx.find_root().obj or {}) as app:
-            warn_about_faults(ctx, app.config.diagnostics)
+            warn_about_faults(ctx, app.run.config.diagnostics)
             return await work(app)
 
     return run(whole())

@@ -79,7 +79,7 @@ async def _serve(
     from hermes.surfaces.mcp.server import make_server
 
     async with start(options) as app:
-        for line in app.news:
+        for line in app.run.notices:
             click.echo(f"warning: {line}", err=True)
         conversations = Conversations(app)
         server = make_server(conversations, read_only=read_only)
@@ -87,12 +87,12 @@ async def _serve(
             if http:
                 from hermes.surfaces.mcp.server import HTTP_PATH, HttpAddress, serve_http
 
-                shown = _token(app.home.root, token)
+                shown = _token(app.run.home.root, token)
                 scheme = "https" if cert else "http"
                 click.echo(f"{scheme}://{host}:{port}{HTTP_PATH} (token in {shown[1]})", err=True)
                 place = HttpAddress(host=host, port=port, certificate=cert, key=key)
                 remedy = f"give this home a token of its own instead of {shown[1]}"
-                with hold_claim("mcp", shown[0], remedy=remedy, home=app.home, env=app.env):
+                with hold_claim("mcp", shown[0], remedy=remedy, home=app.run.home, env=app.run.env):
                     await serve_http(server, token=shown[0], place=place)
             else:
                 await server.run_stdio_async()

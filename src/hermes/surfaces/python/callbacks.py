@@ -231,5 +231,5 @@ class SecretPrompt:
             return None
         if value := given.get("value"):
             return str(value)
-        written = read_env_file(self._app.home).variables.get(name)
+        written = read_env_file(self._app.run.home).variables.get(name)
         return written if given.get("stored") else None

@@ -157,7 +157,7 @@ def session_banner(
     app: App, session: Session, paint: Paint, *, width: int, place: str, skills: int, compact: bool
 ) -> str:
     """The banner; empty with HERMES_QUIET."""
-    if env_flag(app.env, "HERMES_QUIET"):
+    if env_flag(app.run.env, "HERMES_QUIET"):
         return ""
     return introduction(
         session.transcript,

@@ -99,7 +99,7 @@ class ChatController:
         self._desk = desk
         self._screen = screen
         self._opening = opening
-        self._clock = app.world.clock.monotonic
+        self._clock = app.run.world.clock.monotonic
         self._shown_notices: set[str] = before._shown_notices if before else {""}
         self._shown = before.session.id if before else ""
         self.reload = asyncio.Event()
@@ -108,7 +108,7 @@ class ChatController:
         self._skills = 0
         self._asides = BackgroundTasks(self._report)
         self._deleting = False
-        app.ask_secret = self._ask_secret
+        app.shared.ask_secret = self._ask_secret
 
     async def run(self) -> None:
         """Run until the user quits or reloads; then stop and end the session."""
@@ -194,7 +194,7 @@ class ChatController:
             return
         if text.startswith("!") and (script := text[1:].strip()):
             self._feed.echo(text.strip())
-            seconds = self.app.settings.terminal.timeout
+            seconds = self.app.run.settings.terminal.timeout
             await self._carry_out(shell_command(self, script, seconds=seconds))
             return
         await self._talk(text, early=early)
@@ -270,7 +270,7 @@ class ChatController:
         display = self._feed.display = self.app.controls[self.session.id].display
         self._panel.live.faces = display.kaomoji
         if (
-            problem := apply_display(self._screen.paint, display, self.app.home)
+            problem := apply_display(self._screen.paint, display, self.app.run.home)
         ) not in self._shown_notices:
             self._shown_notices.add(problem)
             self._feed.notice(problem, warning=True)
@@ -328,7 +328,7 @@ class ChatController:
 
     def _introduce(self) -> None:
         """Show what this chat has not shown yet: model, notices, and the past of the session."""
-        settings, transcript = self.app.settings, self.session.transcript
+        settings, transcript = self.app.run.settings, self.session.transcript
         paint, width = self._screen.paint, self._screen.width - 1
         who = session_banner(
             self.app,
@@ -339,7 +339,7 @@ class ChatController:
             skills=self._skills,
             compact=self._feed.display.compact,
         )
-        news = [line for line in self.app.news if line not in self._shown_notices]
+        news = [line for line in self.app.run.notices if line not in self._shown_notices]
         rows = [] if who in self._shown_notices else [who]
         rows += banner.notice_rows(news, paint, width)
         self._shown_notices.update((who, *news))
@@ -402,7 +402,7 @@ class ChatController:
     async def _tick(self) -> None:
         """Redraw clocks and spinners while work is in progress."""
         while True:
-            await self.app.world.clock.sleep(FRAME_SECONDS if self._screen.animated else 1.0)
+            await self.app.run.world.clock.sleep(FRAME_SECONDS if self._screen.animated else 1.0)
             if self._panel.moves:
                 self._screen.refresh()
 

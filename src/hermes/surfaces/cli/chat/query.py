@@ -29,7 +29,7 @@ def ask(options: Mapping[str, Any], text: str, pictures: tuple[Path, ...], *, qu
 async def _ask(
     app: App, options: Mapping[str, Any], text: str, pictures: tuple[Path, ...], quiet: bool
 ) -> int:
-    quiet = quiet or env_flag(app.env, "HERMES_QUIET")
+    quiet = quiet or env_flag(app.run.env, "HERMES_QUIET")
     async with app:
         opening = opening_of(options, attended=False)
         if options.get("skills"):
@@ -37,14 +37,14 @@ async def _ask(
         session = await app.open(opening)
         images = [await attach_image(app, path) for path in pictures]
         if not quiet:
-            for line in app.news:
+            for line in app.run.notices:
                 print(line, file=sys.stderr)
         say = Say(text=text, images=tuple(images))
-        verifies = app.settings.display.file_mutation_verifier
+        verifies = app.run.settings.display.file_mutation_verifier
         ended = await _turn(session, say, verifies=verifies)
         if not quiet:
             print(f"session: {session.id}", file=sys.stderr)
-    for line in app.parting:
+    for line in app.run.exit_notices:
         print(line, file=sys.stderr)
     return CODES.get(ended.reason, 1) if ended else 1
 

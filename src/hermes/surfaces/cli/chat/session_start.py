@@ -23,7 +23,7 @@ async def run_session(options: Mapping[str, Any], desk: ChatState, screen: ChatS
     while True:
         async with start(options) as app:
             # Fail now rather than when the first message cannot be saved.
-            app.home.ensure_folder(app.home.root)
+            app.run.home.ensure_folder(app.run.home.root)
             if options.get("skills") and before is None:
                 opening = await with_skills(
                     app.skills(app.cwd(opening)), opening, options["skills"]
@@ -31,7 +31,7 @@ async def run_session(options: Mapping[str, Any], desk: ChatState, screen: ChatS
             conversation = ChatController(app, desk, screen, opening, before)
             await conversation.run()
             if not conversation.reload.is_set():
-                return "\n".join((conversation.farewell(), *app.parting)).strip()
+                return "\n".join((conversation.farewell(), *app.run.exit_notices)).strip()
         opening, before = _again(opening, conversation), conversation
 
 

@@ -102,7 +102,7 @@ async def _consolidate(app: App, skills: SkillLibrary, dry_run: bool) -> tuple[M
 
     # A session of its own accounts for the cost.
     session = await app.open(SessionRequest(source="tool", attended=False))
-    return await Consolidation(app.models, app.settings, skills, session, dry_run=dry_run).run()
+    return await Consolidation(app.models, app.run.settings, skills, session, dry_run=dry_run).run()
 
 
 @command.command(help="Archive what was not used for this many days.")

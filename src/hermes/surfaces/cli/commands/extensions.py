@@ -186,12 +186,12 @@ def install(ctx: click.Context, source: str, ref: str, force: bool, on: bool | N
 def _ask_variables(ctx: click.Context, fetched: FetchedPlugin) -> None:
     async def work(app: App) -> None:
         for each in fetched.manifest.requires_env:
-            if app.config.secrets.get(each.name):
+            if app.run.config.secrets.get(each.name):
                 continue
             words = f"{each.name} ({each.description or each.url or 'needed by the plugin'})"
             value = click.prompt(words, default="", hide_input=each.secret, show_default=False)
             if value:
-                set_from_text(app.home, each.name, value)
+                set_from_text(app.run.home, each.name, value)
 
     with_app(ctx, work)
 
@@ -354,7 +354,7 @@ async def check_hooks(app: App) -> Output:
 
 def _accept(app: App) -> None:
     """With `--accept-hooks`, every hook is allowed."""
-    if app.settings.hooks_auto_accept:
+    if app.run.settings.hooks_auto_accept:
         for hook in hooks_without_consent(app.run):
             record_consent(app.run, hook)
 

@@ -71,7 +71,7 @@ def _outside(ctx: click.Context) -> OutsideFile:
 
     async def work(app: App) -> OutsideFile:
         paths = await provider_paths(app.memory)
-        return UserFiles(Path(app.person), app.home).outside(paths)
+        return UserFiles(Path(app.run.user_home), app.run.home).outside(paths)
 
     try:
         if not config_of(ctx).settings.memory.provider:

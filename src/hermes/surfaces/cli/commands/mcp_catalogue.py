@@ -21,7 +21,7 @@ from hermes.surfaces.cli.output import Output, json_output, table, text_output, 
 @click.option("--online", is_flag=True, help="Search the registry instead.")
 @json_output(with_app)
 async def catalog(app: App, words: tuple[str, ...], online: bool) -> Output:
-    catalogue, wanted = ServerCatalogue(app.settings, app.models.http), " ".join(words)
+    catalogue, wanted = ServerCatalogue(app.run.settings, app.models.http), " ".join(words)
     rows = await catalogue.search_registry(wanted) if online else catalogue.list_shipped(wanted)
     found = [catalogue_row(each) for each in rows]
 
@@ -59,7 +59,7 @@ def install(
 ) -> str:
     async def find(app: App) -> Installation:
         return Installation(
-            await ServerCatalogue(app.settings, app.models.http).find(name), remote=remote
+            await ServerCatalogue(app.run.settings, app.models.http).find(name), remote=remote
         )
 
     wanted = with_app(ctx, find)

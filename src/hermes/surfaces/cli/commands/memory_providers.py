@@ -73,7 +73,7 @@ def command() -> None:
 @command.command(help="Show whether it is on, its server and its settings.")
 @json_output(with_app)
 async def status(app: App) -> Output:
-    is_on = app.settings.memory.provider == "honcho"
+    is_on = app.run.settings.memory.provider == "honcho"
     settings = app.memory.user_model.honcho_settings()
     facts: JsonObject = {
         "enabled": is_on,

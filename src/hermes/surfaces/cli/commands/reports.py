@@ -82,7 +82,7 @@ async def cost_command(
     app: App, by: By, session: str | None, since: str | None, days: int | None
 ) -> Output:
     session_id = await app.archive.find(session) if session else None
-    now = app.world.clock.now()
+    now = app.run.world.clock.now()
     first = parse_since(since, now) if since else 0.0
     first = max(first, now - (days - 1) * 86_400) if days else first
     found = await app.archive.spending(session_id=session_id, since=first)

@@ -106,7 +106,7 @@ def export(
     async def work(app: App) -> int:
         ids = [await app.archive.find(each) for each in session]
         if is_narrowed(given):
-            wanted = parse_filter(given, app.world.clock.now())
+            wanted = parse_filter(given, app.run.world.clock.now())
             # Oldest first: parents come before their forks.
             found = await app.archive.recent(wanted, limit=None)
             ids = [info.id for info in sorted(found, key=lambda info: info.started_at)]
@@ -130,7 +130,7 @@ def export(
 async def _lines(
     app: App, ids: list[str] | None, form: str, *, masked: bool
 ) -> AsyncIterator[bytes]:
-    redact = app.secrecy.line if masked else None
+    redact = app.run.redactor.line if masked else None
     if form == "user-prompts":
         return prompts(app.archive, app.journal, ids, redact)
     if form == "jsonl" or ids is None:
@@ -211,7 +211,7 @@ def prune(
     verb = "archived" if archive else "removed"
 
     async def run(app: App, *, dry_run: bool) -> PruneResult:
-        wanted = parse_filter(given, app.world.clock.now())
+        wanted = parse_filter(given, app.run.world.clock.now())
         return await app.archive.prune(age, wanted, dry_run=dry_run, archive=archive)
 
     planned = with_app(ctx, partial(run, dry_run=True))

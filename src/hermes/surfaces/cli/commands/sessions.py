@@ -94,7 +94,7 @@ WITHOUT_TERMINAL = (
 @click.pass_context
 def browse(ctx: click.Context, limit: int) -> int:
     async def work(app: App) -> tuple[tuple[SessionInfo, ...], float]:
-        return await app.archive.recent(limit=limit), app.world.clock.now()
+        return await app.archive.recent(limit=limit), app.run.world.clock.now()
 
     found, now = with_app(ctx, work)
     if not found:
@@ -149,7 +149,7 @@ def command() -> None:
 )
 @json_output(with_app)
 async def list_(app: App, /, limit: int, archived: bool, **given: Any) -> Output:
-    now = app.world.clock.now()
+    now = app.run.world.clock.now()
     wanted = parse_filter({**given, "archived": archived}, now)
     found = await app.archive.recent(wanted, limit=limit)
     if found:

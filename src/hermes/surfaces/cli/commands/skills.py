@@ -131,11 +131,11 @@ async def disable(app: App, names: tuple[str, ...], platform: str) -> str:
 def _switch(app: App, names: tuple[str, ...], platform: str, *, off: bool) -> str:
     for name in names if off else ():
         app.skills(here()).store.find(name)
-    settings = app.settings.skills
+    settings = app.run.settings.skills
     held = settings.platform_disabled.get(platform, ()) if platform else settings.disabled
     left = [name for name in held if name not in names]
     path = ("skills", "platform_disabled", platform) if platform else ("skills", "disabled")
-    write_settings(app.home, {path: [*left, *names] if off else left})
+    write_settings(app.run.home, {path: [*left, *names] if off else left})
     where = f" on {platform}" if platform else ""
     return f"{mark('ok')} {', '.join(names)} {'off' if off else 'on'}{where}."
 
@@ -146,7 +146,7 @@ def _switch(app: App, names: tuple[str, ...], platform: str, *, off: bool) -> st
 @click.argument("value", required=False, default=None)
 @json_output(with_app)
 async def config(app: App, name: str, key: str, value: str | None) -> Output:
-    held = app.settings.skills.config
+    held = app.run.settings.skills.config
     rows = [
         {
             "skill": entry.name,
@@ -161,7 +161,7 @@ async def config(app: App, name: str, key: str, value: str | None) -> Output:
     if value is not None:
         if not any(row["key"] == key for row in rows):
             raise UsageError(f"{name} declares no setting {key!r}.")
-        write_settings(app.home, {("skills", "config", key): value})
+        write_settings(app.run.home, {("skills", "config", key): value})
         return Output({"key": key, "value": value}, f"{mark('ok')} skills.config.{key} = {value}")
     lines = [
         f"{row['skill']}: {row['key']} = {row['value']}  "

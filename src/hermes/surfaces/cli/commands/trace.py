@@ -198,10 +198,10 @@ def replay_command(ctx: click.Context, session: str, tools: Literal["recorded", 
             )
         except NotFound as error:
             raise UsageError(f"{error} There is no file of that name either.") from error
-        return await replay(recording, overrides, env=app.env)
+        return await replay(recording, overrides, env=app.run.env)
 
     if file.is_file():
-        report = with_app(ctx, lambda app: replay(file, overrides, env=app.env))
+        report = with_app(ctx, lambda app: replay(file, overrides, env=app.run.env))
     else:
         report = with_app(ctx, work)
     data = {"identical": report.identical, **fields(report)}

@@ -98,7 +98,7 @@ async def undo_command(
     session_id = await app.archive.find(session) if session else await undo.session_of(here)
     if only_list:
         found = await undo.checkpoints(session_id)
-        now = app.world.clock.now()
+        now = app.run.world.clock.now()
         lines = [line_of(each, now) for each in found]
         return Output(found, lines or "This session has changed no files.")
     plan = await undo.plan(

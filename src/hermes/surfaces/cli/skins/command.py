@@ -10,7 +10,7 @@ from hermes.surfaces.cli.skins.skin import find_skin, skin_names
 
 
 async def skin(here: CommandContext, argument: str) -> Outcome:
-    tuned, home = here.app.controls[here.session.id], here.app.home.root
+    tuned, home = here.app.controls[here.session.id], here.app.run.home.root
     if not argument:
         names = skin_names(home)
         lines = [
@@ -26,7 +26,7 @@ async def skin(here: CommandContext, argument: str) -> Outcome:
 
 
 async def complete_skins(here: CommandContext, begun: str) -> Sequence[Suggestion]:
-    names = skin_names(here.app.home.root)
+    names = skin_names(here.app.run.home.root)
     return [
         Suggestion(text=name, words=words, replaces=len(begun))
         for name, words in names.items()
