@@ -59,11 +59,11 @@ def test_one_key_stands_alone(home: Home) -> None:
     assert not home.root.exists()
 
 
-def test_one_key_loads_nothing_of_this_room(home: Home) -> None:
+def test_one_key_loads_only_the_accounts_module(home: Home) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PLAIN, str(home.root)], check=True, capture_output=True, text=True
     )
-    assert done.stdout.split() == []
+    assert done.stdout.split() == ["hermes.credentials", "hermes.credentials.accounts"]
 
 
 async def test_numbered_variables_are_shared_out(home: Home) -> None:
