@@ -13,6 +13,9 @@ from hermes.config.schema import Effort
 from hermes.core.errors import NotFound
 from hermes.core.events import ReplyAdded
 from hermes.core.messages import Usage
+from hermes.hosting.follower import RecordAdded, ReplyRestarted, RunEvent, TextPiece
+from hermes.hosting.request import TurnRequest
+from hermes.hosting.run import Run
 from hermes.surfaces.api.bodies import (
     ChatBody,
     ClientMessage,
@@ -33,15 +36,14 @@ from hermes.surfaces.api.encoding import (
     inline_images,
     replace_paths,
     run_error,
+    run_images,
     stream_run,
     strip_images,
     usage_of,
     wait_for_run,
 )
-from hermes.surfaces.api.follower import RecordAdded, ReplyRestarted, RunEvent, TextPiece
 from hermes.surfaces.api.http import Headers, HttpError, HttpRequest, HttpResponse, json_response
 from hermes.surfaces.api.idempotency import IdempotencyClaim, claim_key, run_once, store_run
-from hermes.surfaces.api.run import Run, TurnRequest
 from hermes.surfaces.api.server_context import ServerContext, on_disconnect
 
 
@@ -113,7 +115,7 @@ async def complete(house: ServerContext, call: HttpRequest) -> HttpResponse | No
         run = await _start_turn(house, call, wanted, await claim_key(house, call))
         include_usage = body.stream_options is not None and body.stream_options.include_usage
         inline, is_owner = house.settings.inline_media, call.client.is_owner
-        media = MediaFilter(lambda: run.images, inline=inline, any_file=is_owner)
+        media = MediaFilter(lambda: run_images(run), inline=inline, any_file=is_owner)
         teller = ChatEncoder(house, run, media, include_usage=include_usage)
         await stream_run(house, call, run, teller, leaving=on_leave, headers=run_headers(run))
         return None
@@ -157,8 +159,8 @@ async def display_text(
 
 def completion(house: ServerContext, run: Run, text: str) -> JsonObject:
     message: JsonObject = {"role": "assistant", "content": text}
-    if run.images:
-        message["images"] = [image_part(image) for image in run.images]
+    if images := run_images(run):
+        message["images"] = [image_part(image) for image in images]
     return {
         "id": completion_id(run),
         "object": "chat.completion",
@@ -355,7 +357,8 @@ class ChatEncoder:
     def end(self, run: Run) -> bytes:
         if (failed := run_error(run)) is not None:
             return b"data: " + failed.body + b"\n\ndata: [DONE]\n\n"
-        delta = {"images": [image_part(image) for image in run.images]} if run.images else {}
+        images = run_images(run)
+        delta = {"images": [image_part(image) for image in images]} if images else {}
         choice = {"index": 0, "delta": delta, "finish_reason": finish_reason(run)}
         usage = encode(chat_usage(usage_of(run)))
         facts = b',"hermes":' + encode(hermes_fields(run))

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Protocol
 
 from hermes.codec.values import JsonObject, Value
-from hermes.commands.tool_calls import image_data_url
+from hermes.commands.tool_calls import image_data_url, image_of
 from hermes.core.errors import HermesError
 from hermes.core.events import Event, ReplyAdded, ToolFinished, ToolStarted
 from hermes.core.messages import ToolCall, ToolResult, Usage
-from hermes.surfaces.api.follower import RunEvent, RunFollower, StreamPosition
+from hermes.hosting.follower import RunEvent, RunFollower, StreamPosition
+from hermes.hosting.run import Run
 from hermes.surfaces.api.http import NO_RETRY, Headers, HttpError, HttpRequest, http_error
-from hermes.surfaces.api.run import Run
 from hermes.surfaces.api.server_context import OnDisconnect, ServerContext
 
 
@@ -90,10 +90,16 @@ def usage_of(run: Run) -> Usage:
     return run.ended.usage if run.ended is not None else Usage()
 
 
+def run_images(run: Run) -> tuple[str, ...]:
+    """Paths and URLs of generated images."""
+    results = (r.event.result for r in run.records if isinstance(r.event, ToolFinished))
+    return tuple(image for result in results if (image := image_of(result)))
+
+
 def hermes_fields(run: Run) -> JsonObject:
-    images = {"images": list(run.images)} if run.images else {}
+    images = run_images(run)
     return {
-        **images,
+        **({"images": list(images)} if images else {}),
         "session_id": run.session_id,
         "run_id": run.id,
         "tool_calls": run.tool_calls,
@@ -119,7 +125,7 @@ async def inline_images(run: Run, *, any_file: bool, text: str | None = None) ->
     at the end. Without `any_file` only images of this turn are inlined, because a client must not
     read through an answer what its agent may not read."""
     said = run.text if text is None else text
-    return await asyncio.to_thread(_inline_text, said, run.images, any_file)
+    return await asyncio.to_thread(_inline_text, said, run_images(run), any_file)
 
 
 def _inline_text(text: str, images: tuple[str, ...], any_file: bool) -> str:

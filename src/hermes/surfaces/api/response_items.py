@@ -7,9 +7,9 @@ from hermes.codec.values import JsonObject
 from hermes.commands.tool_calls import image_data_url, image_of
 from hermes.core.events import Event, ReplyAdded, ToolFinished
 from hermes.core.messages import ToolCall, ToolResult
+from hermes.hosting.follower import RecordAdded, ReplyRestarted, RunEvent, TextPiece
+from hermes.hosting.run import Run
 from hermes.surfaces.api.encoding import CallFinished, ToolCallTracker, sse_event
-from hermes.surfaces.api.follower import RecordAdded, ReplyRestarted, RunEvent, TextPiece
-from hermes.surfaces.api.run import Run
 
 # The image path: internal, never sent to clients.
 IMAGE_PATH = "hermes_place"

@@ -10,6 +10,9 @@ from hermes.codec.json import decode, encode
 from hermes.codec.values import JsonObject
 from hermes.core.errors import NotFound
 from hermes.core.messages import Usage
+from hermes.hosting.follower import RunEvent
+from hermes.hosting.request import TurnRequest
+from hermes.hosting.run import Run
 from hermes.surfaces.api.bodies import (
     ConversationName,
     ParsedInput,
@@ -37,7 +40,6 @@ from hermes.surfaces.api.encoding import (
     usage_of,
     wait_for_run,
 )
-from hermes.surfaces.api.follower import RunEvent
 from hermes.surfaces.api.http import JSON, HttpError, HttpRequest, HttpResponse, json_response
 from hermes.surfaces.api.idempotency import IdempotencyClaim, claim_key, run_once
 from hermes.surfaces.api.response_items import (
@@ -46,7 +48,6 @@ from hermes.surfaces.api.response_items import (
     output_items,
     with_image_data,
 )
-from hermes.surfaces.api.run import Run, TurnRequest
 from hermes.surfaces.api.server_context import ServerContext, on_disconnect
 
 

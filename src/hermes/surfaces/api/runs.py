@@ -19,6 +19,16 @@ from hermes.core.events import (
 )
 from hermes.core.messages import ToolResult
 from hermes.homes import toolsets
+from hermes.hosting.follower import (
+    RecordAdded,
+    ReplyRestarted,
+    RunEvent,
+    StreamPosition,
+    TextPiece,
+    parse_position,
+)
+from hermes.hosting.request import TurnRequest
+from hermes.hosting.run import Run
 from hermes.surfaces.api.bodies import (
     AnswerBody,
     ApprovalBody,
@@ -40,18 +50,9 @@ from hermes.surfaces.api.encoding import (
     stream_run,
     usage_of,
 )
-from hermes.surfaces.api.follower import (
-    RecordAdded,
-    ReplyRestarted,
-    RunEvent,
-    StreamPosition,
-    TextPiece,
-    parse_position,
-)
 from hermes.surfaces.api.http import HttpError, HttpRequest, HttpResponse, json_response
 from hermes.surfaces.api.idempotency import IdempotencyClaim, run_once
 from hermes.surfaces.api.responses import response_usage, stored_point
-from hermes.surfaces.api.run import Run, TurnRequest
 from hermes.surfaces.api.server_context import ServerContext, check_session_id, on_disconnect
 
 

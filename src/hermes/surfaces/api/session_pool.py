@@ -16,15 +16,9 @@ from hermes.core.errors import HermesError, NotFound, SessionBusy
 from hermes.core.events import SessionOpened
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
+from hermes.hosting.request import TurnRequest, may_use, message_text, resume_request
+from hermes.hosting.run import Run, RunListener
 from hermes.surfaces.api.http import HttpError
-from hermes.surfaces.api.run import (
-    Run,
-    RunListener,
-    TurnRequest,
-    may_use,
-    message_text,
-    resume_request,
-)
 from hermes.surfaces.api.store import ApiStore
 
 BUSY_SECONDS = 300.0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from hermes.codec.values import JsonObject, replace
 from hermes.core.errors import NotFound
+from hermes.hosting.request import TurnRequest
+from hermes.hosting.run import Run
 from hermes.journal.archive import SessionFilter, SessionInfo
 from hermes.surfaces.api.bodies import (
     ForkBody,
@@ -25,7 +27,6 @@ from hermes.surfaces.api.encoding import (
 from hermes.surfaces.api.http import HttpError, HttpRequest, HttpResponse, json_response
 from hermes.surfaces.api.idempotency import IdempotencyClaim, claim_key, run_once
 from hermes.surfaces.api.responses import response_usage
-from hermes.surfaces.api.run import Run, TurnRequest
 from hermes.surfaces.api.runs import RunEncoder
 from hermes.surfaces.api.server_context import ServerContext, on_disconnect
 

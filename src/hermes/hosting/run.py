@@ -1,4 +1,4 @@
-"""A requested turn, and its run: the records so far, for any number of readers."""
+"""A run: the records of one turn so far, for any number of readers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import asyncio
 from collections.abc import Iterable
 from typing import Literal
 
-from hermes.codec.values import Value
-from hermes.commands.tool_calls import image_of
-from hermes.config.schema import Effort
 from hermes.core.concurrency import Wakeup
 from hermes.core.events import (
     ApprovalAnswered,
@@ -20,64 +17,14 @@ from hermes.core.events import (
     QuestionAsked,
     Record,
     ReplyAdded,
-    SessionOpened,
     ToolFinished,
     TurnEnded,
     TurnStarted,
     Withdrawn,
 )
-from hermes.core.messages import AssistantMessage, Image, Message
+from hermes.core.messages import AssistantMessage
 from hermes.core.prompt import ReasoningDelta, Restarted, TextDelta
 from hermes.core.session import Session
-
-
-class TurnRequest(Value):
-    """The message and its session. `past` is the history of a new session; `extra` are
-    instructions, added to the system text of a new session or else to the message. `alone` waits
-    for other turns in the session. `again` means that the message may be in the journal already.
-    `confined` allows only sessions of the same source, without access to other history. `person`
-    is whose memory the session uses; other people's sessions are invisible. `effort` and `tier`
-    hold for this turn only. `toolsets` limits the tools of a new session."""
-
-    session_id: str
-    text: str
-    source: str
-    images: tuple[Image, ...] = ()
-    extra: str = ""
-    past: tuple[Message, ...] = ()
-    model: str = ""
-    provider: str = ""
-    effort: Effort = ""
-    tier: str = ""
-    create: Literal["never", "if_missing", "always"] = "never"
-    attended: bool = False
-    alone: bool = True
-    again: bool = False
-    confined: bool = False
-    person: str = ""
-    toolsets: tuple[str, ...] = ()
-
-
-def resume_request(session_id: str) -> TurnRequest:
-    return TurnRequest(
-        session_id=session_id, text="", source="", alone=False, attended=True, again=True
-    )
-
-
-def may_use(errand: TurnRequest, opened: SessionOpened) -> bool:
-    """Whether the client may use the session."""
-    if errand.confined and opened.source != errand.source:
-        return False
-    return errand.person in ("", opened.source, opened.person)
-
-
-def message_text(errand: TurnRequest, system: str) -> str:
-    """The message, preceded by instructions that the system text does not contain."""
-    extra = errand.extra.strip()
-    if not extra or extra in system:
-        return errand.text
-    return f"[Instructions for this request]\n{extra}\n\n{errand.text}"
-
 
 Status = Literal[
     "queued",
@@ -162,12 +109,6 @@ class Run:
         """The answer: the text of the last reply."""
         replies = self.replies
         return replies[-1].text if replies else ""
-
-    @property
-    def images(self) -> tuple[str, ...]:
-        """Paths and URLs of generated images."""
-        results = (r.event.result for r in self.records if isinstance(r.event, ToolFinished))
-        return tuple(image for result in results if (image := image_of(result)))
 
     @property
     def tool_calls(self) -> int:

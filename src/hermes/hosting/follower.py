@@ -8,7 +8,7 @@ from hashlib import blake2b
 from hermes.codec.values import Value
 from hermes.core.events import Record, ReplyAdded
 from hermes.core.messages import AssistantMessage
-from hermes.surfaces.api.run import ReplyDraft, Run
+from hermes.hosting.run import ReplyDraft, Run
 
 POSITION = r"(\d{1,12})(?:\.(\d{1,9})\.([0-9a-f]{8}))?"
 

@@ -18,7 +18,7 @@ from hermes.core.events import (
 from hermes.core.events import Record as Recorded
 from hermes.core.messages import AssistantMessage, Text, ToolResult, Usage, user_says
 from hermes.core.prompt import ReasoningDelta, Restarted, TextDelta
-from hermes.surfaces.api.follower import (
+from hermes.hosting.follower import (
     RecordAdded,
     ReplyRestarted,
     RunFollower,
@@ -26,7 +26,7 @@ from hermes.surfaces.api.follower import (
     TextPiece,
     parse_position,
 )
-from hermes.surfaces.api.run import Run
+from hermes.hosting.run import Run
 
 texts = st.lists(st.text(max_size=8), max_size=5)
 replies = st.lists(texts, min_size=1, max_size=4)
