@@ -3,6 +3,8 @@
 HermesError                what happened and the next step, in one sentence
 ├── UsageError             the caller asked for something that cannot be (exit code 2)
 ├── NotFound               no such session, key, file; `near` holds close names
+│   └── RunNotFound        no such run
+├── AdmissionRefused       a long-lived process does not take another run now
 ├── ConfigError            a setting cannot be used
 ├── JournalError           the journal cannot do it
 │   ├── SessionBusy        another process owns the session
@@ -32,6 +34,19 @@ class NotFound(HermesError):
     def __init__(self, message: str, near: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.near = near
+
+
+class RunNotFound(NotFound):
+    pass
+
+
+class AdmissionRefused(HermesError):
+    """`retry_after` is a delay in seconds. `is_draining` means that the process is stopping."""
+
+    def __init__(self, message: str, *, retry_after: float, is_draining: bool = False) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        self.is_draining = is_draining
 
 
 class ConfigError(HermesError):

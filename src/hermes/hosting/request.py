@@ -11,48 +11,56 @@ from hermes.core.messages import Image, Message
 
 
 class TurnRequest(Value):
-    """The message and its session. `past` is the history of a new session; `extra` are
-    instructions, added to the system text of a new session or else to the message. `alone` waits
-    for other turns in the session. `again` means that the message may be in the journal already.
-    `confined` allows only sessions of the same source, without access to other history. `person`
-    is whose memory the session uses; other people's sessions are invisible. `effort` and `tier`
-    hold for this turn only. `toolsets` limits the tools of a new session."""
+    """The message and its session. `history` is that of a new session; `instructions` are added to
+    the system text of a new session, or else to the message. `exclusive` waits for other turns in
+    the session. `is_retry` means that the message may be in the journal already. `confined` allows
+    only sessions of the same source, without access to other history. `person` is whose memory the
+    session uses; other people's sessions are invisible. `effort` and `tier` hold for this turn
+    only. `toolsets` limits the tools of a new session. `principal` is the client whose share of the
+    capacity the run uses."""
 
     session_id: str
     text: str
     source: str
+    origin: str = "user"
     images: tuple[Image, ...] = ()
-    extra: str = ""
-    past: tuple[Message, ...] = ()
+    instructions: str = ""
+    history: tuple[Message, ...] = ()
     model: str = ""
     provider: str = ""
     effort: Effort = ""
     tier: str = ""
     create: Literal["never", "if_missing", "always"] = "never"
     attended: bool = False
-    alone: bool = True
-    again: bool = False
+    exclusive: bool = True
+    is_retry: bool = False
     confined: bool = False
     person: str = ""
     toolsets: tuple[str, ...] = ()
+    principal: str = ""
 
 
 def resume_request(session_id: str) -> TurnRequest:
     return TurnRequest(
-        session_id=session_id, text="", source="", alone=False, attended=True, again=True
+        session_id=session_id,
+        text="",
+        source="",
+        exclusive=False,
+        attended=True,
+        is_retry=True,
     )
 
 
-def may_use(errand: TurnRequest, opened: SessionOpened) -> bool:
+def may_use(request: TurnRequest, opened: SessionOpened) -> bool:
     """Whether the client may use the session."""
-    if errand.confined and opened.source != errand.source:
+    if request.confined and opened.source != request.source:
         return False
-    return errand.person in ("", opened.source, opened.person)
+    return request.person in ("", opened.source, opened.person)
 
 
-def message_text(errand: TurnRequest, system: str) -> str:
+def message_text(request: TurnRequest, system: str) -> str:
     """The message, preceded by instructions that the system text does not contain."""
-    extra = errand.extra.strip()
+    extra = request.instructions.strip()
     if not extra or extra in system:
-        return errand.text
-    return f"[Instructions for this request]\n{extra}\n\n{errand.text}"
+        return request.text
+    return f"[Instructions for this request]\n{extra}\n\n{request.text}"

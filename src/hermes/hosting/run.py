@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable
 from typing import Literal
 
@@ -25,6 +26,16 @@ from hermes.core.events import (
 from hermes.core.messages import AssistantMessage
 from hermes.core.prompt import ReasoningDelta, Restarted, TextDelta
 from hermes.core.session import Session
+
+SESSION_ID = r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}"
+RUN_ID = rf"run_({SESSION_ID})_[0-9a-f]{{12}}"
+
+
+def session_of(run_id: str) -> str:
+    """The id of the session that a run belongs to; "" when the id is invalid."""
+    found = re.fullmatch(RUN_ID, run_id, re.ASCII)
+    return found[1] if found else ""
+
 
 Status = Literal[
     "queued",

@@ -15,7 +15,7 @@ from hermes.core.events import ReplyAdded
 from hermes.core.messages import Usage
 from hermes.hosting.follower import RecordAdded, ReplyRestarted, RunEvent, TextPiece
 from hermes.hosting.request import TurnRequest
-from hermes.hosting.run import Run
+from hermes.hosting.run import Run, session_of
 from hermes.surfaces.api.bodies import (
     ChatBody,
     ClientMessage,
@@ -91,15 +91,15 @@ def point_of_run(run: Run) -> HistoryPoint:
 async def continue_from(house: ServerContext, spot: HistoryPoint) -> str:
     """The session to continue: the same one, or a fork if it has grown since. NotFound when it was
     deleted. It is claimed for the caller, who must start a run."""
-    if house.pool.claim(spot.session_id):
+    if house.runner.claim(spot.session_id):
         try:
             info = await house.app.archive.info(spot.session_id)
         except NotFound:
-            house.pool.release_claim(spot.session_id)
+            house.runner.release_claim(spot.session_id)
             raise
         if info.message_count == spot.messages:
             return spot.session_id
-        house.pool.release_claim(spot.session_id)
+        house.runner.release_claim(spot.session_id)
     return await house.app.archive.fork(spot.session_id, at=spot.n)
 
 
@@ -206,7 +206,7 @@ async def _start_turn(
     house: ServerContext, call: HttpRequest, wanted: ParsedInput, ticket: IdempotencyClaim
 ) -> Run:
     """Start the turn in the session that the message belongs to."""
-    house.pool.admit()
+    house.admission.check()
     body: ChatBody = call.body
     options = body.model_options or ModelOptions()
     model, provider = await house.model(body.model, body.provider)
@@ -216,38 +216,39 @@ async def _start_turn(
         text=wanted.now.text,
         images=kept,
         source=call.client.source,
-        extra=wanted.system,
+        instructions=wanted.system,
         model=model,
         provider=provider,
         effort=body.reasoning_effort or effort_of(body.model_options),
         tier=tier_of(body.service_tier, options.service_tier),
-        again=bool(ticket.run_id),
+        is_retry=bool(ticket.run_id),
         confined=not call.client.is_owner,
         person=call.person,
+        principal=call.client.name,
     )
     named = call.headers.get("x-hermes-session-id")
     if named is not None:
         await house.session_or_none(named, call.client)
-        errand = _replace_fields(own, session_id=named, create="if_missing")
-        return await start_run(house, errand, ticket)
-    errand = await _resolve_session(house, call, own, wanted, ticket)
-    is_whole = errand.create == "always" and not errand.past
+        request = _replace_fields(own, session_id=named, create="if_missing")
+        return await start_run(house, request, ticket)
+    request = await _resolve_session(house, call, own, wanted, ticket)
+    is_whole = request.create == "always" and not request.history
     remember = _store_history(house, call, wanted, is_whole=is_whole)
-    return await start_run(house, errand, ticket, on_end=remember)
+    return await start_run(house, request, ticket, on_end=remember)
 
 
 async def start_run(
     house: ServerContext,
-    errand: TurnRequest,
+    request: TurnRequest,
     ticket: IdempotencyClaim,
     *,
-    kept: bool = False,
+    persistent: bool = False,
     on_end: Callable[[Run], Awaitable[None]] | None = None,
 ) -> Run:
     """Start the run of a request; a repeated request gets the same run."""
-    run_id = ticket.run_id or house.pool.new_run_id(errand.session_id)
+    run_id = ticket.run_id or house.runner.new_run_id(request.session_id)
     await store_run(house, ticket, run_id)
-    return await house.pool.start_run(run_id, errand, kept=kept, on_end=on_end)
+    return await house.runner.start(run_id, request, persistent=persistent, on_end=on_end)
 
 
 async def _resolve_session(
@@ -259,9 +260,9 @@ async def _resolve_session(
 ) -> TurnRequest:
     if ticket.run_id:
         # An earlier attempt has chosen the session.
-        session_id = ticket.run_id.removeprefix("run_").rpartition("_")[0]
+        session_id = session_of(ticket.run_id)
         began = await history_messages(house.app, wanted.before, "messages")
-        return _replace_fields(own, session_id=session_id, create="if_missing", past=began)
+        return _replace_fields(own, session_id=session_id, create="if_missing", history=began)
     if wanted.before:
         hash = history_hash(call.owner_key, wanted.system, wanted.before)
         if (spot := await find_point(house, hash)) is not None:
@@ -271,7 +272,9 @@ async def _resolve_session(
                 # The session was deleted; the client still sends its history.
                 pass
     began = await history_messages(house.app, wanted.before, "messages")
-    return _replace_fields(own, session_id=house.pool.new_session_id(), create="always", past=began)
+    return _replace_fields(
+        own, session_id=house.runner.new_session_id(), create="always", history=began
+    )
 
 
 def _store_history(
@@ -305,8 +308,8 @@ def _store_history(
     return on_end
 
 
-def _replace_fields(errand: TurnRequest, **changes: object) -> TurnRequest:
-    fields = {name: getattr(errand, name) for name in errand.__struct_fields__}
+def _replace_fields(request: TurnRequest, **changes: object) -> TurnRequest:
+    fields = {name: getattr(request, name) for name in request.__struct_fields__}
     return TurnRequest(**(fields | changes))
 
 

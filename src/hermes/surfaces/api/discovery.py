@@ -33,14 +33,14 @@ async def health(house: ServerContext, call: HttpRequest) -> HttpResponse:
 async def ready(house: ServerContext, call: HttpRequest) -> HttpResponse:
     """503 when the server accepts no turns or cannot store them."""
     states = await _readiness(house)
-    is_ready = not house.pool.is_draining and all(state == "ok" for state in states.values())
+    is_ready = not house.admission.is_draining and all(state == "ok" for state in states.values())
     return json_response({"status": "ready" if is_ready else "not_ready"}, 200 if is_ready else 503)
 
 
 async def detailed(house: ServerContext, call: HttpRequest) -> HttpResponse:
     states = await _readiness(house) | {"model": await _model(house)}
     is_well = all(state == "ok" for state in states.values())
-    desk = house.pool
+    admission, runner = house.admission, house.runner
     return json_response(
         {
             "status": "ok" if is_well else "degraded",
@@ -48,12 +48,16 @@ async def detailed(house: ServerContext, call: HttpRequest) -> HttpResponse:
             "uptime_s": round(house.metrics.uptime, 1),
             "readiness": states,
             "gateway": {
-                "state": "draining" if desk.is_draining else "running",
+                "state": "draining" if admission.is_draining else "running",
                 "platforms": {"api_server": "connected"},
             },
-            "runs": {"active": desk.active, "queued": desk.queued, "started": desk.started},
-            "sessions": {"open": desk.open_sessions},
-            "background": {"processes": await desk.processes()},
+            "runs": {
+                "active": admission.active,
+                "queued": runner.queued,
+                "started": runner.started,
+            },
+            "sessions": {"open": house.pool.open_sessions},
+            "background": {"processes": await house.pool.processes()},
             "streams": house.metrics.streams,
             "event_loop_worst_lag_ms": round(house.metrics.worst_lag * 1000, 1),
             "cron": await _cron(house),
@@ -74,10 +78,10 @@ async def _cron(house: ServerContext) -> JsonObject:
 
 async def metrics(house: ServerContext, call: HttpRequest) -> HttpResponse:
     gauges = {
-        "hermes_runs_active": float(house.pool.active),
+        "hermes_runs_active": float(house.admission.active),
         "hermes_sessions_open": float(house.pool.open_sessions),
     }
-    text = house.metrics.text(gauges, house.pool.endings)
+    text = house.metrics.text(gauges, house.runner.endings)
     return HttpResponse(status=200, body=text.encode(), headers=TEXT)
 
 

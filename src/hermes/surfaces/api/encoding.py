@@ -60,8 +60,6 @@ def run_error(run: Run) -> HttpError | None:
     match run.failure:
         case None:
             pass
-        case HttpError() as refusal:
-            return refusal
         case HermesError() as error:
             return http_error(error)
         case _:
@@ -300,7 +298,7 @@ async def stream_run(
         follower.close()
         gone.cancel()
         if leaving == "interrupt" and not run.is_over and not run.has_readers:
-            await house.pool.stop_run(run)
+            await house.runner.stop(run)
 
 
 async def _stream(
@@ -340,7 +338,7 @@ async def wait_for_run(
     try:
         await asyncio.wait((gone, over), return_when=asyncio.FIRST_COMPLETED)
         if not over.done() and leaving == "interrupt" and not run.has_readers:
-            await house.pool.stop_run(run)
+            await house.runner.stop(run)
         await over
     finally:
         gone.cancel()

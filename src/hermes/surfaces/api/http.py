@@ -7,17 +7,20 @@ import ipaddress
 import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
+from math import ceil
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import (
+    AdmissionRefused,
     ConfigError,
     DiskFull,
     Fenced,
     HermesError,
     NotFound,
+    RunNotFound,
     SessionBusy,
     UsageError,
 )
@@ -76,6 +79,12 @@ def http_error(error: HermesError) -> HttpError:
     """Map a Hermes error to an HTTP error."""
     words = str(error)
     match error:
+        case AdmissionRefused(is_draining=is_draining, retry_after=seconds):
+            status, code = (503, "draining") if is_draining else (429, "too_many_runs")
+            headers = ((b"retry-after", str(ceil(seconds)).encode()),)
+            return HttpError(status, code, words, headers=headers)
+        case RunNotFound():
+            return HttpError(404, "run_not_found", words)
         case NotFound():
             return HttpError(404, "not_found", words)
         case UsageError():

@@ -23,7 +23,7 @@ from hermes.core.session_request import SessionRequest
 from hermes.surfaces.api.http import RequestGuard, is_loopback
 from hermes.surfaces.api.server import ApiServer
 from hermes.surfaces.api.server_context import ServerContext
-from hermes.surfaces.api.store import ApiStore
+from hermes.surfaces.api.store import delete_expired, open_store
 from hermes.surfaces.api.tokens import TokenStore
 
 HEAD_SECONDS = 15.0
@@ -109,18 +109,18 @@ async def serve(
     on_ready: Callable[[], None],
 ) -> None:
     """Serve until the process is told to stop. Calls `told` when the server is ready."""
-    store = ApiStore(app.run.home.root / "api.db")
+    store = open_store(app.home.root)
     house = ServerContext(app, store)
     guard = RequestGuard(tokens, host=place.host, hosts=place.hosts, origins=place.origins)
     enable_burst_caching(app, BURST_SECONDS)
     own = _Listening(_config(ApiServer(house, guard), place), house, on_ready)
     try:
-        await store.tidy(app.run.world.clock.now())
+        await delete_expired(store, app.world.clock.now())
         await _warm_up(app)
         # Loaded modules stay; a full garbage collection over them would pause all streams.
         gc.collect()
         gc.freeze()
-        await house.pool.resume_all()
+        await house.runner.resume_all()
         async with asyncio.TaskGroup() as group:
             watch = group.create_task(house.metrics.watch_loop())
             upkeep = group.create_task(_upkeep(house))
@@ -128,7 +128,7 @@ async def serve(
             watch.cancel()
             upkeep.cancel()
     finally:
-        await house.pool.drain(0)
+        await house.runner.drain(0)
         await store.close()
 
 
@@ -172,7 +172,7 @@ async def _upkeep(house: ServerContext) -> None:
     clock = house.app.run.world.clock
     while True:
         await clock.sleep(HOUR)
-        await house.store.tidy(clock.now())
+        await delete_expired(house.store, clock.now())
 
 
 class _Listening(Uvicorn):
@@ -199,5 +199,5 @@ class _Listening(Uvicorn):
         self._told()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await self._house.pool.drain(self._house.settings.drain_seconds)
+        await self._house.runner.drain(self._house.settings.drain_seconds)
         await super().shutdown(sockets)

@@ -12,7 +12,7 @@ from hermes.core.errors import NotFound
 from hermes.core.messages import Usage
 from hermes.hosting.follower import RunEvent
 from hermes.hosting.request import TurnRequest
-from hermes.hosting.run import Run
+from hermes.hosting.run import Run, session_of
 from hermes.surfaces.api.bodies import (
     ConversationName,
     ParsedInput,
@@ -188,36 +188,37 @@ def _conversation(body: ResponseBody) -> str:
 async def _start_turn(
     house: ServerContext, call: HttpRequest, wanted: ParsedInput, ticket: IdempotencyClaim
 ) -> Run:
-    house.pool.admit()
+    house.admission.check()
     body: ResponseBody = call.body
     model, provider = await house.model(body.model, body.provider)
     kept = await store_images(house.app, wanted.now.urls, "input")
     began = await history_messages(house.app, wanted.before, "input")
     session_id = await _place(house, call, ticket)
-    errand = TurnRequest(
-        session_id=session_id or house.pool.new_session_id(),
+    request = TurnRequest(
+        session_id=session_id or house.runner.new_session_id(),
         text=wanted.now.text,
         images=kept,
         source=call.client.source,
-        extra=wanted.system,
-        past=began,
+        instructions=wanted.system,
+        history=began,
         model=model,
         provider=provider,
         effort=(body.reasoning.effort if body.reasoning else None) or "",
         tier=tier_of(body.service_tier),
         create="if_missing" if session_id else "always",
-        again=bool(ticket.run_id),
+        is_retry=bool(ticket.run_id),
         confined=not call.client.is_owner,
         person=call.person,
+        principal=call.client.name,
     )
-    return await start_run(house, errand, ticket, on_end=_store(house, call))
+    return await start_run(house, request, ticket, on_end=_store(house, call))
 
 
 async def _place(house: ServerContext, call: HttpRequest, ticket: IdempotencyClaim) -> str:
     """The session to continue, "" for a new one."""
     body: ResponseBody = call.body
     if ticket.run_id:
-        return ticket.run_id.removeprefix("run_").rpartition("_")[0]
+        return session_of(ticket.run_id)
     previous = body.previous_response_id or ""
     if name := _conversation(body):
         previous = await latest_response(house, call.owner_key, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
 from hermes.commands.tool_calls import describe_call
+from hermes.core.commands import Answer, Steer
 from hermes.core.effects import subject
 from hermes.core.errors import UsageError
 from hermes.core.events import (
@@ -28,7 +29,7 @@ from hermes.hosting.follower import (
     parse_position,
 )
 from hermes.hosting.request import TurnRequest
-from hermes.hosting.run import Run
+from hermes.hosting.run import Run, session_of
 from hermes.surfaces.api.bodies import (
     AnswerBody,
     ApprovalBody,
@@ -58,8 +59,10 @@ from hermes.surfaces.api.server_context import ServerContext, check_session_id, 
 
 async def create_run(house: ServerContext, call: HttpRequest) -> HttpResponse:
     async def work(ticket: IdempotencyClaim) -> HttpResponse:
-        house.pool.admit()
-        run = await start_run(house, await _turn_request(house, call, ticket), ticket, kept=True)
+        house.admission.check()
+        run = await start_run(
+            house, await _turn_request(house, call, ticket), ticket, persistent=True
+        )
         told = {"run_id": run.id, "status": run.status, "session_id": run.session_id}
         return json_response(told, 202, run_headers(run))
 
@@ -81,18 +84,19 @@ async def _turn_request(
         text=wanted.now.text,
         images=kept,
         source=call.client.source,
-        extra=wanted.system,
-        past=began,
+        instructions=wanted.system,
+        history=began,
         model=model,
         provider=provider,
         effort=effort_of(body.model_options),
         tier=tier_of(body.model_options.service_tier if body.model_options else None),
         create="always" if is_new else "if_missing",
         attended="approve" in call.client.scopes,
-        alone=False,
-        again=bool(ticket.run_id),
+        exclusive=False,
+        is_retry=bool(ticket.run_id),
         confined=not call.client.is_owner,
         person=call.person,
+        principal=call.client.name,
         toolsets=_toolsets(body, is_new=is_new or bool(ticket.run_id)),
     )
 
@@ -116,7 +120,7 @@ async def _place(
 ) -> tuple[str, bool]:
     body: RunBody = call.body
     if ticket.run_id:
-        return ticket.run_id.removeprefix("run_").rpartition("_")[0], False
+        return session_of(ticket.run_id), False
     if body.session_id and body.previous_response_id:
         words = "Give `session_id` or `previous_response_id`, not both."
         raise HttpError(400, "invalid_value", words, param="previous_response_id")
@@ -126,7 +130,7 @@ async def _place(
     if body.session_id:
         await house.session_or_none(body.session_id, call.client)
         return body.session_id, False
-    return house.pool.new_session_id(), True
+    return house.runner.new_session_id(), True
 
 
 async def show_run(house: ServerContext, call: HttpRequest) -> HttpResponse:
@@ -157,14 +161,14 @@ async def run_events(house: ServerContext, call: HttpRequest) -> None:
     if mark is None:
         words = "`Last-Event-ID` is not an event id of this run."
         raise HttpError(400, "invalid_value", words, param="Last-Event-ID")
-    run = house.pool.resume_run(await _run(house, call))
+    run = house.runner.resume(await _run(house, call))
     teller = RunEncoder(run, mark)
     await stream_run(house, call, run, teller, leaving=on_disconnect(call, "detach"), after=mark)
 
 
 async def stop_run(house: ServerContext, call: HttpRequest) -> HttpResponse:
     run = await _active(house, call)
-    await house.pool.stop_run(run)
+    await house.runner.stop(run)
     return json_response({"run_id": run.id, "status": "stopping"}, 202)
 
 
@@ -179,7 +183,8 @@ async def approve_run(house: ServerContext, call: HttpRequest) -> HttpResponse:
         words = f"The decision must be one of {', '.join(pending[asked_id].scopes)} or deny."
         raise HttpError(400, "invalid_value", words, param="decision")
     by = f"api:{call.client.name}"
-    await house.pool.answer(run, asked_id, body.decision, by, body.reason or "")
+    answer = Answer(id=asked_id, text=body.decision, by=by, reason=body.reason or "")
+    await house.runner.send(run, answer)
     return json_response({"run_id": run.id, "approval_id": asked_id, "decision": body.decision})
 
 
@@ -191,19 +196,20 @@ async def answer_run(house: ServerContext, call: HttpRequest) -> HttpResponse:
     asked_id = body.question_id or next(iter(pending), "")
     if asked_id not in pending:
         raise HttpError(409, "no_pending_question", "No question is pending.")
-    await house.pool.answer(run, asked_id, body.text, f"api:{call.client.name}")
+    answer = Answer(id=asked_id, text=body.text, by=f"api:{call.client.name}")
+    await house.runner.send(run, answer)
     return json_response({"run_id": run.id, "question_id": asked_id})
 
 
 async def steer_run(house: ServerContext, call: HttpRequest) -> HttpResponse:
     run = await _active(house, call)
     body: SteerBody = call.body
-    await house.pool.steer(run, body.text)
+    await house.runner.send(run, Steer(text=body.text))
     return json_response({"run_id": run.id, "status": run.status}, 202)
 
 
 async def _run(house: ServerContext, call: HttpRequest) -> Run:
-    run = await house.pool.find_run(call.path_params["id"])
+    run = await house.runner.find(call.path_params["id"])
     check_session_id(run.session_id)
     if not call.client.is_owner:
         try:

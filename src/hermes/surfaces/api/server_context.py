@@ -13,11 +13,14 @@ from hermes.config.settings import ApiServerSettings
 from hermes.core.errors import HermesError, NotFound
 from hermes.core.world import Clock
 from hermes.cron.service import JobService
+from hermes.hosting.admission import Admission
+from hermes.hosting.run import SESSION_ID
+from hermes.hosting.runner import Runner
+from hermes.hosting.session_pool import SessionPool
+from hermes.hosting.store import HostingStore, RunStore
 from hermes.journal.archive import SessionInfo
 from hermes.models.browser import ModelBrowser
 from hermes.surfaces.api.http import HttpError, HttpRequest, HttpResponse
-from hermes.surfaces.api.session_pool import SESSION_ID, SessionPool
-from hermes.surfaces.api.store import ApiStore
 from hermes.surfaces.api.tokens import ApiClient
 
 TICK_SECONDS = 0.05
@@ -82,11 +85,14 @@ OnDisconnect = str
 
 
 class ServerContext:
-    def __init__(self, app: App, store: ApiStore) -> None:
+    def __init__(self, app: App, store: HostingStore) -> None:
         self.app = app
         self.settings: ApiServerSettings = app.run.settings.api_server
         self.store = store
-        self.pool = SessionPool(app, store, most_runs=self.settings.max_concurrent_runs)
+        self.pool = SessionPool(app)
+        self.admission = Admission(max_active=self.settings.max_concurrent_runs)
+        runs = RunStore(store)
+        self.runner = Runner(app, self.pool, self.admission, platform="api", store=runs)
         self.jobs = JobService(app.run)
         self.metrics = Metrics(app.run.world.clock)
         self.document: Callable[[], bytes] = lambda: b"{}"

@@ -106,7 +106,7 @@ async def list_sessions(house: ServerContext, call: HttpRequest) -> HttpResponse
 async def create_session(house: ServerContext, call: HttpRequest) -> HttpResponse:
     """Reserve an id. A session is stored from its first message on."""
     body: SessionBody = call.body
-    session_id = body.id or house.pool.new_session_id()
+    session_id = body.id or house.runner.new_session_id()
     if await house.session_or_none(session_id, call.client) is not None:
         raise HttpError(409, "session_exists", "A session with this id exists.", param="id")
     return json_response({"id": session_id, "source": call.client.source}, 201)
@@ -187,26 +187,27 @@ async def session_chat_stream(house: ServerContext, call: HttpRequest) -> None:
 
 
 async def _start_turn(house: ServerContext, call: HttpRequest, ticket: IdempotencyClaim) -> Run:
-    house.pool.admit()
+    house.admission.check()
     body: SessionChatBody = call.body
     session_id = call.path_params["id"]
     await house.session_or_none(session_id, call.client)
     wanted = split_input(input_items(body.input), "input")
     model, provider = await house.model(body.model, body.provider)
-    errand = TurnRequest(
+    request = TurnRequest(
         session_id=session_id,
         text=wanted.now.text,
         images=await store_images(house.app, (*wanted.now.urls, *(body.images or ())), "input"),
         source=call.client.source,
-        extra=wanted.system,
+        instructions=wanted.system,
         model=model,
         provider=provider,
         create="if_missing",
-        again=bool(ticket.run_id),
+        is_retry=bool(ticket.run_id),
         confined=not call.client.is_owner,
         person=call.person,
+        principal=call.client.name,
     )
-    return await start_run(house, errand, ticket)
+    return await start_run(house, request, ticket)
 
 
 def _list_item(info: SessionInfo) -> JsonObject:

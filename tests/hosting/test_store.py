@@ -1,4 +1,4 @@
-"""The server's own store under many hands."""
+"""Concurrent access to the store."""
 
 import asyncio
 from pathlib import Path
@@ -6,17 +6,18 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import JournalError
-from hermes.surfaces.api.store import ApiStore
+from hermes.hosting.store import HostingStore
 
 
 async def test_changes_and_questions_from_many_tasks_do_not_disturb_each_other(
     tmp_path: Path,
 ) -> None:
-    store = ApiStore(tmp_path / "api.db")
+    schema = "CREATE TABLE IF NOT EXISTS threads (hash TEXT PRIMARY KEY, n INTEGER);"
+    store = HostingStore(tmp_path / "hosting.db", schema)
 
     async def one(n: int) -> int:
-        row = (f"hash-{n}", "s", n, 1, 0.0)
-        await store.change("INSERT OR REPLACE INTO threads VALUES (?, ?, ?, ?, ?)", [row])
+        row = (f"hash-{n}", n)
+        await store.change("INSERT OR REPLACE INTO threads VALUES (?, ?)", [row])
         query = "SELECT n FROM threads WHERE hash = ?"
         return int(await store.run(lambda db: db.execute(query, row[:1]).fetchone()[0]))
 
@@ -29,7 +30,7 @@ async def test_changes_and_questions_from_many_tasks_do_not_disturb_each_other(
 async def test_a_change_that_cannot_be_made_is_told_and_hinders_no_later_one(
     tmp_path: Path,
 ) -> None:
-    store = ApiStore(tmp_path / "api.db")
+    store = HostingStore(tmp_path / "hosting.db")
     try:
         with pytest.raises(JournalError):
             await store.change("INSERT INTO nowhere VALUES (?)", [(1,)])

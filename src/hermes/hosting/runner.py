@@ -1,0 +1,365 @@
+"""Runs turns in pooled sessions, and finds and resumes their runs after a restart."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing, suppress
+
+from hermes.app.app import App
+from hermes.core.commands import Command, Interrupt, Say, SwitchModel
+from hermes.core.errors import HermesError, NotFound, RunNotFound, SessionBusy
+from hermes.core.events import SessionOpened
+from hermes.core.session import Session
+from hermes.core.session_request import SessionRequest
+from hermes.hosting.admission import Admission, AdmissionTicket, draining_error
+from hermes.hosting.request import TurnRequest, may_use, message_text, resume_request
+from hermes.hosting.run import Run, RunListener, session_of
+from hermes.hosting.session_pool import SessionPool, SessionSlot
+from hermes.hosting.store import RunStore
+
+log = logging.getLogger(__name__)
+
+INTERRUPT_SECONDS = 5.0
+
+OnEnd = Callable[[Run], Awaitable[None]]
+
+
+class Runner:
+    """`platform` is that of the sessions which it opens. `store` is needed for persistent runs."""
+
+    def __init__(
+        self,
+        app: App,
+        pool: SessionPool,
+        admission: Admission,
+        *,
+        platform: str,
+        store: RunStore | None = None,
+    ) -> None:
+        self._app = app
+        self._pool = pool
+        self._admission = admission
+        self._platform = platform
+        self._store = store
+        self._runs: dict[str, Run] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._claims: set[str] = set()
+        self._busy: Counter[str] = Counter()
+        self.endings: Counter[str] = Counter()
+        self.started = 0
+
+    @property
+    def queued(self) -> int:
+        """Runs whose turn has not started."""
+        return sum(run.status == "queued" for run in self._runs.values())
+
+    def new_session_id(self) -> str:
+        """Has more random bits than usual: hundreds of sessions may open in the same second."""
+        return f"{self._app.world.new_session_id()}{self._app.world.chance.getrandbits(40):010x}"
+
+    def new_run_id(self, session_id: str) -> str:
+        """The id contains the session's, so that the journal alone can restore a run."""
+        return f"run_{session_id}_{self._app.world.chance.getrandbits(48):012x}"
+
+    def claim(self, session_id: str) -> bool:
+        """Reserve the session for the next run; False when another run has it."""
+        if session_id in self._claims or self._busy[session_id]:
+            return False
+        self._claims.add(session_id)
+        return True
+
+    def release_claim(self, session_id: str) -> None:
+        self._claims.discard(session_id)
+
+    async def start(
+        self,
+        run_id: str,
+        request: TurnRequest,
+        *,
+        persistent: bool = False,
+        on_end: OnEnd | None = None,
+    ) -> Run:
+        """Start a run; returns when its message is durable. AdmissionRefused. A persistent run
+        resumes after a restart. `on_end` is called before `run.settled` is set."""
+        if (running := self._runs.get(run_id)) is not None:
+            return running
+        try:
+            ticket = self._admission.enter(request.principal)
+        except BaseException:
+            self.release_claim(request.session_id)
+            raise
+        run = Run(run_id, request.session_id, self._app.world.clock.now())
+        run.is_persistent = persistent
+        self._runs[run_id] = run
+        if persistent:
+            assert self._store is not None
+            try:
+                await self._store.add(run)
+            except BaseException:
+                del self._runs[run_id]
+                ticket.release()
+                self.release_claim(request.session_id)
+                raise
+        self._launch(run, request, ticket, on_end)
+        await run.wait_accepted()
+        return run
+
+    async def find(self, run_id: str) -> Run:
+        """An active or past run; RunNotFound."""
+        if (run := self._runs.get(run_id)) is not None:
+            return run
+        session_id = session_of(run_id)
+        with suppress(NotFound):
+            if session_id and (run := await self._load(run_id, session_id)).records:
+                return self._runs.get(run_id, run)
+        raise RunNotFound("There is no such run.")
+
+    def resume(self, run: Run) -> Run:
+        """Resume a run that has not ended and is not active."""
+        if run.is_over or run.id in self._runs:
+            return self._runs.get(run.id, run)
+        again = Run(run.id, run.session_id, run.created_at)
+        self._launch_resumed(again)
+        return again
+
+    async def resume_all(self) -> None:
+        """Resume the persistent runs that the last process left unfinished."""
+        assert self._store is not None
+        for run_id in await self._store.unfinished():
+            session_id = session_of(run_id)
+            if session_id and run_id not in self._runs:
+                run = Run(run_id, session_id, self._app.world.clock.now())
+                run.is_persistent = True
+                self._launch_resumed(run)
+
+    async def stop(self, run: Run) -> None:
+        run.is_stopping = True
+        if run.turn_id:
+            await self.send(run, Interrupt())
+
+    async def send(self, run: Run, command: Command) -> None:
+        """Send a command to the session of a run, also if another process has it open."""
+        if run.session is not None:
+            await run.session.send(command)
+        else:
+            await self._app.journal.post(run.session_id, command)
+
+    async def drain(self, seconds: float) -> None:
+        """Refuse new and queued runs, wait for active ones, then interrupt the rest."""
+        self._admission.drain()
+        if self._tasks:
+            await asyncio.wait(tuple(self._tasks.values()), timeout=seconds)
+        for run in tuple(self._runs.values()):
+            if not run.is_over:
+                await self.stop(run)
+        if self._tasks:
+            await asyncio.wait(tuple(self._tasks.values()), timeout=INTERRUPT_SECONDS)
+        await self.close()
+
+    async def close(self) -> None:
+        """Cancel all runs and close their sessions, which interrupts their turns."""
+        self._admission.drain()
+        tasks = tuple(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _launch_resumed(self, run: Run) -> None:
+        ticket = self._admission.enter("", is_resumed=True)
+        self._launch(run, resume_request(run.session_id), ticket, None)
+
+    def _launch(
+        self, run: Run, request: TurnRequest, ticket: AdmissionTicket, on_end: OnEnd | None
+    ) -> None:
+        self._runs[run.id] = run
+        self._busy[run.session_id] += 1
+        self.started += 1
+        task = asyncio.ensure_future(self._execute(run, request, ticket, on_end))
+        self._tasks[run.id] = task
+        task.add_done_callback(lambda _: self._tasks.pop(run.id, None))
+
+    async def _execute(
+        self, run: Run, request: TurnRequest, ticket: AdmissionTicket, on_end: OnEnd | None
+    ) -> None:
+        """Execute a run; its readers always get an end or an error."""
+        try:
+            await self._run_turn(run, request, ticket, on_end)
+        except asyncio.CancelledError:
+            run.fail(draining_error())
+            raise
+        except Exception as error:
+            if not isinstance(error, HermesError):
+                log.exception("a run crashed")
+            run.fail(error)
+        finally:
+            self._settle(run, ticket)
+            self.endings[run.status] += 1
+            self._runs.pop(run.id, None)
+            # A run that failed without a TurnEnded resumes after a restart.
+            if run.is_persistent and run.ended is not None:
+                await self._forget(run)
+
+    async def _run_turn(
+        self, run: Run, request: TurnRequest, ticket: AdmissionTicket, on_end: OnEnd | None
+    ) -> None:
+        slot = self._pool.acquire(request.session_id)
+        has_turn = False
+        try:
+            if request.exclusive:
+                await slot.acquire_turn()
+                has_turn = True
+            await ticket.wait(self._admission.wait_seconds)
+            while not run.is_over:
+                try:
+                    session = await self._open(slot, request)
+                except SessionBusy:
+                    await self._follow_remote(run, request)
+                else:
+                    await self._follow(run, session, request)
+            if on_end is not None and run.ended is not None:
+                await self._finish(run, on_end)
+            self._settle(run, ticket)
+        finally:
+            if has_turn:
+                slot.turn_lock.release()
+            await self._pool.release(slot)
+
+    async def _finish(self, run: Run, on_end: OnEnd) -> None:
+        """A store that fails does not lose the answer of a turn that has ended."""
+        try:
+            await on_end(run)
+        except HermesError as error:
+            log.error("the end of a run was not stored", extra={"error": str(error)})
+
+    async def _forget(self, run: Run) -> None:
+        assert self._store is not None
+        try:
+            await self._store.remove(run)
+        except HermesError as error:
+            log.error("a finished run is still stored", extra={"error": str(error)})
+
+    def _settle(self, run: Run, ticket: AdmissionTicket) -> None:
+        """Free the capacity and the session, and wake everyone who waits for the run to end."""
+        if run.settled.is_set():
+            return
+        ticket.release()
+        self.release_claim(run.session_id)
+        self._busy[run.session_id] -= 1
+        if not self._busy[run.session_id]:
+            del self._busy[run.session_id]
+        run.settled.set()
+
+    async def _open(self, slot: SessionSlot, request: TurnRequest) -> Session:
+        async with slot.open_lock:
+            session = slot.session
+            if session is None:
+                session = await self._pool.open(slot, await self._session_request(request))
+                if request.history and not session.transcript.messages:
+                    await session.import_messages(request.history)
+            opened = session.transcript.opened
+            if opened is not None and not may_use(request, opened):
+                raise NotFound(f"There is no session {request.session_id}.")
+            return session
+
+    async def _session_request(self, request: TurnRequest) -> SessionRequest:
+        is_new = request.create == "always" or (
+            request.create == "if_missing" and await self._is_missing(request.session_id)
+        )
+        return SessionRequest(
+            source=request.source,
+            platform=self._platform,
+            attended=request.attended,
+            principal="member" if request.confined else "owner",
+            resume="" if is_new else request.session_id,
+            session_id=request.session_id if is_new else "",
+            extra=request.instructions if is_new else "",
+            person=request.person,
+            toolsets=request.toolsets if is_new else (),
+        )
+
+    async def _is_missing(self, session_id: str) -> bool:
+        try:
+            await self._app.archive.info(session_id)
+        except NotFound:
+            return True
+        return False
+
+    async def _follow(self, run: Run, session: Session, request: TurnRequest) -> None:
+        listener = RunListener(run)
+        session.attach(listener)
+        run.session = session
+        settled: asyncio.Future[None] | None = None
+        try:
+            if not await self._send_message(run, session, request):
+                return
+            run.mark_accepted()
+            settled = asyncio.ensure_future(session.wait_until_idle())
+            settled.add_done_callback(listener.settle)
+            while not run.is_over:
+                await listener.bell.wait()
+                if listener.is_closed and not run.is_over:
+                    run.fail(HermesError("The session was closed before the turn ended."))
+                elif run.is_stopping and run.turn_id and not run.is_over:
+                    await session.send(Interrupt())
+            run.message_count = len(session.transcript.messages)
+        finally:
+            run.session = None
+            session.detach(listener)
+            if settled is not None:
+                settled.cancel()
+
+    async def _send_message(self, run: Run, session: Session, request: TurnRequest) -> bool:
+        """Whether there is a turn to follow."""
+        if request.is_retry:
+            # A new session is stored with its first message.
+            with suppress(NotFound):
+                run.apply_all(await self._app.archive.records(run.session_id))
+        if run.is_over:
+            return False
+        if run.records:
+            session.resume()
+            return True
+        if not request.text and not request.images:
+            raise NotFound("This run has no message.")
+        transcript = session.transcript
+        if request.model and (request.model, request.provider) != (
+            transcript.model,
+            transcript.provider,
+        ):
+            await session.send(SwitchModel(model=request.model, provider=request.provider))
+        tuned = self._app.controls[session.id]
+        effort, tier, now = request.effort or None, request.tier or None, session.transcript.tuned
+        if (effort, tier) != (now.effort, now.tier):
+            await session.send(tuned.change(effort=effort, tier=tier))
+        opened = transcript.opened
+        text = message_text(request, opened.system if opened else "")
+        await session.send(Say(text=text, images=request.images, key=run.id, origin=request.origin))
+        return True
+
+    async def _follow_remote(self, run: Run, request: TurnRequest) -> None:
+        """Another process owns the session: post the message to its inbox and follow the turn in
+        the journal. Returns without an end when that process exits."""
+        records = await self._app.archive.records(request.session_id)
+        opened = records[0].event if records else None
+        if isinstance(opened, SessionOpened) and not may_use(request, opened):
+            raise NotFound(f"There is no session {request.session_id}.")
+        opening = SessionRequest(source=request.source, attended=False, resume=request.session_id)
+        text = message_text(request, "")
+        say = Say(text=text, images=request.images, key=run.id, origin=request.origin)
+        followed = await self._app.post_message(opening, say)
+        run.mark_accepted()
+        async with aclosing(followed):
+            async for record in followed:
+                run.apply(record)
+
+    async def _load(self, run_id: str, session_id: str) -> Run:
+        run = Run(run_id, session_id, 0.0)
+        run.apply_all(await self._app.archive.records(session_id))
+        if run.records:
+            run.created_at = run.records[0].at
+        if run.is_over:
+            run.settled.set()
+        return run
