@@ -17,10 +17,8 @@ from hermes.hosting.session_pool import SessionPool
 from hermes.hosting.store import HostingStore, RunStore
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
-from hermes.testing.steps import Step, says
+from hermes.testing.steps import Rule, Step, says
 from tests.durability.stage import Stage
-
-Rule = Callable[[Request], Step]
 
 
 def echo(request: Request) -> Step:
@@ -55,6 +53,13 @@ class Host:
         return await settled(run)
 
 
+async def until_no_run_is_stored(host: Host) -> None:
+    """A run is deleted from the store after its readers have its end."""
+    async with asyncio.timeout(30):
+        while await host.runs.unfinished():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
 async def settled(run: Run) -> Run:
     async with asyncio.timeout(60):
         await run.settled.wait()
@@ -70,7 +75,7 @@ async def until(condition: Callable[[], bool]) -> None:
 @asynccontextmanager
 async def host(
     folder: Path,
-    rule: Rule = echo,
+    rule: Rule[Request] = echo,
     *,
     admission: Admission | None = None,
     idle_seconds: float = 0.0,

@@ -34,8 +34,8 @@ async def test_a_change_that_cannot_be_made_is_told_and_hinders_no_later_one(
     try:
         with pytest.raises(JournalError):
             await store.change("INSERT INTO nowhere VALUES (?)", [(1,)])
-        await store.change("INSERT INTO runs VALUES (?, ?)", [("run", 0.0)])
-        count = "SELECT count(*) FROM runs"
+        await store.change("INSERT INTO pending_runs VALUES (?, ?, ?)", [("run", None, 0.0)])
+        count = "SELECT count(*) FROM pending_runs"
         assert await store.run(lambda db: db.execute(count).fetchone()[0]) == 1
     finally:
         await store.close()

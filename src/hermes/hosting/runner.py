@@ -10,7 +10,7 @@ from contextlib import aclosing, suppress
 
 from hermes.app.app import App
 from hermes.core.commands import Command, Interrupt, Say, SwitchModel
-from hermes.core.errors import HermesError, NotFound, RunNotFound, SessionBusy
+from hermes.core.errors import HermesError, NotFound, RunNotFound, SessionBusy, UsageError
 from hermes.core.events import SessionOpened
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
@@ -83,7 +83,8 @@ class Runner:
         on_end: OnEnd | None = None,
     ) -> Run:
         """Start a run; returns when its message is durable. AdmissionRefused. A persistent run
-        resumes after a restart. `on_end` is called before `run.settled` is set."""
+        resumes after a restart; while it waits for capacity its request is durable, so that this
+        returns before its turn starts. `on_end` is called before `run.settled` is set."""
         if (running := self._runs.get(run_id)) is not None:
             return running
         try:
@@ -97,7 +98,7 @@ class Runner:
         if persistent:
             assert self._store is not None
             try:
-                await self._store.add(run)
+                await self._store.add(run, request)
             except BaseException:
                 del self._runs[run_id]
                 ticket.release()
@@ -122,18 +123,17 @@ class Runner:
         if run.is_over or run.id in self._runs:
             return self._runs.get(run.id, run)
         again = Run(run.id, run.session_id, run.created_at)
-        self._launch_resumed(again)
+        self._launch_resumed(again, resume_request(run.session_id))
         return again
 
     async def resume_all(self) -> None:
         """Resume the persistent runs that the last process left unfinished."""
         assert self._store is not None
-        for run_id in await self._store.unfinished():
-            session_id = session_of(run_id)
-            if session_id and run_id not in self._runs:
-                run = Run(run_id, session_id, self._app.world.clock.now())
+        for run_id, request in await self._store.unfinished():
+            if run_id not in self._runs:
+                run = Run(run_id, request.session_id, self._app.world.clock.now())
                 run.is_persistent = True
-                self._launch_resumed(run)
+                self._launch_resumed(run, request)
 
     async def stop(self, run: Run) -> None:
         run.is_stopping = True
@@ -167,9 +167,9 @@ class Runner:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _launch_resumed(self, run: Run) -> None:
-        ticket = self._admission.enter("", is_resumed=True)
-        self._launch(run, resume_request(run.session_id), ticket, None)
+    def _launch_resumed(self, run: Run, request: TurnRequest) -> None:
+        ticket = self._admission.enter(request.principal, is_resumed=True)
+        self._launch(run, request, ticket, None)
 
     def _launch(
         self, run: Run, request: TurnRequest, ticket: AdmissionTicket, on_end: OnEnd | None
@@ -198,8 +198,9 @@ class Runner:
             self._settle(run, ticket)
             self.endings[run.status] += 1
             self._runs.pop(run.id, None)
-            # A run that failed without a TurnEnded resumes after a restart.
-            if run.is_persistent and run.ended is not None:
+            # A run without a TurnEnded resumes after a restart, unless that would fail again.
+            is_final = run.ended is not None or isinstance(run.failure, NotFound | UsageError)
+            if run.is_persistent and is_final:
                 await self._forget(run)
 
     async def _run_turn(
@@ -208,10 +209,12 @@ class Runner:
         slot = self._pool.acquire(request.session_id)
         has_turn = False
         try:
+            if run.is_persistent and (ticket.must_wait or slot.turn_lock.locked()):
+                run.mark_accepted()
             if request.exclusive:
                 await slot.acquire_turn()
                 has_turn = True
-            await ticket.wait(self._admission.wait_seconds)
+            await ticket.wait(None if run.is_persistent else self._admission.wait_seconds)
             while not run.is_over:
                 try:
                     session = await self._open(slot, request)

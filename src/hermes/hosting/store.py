@@ -9,15 +9,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import replace
 from hermes.core.errors import DiskFull, JournalError
-from hermes.hosting.run import Run
+from hermes.hosting.request import TurnRequest, resume_request
+from hermes.hosting.run import Run, session_of
 
 T = TypeVar("T")
 Change = tuple[str, Sequence[tuple[object, ...]]]
 
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS runs (
-    id TEXT PRIMARY KEY, at REAL
+CREATE TABLE IF NOT EXISTS pending_runs (
+    id TEXT PRIMARY KEY, request BLOB, at REAL
 ) WITHOUT ROWID;
 """
 # A quota or a file size limit is reported as a failed write.
@@ -100,20 +103,34 @@ class HostingStore:
 
 
 class RunStore:
-    """The persistent runs that have not ended."""
+    """The persistent runs that have not ended, with their requests: a run that waits for capacity
+    is not in the journal yet."""
 
     def __init__(self, store: HostingStore) -> None:
         self._store = store
 
-    async def add(self, run: Run) -> None:
-        row = (run.id, run.created_at)
-        statement = "INSERT OR IGNORE INTO runs VALUES (?, ?)"
+    async def add(self, run: Run, request: TurnRequest) -> None:
+        row = (run.id, encode(request), run.created_at)
+        statement = "INSERT OR IGNORE INTO pending_runs VALUES (?, ?, ?)"
         await self._store.run(lambda db: db.execute(statement, row).rowcount, durable=True)
 
     async def remove(self, run: Run) -> None:
-        await self._store.change("DELETE FROM runs WHERE id = ?", [(run.id,)])
+        await self._store.change("DELETE FROM pending_runs WHERE id = ?", [(run.id,)])
 
-    async def unfinished(self) -> list[str]:
-        return await self._store.run(
-            lambda db: [id for (id,) in db.execute("SELECT id FROM runs ORDER BY at")]
-        )
+    async def unfinished(self) -> list[tuple[str, TurnRequest]]:
+        """The runs, oldest first, with requests that continue them."""
+        query = "SELECT id, request FROM pending_runs ORDER BY at"
+        rows = await self._store.run(lambda db: db.execute(query).fetchall())
+        return [(id, _continue(id, request)) for id, request in rows if session_of(id)]
+
+
+def _continue(run_id: str, request: bytes | None) -> TurnRequest:
+    if request is None:
+        return resume_request(session_of(run_id))
+    try:
+        found = decode(TurnRequest, request)
+    except DecodeError:
+        # Another version stored it; the journal may hold the message.
+        return resume_request(session_of(run_id))
+    create = "if_missing" if found.create == "always" else found.create
+    return replace(found, is_retry=True, create=create)

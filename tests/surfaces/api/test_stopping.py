@@ -1,4 +1,4 @@
-"""A server that is told to stop: what runs may end, nothing new is begun."""
+"""Limits of the server: turns wait for capacity, and a server that stops starts no more."""
 
 from __future__ import annotations
 
@@ -56,3 +56,40 @@ def test_nothing_is_begun_while_the_server_stops_and_what_runs_ends(tmp_path: Pa
         server.up()
         with server.client() as again:
             assert again.get(f"/v1/runs/{run_id}").json()["output"] == "the end"
+
+
+def test_a_turn_waits_for_capacity_and_more_than_the_queue_holds_is_refused(
+    tmp_path: Path,
+) -> None:
+    held = threading.Event()
+
+    def rule(request: Request) -> Step:
+        held.wait(30)
+        return says(f"You said: {request.last_text}")
+
+    settings = "api_server: {max_concurrent_runs: 1, max_queued_runs: 1}\n"
+    with (
+        ScriptedServer.in_thread(rule, strict=False) as model,
+        serving(tmp_path, model.url, settings=settings) as server,
+        server.client() as client,
+    ):
+        first, second = (client.post("/v1/runs", json={"input": each}) for each in ("1", "2"))
+        assert second.json()["status"] == "queued"
+        path = f"/v1/runs/{second.json()['run_id']}"
+        assert client.get(path).json()["status"] == "queued"
+        for late in (client.post("/v1/runs", json={"input": "3"}), client.post(CHAT, json=HI)):
+            assert (late.status_code, late.json()["error"]["code"]) == (429, "too_many_runs")
+            assert late.headers["retry-after"] == "5"
+        counts = client.get("/health/detailed").json()["runs"]
+        assert (counts["active"], counts["queued"]) == (1, 1)
+        # A queued run is stored: it is answered although the server is killed.
+        server.down()
+        held.set()
+        server.up()
+        with server.client() as again:
+            for made, text in ((first, "1"), (second, "2")):
+                with again.stream("GET", f"/v1/runs/{made.json()['run_id']}/events") as stream:
+                    names = [name for _, name, _ in sse(stream.iter_lines())]
+                assert names[-1] == "run.completed"
+                state = again.get(f"/v1/runs/{made.json()['run_id']}").json()
+                assert state["output"] == f"You said: {text}"

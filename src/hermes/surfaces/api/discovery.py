@@ -79,6 +79,7 @@ async def _cron(house: ServerContext) -> JsonObject:
 async def metrics(house: ServerContext, call: HttpRequest) -> HttpResponse:
     gauges = {
         "hermes_runs_active": float(house.admission.active),
+        "hermes_runs_queued": float(house.admission.queued),
         "hermes_sessions_open": float(house.pool.open_sessions),
     }
     text = house.metrics.text(gauges, house.runner.endings)
@@ -179,6 +180,7 @@ async def capabilities(house: ServerContext, call: HttpRequest) -> HttpResponse:
                 "max_text_chars": MAX_TEXT_CHARS,
                 "max_content_parts": MAX_PARTS,
                 "max_concurrent_runs": settings.max_concurrent_runs,
+                "max_queued_runs": settings.max_queued_runs,
                 "stored_responses": settings.stored_responses,
             },
         }

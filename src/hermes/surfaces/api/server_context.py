@@ -90,7 +90,11 @@ class ServerContext:
         self.settings: ApiServerSettings = app.run.settings.api_server
         self.store = store
         self.pool = SessionPool(app)
-        self.admission = Admission(max_active=self.settings.max_concurrent_runs)
+        self.admission = Admission(
+            max_active=self.settings.max_concurrent_runs,
+            max_queued=self.settings.max_queued_runs,
+            wait_seconds=self.settings.queue_seconds,
+        )
         runs = RunStore(store)
         self.runner = Runner(app, self.pool, self.admission, platform="api", store=runs)
         self.jobs = JobService(app.run)

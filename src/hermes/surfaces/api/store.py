@@ -26,12 +26,18 @@ CREATE TABLE IF NOT EXISTS idempotency (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS idempotency_at ON idempotency (at);
 """
+# Earlier versions stored runs without their requests.
+MIGRATION = """
+CREATE TABLE IF NOT EXISTS runs (id TEXT PRIMARY KEY, at REAL) WITHOUT ROWID;
+INSERT OR IGNORE INTO pending_runs SELECT id, NULL, at FROM runs;
+DROP TABLE runs;
+"""
 THREAD_SECONDS = 90 * 86_400.0
 KEY_SECONDS = 86_400.0
 
 
 def open_store(root: Path) -> HostingStore:
-    return HostingStore(root / "api.db", SCHEMA)
+    return HostingStore(root / "api.db", SCHEMA + MIGRATION)
 
 
 async def delete_expired(store: HostingStore, now: float) -> None:
