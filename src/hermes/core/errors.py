@@ -5,6 +5,7 @@ HermesError                what happened and the next step, in one sentence
 ├── NotFound               no such session, key, file; `near` holds close names
 │   └── RunNotFound        no such run
 ├── AdmissionRefused       a long-lived process does not take another run now
+├── IdempotencyConflict    the idempotency key belongs to another request
 ├── ConfigError            a setting cannot be used
 ├── JournalError           the journal cannot do it
 │   ├── SessionBusy        another process owns the session
@@ -47,6 +48,10 @@ class AdmissionRefused(HermesError):
         super().__init__(message)
         self.retry_after = retry_after
         self.is_draining = is_draining
+
+
+class IdempotencyConflict(HermesError):
+    pass
 
 
 class ConfigError(HermesError):

@@ -22,6 +22,10 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS pending_runs (
     id TEXT PRIMARY KEY, request BLOB, at REAL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS idempotency_keys (
+    key TEXT PRIMARY KEY, fingerprint TEXT, run_id TEXT, response BLOB, at REAL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS idempotency_keys_at ON idempotency_keys (at);
 """
 # A quota or a file size limit is reported as a failed write.
 FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")

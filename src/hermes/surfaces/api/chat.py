@@ -7,13 +7,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from sqlite3 import Connection
 
 from hermes.codec.json import encode
-from hermes.codec.values import JsonObject, Value
+from hermes.codec.values import JsonObject, Value, replace
 from hermes.commands.tool_calls import describe_call, image_part
 from hermes.config.schema import Effort
 from hermes.core.errors import NotFound
 from hermes.core.events import ReplyAdded
 from hermes.core.messages import Usage
 from hermes.hosting.follower import RecordAdded, ReplyRestarted, RunEvent, TextPiece
+from hermes.hosting.idempotency import IdempotencyClaim
 from hermes.hosting.request import TurnRequest
 from hermes.hosting.run import Run, session_of
 from hermes.surfaces.api.bodies import (
@@ -43,7 +44,7 @@ from hermes.surfaces.api.encoding import (
     wait_for_run,
 )
 from hermes.surfaces.api.http import Headers, HttpError, HttpRequest, HttpResponse, json_response
-from hermes.surfaces.api.idempotency import IdempotencyClaim, claim_key, run_once, store_run
+from hermes.surfaces.api.idempotency_key import claim_key, run_once
 from hermes.surfaces.api.server_context import ServerContext, on_disconnect
 
 
@@ -229,7 +230,7 @@ async def _start_turn(
     named = call.headers.get("x-hermes-session-id")
     if named is not None:
         await house.session_or_none(named, call.client)
-        request = _replace_fields(own, session_id=named, create="if_missing")
+        request = replace(own, session_id=named, create="if_missing")
         return await start_run(house, request, ticket)
     request = await _resolve_session(house, call, own, wanted, ticket)
     is_whole = request.create == "always" and not request.history
@@ -247,7 +248,14 @@ async def start_run(
 ) -> Run:
     """Start the run of a request; a repeated request gets the same run."""
     run_id = ticket.run_id or house.runner.new_run_id(request.session_id)
-    await store_run(house, ticket, run_id)
+    reserved = await house.idempotency.reserve_run(ticket, run_id)
+    if reserved != run_id:
+        # A concurrent request with the same key was first.
+        house.runner.release_claim(request.session_id)
+        request = replace(
+            request, session_id=session_of(reserved), create="if_missing", is_retry=True
+        )
+        run_id = reserved
     return await house.runner.start(run_id, request, persistent=persistent, on_end=on_end)
 
 
@@ -262,19 +270,17 @@ async def _resolve_session(
         # An earlier attempt has chosen the session.
         session_id = session_of(ticket.run_id)
         began = await history_messages(house.app, wanted.before, "messages")
-        return _replace_fields(own, session_id=session_id, create="if_missing", history=began)
+        return replace(own, session_id=session_id, create="if_missing", history=began)
     if wanted.before:
         hash = history_hash(call.owner_key, wanted.system, wanted.before)
         if (spot := await find_point(house, hash)) is not None:
             try:
-                return _replace_fields(own, session_id=await continue_from(house, spot))
+                return replace(own, session_id=await continue_from(house, spot))
             except NotFound:
                 # The session was deleted; the client still sends its history.
                 pass
     began = await history_messages(house.app, wanted.before, "messages")
-    return _replace_fields(
-        own, session_id=house.runner.new_session_id(), create="always", history=began
-    )
+    return replace(own, session_id=house.runner.new_session_id(), create="always", history=began)
 
 
 def _store_history(
@@ -306,11 +312,6 @@ def _store_history(
         await store_point(house, hashes, spot)
 
     return on_end
-
-
-def _replace_fields(request: TurnRequest, **changes: object) -> TurnRequest:
-    fields = {name: getattr(request, name) for name in request.__struct_fields__}
-    return TurnRequest(**(fields | changes))
 
 
 class ChatEncoder:

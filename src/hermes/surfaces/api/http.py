@@ -19,6 +19,7 @@ from hermes.core.errors import (
     DiskFull,
     Fenced,
     HermesError,
+    IdempotencyConflict,
     NotFound,
     RunNotFound,
     SessionBusy,
@@ -83,6 +84,8 @@ def http_error(error: HermesError) -> HttpError:
             status, code = (503, "draining") if is_draining else (429, "too_many_runs")
             headers = ((b"retry-after", str(ceil(seconds)).encode()),)
             return HttpError(status, code, words, headers=headers)
+        case IdempotencyConflict():
+            return HttpError(409, "idempotency_key_conflict", words, param="Idempotency-Key")
         case RunNotFound():
             return HttpError(404, "run_not_found", words)
         case NotFound():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject
+from hermes.hosting.idempotency import IdempotencyClaim
 from hermes.surfaces.api.bodies import PauseBody
 from hermes.surfaces.api.http import HttpRequest, HttpResponse, json_response
-from hermes.surfaces.api.idempotency import IdempotencyClaim, run_once, store_run
+from hermes.surfaces.api.idempotency_key import run_once
 from hermes.surfaces.api.server_context import ServerContext
 
 
@@ -21,7 +22,7 @@ async def add_job(house: ServerContext, call: HttpRequest) -> HttpResponse:
         given: JsonObject = plain(call.body)
         # The idempotency key determines the job id, so that a retry finds the same job.
         job_id = ticket.key[:12]
-        await store_run(house, ticket, f"job_{job_id}")
+        await house.idempotency.reserve_run(ticket, f"job_{job_id}")
         job = await house.jobs.add(given, by=_client_name(call), id=job_id)
         return await _job_response(house, job, 201)
 

@@ -115,7 +115,7 @@ async def serve(
     enable_burst_caching(app, BURST_SECONDS)
     own = _Listening(_config(ApiServer(house, guard), place), house, on_ready)
     try:
-        await delete_expired(store, app.world.clock.now())
+        await _delete_expired(house)
         await _warm_up(app)
         # Loaded modules stay; a full garbage collection over them would pause all streams.
         gc.collect()
@@ -172,7 +172,12 @@ async def _upkeep(house: ServerContext) -> None:
     clock = house.app.run.world.clock
     while True:
         await clock.sleep(HOUR)
-        await delete_expired(house.store, clock.now())
+        await _delete_expired(house)
+
+
+async def _delete_expired(house: ServerContext) -> None:
+    await delete_expired(house.store, house.app.world.clock.now())
+    await house.idempotency.delete_expired()
 
 
 class _Listening(Uvicorn):

@@ -11,6 +11,7 @@ from hermes.codec.values import JsonObject
 from hermes.core.errors import NotFound
 from hermes.core.messages import Usage
 from hermes.hosting.follower import RunEvent
+from hermes.hosting.idempotency import IdempotencyClaim
 from hermes.hosting.request import TurnRequest
 from hermes.hosting.run import Run, session_of
 from hermes.surfaces.api.bodies import (
@@ -41,7 +42,7 @@ from hermes.surfaces.api.encoding import (
     wait_for_run,
 )
 from hermes.surfaces.api.http import JSON, HttpError, HttpRequest, HttpResponse, json_response
-from hermes.surfaces.api.idempotency import IdempotencyClaim, claim_key, run_once
+from hermes.surfaces.api.idempotency_key import claim_key, run_once
 from hermes.surfaces.api.response_items import (
     IMAGE_PATH,
     ItemEncoder,

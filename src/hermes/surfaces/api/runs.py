@@ -28,6 +28,7 @@ from hermes.hosting.follower import (
     TextPiece,
     parse_position,
 )
+from hermes.hosting.idempotency import IdempotencyClaim
 from hermes.hosting.request import TurnRequest
 from hermes.hosting.run import Run, session_of
 from hermes.surfaces.api.bodies import (
@@ -52,7 +53,7 @@ from hermes.surfaces.api.encoding import (
     usage_of,
 )
 from hermes.surfaces.api.http import HttpError, HttpRequest, HttpResponse, json_response
-from hermes.surfaces.api.idempotency import IdempotencyClaim, run_once
+from hermes.surfaces.api.idempotency_key import run_once
 from hermes.surfaces.api.responses import response_usage, stored_point
 from hermes.surfaces.api.server_context import ServerContext, check_session_id, on_disconnect
 

@@ -14,13 +14,14 @@ from hermes.core.errors import HermesError, NotFound
 from hermes.core.world import Clock
 from hermes.cron.service import JobService
 from hermes.hosting.admission import Admission
+from hermes.hosting.idempotency import Idempotency
 from hermes.hosting.run import SESSION_ID
 from hermes.hosting.runner import Runner
 from hermes.hosting.session_pool import SessionPool
 from hermes.hosting.store import HostingStore, RunStore
 from hermes.journal.archive import SessionInfo
 from hermes.models.browser import ModelBrowser
-from hermes.surfaces.api.http import HttpError, HttpRequest, HttpResponse
+from hermes.surfaces.api.http import HttpError, HttpRequest
 from hermes.surfaces.api.tokens import ApiClient
 
 TICK_SECONDS = 0.05
@@ -100,8 +101,8 @@ class ServerContext:
         self.jobs = JobService(app.run)
         self.metrics = Metrics(app.run.world.clock)
         self.document: Callable[[], bytes] = lambda: b"{}"
-        self.in_flight: dict[str, asyncio.Future[HttpResponse]] = {}
-        profile = app.run.home.profile
+        self.idempotency = Idempotency(store, app.world.clock)
+        profile = app.home.profile
         own = DEFAULT_NAME if profile == "default" else profile
         self.model_name = self.settings.model_name or own
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hermes.codec.values import JsonObject, replace
 from hermes.core.errors import NotFound
+from hermes.hosting.idempotency import IdempotencyClaim
 from hermes.hosting.request import TurnRequest
 from hermes.hosting.run import Run
 from hermes.journal.archive import SessionFilter, SessionInfo
@@ -25,7 +26,7 @@ from hermes.surfaces.api.encoding import (
     wait_for_run,
 )
 from hermes.surfaces.api.http import HttpError, HttpRequest, HttpResponse, json_response
-from hermes.surfaces.api.idempotency import IdempotencyClaim, claim_key, run_once
+from hermes.surfaces.api.idempotency_key import claim_key, run_once
 from hermes.surfaces.api.responses import response_usage
 from hermes.surfaces.api.runs import RunEncoder
 from hermes.surfaces.api.server_context import ServerContext, on_disconnect

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from sqlite3 import Connection
 
 from hermes.hosting.store import HostingStore
 
@@ -20,20 +19,21 @@ CREATE INDEX IF NOT EXISTS responses_accessed ON responses (accessed_at);
 CREATE TABLE IF NOT EXISTS conversations (
     client TEXT, name TEXT, response_id TEXT, PRIMARY KEY (client, name)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS idempotency (
-    key TEXT PRIMARY KEY, fingerprint TEXT, run_id TEXT, status INTEGER, body BLOB, headers TEXT,
-    at REAL
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS idempotency_at ON idempotency (at);
 """
-# Earlier versions stored runs without their requests.
+# Earlier versions stored runs without their requests, and responses in another form. A retry of a
+# request from before gets the response of the same run from the journal.
 MIGRATION = """
 CREATE TABLE IF NOT EXISTS runs (id TEXT PRIMARY KEY, at REAL) WITHOUT ROWID;
 INSERT OR IGNORE INTO pending_runs SELECT id, NULL, at FROM runs;
 DROP TABLE runs;
+CREATE TABLE IF NOT EXISTS idempotency (
+    key TEXT PRIMARY KEY, fingerprint TEXT, run_id TEXT, status INTEGER, body BLOB, headers TEXT,
+    at REAL
+) WITHOUT ROWID;
+INSERT OR IGNORE INTO idempotency_keys SELECT key, fingerprint, run_id, NULL, at FROM idempotency;
+DROP TABLE idempotency;
 """
 THREAD_SECONDS = 90 * 86_400.0
-KEY_SECONDS = 86_400.0
 
 
 def open_store(root: Path) -> HostingStore:
@@ -41,10 +41,5 @@ def open_store(root: Path) -> HostingStore:
 
 
 async def delete_expired(store: HostingStore, now: float) -> None:
-    """Delete expired threads and keys."""
-
-    def work(db: Connection) -> None:
-        db.execute("DELETE FROM threads WHERE at < ?", (now - THREAD_SECONDS,))
-        db.execute("DELETE FROM idempotency WHERE at < ?", (now - KEY_SECONDS,))
-
-    await store.run(work)
+    """Delete expired threads."""
+    await store.change("DELETE FROM threads WHERE at < ?", [(now - THREAD_SECONDS,)])

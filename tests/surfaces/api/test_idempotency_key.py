@@ -57,6 +57,22 @@ async def test_two_at_the_same_time_are_one_run(api: Serving, model: Model) -> N
     assert len(asked) == 1
 
 
+async def test_two_streams_at_the_same_time_are_one_run(api: Serving, model: Model) -> None:
+    asked: list[int] = []
+
+    def rule(request: Request) -> Step:
+        asked.append(1)
+        return Step(text="slowly", pace=Pace(first_seconds=0.5))
+
+    model.rule = rule
+    async with api.async_client(headers=api.headers | {"Idempotency-Key": "k5"}) as client:
+        body = HI | {"stream": True}
+        both = await asyncio.gather(client.post(CHAT, json=body), client.post(CHAT, json=body))
+    assert both[0].headers["x-hermes-run-id"] == both[1].headers["x-hermes-run-id"]
+    assert both[0].content == both[1].content
+    assert len(asked) == 1
+
+
 def test_a_retry_after_a_kill_finds_the_turn(tmp_path: Path) -> None:
     """The first attempt dies while the model writes; the second finds its message received, and
     the session has it once."""
