@@ -8,6 +8,7 @@ from hermes.codec.values import Value
 from hermes.config.schema import Effort
 from hermes.core.events import SessionOpened
 from hermes.core.messages import Image, Message
+from hermes.hosting.busy import BusyMode
 
 
 class TurnRequest(Value):
@@ -17,7 +18,7 @@ class TurnRequest(Value):
     only sessions of the same source, without access to other history. `person` is whose memory the
     session uses; other people's sessions are invisible. `effort` and `tier` hold for this turn
     only. `toolsets` limits the tools of a new session. `principal` is the client whose share of the
-    capacity the run uses."""
+    capacity the run uses. `busy_mode` applies to a running turn, and needs `exclusive=False`."""
 
     session_id: str
     text: str
@@ -38,6 +39,7 @@ class TurnRequest(Value):
     person: str = ""
     toolsets: tuple[str, ...] = ()
     principal: str = ""
+    busy_mode: BusyMode = "queue"
 
 
 def resume_request(session_id: str) -> TurnRequest:

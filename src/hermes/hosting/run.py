@@ -18,6 +18,7 @@ from hermes.core.events import (
     QuestionAsked,
     Record,
     ReplyAdded,
+    Steered,
     ToolFinished,
     TurnEnded,
     TurnStarted,
@@ -85,6 +86,8 @@ class Run:
         self.pending: dict[str, ApprovalAsked | QuestionAsked] = {}
         self.message_count = 0
         self.is_persistent = False
+        # Another process executes the run.
+        self.is_remote = False
         self.settled = asyncio.Event()
         self._accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._message = 0
@@ -149,7 +152,9 @@ class Run:
                 self._message = record.n
                 self._keep(record)
                 return
-            case TurnStarted(takes=takes) if self._message and self._message in takes:
+            case TurnStarted(takes=takes) | Steered(takes=takes) if (
+                self._message and self._message in takes
+            ):
                 self.turn_id = record.turn_id
             case _:
                 pass

@@ -15,6 +15,7 @@ from hermes.core.events import SessionOpened
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.hosting.admission import Admission, AdmissionTicket, draining_error
+from hermes.hosting.busy import send_message
 from hermes.hosting.request import TurnRequest, may_use, message_text, resume_request
 from hermes.hosting.run import Run, RunListener, session_of
 from hermes.hosting.session_pool import SessionPool, SessionSlot
@@ -339,7 +340,8 @@ class Runner:
             await session.send(tuned.change(effort=effort, tier=tier))
         opened = transcript.opened
         text = message_text(request, opened.system if opened else "")
-        await session.send(Say(text=text, images=request.images, key=run.id, origin=request.origin))
+        say = Say(text=text, images=request.images, key=run.id, origin=request.origin)
+        await send_message(session, say, request.busy_mode)
         return True
 
     async def _follow_remote(self, run: Run, request: TurnRequest) -> None:
@@ -353,6 +355,7 @@ class Runner:
         text = message_text(request, "")
         say = Say(text=text, images=request.images, key=run.id, origin=request.origin)
         followed = await self._app.post_message(opening, say)
+        run.is_remote = True
         run.mark_accepted()
         async with aclosing(followed):
             async for record in followed:
