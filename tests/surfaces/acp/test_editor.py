@@ -205,6 +205,24 @@ async def test_a_session_is_listed_loaded_and_forked_in_a_new_process(
                 await client.agent.load_session(str(project), "nosuch", mcp_servers=[])
 
 
+async def test_a_session_that_is_loaded_twice_at_once_is_opened_once(
+    tmp_path: Path, project: Path
+) -> None:
+    async with ScriptedServer([says("One."), says("Two.")]) as server:
+        async with editor(tmp_path / "home", server.url) as client:
+            session = await opened(client, project)
+            await client.say(session, "one")
+        async with editor(tmp_path / "home", server.url) as client:
+            load = client.agent.resume_session
+            await asyncio.gather(*(load(session, str(project), mcp_servers=[]) for _ in range(3)))
+            await client.say(session, "two")
+            assert client.text == "Two."
+            listed = await client.agent.list_sessions()
+            assert [each.session_id for each in listed.sessions] == [session]
+            await client.agent.close_session(session)
+            await load(session, str(project), mcp_servers=[])
+
+
 async def test_files_that_are_open_in_the_editor_are_read_and_written_there(
     tmp_path: Path, project: Path
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import assert_never
 
@@ -49,7 +49,7 @@ from hermes.core.commands import Answer, Interrupt, Say
 from hermes.core.events import ApprovalAsked, EndReason, QuestionAsked, Record, TurnEnded
 from hermes.core.messages import AssistantMessage, Usage
 from hermes.core.session import Session
-from hermes.mcp.run_servers import SessionServers
+from hermes.hosting.busy import is_urgent
 from hermes.surfaces.acp.modes import ModePolicy
 from hermes.surfaces.acp.prompt_content import parse_prompt
 from hermes.surfaces.acp.updates import (
@@ -62,7 +62,6 @@ from hermes.surfaces.acp.updates import (
 )
 
 DENY = "deny"
-URGENT = ("/steer", "/stop")
 BY = "editor"
 STOPS: dict[EndReason, StopReason] = {"interrupted": "cancelled", "budget": "max_turn_requests"}
 REPLY_STOPS: dict[str, StopReason] = {"length": "max_tokens", "filtered": "refusal"}
@@ -80,8 +79,8 @@ SESSION_COMMANDS = frozenset(("branch", "clear", "new", "resume"))
 
 
 class EditorSession:
-    """`policy` applies the mode that the editor has chosen; `guests` are the MCP servers of the
-    editor. `remarks` are shown once."""
+    """`policy` applies the mode that the editor has chosen. `close` closes the session and the MCP
+    servers of the editor. `notices` are shown once."""
 
     def __init__(
         self,
@@ -89,8 +88,8 @@ class EditorSession:
         session: Session,
         client: Client,
         policy: ModePolicy,
+        close: Callable[[], Awaitable[None]],
         *,
-        guests: SessionServers | None = None,
         known_as: str = "",
     ) -> None:
         self.session = session
@@ -102,7 +101,7 @@ class EditorSession:
         opened = session.transcript.opened
         self.cwd = opened.cwd if opened is not None else ""
         self._client = client
-        self._mcp_servers = guests
+        self.close = close
         self._updates = UpdateEncoder(self.cwd)
         self._turn = asyncio.Lock()
         self._questions: set[asyncio.Task[None]] = set()
@@ -130,13 +129,6 @@ class EditorSession:
             CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode)
         )
 
-    async def close(self) -> None:
-        try:
-            await self.app.close_session(self.session)
-        finally:
-            if self._mcp_servers is not None:
-                await self._mcp_servers.close()
-
     async def replay_history(self) -> None:
         for update in history_updates(self.session.transcript.messages, self._updates):
             await self._send_update(update)
@@ -144,7 +136,7 @@ class EditorSession:
     async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
         """Run a turn after earlier prompts; returns when it has ended."""
         text, images = await parse_prompt(self.app, blocks)
-        if self.session.busy and _is_urgent(text):
+        if self.session.busy and is_urgent(text):
             await self._command(text)
             return PromptResponse(stop_reason="end_turn")
         async with self._turn:
@@ -295,11 +287,6 @@ def _available(name: str, words: str, arguments: str) -> AvailableCommand:
         description=words,
         input=AvailableCommandInput(root=given) if given is not None else None,
     )
-
-
-def _is_urgent(text: str) -> bool:
-    """Whether the command is for the running turn and must not wait for its end."""
-    return text.partition(" ")[0] in URGENT
 
 
 def _tokens(usage: Usage) -> Tokens:

@@ -45,6 +45,7 @@ from hermes.core.errors import HermesError, NotFound, SessionBusy, UsageError
 from hermes.core.ports import Workspace
 from hermes.core.session_request import SessionRequest
 from hermes.core.turn import SessionDeps
+from hermes.hosting.session_pool import SessionPool, SessionSlot
 from hermes.journal.archive import SessionFilter
 from hermes.mcp.run_servers import SessionServers
 from hermes.models.browser import ModelBrowser
@@ -78,6 +79,7 @@ class EditorAgent:
         self._app = app
         self._client: Client | None = None
         self._capabilities = ClientCapabilities()
+        self._pool = SessionPool(app, with_tasks=True)
         self._sessions: dict[str, EditorSession] = {}
         app.mcp.enabled = app.run.env.get(SKIP, "") not in ("1", "true")
 
@@ -275,6 +277,32 @@ class EditorAgent:
     ) -> EditorSession:
         """Open a session with the MCP servers of the editor; SessionBusy. `known_as` is the id for
         the editor if it differs."""
+        session_id = opening.resume or self._app.world.new_session_id()
+        if not opening.resume:
+            opening = replace(opening, session_id=session_id)
+        slot, opened = self._pool.acquire(session_id), None
+        try:
+            async with slot.open_lock:
+                # A concurrent request of the editor may have opened it.
+                if (known := self._sessions.get(known_as or session_id)) is not None:
+                    return known
+                opened = await self._open_slot(slot, opening, brought, known_as)
+                return opened
+        except SessionBusy:
+            raise
+        except HermesError as error:
+            raise _request_error(error) from error
+        finally:
+            if opened is None:
+                await self._pool.release(slot)
+
+    async def _open_slot(
+        self,
+        slot: SessionSlot,
+        opening: SessionRequest,
+        brought: EditorServers | None,
+        known_as: str,
+    ) -> EditorSession:
         assert self._client is not None
         client, policies = self._client, []
         guests = self._session_servers(brought or (), opening.cwd)
@@ -289,20 +317,25 @@ class EditorAgent:
                 guests.join(parts)
 
         try:
-            session = await self._app.open(
-                replace(opening, brings_tools=guests is not None), adapt=arrange
+            session = await self._pool.open(
+                slot, replace(opening, brings_tools=guests is not None), arrange=arrange
             )
-        except SessionBusy:
+        except BaseException:
+            if guests is not None:
+                await guests.close()
             raise
-        except HermesError as error:
-            raise _request_error(error) from error
-        seat = EditorSession(
-            self._app, session, client, policies[0], guests=guests, known_as=known_as
-        )
-        seat.policy.mode = await load_mode(self._app.run.home, session.id)
+
+        async def close() -> None:
+            try:
+                await self._pool.release(slot)
+            finally:
+                if guests is not None:
+                    await guests.close()
+
+        seat = EditorSession(self._app, session, client, policies[0], close, known_as=known_as)
+        seat.policy.mode = await load_mode(self._app.home, session.id)
         seat.notices += faults
         self._sessions[seat.id] = seat
-        self._app.start_session_tasks(session)
         return seat
 
     def _editor_workspace(self, client: Client, session_id: str, inner: Workspace) -> Workspace:
