@@ -75,7 +75,7 @@ async def _serve(
     key: str,
     read_only: bool,
 ) -> int:
-    from hermes.app.conversations import Conversations
+    from hermes.surfaces.mcp.conversations import Conversations
     from hermes.surfaces.mcp.server import make_server
 
     async with start(options) as app:

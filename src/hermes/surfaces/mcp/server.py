@@ -18,9 +18,9 @@ from mcp_types import (
 from pydantic import Field
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hermes.app.conversations import Conversations
 from hermes.codec.values import Value
 from hermes.core.errors import HermesError
+from hermes.surfaces.mcp.conversations import Conversations
 from hermes.version import __version__
 
 INSTRUCTIONS = (

@@ -1,17 +1,15 @@
-"""The conversations of a home for other agents: list, read, search, follow and send."""
+"""Lets another agent read, search and follow the conversations of a home, and take part in them."""
 
 from __future__ import annotations
 
-import asyncio
 import time
-from contextlib import suppress
 
 from hermes.app.app import App
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject
-from hermes.core.commands import Answer, Say
+from hermes.core.commands import Answer
 from hermes.core.effects import subject
-from hermes.core.errors import NotFound, SessionBusy, UsageError
+from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -22,8 +20,10 @@ from hermes.core.events import (
     TurnEnded,
 )
 from hermes.core.messages import Image
-from hermes.core.session import Session
-from hermes.core.session_request import SessionRequest
+from hermes.hosting.admission import Admission
+from hermes.hosting.request import TurnRequest
+from hermes.hosting.runner import Runner
+from hermes.hosting.session_pool import SessionPool
 from hermes.journal.archive import SessionFilter, SessionInfo
 from hermes.journal.reading import FeedItem, events_after, events_since, newest_cursor
 
@@ -45,12 +45,13 @@ DECISIONS = {"allow-once": "once", "allow-always": "always", "deny": "deny"}
 
 
 class Conversations:
-    """The operations of `hermes mcp serve`. A session opened here is closed after its turn, so that
-    the user can resume it."""
+    """Implements the tools of `hermes mcp serve`. A session that it opens is closed when its turn
+    has ended, so that the user can continue it elsewhere."""
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._running: set[asyncio.Task[None]] = set()
+        self._pool = SessionPool(app, with_tasks=True)
+        self._runner = Runner(app, self._pool, Admission(), platform=SOURCE)
 
     async def list_conversations(self, platform: str, limit: int, search: str) -> JsonObject:
         if search:
@@ -64,7 +65,7 @@ class Conversations:
         return {"count": len(rows), "conversations": [_conversation(row) for row in rows]}
 
     async def beginning_with(self, text: str) -> list[str]:
-        """Ids that start with this text, newest first."""
+        """Ids that begin with the text, newest first."""
         rows = await self._app.archive.recent(limit=200)
         return [row.id for row in rows if row.id.startswith(text)][:100]
 
@@ -139,24 +140,23 @@ class Conversations:
             await clock.sleep(POLL_SECONDS)
 
     async def send(self, target: str, message: str) -> JsonObject:
-        """Deliver to the process that has the session open, else run the turn here."""
+        """Start a turn here, or in the process that has the session open."""
         if not message.strip():
             raise UsageError("The message is empty.")
-        key = self._app.run.world.new_id("say")
-        say = Say(text=message, key=key, origin="message:mcp")
         resume = "" if target == NEW else await self._app.archive.find(target)
-        request = SessionRequest(source=SOURCE, platform=SOURCE, attended=True, resume=resume)
-        try:
-            session = await self._app.open(request)
-        except SessionBusy:
-            await self._app.journal.post(resume, say, key=key)
-            return {"success": True, "session_key": resume, "delivered": "left for its owner"}
-        self._app.start_session_tasks(session)
-        await session.send(say)
-        task = asyncio.ensure_future(self._finish(session))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-        return {"success": True, "session_key": session.id, "delivered": "answered here"}
+        request = TurnRequest(
+            session_id=resume or self._runner.new_session_id(),
+            text=message,
+            source=SOURCE,
+            origin="message:mcp",
+            create="never" if resume else "always",
+            attended=True,
+            exclusive=False,
+        )
+        run_id = self._runner.new_run_id(request.session_id)
+        run = await self._runner.start(run_id, request)
+        delivered = "left for its owner" if run.is_remote else "answered here"
+        return {"success": True, "session_key": run.session_id, "delivered": delivered}
 
     async def channels(self, platform: str) -> JsonObject:
         filter_ = SessionFilter(source=platform or None, ended=False)
@@ -169,12 +169,12 @@ class Conversations:
         return {"channels": [new, *channels]}
 
     async def approvals(self) -> JsonObject:
-        """The approvals that a running process still waits for."""
+        """Approvals that a running process waits for."""
         return {"approvals": [_approval(each) for each in await self._open_approvals()]}
 
     async def respond(self, approval_id: str, decision: str) -> JsonObject:
-        """The answer goes through the session's inbox to the process that has it open. It is
-        resolved once that process has recorded it."""
+        """Post the answer to the inbox of the session. It is resolved when the process that has the
+        session open has recorded it."""
         if decision not in DECISIONS:
             raise UsageError(f"The decision is one of {', '.join(DECISIONS)}.")
         for asked in await self._open_approvals():
@@ -190,16 +190,9 @@ class Conversations:
         raise NotFound(f"No approval {approval_id} is open.")
 
     async def close(self) -> None:
-        for task in tuple(self._running):
-            task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
-
-    async def _finish(self, session: Session) -> None:
-        try:
-            await session.wait_until_idle()
-        finally:
-            with suppress(KeyError):
-                await self._app.close_session(session)
+        """Interrupt the turns that run here."""
+        await self._runner.close()
+        await self._pool.close()
 
     async def _open_approvals(self) -> list[FeedItem]:
         now = self._app.run.world.clock.now()
@@ -224,8 +217,8 @@ class Conversations:
         return list(asked.values())
 
     async def _wait_for_answer(self, asked: FeedItem, approval_id: str) -> bool:
-        """Whether the owner recorded the answer within a few seconds."""
-        clock, session_id = self._app.run.world.clock, asked.record.session_id
+        """Whether the answer is recorded within a few seconds."""
+        clock, session_id = self._app.world.clock, asked.record.session_id
         deadline = clock.monotonic() + 5
         while clock.monotonic() < deadline:
             found = await self._app.journal.reading(
