@@ -29,7 +29,7 @@ from hermes.commands.registry import (
     SwitchSession,
 )
 from hermes.context.session_references import expand_references
-from hermes.core.commands import Answer, Interrupt, Retitle, Say, Steer, Withdraw
+from hermes.core.commands import Answer, Interrupt, Retitle, Say, Withdraw
 from hermes.core.errors import HermesError
 from hermes.core.events import (
     ApprovalAnswered,
@@ -46,6 +46,7 @@ from hermes.core.events import (
 from hermes.core.recorder import Subscription
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
+from hermes.hosting.busy import BusyMode, send_message
 from hermes.surfaces.cli.chat import banner
 from hermes.surfaces.cli.chat import questions as asking
 from hermes.surfaces.cli.chat.banner import (
@@ -208,13 +209,8 @@ class ChatController:
             raise
         text = await self._resolve_references(text)
         # Input from before the session was open cannot mean to interrupt it.
-        mode = "queue" if early else self._feed.display.busy_input_mode
-        if self.session.busy and mode == "steer" and not images:
-            await self.session.send(Steer(text=text))
-            return
-        if self.session.busy and mode == "interrupt":
-            await self.session.send(Interrupt())
-        await self.session.send(Say(text=text, images=images))
+        mode: BusyMode = "queue" if early else self._feed.display.busy_input_mode
+        await send_message(self.session, Say(text=text, images=images), mode)
 
     async def _resolve_references(self, text: str) -> str:
         """The text with its `@` references resolved."""
