@@ -26,11 +26,11 @@ def echo(request: Request) -> Step:
 
 
 class Host:
-    def __init__(self, stage: Stage, app: App, admission: Admission, idle_seconds: float) -> None:
+    def __init__(self, stage: Stage, app: App, admission: Admission, pool: SessionPool) -> None:
         self.stage = stage
         self.app = app
         self.admission = admission
-        self.pool = SessionPool(app, idle_seconds=idle_seconds)
+        self.pool = pool
         self.store = HostingStore(stage.home / "hosting.db")
         self.runs = RunStore(self.store)
         self.runner = Runner(app, self.pool, admission, platform="api", store=self.runs)
@@ -74,26 +74,22 @@ async def until(condition: Callable[[], bool]) -> None:
 
 @asynccontextmanager
 async def host(
-    folder: Path,
-    rule: Rule[Request] = echo,
-    *,
-    admission: Admission | None = None,
-    idle_seconds: float = 0.0,
-    home: Path | None = None,
+    folder: Path, rule: Rule[Request] = echo, *, home: Path | None = None, **options: Any
 ) -> AsyncIterator[Host]:
     async with ScriptedServer(rule, strict=False) as server:
         stage = Stage(folder / "stage", server)
         stage.home = home or stage.home
-        async with running(stage, admission=admission, idle_seconds=idle_seconds) as found:
+        async with running(stage, **options) as found:
             yield found
 
 
 @asynccontextmanager
 async def running(
-    stage: Stage, *, admission: Admission | None = None, idle_seconds: float = 0.0
+    stage: Stage, *, admission: Admission | None = None, **options: Any
 ) -> AsyncIterator[Host]:
+    """`options` are those of the pool."""
     async with stage.app() as app:
-        found = Host(stage, app, admission or Admission(), idle_seconds)
+        found = Host(stage, app, admission or Admission(), SessionPool(app, **options))
         try:
             yield found
         finally:

@@ -226,6 +226,9 @@ class Runner:
             if on_end is not None and run.ended is not None:
                 await self._finish(run, on_end)
             self._settle(run, ticket)
+            if slot.session is not None and slot.session.busy:
+                # Closing the session would interrupt a turn that came from its inbox.
+                await asyncio.gather(slot.session.wait_until_idle(), return_exceptions=True)
         finally:
             if has_turn:
                 slot.turn_lock.release()
