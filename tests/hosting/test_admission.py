@@ -12,6 +12,7 @@ from hermes.core.events import SessionOpened
 from hermes.hosting.admission import Admission, AdmissionTicket
 from hermes.testing.request import Request
 from hermes.testing.steps import Rule, Step, says
+from tests.durability.stage import KEY
 from tests.hosting.hosts import echo, host, running, settled, until, until_no_run_is_stored
 
 
@@ -131,6 +132,19 @@ async def test_a_queued_run_survives_a_restart(tmp_path: Path) -> None:
             opened = (await other.app.archive.records(again.session_id))[0].event
             assert isinstance(opened, SessionOpened) and "Be brief." in opened.system
             await until_no_run_is_stored(other)
+
+
+async def test_the_request_of_a_queued_run_is_stored_without_secrets(tmp_path: Path) -> None:
+    release = asyncio.Event()
+    admission = Admission(max_active=1, max_queued=5)
+    async with host(tmp_path, held_by(release), admission=admission) as own:
+        await own.start("one")
+        run = await own.start(f"my key is {KEY}", persistent=True, instructions=f"Use {KEY}.")
+        ((run_id, request),) = await own.runs.unfinished()
+        assert run_id == run.id
+        assert KEY not in request.text and KEY not in request.instructions
+        release.set()
+        assert (await settled(run)).status == "completed"
 
 
 async def test_draining_refuses_what_waits_and_finishes_what_runs(tmp_path: Path) -> None:

@@ -9,11 +9,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 
 from hermes.app.app import App
+from hermes.codec.values import replace
 from hermes.core.commands import Command, Interrupt, Say, SwitchModel
 from hermes.core.errors import HermesError, NotFound, RunNotFound, SessionBusy, UsageError
 from hermes.core.events import SessionOpened
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
+from hermes.credentials.event_redactor import SecretEventRedactor
 from hermes.hosting.admission import Admission, AdmissionTicket, draining_error
 from hermes.hosting.busy import send_message
 from hermes.hosting.request import TurnRequest, may_use, message_text, resume_request
@@ -99,7 +101,7 @@ class Runner:
         if persistent:
             assert self._store is not None
             try:
-                await self._store.add(run, request)
+                await self._store.add(run, self._redacted(request))
             except BaseException:
                 del self._runs[run_id]
                 ticket.release()
@@ -167,6 +169,16 @@ class Runner:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _redacted(self, request: TurnRequest) -> TurnRequest:
+        """The request as the journal would store it."""
+        redactor = SecretEventRedactor(self._app.secrecy)
+        return replace(
+            request,
+            text=redactor.words(request.text),
+            instructions=redactor.words(request.instructions),
+            history=tuple(redactor.seen(message) for message in request.history),
+        )
 
     def _launch_resumed(self, run: Run, request: TurnRequest) -> None:
         ticket = self._admission.enter(request.principal, is_resumed=True)
