@@ -61,11 +61,12 @@ class Runner:
 
     def new_session_id(self) -> str:
         """Has more random bits than usual: hundreds of sessions may open in the same second."""
-        return f"{self._app.world.new_session_id()}{self._app.world.chance.getrandbits(40):010x}"
+        world = self._app.run.world
+        return f"{world.new_session_id()}{world.chance.getrandbits(40):010x}"
 
     def new_run_id(self, session_id: str) -> str:
         """The id contains the session's, so that the journal alone can restore a run."""
-        return f"run_{session_id}_{self._app.world.chance.getrandbits(48):012x}"
+        return f"run_{session_id}_{self._app.run.world.chance.getrandbits(48):012x}"
 
     def claim(self, session_id: str) -> bool:
         """Reserve the session for the next run; False when another run has it."""
@@ -95,7 +96,7 @@ class Runner:
         except BaseException:
             self.release_claim(request.session_id)
             raise
-        run = Run(run_id, request.session_id, self._app.world.clock.now())
+        run = Run(run_id, request.session_id, self._app.run.world.clock.now())
         run.is_persistent = persistent
         self._runs[run_id] = run
         if persistent:
@@ -134,7 +135,7 @@ class Runner:
         assert self._store is not None
         for run_id, request in await self._store.unfinished():
             if run_id not in self._runs:
-                run = Run(run_id, request.session_id, self._app.world.clock.now())
+                run = Run(run_id, request.session_id, self._app.run.world.clock.now())
                 run.is_persistent = True
                 self._launch_resumed(run, request)
 
@@ -172,12 +173,12 @@ class Runner:
 
     def _redacted(self, request: TurnRequest) -> TurnRequest:
         """The request as the journal would store it."""
-        redactor = SecretEventRedactor(self._app.secrecy)
+        redactor = SecretEventRedactor(self._app.redactor)
         return replace(
             request,
             text=redactor.words(request.text),
             instructions=redactor.words(request.instructions),
-            history=tuple(redactor.seen(message) for message in request.history),
+            history=tuple(redactor.redact_stored(message) for message in request.history),
         )
 
     def _launch_resumed(self, run: Run, request: TurnRequest) -> None:

@@ -77,8 +77,8 @@ class SessionPool:
         its `open_lock`. SessionBusy when another process has the session; NotFound."""
         if slot.session is None:
             # Many sessions that open at once must not block the event loop.
-            await self._app.world.pacer.turn()
-            slot.session = await self._app.open(request, arrange=arrange)
+            await self._app.run.world.pacer.turn()
+            slot.session = await self._app.open(request, adapt=arrange)
             if self._with_tasks:
                 self._app.start_session_tasks(slot.session)
         return slot.session
@@ -148,5 +148,5 @@ class SessionPool:
         session, slot.session = slot.session, None
         # A new user waits at the lock until the session can be opened again.
         async with slot.open_lock:
-            await self._app.world.pacer.turn()
+            await self._app.run.world.pacer.turn()
             await self._app.close_session(session, soon=True)

@@ -277,7 +277,7 @@ class EditorAgent:
     ) -> EditorSession:
         """Open a session with the MCP servers of the editor; SessionBusy. `known_as` is the id for
         the editor if it differs."""
-        session_id = opening.resume or self._app.world.new_session_id()
+        session_id = opening.resume or self._app.run.world.new_session_id()
         if not opening.resume:
             opening = replace(opening, session_id=session_id)
         slot, opened = self._pool.acquire(session_id), None
@@ -333,7 +333,7 @@ class EditorAgent:
                     await guests.close()
 
         seat = EditorSession(self._app, session, client, policies[0], close, known_as=known_as)
-        seat.policy.mode = await load_mode(self._app.home, session.id)
+        seat.policy.mode = await load_mode(self._app.run.home, session.id)
         seat.notices += faults
         self._sessions[seat.id] = seat
         return seat

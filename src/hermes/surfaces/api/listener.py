@@ -109,7 +109,7 @@ async def serve(
     on_ready: Callable[[], None],
 ) -> None:
     """Serve until the process is told to stop. Calls `told` when the server is ready."""
-    store = open_store(app.home.root)
+    store = open_store(app.run.home.root)
     house = ServerContext(app, store)
     guard = RequestGuard(tokens, host=place.host, hosts=place.hosts, origins=place.origins)
     enable_burst_caching(app, BURST_SECONDS)
@@ -176,7 +176,7 @@ async def _upkeep(house: ServerContext) -> None:
 
 
 async def _delete_expired(house: ServerContext) -> None:
-    await delete_expired(house.store, house.app.world.clock.now())
+    await delete_expired(house.store, house.app.run.world.clock.now())
     await house.idempotency.delete_expired()
 
 

@@ -101,8 +101,8 @@ class ServerContext:
         self.jobs = JobService(app.run)
         self.metrics = Metrics(app.run.world.clock)
         self.document: Callable[[], bytes] = lambda: b"{}"
-        self.idempotency = Idempotency(store, app.world.clock)
-        profile = app.home.profile
+        self.idempotency = Idempotency(store, app.run.world.clock)
+        profile = app.run.home.profile
         own = DEFAULT_NAME if profile == "default" else profile
         self.model_name = self.settings.model_name or own
 

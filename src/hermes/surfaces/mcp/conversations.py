@@ -218,7 +218,7 @@ class Conversations:
 
     async def _wait_for_answer(self, asked: FeedItem, approval_id: str) -> bool:
         """Whether the answer is recorded within a few seconds."""
-        clock, session_id = self._app.world.clock, asked.record.session_id
+        clock, session_id = self._app.run.world.clock, asked.record.session_id
         deadline = clock.monotonic() + 5
         while clock.monotonic() < deadline:
             found = await self._app.journal.reading(
