@@ -271,7 +271,7 @@ async def test_whoever_chooses_a_model_is_logged_in_where_that_is_missing(
     write_login(Home(hermes.home), "openai-codex", authority.url, "device", label="Plan")
     keyboard = Keyboard(hermes.home, "model", "--no-browser", *patience)
     try:
-        await keyboard.until("Esc leaves")
+        await keyboard.until("Esc cancels")
         keyboard.type("openai-codex")
         await keyboard.until("needs a key or login")
         keyboard.type("\r")

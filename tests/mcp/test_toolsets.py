@@ -53,7 +53,7 @@ def test_what_cannot_be_switched_is_said() -> None:
     only = with_server(tools=McpToolSettings(include=("read",)))
     with pytest.raises(UsageError, match="last tool"):
         changes(only, ("files:read",), on=False)
-    with pytest.raises(UsageError, match="everywhere"):
+    with pytest.raises(UsageError, match="all platforms"):
         changes(only, ("mcp-files",), on=False, platform="cli")
     with pytest.raises(NotFound, match="no toolset 'mcp-other'"):
         changes(only, ("mcp-other",), on=False)
