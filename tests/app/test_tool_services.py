@@ -25,7 +25,7 @@ async def test_every_path_names_a_class(tmp_path: Path) -> None:
 
 
 def test_a_service_of_another_class_is_refused() -> None:
-    registry = ServiceRegistry({"pathlib:Path": lambda: "text"})
+    registry = ServiceRegistry(lambda: {"pathlib:Path": lambda: "text"})
     with pytest.raises(TypeError, match="Expected Path"):
         registry.create(Path)
 

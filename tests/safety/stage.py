@@ -253,7 +253,9 @@ class Stage:
             world=self.world,
             attended=True,
             approval_seconds=60,
-            services=ServiceRegistry({f"{Kept.__module__}:{Kept.__qualname__}": lambda: self.kept}),
+            services=ServiceRegistry(
+                lambda: {f"{Kept.__module__}:{Kept.__qualname__}": lambda: self.kept}
+            ),
             web=WebFetcher(rules.urls),
         )
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def tool_services(app: App, session_id: str, opened: SessionOpened) -> ServiceRegistry:
     """Factories import their services, so that a session loads only what it uses."""
     return ServiceRegistry(
-        {
+        lambda: {
             "hermes.core.secrets:SecretStore": lambda: app.secret_store(session_id),
             "hermes.images.tools:ImageService": lambda: app.images.make_service(session_id),
             "hermes.memory.tools:MemoryToolService": lambda: app.memory.tool_service(
