@@ -9,9 +9,9 @@ import pytest
 from hermes.core.concurrency import Wakeup
 
 
-async def heard(bell: Wakeup, rounds: int = 3) -> bool:
+async def wakes(wakeup: Wakeup, rounds: int = 3) -> bool:
     """Whether a wait ends without another ring."""
-    waiting = asyncio.ensure_future(bell.wait())
+    waiting = asyncio.ensure_future(wakeup.wait())
     for _ in range(rounds):
         await asyncio.sleep(0)
     ended = waiting.done()
@@ -21,36 +21,36 @@ async def heard(bell: Wakeup, rounds: int = 3) -> bool:
 
 
 async def test_a_ring_before_the_wait_ends_it_and_only_it() -> None:
-    bell = Wakeup()
-    bell.set()
-    bell.set()
-    assert await heard(bell)
-    assert not await heard(bell)
+    wakeup = Wakeup()
+    wakeup.set()
+    wakeup.set()
+    assert await wakes(wakeup)
+    assert not await wakes(wakeup)
 
 
 async def test_a_ring_ends_a_wait_that_has_begun() -> None:
-    bell = Wakeup()
-    waiting = asyncio.ensure_future(bell.wait())
+    wakeup = Wakeup()
+    waiting = asyncio.ensure_future(wakeup.wait())
     await asyncio.sleep(0)
-    bell.set()
-    bell.set()
+    wakeup.set()
+    wakeup.set()
     await asyncio.wait_for(waiting, 60)
-    assert not await heard(bell)
+    assert not await wakes(wakeup)
 
 
 async def test_a_ring_that_is_hushed_is_forgotten() -> None:
-    bell = Wakeup()
-    bell.set()
-    bell.clear()
-    assert not await heard(bell)
+    wakeup = Wakeup()
+    wakeup.set()
+    wakeup.clear()
+    assert not await wakes(wakeup)
 
 
 async def test_a_ring_after_a_wait_that_was_given_up_is_kept() -> None:
-    bell = Wakeup()
-    waiting = asyncio.ensure_future(bell.wait())
+    wakeup = Wakeup()
+    waiting = asyncio.ensure_future(wakeup.wait())
     await asyncio.sleep(0)
     waiting.cancel()
-    bell.set()
+    wakeup.set()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    assert await heard(bell)
+    assert await wakes(wakeup)
