@@ -21,9 +21,8 @@ from hermes.providers.normalization import (
     EARLIER,
     UNAVAILABLE,
     ConversationNormalizer,
-    normalize_messages,
 )
-from hermes.providers.pipeline import WIRE_FORMATS
+from hermes.providers.pipeline import wire_format
 from hermes.providers.profile import ModelProfile, WireName
 from hermes.providers.wire.format import ImageLoader
 from hermes.testing.wires import chat, responses
@@ -108,11 +107,11 @@ HI = user_says("hi")
 def test_what_a_wire_would_refuse_is_mended(
     given_messages: tuple[Message, ...], expected: tuple[Message, ...]
 ) -> None:
-    assert normalize_messages(given_messages) == expected
+    assert ConversationNormalizer().normalize(given_messages) == expected
 
 
 def test_strange_ids_and_names_become_plain_together_with_their_results() -> None:
-    made = normalize_messages(
+    made = ConversationNormalizer().normalize(
         (HI, calling(call("call|1", "functions.look")), answers(result("call|1")))
     )
     assert made[1:] == (calling(call("call_1", "functions_look")), answers(result("call_1")))
@@ -135,8 +134,8 @@ def test_any_conversation_becomes_one_that_the_wire_accepts(wire: WireName) -> N
 
 @given(any_conversation)
 def test_mending_twice_changes_nothing_more(messages: tuple[Message, ...]) -> None:
-    once = normalize_messages(messages)
-    twice = normalize_messages(once)
+    once = ConversationNormalizer().normalize(messages)
+    twice = ConversationNormalizer().normalize(once)
     assert all(a is b for a, b in zip(once, twice, strict=True))
 
 
@@ -146,13 +145,15 @@ def test_a_conversation_that_grows_is_mended_as_if_it_came_at_once(
 ) -> None:
     grammar = ConversationNormalizer()
     for size in range(len(messages) + 1):
-        assert grammar.normalize(messages[:size]) == normalize_messages(messages[:size])
-    assert grammar.normalize(messages[:1]) == normalize_messages(messages[:1])
+        assert grammar.normalize(messages[:size]) == ConversationNormalizer().normalize(
+            messages[:size]
+        )
+    assert grammar.normalize(messages[:1]) == ConversationNormalizer().normalize(messages[:1])
 
 
 @given(growing_conversation("chat"))
 def test_valid_conversations_keep_their_very_objects(messages: tuple[Message, ...]) -> None:
-    made = normalize_messages(messages)
+    made = ConversationNormalizer().normalize(messages)
     assert len(made) == len(messages)
     assert all(a is b for a, b in zip(made, messages, strict=True))
 
@@ -161,5 +162,7 @@ def encoded(wire: WireName, messages: tuple[Message, ...]) -> bytes:
     endpoint = Endpoint(
         name="test", wire=wire, url="http://127.0.0.1", model="scripted", profile=PROFILES[wire]
     )
-    kind = WIRE_FORMATS[wire](endpoint, PROFILES[wire], life="5m", pictures=ImageLoader())
-    return kind.encode(Prompt(system="be brief", messages=messages), normalize_messages(messages))
+    kind = wire_format(wire)(endpoint, PROFILES[wire], life="5m", pictures=ImageLoader())
+    return kind.encode(
+        Prompt(system="be brief", messages=messages), ConversationNormalizer().normalize(messages)
+    )
