@@ -26,7 +26,7 @@ KEY = "key-of-a-test-5b1f"
 RECORDED = "sessions: {record: true}\n"
 
 
-class Hasty(SystemClock):
+class FastClock(SystemClock):
     """Waits before another try are short."""
 
     async def sleep(self, seconds: float) -> None:
@@ -47,7 +47,7 @@ class Home(Stage):
         return super().env | {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
 
 
-class Told(NamedTuple):
+class RecordedSession(NamedTuple):
     """A session that was recorded, and the home that it lies in."""
 
     stage: Stage
@@ -69,7 +69,7 @@ class Story(NamedTuple):
 
 
 @asynccontextmanager
-async def told(story: Story, root: Path) -> AsyncIterator[Told]:
+async def told(story: Story, root: Path) -> AsyncIterator[RecordedSession]:
     """The story has happened; its model is gone inside the block."""
     async with ScriptedServer(story.model, strict=False) as server:
         stage = Home(root, server, settings=story.settings)
@@ -79,7 +79,7 @@ async def told(story: Story, root: Path) -> AsyncIterator[Told]:
             session_id = await story.play(stage, story.wire)
         finally:
             end_processes(stage.home)
-    yield Told(stage, session_id)
+    yield RecordedSession(stage, session_id)
 
 
 FILES = {"a.txt": "alpha\nbeta\n", "b.txt": "gamma\n", "c.txt": "delta é 🙂\n"}
