@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx2
 
-from hermes.testing.observers import witnessed
+from hermes.testing.observers import observe_requests
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import says
@@ -24,7 +24,7 @@ async def test_all_servers_are_witnessed_in_thread_or_not() -> None:
             ScriptedServer([says("x")]) as two,
             httpx2.AsyncClient(verify=False, timeout=60) as http,
         ):
-            with witnessed(seen.append):
+            with observe_requests(seen.append):
                 await ask(one, http)
                 await ask(two, http)
             await ask(one, http)
