@@ -9,7 +9,7 @@ import pytest
 
 from hermes.app.app import App
 from hermes.commands.catalogue import COMMANDS, DYNAMIC_COMMANDS
-from hermes.commands.quick import shell_command
+from hermes.commands.extensions import shell_command
 from hermes.commands.registry import (
     CommandRegistry,
     Outcome,
