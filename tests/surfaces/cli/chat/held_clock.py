@@ -10,7 +10,7 @@ from hermes.core.world import SystemClock
 LOOK_SECONDS = 0.005
 
 
-class Reins(SystemClock):
+class HeldClock(SystemClock):
     """The clock of a model server: waits take their time, and once a test has pulled they end only
     as far as it lets them. A slow test is then as far behind as it wants to be."""
 
@@ -18,7 +18,7 @@ class Reins(SystemClock):
         self._held = False
         self._allowed = threading.Semaphore(0)
 
-    def pull(self) -> None:
+    def hold(self) -> None:
         self._held = True
 
     def let(self, waits: int) -> None:

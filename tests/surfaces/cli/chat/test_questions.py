@@ -36,25 +36,23 @@ COLOUR = QuestionAsked(
 
 
 def test_an_approval_shows_what_where_and_why() -> None:
-    assert asking.approval_panel(REMOVAL, PLAIN, 80) == (
+    assert asking.panel(REMOVAL, PLAIN, 80) == (
         "⚠  Run this command? — `rm` deletes files.\n"
         "   cwd /srv/proj · category delete\n"
         "   rm -r build"
     )
-    assert asking.approval(REMOVAL, now=0).rows(PLAIN, 100, now=0.5) == [
+    assert asking.OpenQuestion(REMOVAL, now=0).rows(PLAIN, 100, now=0.5) == [
         "  [1] once   [2] this session   [3] always   [4] deny    (1m 00s → deny)"
     ]
 
 
 def test_nothing_in_a_command_is_hidden() -> None:
-    panel = asking.approval_panel(
-        wants(RunCommand(script="ls\x1b[8m\u202e\nrm x", cwd="/")), PLAIN, 80
-    )
+    panel = asking.panel(wants(RunCommand(script="ls\x1b[8m\u202e\nrm x", cwd="/")), PLAIN, 80)
     assert panel.endswith("\n   ls\\x1b[8m\\u202e\n   rm x")
 
 
 def test_a_file_is_asked_about_by_its_path() -> None:
-    panel = asking.approval_panel(wants(WritePath(path="/etc/hosts")), PLAIN, 80)
+    panel = asking.panel(wants(WritePath(path="/etc/hosts")), PLAIN, 80)
     assert "Write this file?" in panel
     assert panel.endswith("   write /etc/hosts")
 
@@ -75,17 +73,17 @@ def test_a_file_is_asked_about_by_its_path() -> None:
     ],
 )
 def test_only_a_clear_word_decides_an_approval(typed: str, answer: str | None) -> None:
-    assert asking.approval(REMOVAL, now=0).parse_answer(typed) == answer
+    assert asking.OpenQuestion(REMOVAL, now=0).parse_answer(typed) == answer
 
 
 def test_only_offered_scopes_can_be_chosen() -> None:
-    asked = asking.approval(wants(RunCommand(script="cat key", cwd="/"), "once"), now=0)
-    assert [choice.value for choice in asked.choices] == ["once", "deny"]
+    asked = asking.OpenQuestion(wants(RunCommand(script="cat key", cwd="/"), "once"), now=0)
+    assert asked.values == ("once", "deny")
     assert asked.parse_answer("always") is None
 
 
 def test_arrows_choose_and_an_empty_line_confirms() -> None:
-    asked = asking.approval(REMOVAL, now=0)
+    asked = asking.OpenQuestion(REMOVAL, now=0)
     asked.move(1)
     asked.move(1)
     assert asked.parse_answer("") == "session"
@@ -96,7 +94,7 @@ def test_arrows_choose_and_an_empty_line_confirms() -> None:
 
 
 def test_a_question_takes_a_choice_or_free_words() -> None:
-    asked = asking.question(COLOUR, now=0)
+    asked = asking.OpenQuestion(COLOUR, now=0)
     assert [asked.parse_answer(typed) for typed in ("2", "green", "7 shades")] == [
         "blue",
         "green",
@@ -106,7 +104,7 @@ def test_a_question_takes_a_choice_or_free_words() -> None:
 
 
 def test_choices_that_do_not_fit_into_a_row_get_rows_of_their_own() -> None:
-    rows = asking.approval(REMOVAL, now=0).rows(PLAIN, 40, now=0)
+    rows = asking.OpenQuestion(REMOVAL, now=0).rows(PLAIN, 40, now=0)
     assert len(rows) == 5
     assert all(cells(row) <= 40 for row in rows)
 
@@ -132,11 +130,11 @@ def test_what_came_of_it_is_one_line() -> None:
 def test_a_skin_of_words_asks_in_words() -> None:
     paint = Paint(colours=False)
     paint.apply_skin(find_skin("plain", Path("/nowhere")))
-    panel = asking.approval_panel(REMOVAL, paint, 80)
+    panel = asking.panel(REMOVAL, paint, 80)
     assert panel.startswith("question: Run this command? — `rm` deletes files.\n")
-    assert asking.approval(REMOVAL, now=0).symbol(paint.skin) == "allow? >"
-    assert asking.question_panel(COLOUR, paint, 80) == "question: Which colour?"
-    assert asking.question(COLOUR, now=0).symbol(paint.skin) == "answer >"
+    assert asking.OpenQuestion(REMOVAL, now=0).symbol(paint.skin) == "allow? >"
+    assert asking.panel(COLOUR, paint, 80) == "question: Which colour?"
+    assert asking.OpenQuestion(COLOUR, now=0).symbol(paint.skin) == "answer >"
     denied = ApprovalAnswered(id="q1", choice="deny", by="person")
     assert asking.outcome(denied, paint) == " answer: denied"
 
@@ -145,11 +143,11 @@ def test_a_skin_of_words_asks_in_words() -> None:
 def test_a_question_is_put_in_every_language_and_means_the_same(name: str) -> None:
     paint = Paint(colours=False)
     paint.say = load_language(name)
-    asked = asking.approval(REMOVAL, now=0, say=paint.say)
-    assert asking.approval_panel(REMOVAL, paint, 80).endswith("\n   rm -r build")
-    for choice in asked.choices:
-        assert asked.parse_answer(choice.label) == choice.value
-        assert asked.parse_answer(choice.value) == choice.value
+    asked = asking.OpenQuestion(REMOVAL, now=0, say=paint.say)
+    assert asking.panel(REMOVAL, paint, 80).endswith("\n   rm -r build")
+    for value in asked.values:
+        assert asked.parse_answer(asked.label(value)) == value
+        assert asked.parse_answer(value) == value
     assert {asked.parse_answer(word) for word in paint.say.yes} == {"once"}
     assert {asked.parse_answer(word) for word in paint.say.no} == {"deny"}
     assert [asked.parse_answer(str(n)) for n in range(1, 5)] == [
@@ -163,12 +161,12 @@ def test_a_question_is_put_in_every_language_and_means_the_same(name: str) -> No
 def test_a_question_in_german() -> None:
     paint = Paint(colours=False)
     paint.say = load_language("de")
-    assert asking.approval_panel(REMOVAL, paint, 80) == (
+    assert asking.panel(REMOVAL, paint, 80) == (
         "⚠  Diesen Befehl ausführen? — `rm` deletes files.\n"
         "   Ordner /srv/proj · Art delete\n"
         "   rm -r build"
     )
-    assert asking.approval(REMOVAL, now=0, say=paint.say).rows(paint, 100, now=0.5) == [
+    assert asking.OpenQuestion(REMOVAL, now=0, say=paint.say).rows(paint, 100, now=0.5) == [
         "  [1] einmal   [2] diese Sitzung   [3] immer   [4] ablehnen    (1m 00s → ablehnen)"
     ]
     denied = ApprovalAnswered(id="q1", choice="deny", by="time")

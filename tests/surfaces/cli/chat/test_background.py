@@ -37,10 +37,10 @@ def test_another_session_works_meanwhile(chat: Talk) -> None:
     pane = chat(
         paced(says("Done over there."), first_seconds=1.0), says("I am still here."), says("Aside.")
     )
-    chat.reins.pull()
+    chat.clock.hold()
     pane.say("/background count the stars")
     pane.wait_for("Another session works on “count the stars”", "↪ count the stars")
-    chat.reins.release()
+    chat.clock.release()
     pane.wait_for("↪ done in the background: count the stars\nDone over there.\n/resume ")
     pane.say("hello")
     pane.wait_for("I am still here.")

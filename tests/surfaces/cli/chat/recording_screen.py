@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes.surfaces.cli.chat.screen import Paint, ScreenDelegate
+from hermes.surfaces.cli.chat.screen import Paint
 
 
-class Paper:
+class RecordingScreen:
     animated = False
 
     def __init__(self, width: int = 61) -> None:
@@ -53,7 +53,7 @@ class Paper:
     def question_closed(self) -> None:
         pass
 
-    async def run(self, face: ScreenDelegate) -> None:
+    async def run(self) -> None:
         pass
 
     def close(self) -> None:
