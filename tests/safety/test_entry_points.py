@@ -12,24 +12,24 @@ from hermes.surfaces.api.routes import ROUTES
 from hermes.surfaces.cli.root import COMMANDS
 from hermes.testing.server import ScriptedServer
 from hermes.tools.catalogue import declarations
-from tests.safety.doors import DOORS
-from tests.safety.installation import SECONDS, House
+from tests.safety.entry_points import ENTRY_POINTS
+from tests.safety.installation import SECONDS, Installation
 from tests.web.site import Site
 
 SURFACES = Path(__file__).parents[2] / "src/hermes/surfaces"
 
 
-@pytest.mark.parametrize("name", DOORS)
-async def test_no_door_lets_a_dangerous_command_in(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ENTRY_POINTS)
+async def test_no_entry_point_lets_a_dangerous_command_in(name: str, tmp_path: Path) -> None:
     async with Site() as net, ScriptedServer(strict=False) as server:
-        house = House(tmp_path, net, server)
+        installed = Installation(tmp_path, net, server)
         async with asyncio.timeout(SECONDS):
-            await DOORS[name].play(house)
-        assert house.unharmed()
+            await ENTRY_POINTS[name].play(installed)
+        assert installed.unharmed()
 
 
 # What opens no session of a model and runs nothing that a model has said, or goes on with what
-# another door let in.
+# another entry_point let in.
 QUIET = {
     "cli": """auth backup bundles checkpoints claw completion config cost curator doctor dump
         fallback honcho hooks import insights login logout logs memory model plugins policy profile
@@ -46,7 +46,7 @@ QUIET = {
 }
 
 
-def test_every_way_that_the_program_lists_has_a_door() -> None:
+def test_every_listed_way_has_an_entry_point() -> None:
     """Whoever adds a tool, a surface, a command or a route says here how it is tried."""
     listed = {
         *(f"tool:{name}" for name in declarations()),
@@ -56,7 +56,7 @@ def test_every_way_that_the_program_lists_has_a_door() -> None:
         *(f"surface:{each.parent.name}" for each in SURFACES.glob("*/__init__.py")),
     }
     quiet = {f"{kind}:{name}" for kind, names in QUIET.items() for name in names.split()}
-    covered = {name for door in DOORS.values() for name in door.covers}
+    covered = {name for entry_point in ENTRY_POINTS.values() for name in entry_point.covers}
     assert quiet & covered == set()
     assert listed - quiet - covered == set()
     assert quiet - listed == set()

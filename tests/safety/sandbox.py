@@ -27,10 +27,9 @@ from hermes.core.metering import Metered
 from hermes.core.ports import Processes, ShellSetup
 from hermes.core.prompt import Prompt
 from hermes.core.recorder import Recorder, Subscription
-from hermes.core.service_registry import ServiceRegistry
 from hermes.core.session import Session
 from hermes.core.tools import PathContext, Tool, ToolContext, ToolOutput, tool
-from hermes.core.turn import SessionDeps, TurnLimits
+from hermes.core.turn import ServiceRegistry, SessionDeps, TurnLimits
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 from hermes.policy.rules import PolicySettings, Rules
@@ -75,7 +74,7 @@ def _remembers(_place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
 @tool(effects=_remembers)
 async def memory(ctx: ToolContext, text: str) -> ToolOutput:
     """Remember something."""
-    ctx.service(Kept).memories.append(text)
+    ctx.service(SentData).memories.append(text)
     return ToolOutput.text("Remembered.")
 
 
@@ -86,7 +85,7 @@ def _changes(_place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
 @tool(effects=_changes)
 async def skill(ctx: ToolContext, name: str, text: str) -> ToolOutput:
     """Change a skill."""
-    ctx.service(Kept).skills.append(text)
+    ctx.service(SentData).skills.append(text)
     return ToolOutput.text("Changed.")
 
 
@@ -99,13 +98,13 @@ async def notes(
     ctx: ToolContext, query: Annotated[str, "What to look up"] = "", text: str = ""
 ) -> ToolOutput:
     """Ask the server of notes, or send it a text."""
-    kept = ctx.service(Kept)
-    kept.served.append(query + text)
-    found = kept.documents.get(query, "nothing")
+    sent = ctx.service(SentData)
+    sent.served.append(query + text)
+    found = sent.documents.get(query, "nothing")
     return ToolOutput(parts=ToolOutput.text(found).parts, origin="mcp:notes")
 
 
-class Kept:
+class SentData:
     """What lasted or left by tools that are not files, commands or fetches."""
 
     def __init__(self) -> None:
@@ -131,7 +130,7 @@ TOOLBOX = Tools(TOOLS)
 SPECS = TOOLBOX.specs
 
 
-class Stage:
+class Sandbox:
     """`net` is the whole network: commands reach it as their proxy, fetches by its address."""
 
     def __init__(
@@ -145,14 +144,14 @@ class Stage:
         self.project = self.home / "project"
         self.state = self.home / ".hermes"
         self.world = World()
-        self.kept = Kept()
+        self.sent = SentData()
         self.suspects = Suspects(self.state / "suspects.jsonl")
         self.settings = settings or PolicySettings()
         self.answer: Callable[[ApprovalAsked], str] = lambda _: "deny"
         self.records: list[Record] = []
-        self._furnish()
+        self._write_files()
 
-    def _furnish(self) -> None:
+    def _write_files(self) -> None:
         for name, text in {
             "project/notes.txt": f"The number of the plan is {self.canary}.\n",
             "project/main.py": "print('hello')\n",
@@ -254,7 +253,7 @@ class Stage:
             attended=True,
             approval_seconds=60,
             services=ServiceRegistry(
-                lambda: {f"{Kept.__module__}:{Kept.__qualname__}": lambda: self.kept}
+                lambda: {f"{SentData.__module__}:{SentData.__qualname__}": lambda: self.sent}
             ),
             web=WebFetcher(rules.urls),
         )
@@ -298,7 +297,7 @@ class Stage:
 
     def leaked(self) -> list[bytes]:
         """What of the canaries reached anybody, in any of their usual forms."""
-        heard = b"\n".join((*self.net.asked, *(each.encode() for each in self.kept.served)))
+        heard = b"\n".join((*self.net.asked, *(each.encode() for each in self.sent.served)))
         forms = [form for canary in (self.canary, self.key) for form in forms_of(canary)]
         return [form for form in forms if form in heard]
 
