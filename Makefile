@@ -13,9 +13,11 @@ types:
 	.venv/bin/mypy
 
 generate:
+	.venv/bin/python scripts/generate_catalogue.py
 	.venv/bin/python scripts/generate_schemas.py
 	.venv/bin/python scripts/generate_frontmatter.py
 	.venv/bin/python scripts/generate_policy.py
+	.venv/bin/python -m scripts.generate_scan
 	.venv/bin/python scripts/generate_reference.py
 
 bench:

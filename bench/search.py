@@ -72,9 +72,11 @@ BEGINNING = 1_700_000_000
 class Writer:
     """Makes messages whose words are as unevenly frequent as those of people."""
 
-    def __init__(self, chance: random.Random, vocabulary: int) -> None:
+    def __init__(
+        self, chance: random.Random, vocabulary: int, frequent: Sequence[str] = ()
+    ) -> None:
         self._chance = chance
-        words = dict.fromkeys(COMMON)
+        words = dict.fromkeys([*COMMON, *frequent])
         while len(words) < vocabulary:
             count = 2 + (len(words) > 2_000) + (chance.random() < 0.3)
             words["".join(chance.choices(SYLLABLES, k=count))] = None
@@ -177,6 +179,10 @@ class Sample:
     def restore(self, path: Path) -> None:
         kept = json.loads(path.read_bytes())
         self.texts, self.bytes, self.seconds = kept["texts"], kept["bytes"], kept["took"]
+
+    def reseed(self, chance: random.Random) -> None:
+        """Make the same queries again."""
+        self._chance = chance
 
     def take(self, number: int, text: str) -> None:
         self.bytes += len(text.encode())

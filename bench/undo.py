@@ -23,8 +23,8 @@ from bench.measure import report
 from hermes.core.effects import RunCommand
 from hermes.core.ports import Workspace
 from hermes.core.world import World
-from hermes.undo.coverage import Coverage, Retention
 from hermes.undo.history import CheckpointHistory
+from hermes.undo.limits import UndoLimits
 from hermes.undo.recorder import UndoRecorder
 from hermes.undo.store import CheckpointStore
 from hermes.undo.workspace import UndoableWorkspace
@@ -126,8 +126,7 @@ def protection_of(inner: Workspace, store: CheckpointStore, world: World) -> Und
         where=lambda: ("bench", "turn"),
         world=world,
         # The results of this build count as work, so that every one of them is followed.
-        cover=Coverage(remade=frozenset()),
-        retention=Retention(),
+        limits=UndoLimits(remade=frozenset()),
     )
 
 
@@ -173,7 +172,7 @@ def _middle(values: Iterable[float]) -> float:
 def undone(store: CheckpointStore, world: World, root: Path) -> dict[str, object]:
     """The last build is taken back."""
     size = store.total()
-    history = CheckpointHistory(store, world=world, cover=Coverage(), retention=Retention())
+    history = CheckpointHistory(store, world=world, limits=UndoLimits())
     begun = time.perf_counter()
     history.restore(history.plan("bench"), session="bench")
     return {

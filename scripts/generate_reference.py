@@ -1,4 +1,4 @@
-"""Writes the pages in docs/reference from the program itself, or checks that they are current.
+"""Writes the pages that describe the program from the program itself, or checks them.
 
 python scripts/generate_reference.py            write them
 python scripts/generate_reference.py --check    exit 1 when one is out of date
@@ -32,6 +32,7 @@ from hermes.config.schema import (
 from hermes.config.settings import OVERRIDES, Override, Settings
 from hermes.core.prompt import ToolSpec
 from hermes.providers.catalogue import Vendor, shipped_catalogue
+from hermes.providers.offline.table import documentation
 from hermes.surfaces.cli.root import root
 from hermes.surfaces.cli.skins.command import COMMANDS as SKIN_COMMANDS
 from hermes.tools.catalogue import built_in_entries
@@ -342,6 +343,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "slash-commands.md": slash_commands_page,
     "tools.md": tools_page,
     "environment.md": environment_page,
+    "../offline-assistant.md": documentation,
 }
 
 

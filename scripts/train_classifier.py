@@ -278,7 +278,8 @@ def main() -> None:
     sources = [each for each in every if each not in held] if held else every
     table = stem_scores()
     table.clear()
-    table.stems = ratios = log_ratios(sources)
+    ratios = log_ratios(sources)
+    table.stems = {stem: round(10 * ratio) for stem, ratio in ratios.items()}
     trainer = Trainer([example(each) for each in sources])
     if held:
         sys.stdout.writelines(report(trainer, [example(each) for each in held]))

@@ -12,8 +12,11 @@ from hermes.app.run_shared import enable_burst_caching
 from hermes.codec.values import replace
 from hermes.config.home import Home
 from hermes.config.load import load
+from hermes.core.events import ReplyAdded, ToolFinished, ToolIntended
+from hermes.core.messages import AssistantMessage, Text, ToolResult, Usage
 from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
+from hermes.credentials.event_redactor import SecretEventRedactor
 from hermes.credentials.redaction import SecretRedactor
 
 LONG = 3_600.0
@@ -90,3 +93,25 @@ def test_a_secret_that_was_given_here_is_masked_at_once_in_a_crowd_too(tmp_path:
     secrecy.count()
     secrecy.know(VALUE)
     assert VALUE not in secrecy.text(f"say {VALUE}")
+
+
+def test_a_tool_round_checks_for_new_secrets_with_its_reply_and_its_result(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    secrecy = SecretRedactor(load(home, env={}), {})
+    checks: list[int] = []
+
+    def count() -> int:
+        checks.append(1)
+        return 0
+
+    secrecy.watch(tuple, home.env_file, count)
+    redactor = SecretEventRedactor(secrecy)
+    reply = AssistantMessage(parts=(Text(text="I will save the token."),))
+    redactor.durable(ReplyAdded(message=reply, usage=Usage(), model="m", provider="p"))
+    redactor.durable(ToolIntended(call_id="1", name="terminal", repeat="never"))
+    home.env_file.write_text(f"SOME_TOKEN={VALUE}\n")
+    said = ToolResult(call_id="1", name="terminal", parts=(Text(text=f"saved {VALUE}"),))
+    result = redactor.result(said)
+    stored = redactor.durable(ToolFinished(result=result))
+    assert VALUE not in repr((result, stored))
+    assert len(checks) == 2

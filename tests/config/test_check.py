@@ -41,7 +41,7 @@ def test_a_file_in_place_of_the_home_is_an_error(tmp_path: Path) -> None:
     assert "HERMES_HOME" in finding.fix
 
 
-def test_a_secret_in_plain_text_is_told(home: Home) -> None:
+def test_a_secret_in_plain_text_is_reported(home: Home) -> None:
     home.ensure_folder(home.root)
     home.config.write_text(
         "model: {api_key: literal}\nproviders:\n"
@@ -54,7 +54,7 @@ def test_a_secret_in_plain_text_is_told(home: Home) -> None:
     ]
 
 
-def test_what_the_loader_found_is_told_too(home: Home) -> None:
+def test_what_the_loader_found_is_reported_too(home: Home) -> None:
     home.ensure_folder(home.root)
     home.config.write_text("agnt: 1\n")
     home.config.chmod(0o600)

@@ -50,7 +50,7 @@ def test_typed_text_becomes_a_value(kind: Any, text: str, value: object) -> None
         (dict[str, str], "x", "must be a mapping"),
     ],
 )
-def test_text_of_the_wrong_kind_is_told_in_words(kind: Any, text: str, words: str) -> None:
+def test_text_of_the_wrong_kind_is_reported_in_words(kind: Any, text: str, words: str) -> None:
     with pytest.raises(WrongType, match=words):
         from_text(kind, text)
 

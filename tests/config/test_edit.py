@@ -73,7 +73,7 @@ def test_values_are_written_as_their_kind(home: Home, key: str, text: str, line:
         ("HERMES_MAX_ITERATIONS", "5", UsageError, r"hermes config set agent\.max_turns"),
     ],
 )
-def test_what_cannot_be_set_is_told_and_nothing_is_written(
+def test_what_cannot_be_set_is_reported_and_nothing_is_written(
     home: Home, key: str, text: str, error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):
@@ -163,7 +163,7 @@ def test_a_link_keeps_pointing_to_its_file(home: Home, tmp_path: Path) -> None:
     assert (tmp_path / "dotfiles.yaml").read_text() == "agent: {max_turns: 6}\n"
 
 
-def test_a_home_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="Cannot write"):
         set_from_text(Home(tmp_path / "file"), "agent.max_turns", "5")

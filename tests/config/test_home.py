@@ -88,7 +88,7 @@ def test_folders_are_made_private_whatever_the_umask(tmp_path: Path) -> None:
         assert stat.S_IMODE(path.stat().st_mode) == 0o700
 
 
-def test_a_home_that_cannot_be_made_is_told_in_one_sentence(tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_made_is_reported_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     home = Home(tmp_path / "file" / "home")
     with pytest.raises(ConfigError, match=r"Cannot write to .*HERMES_HOME"):

@@ -49,7 +49,7 @@ def test_a_model_may_be_written_short(home: Home) -> None:
     assert load(home, env={}).settings.model.default == "some/slug"
 
 
-def test_unknown_keys_are_told_with_a_guess_and_stop_nothing(home: Home) -> None:
+def test_unknown_keys_are_reported_with_a_guess_and_stop_nothing(home: Home) -> None:
     write(home, "agent:\n  max_turn: 5\n  api_max_retries: 1\nwhatever: 1\n_config_version: 1\n")
     assert texts(home) == [
         "config.yaml: unknown setting agent.max_turn; did you mean agent.max_turns?",
@@ -58,7 +58,7 @@ def test_unknown_keys_are_told_with_a_guess_and_stop_nothing(home: Home) -> None
     assert load(home, env={}).settings.agent.api_max_retries == 1
 
 
-def test_a_wrong_kind_is_told_and_the_default_is_used(home: Home) -> None:
+def test_a_wrong_kind_is_reported_and_the_default_is_used(home: Home) -> None:
     text = "agent:\n  max_turns: many\n  api_max_retries: 1\nterminal: 5\nmodel:\n  api_key: [x]\n"
     write(home, text)
     assert texts(home) == [
@@ -148,7 +148,7 @@ def test_whoever_wants_to_be_asked_is_asked(home: Home) -> None:
         assert config.settings.approvals.mode == "manual"
 
 
-def test_a_stale_variable_is_ignored_or_told(home: Home) -> None:
+def test_a_stale_variable_is_ignored_or_reported(home: Home) -> None:
     write(home, "agent:\n  max_turns: 5\n")
     assert texts(home, {"HERMES_MAX_ITERATIONS": "lots"}) == [
         "HERMES_MAX_ITERATIONS in the environment is ignored: agent.max_turns must be a whole "
@@ -221,7 +221,7 @@ def test_a_step_that_fails_does_not_stop_the_start(home: Home) -> None:
     assert "cannot be migrated to version 2" in config.diagnostics[1].text
 
 
-def test_a_newer_file_is_told(home: Home) -> None:
+def test_a_newer_file_is_reported(home: Home) -> None:
     write(home, "_config_version: 99\nagent: {max_turns: 5}\n")
     config = load(home, env={})
     assert config.settings.agent.max_turns == 5

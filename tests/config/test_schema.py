@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hermes.config.layers import suggest_keys
 from hermes.config.provider_settings import ProviderSettings
 from hermes.config.schema import (
     all_settings,
@@ -17,7 +18,6 @@ from hermes.config.schema import (
     parse_key,
 )
 from hermes.config.settings import OVERRIDES, SHORT_FORMS, Settings
-from hermes.config.suggestions import suggest_keys
 from hermes.core.errors import UsageError
 
 
@@ -82,7 +82,7 @@ def test_a_chosen_name_leads_to_its_section() -> None:
         ("providers.x.extra_body", "a mapping"),
     ],
 )
-def test_kinds_are_told_in_words(key: str, words: str) -> None:
+def test_kinds_are_reported_in_words(key: str, words: str) -> None:
     setting = find_setting(Settings, parse_key(key))
     assert setting is not None
     assert describe_type(setting.kind) == words

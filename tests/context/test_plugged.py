@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 import pytest
 
 from hermes.app.app import App
-from hermes.app.context_engine import plugin_context_engine
 from hermes.app.replay import replay
 from hermes.codec.values import JsonObject
 from hermes.config.home import Home
@@ -28,6 +28,7 @@ from hermes.core.messages import (
 )
 from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
+from hermes.plugins.inside.providers import EngineFactory
 from hermes.replay.collection import collect_recording
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
@@ -60,6 +61,13 @@ class Toy(PluginEngine):
         return made
 
 
+class SharedEngine(EngineFactory):
+    """The same engine for every session, so that a test sees what it hears."""
+
+    def of(self, session_id: str) -> Any:
+        return self._pattern
+
+
 def without_middle(messages: list[JsonObject]) -> list[JsonObject]:
     left_out: JsonObject = {"role": "user", "content": "[much was said here]"}
     return [messages[0], {"role": "assistant", "content": "Yes."}, left_out, messages[-1]]
@@ -70,7 +78,7 @@ def app_at(root: Path, server: ScriptedServer) -> App:
     home.mkdir()
     (home / "config.yaml").write_text(
         f"model: {{default: m, provider: custom, base_url: '{server.url}/v1'}}\n"
-        "sessions: {record: true}\ncontext: {engine: toy}\n"
+        "sessions: {record: true}\ncontext: {engine: toy}\nplugins: {enabled: [toy]}\n"
     )
     return App(load(Home(home), env={}), env={}, world=World())
 
@@ -88,9 +96,7 @@ async def conversation(root: Path, compress: Compress) -> tuple[Toy, list[Compac
     """Four turns with the engine, played again afterwards."""
     toy = Toy(compress)
     async with ScriptedServer(STEPS, strict=False) as server, app_at(root, server) as app:
-        app.plugins.context_engines["toy"] = lambda session_id, opened: plugin_context_engine(
-            app, session_id, opened, toy
-        )
+        app.plugins.engines.add(SharedEngine(toy, logging.getLogger("toy")))
         session = await app.open(
             SessionRequest(source="cli", attended=False, cwd=str(root), rules=False)
         )

@@ -71,8 +71,13 @@ class Authority:
         access, refresh = self._jwt(number), f"refresh-{family}-{number}"
         self._access[access] = (family, self.now() + self.lifetime)
         self._refresh[refresh] = family
-        told = {"expires_in": self.lifetime} if self.tells_lifetime else {}
-        return {"access_token": access, "refresh_token": refresh, "token_type": "bearer", **told}
+        lifetime = {"expires_in": self.lifetime} if self.tells_lifetime else {}
+        return {
+            "access_token": access,
+            "refresh_token": refresh,
+            "token_type": "bearer",
+            **lifetime,
+        }
 
     def revoke(self, family: str) -> None:
         self._dead.add(family)

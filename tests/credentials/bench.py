@@ -1,4 +1,4 @@
-"""A wallet in a folder of its own, with a clock that a test moves by hand."""
+"""A store in a folder of its own, with a clock that a test moves by hand."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hermes.config.home import Home
-from hermes.config.provider_settings import PoolStrategy
+from hermes.config.provider_settings import CooldownSettings, PoolStrategy
 from hermes.core.errors import ProviderError, Reason
 from hermes.core.world import World
 from hermes.credentials.auth_file import AuthEntry
-from hermes.credentials.credential_store import BorrowedKeys, CredentialSettings, CredentialStore
-from hermes.credentials.key_health import KeyCooldowns
+from hermes.credentials.credential_store import CredentialStore
 from hermes.credentials.stored_key import borrowed_key
 from hermes.net.http import HttpClient
 from tests.credentials.authority import CLIENT
@@ -49,7 +48,7 @@ class Bench:
         keys: str = "",
         clock: HandClock | None = None,
         strategy: PoolStrategy = "fill_first",
-        cooldowns: KeyCooldowns | None = None,
+        cooldowns: CooldownSettings | None = None,
         env: Mapping[str, str] | None = None,
         http: HttpClient | None = None,
         provider: str = "p",
@@ -59,22 +58,21 @@ class Bench:
         self.clock = clock or HandClock()
         self.provider = provider
         values = secrets or [f"secret-{name}" for name in keys]
-        held = tuple(
+        borrowed = tuple(
             borrowed_key(provider, f"env:{name}", value)
             for name, value in zip(keys, values, strict=True)
         )
-        self.wallet = CredentialStore(
+        self.store = CredentialStore(
             self.home,
             world=World(clock=self.clock, chance=random.Random(7)),
             http=http or HttpClient(),
             env=env or {},
             secret=lambda name: CLIENT if name.endswith("_CLIENT_ID") else "",
-            borrowed_keys=lambda _name: BorrowedKeys(borrowed=held),
-            settings=CredentialSettings(
-                strategies={provider: strategy}, cooldowns=cooldowns or KeyCooldowns()
-            ),
+            borrowed_keys=lambda _name: (borrowed, ""),
+            strategies={provider: strategy},
+            cooldowns=cooldowns,
         )
-        self.pool = self.wallet.pool(provider)
+        self.pool = self.store.pool(provider)
 
     async def next_key(self, **more: str) -> str:
         """The label of the key that is picked."""
@@ -82,7 +80,7 @@ class Bench:
 
     async def put(self, entry: AuthEntry, provider: str = "") -> None:
         name = provider or self.provider
-        await self.wallet.auth_file.edit(lambda document: document.put(name, entry))
+        await self.store.auth_file.edit(lambda document: document.put(name, entry))
 
 
 def failed(

@@ -6,13 +6,11 @@ import asyncio
 import sys
 from pathlib import Path
 
-from hermes.config.home import Home
-from hermes.credentials.auth_file import HomeLock
+from hermes.credentials.auth_file import hold_lock
 
 
 async def main() -> None:
-    home = Home(Path(sys.argv[1]))
-    async with HomeLock(home, home.root / "auth.lock").hold():
+    async with hold_lock(Path(sys.argv[1]) / "auth.lock"):
         sys.stdout.write("held\n")
         sys.stdout.flush()
         await asyncio.sleep(60)

@@ -82,7 +82,7 @@ async def test_numbered_variables_are_shared_out(home: Home) -> None:
 async def test_keys_added_by_hand_are_shared_out_with_the_rest(home: Home) -> None:
     env = {"OPENROUTER_API_KEY": "sk-or-1"}
     found = accounts(home, env)
-    await found.add_key("openrouter", "sk-or-added", label="spare")
+    await found.admin("openrouter").add_key("sk-or-added", label="spare")
     assert isinstance(found.keys_for("openrouter", vendor("openrouter")), KeyPool)
     # A file that says nothing of a provider does not concern it.
     deepseek = accounts(home, {"DEEPSEEK_API_KEY": "sk-ds-1"})
@@ -114,7 +114,7 @@ def test_each_endpoint_of_ones_own_has_its_own_keys() -> None:
 async def test_the_secrets_of_the_file_are_known_to_those_who_hide_them(home: Home) -> None:
     found = accounts(home, {})
     assert found.secret_values() == frozenset()
-    await found.add_key("xai", "xai-added")
+    await found.admin("xai").add_key("xai-added")
     assert found.secret_values() == {"xai-added"}
     assert found.active_provider() == ""
 
@@ -129,7 +129,7 @@ async def test_the_overview_shows_who_has_keys(home: Home, tmp_path: Path) -> No
         "providers.my-box.api_key": "k1234",
     }
     async with open_accounts(load(home, flags=settings, env=env), env=env) as found:
-        await found.add_key("xai", "xai-added")
+        await found.admin("xai").add_key("xai-added")
         assert [row.provider for row in await found.rows()] == [
             "xai",
             "deepseek",
@@ -138,7 +138,7 @@ async def test_the_overview_shows_who_has_keys(home: Home, tmp_path: Path) -> No
         ]
 
 
-async def test_an_unknown_provider_is_told_with_names_that_come_near(home: Home) -> None:
+async def test_an_unknown_provider_is_reported_with_names_that_come_near(home: Home) -> None:
     with pytest.raises(NotFound) as caught:
         await accounts(home, {}).rows("deepsek")
     assert "deepseek" in caught.value.near

@@ -50,6 +50,9 @@ class Agreeing:
     async def read_pasted(self) -> str:
         raise AssertionError("this login needs nothing pasted")
 
+    def reject_pasted(self, why: str) -> None:
+        raise AssertionError("this login needs nothing pasted")
+
 
 @pytest.fixture
 def keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
@@ -65,10 +68,10 @@ def keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 async def test_keys_are_listed_without_their_secrets(home: Home) -> None:
     bench = Bench(home.root, keys="A")
-    desk = CredentialAdmin(bench.wallet)
-    await desk.add_key("p", " sk-secret-1 \n", label="work")
-    await desk.add_key("p", "sk-secret-2")
-    rows = await desk.rows("p")
+    admin = CredentialAdmin(bench.store, "p")
+    await admin.add_key(" sk-secret-1 \n", label="work")
+    await admin.add_key("sk-secret-2")
+    rows = await admin.rows()
     assert [(row.index, row.label, row.source, row.status) for row in rows] == [
         (1, "A", "env:A", "ok"),
         (2, "work", "manual", "ok"),
@@ -80,7 +83,7 @@ async def test_keys_are_listed_without_their_secrets(home: Home) -> None:
 
 async def test_what_is_stored_is_the_key_and_nothing_borrowed(home: Home) -> None:
     bench = Bench(home.root, keys="A")
-    row = await CredentialAdmin(bench.wallet).add_key("p", "sk-secret-1", label="work")
+    row = await CredentialAdmin(bench.store, "p").add_key("sk-secret-1", label="work")
     stored = json.loads((home.root / "auth.json").read_text())
     assert stored["credential_pool"] == {
         "p": [
@@ -97,58 +100,58 @@ async def test_what_is_stored_is_the_key_and_nothing_borrowed(home: Home) -> Non
 @pytest.mark.parametrize("key", ["", "abc", "changeme", "***********"])
 async def test_what_cannot_be_a_key_is_refused(home: Home, key: str) -> None:
     with pytest.raises(UsageError, match="not an API key"):
-        await CredentialAdmin(Bench(home.root).wallet).add_key("p", key)
+        await CredentialAdmin(Bench(home.root).store, "p").add_key(key)
 
 
 async def test_a_key_is_added_once(home: Home) -> None:
-    desk = CredentialAdmin(Bench(home.root, keys="A").wallet)
+    admin = CredentialAdmin(Bench(home.root, keys="A").store, "p")
     with pytest.raises(UsageError, match="already has this key as number 1"):
-        await desk.add_key("p", "secret-A")
+        await admin.add_key("secret-A")
 
 
 @pytest.mark.parametrize("which", ["2", "work", "id"])
 async def test_a_key_is_removed_by_number_label_or_id(home: Home, which: str) -> None:
-    desk = CredentialAdmin(Bench(home.root, keys="A").wallet)
-    added = await desk.add_key("p", "sk-secret-1", label="work")
-    gone = await desk.remove("p", added.id if which == "id" else which)
+    admin = CredentialAdmin(Bench(home.root, keys="A").store, "p")
+    added = await admin.add_key("sk-secret-1", label="work")
+    gone = await admin.remove(added.id if which == "id" else which)
     assert gone.id == added.id
-    assert [row.label for row in await desk.rows("p")] == ["A"]
+    assert [row.label for row in await admin.rows()] == ["A"]
     assert "sk-secret-1" not in (home.root / "auth.json").read_text()
 
 
 async def test_a_borrowed_key_is_suppressed_until_it_is_added_again(home: Home) -> None:
-    desk = CredentialAdmin(Bench(home.root, keys="AB").wallet)
-    await desk.remove("p", "A")
-    assert [row.label for row in await desk.rows("p")] == ["B"]
-    again = CredentialAdmin(Bench(home.root, keys="AB").wallet)
-    assert [row.label for row in await again.rows("p")] == ["B"]
-    assert (await again.add_key("p", "secret-A")).label == "A"
-    assert [row.label for row in await again.rows("p")] == ["A", "B"]
+    admin = CredentialAdmin(Bench(home.root, keys="AB").store, "p")
+    await admin.remove("A")
+    assert [row.label for row in await admin.rows()] == ["B"]
+    again = CredentialAdmin(Bench(home.root, keys="AB").store, "p")
+    assert [row.label for row in await again.rows()] == ["B"]
+    assert (await again.add_key("secret-A")).label == "A"
+    assert [row.label for row in await again.rows()] == ["A", "B"]
     assert "secret-A" not in (home.root / "auth.json").read_text()
 
 
-async def test_names_that_fit_none_or_several_are_told(home: Home) -> None:
+async def test_names_that_fit_none_or_several_are_reported(home: Home) -> None:
     bench = Bench(home.root)
     await bench.put(AuthEntry(id="1a", label="same", access_token="sk-1"))
     await bench.put(AuthEntry(id="2b", label="same", access_token="sk-2"))
-    desk = CredentialAdmin(bench.wallet)
+    admin = CredentialAdmin(bench.store, "p")
     with pytest.raises(UsageError, match="2 keys are called 'same'"):
-        await desk.remove("p", "same")
+        await admin.remove("same")
     with pytest.raises(NotFound, match="no key 'other'"):
-        await desk.remove("p", "other")
+        await admin.remove("other")
 
 
 async def test_a_resting_key_tells_how_long_and_can_be_woken(home: Home) -> None:
     bench = Bench(home.root, keys="AB")
-    desk = CredentialAdmin(bench.wallet)
+    admin = CredentialAdmin(bench.store, "p")
     await bench.pool.report(await bench.pool.pick(), failed("rate_limit", retry_after=90))
-    first, second = await desk.rows("p")
+    first, second = await admin.rows()
     assert (first.status, first.why, first.left_seconds) == ("resting", "rate_limit", 90.0)
     assert second.current
-    assert await desk.reset("p") == 1
-    assert (await desk.rows("p"))[0].status == "ok"
+    assert await admin.reset() == 1
+    assert (await admin.rows())[0].status == "ok"
     assert await bench.next_key() == "A"
-    assert await desk.reset("p") == 0
+    assert await admin.reset() == 0
 
 
 async def test_logging_in_stores_tokens_and_makes_it_the_active_provider(
@@ -156,10 +159,10 @@ async def test_logging_in_stores_tokens_and_makes_it_the_active_provider(
 ) -> None:
     write_login(home, "p", authority.url, "device", label="Test Vendor")
     bench = Bench(home.root, http=http, clock=clock)
-    row = await CredentialAdmin(bench.wallet).log_in("p", Agreeing())
+    row = await CredentialAdmin(bench.store, "p").log_in(Agreeing())
     assert (row.type, row.label, row.status) == ("oauth", "Test Vendor", "ok")
     assert authority.accepts((await bench.pool.pick()).key)
-    assert (await bench.wallet.auth_file.read()).active_provider == "p"
+    assert (await bench.store.auth_file.read()).active_provider == "p"
 
 
 async def test_logging_in_again_takes_the_place_of_the_old_login(
@@ -167,19 +170,19 @@ async def test_logging_in_again_takes_the_place_of_the_old_login(
 ) -> None:
     write_login(home, "p", authority.url, "device")
     bench = Bench(home.root, http=http, clock=clock)
-    desk = CredentialAdmin(bench.wallet)
-    first = await desk.log_in("p", Agreeing())
+    admin = CredentialAdmin(bench.store, "p")
+    first = await admin.log_in(Agreeing())
     held = await bench.pool.pick()
     authority.revoke("device")
     await bench.pool.report(held, failed("auth"))
-    assert (await desk.rows("p"))[0].status == "dead"
+    assert (await admin.rows())[0].status == "dead"
     authority.__init__(clock.now)  # type: ignore[misc]
-    second = await desk.log_in("p", Agreeing())
+    second = await admin.log_in(Agreeing())
     assert (second.id, second.status) == (first.id, "ok")
-    assert len(await desk.rows("p")) == 1
-    other = await desk.log_in("p", Agreeing(), label="second")
+    assert len(await admin.rows()) == 1
+    other = await admin.log_in(Agreeing(), label="second")
     assert (other.label, other.source) == ("second", "manual:device_code")
-    assert len(await desk.rows("p")) == 2
+    assert len(await admin.rows()) == 2
 
 
 async def test_logging_out_gives_tokens_back_and_forgets_them(
@@ -187,15 +190,15 @@ async def test_logging_out_gives_tokens_back_and_forgets_them(
 ) -> None:
     write_login(home, "p", authority.url, "device")
     bench = Bench(home.root, http=http, clock=clock)
-    desk = CredentialAdmin(bench.wallet)
-    await desk.log_in("p", Agreeing())
-    await desk.add_key("p", "sk-secret-1")
-    stored = (await bench.wallet.auth_file.read()).entries("p")[0]
-    gone = await desk.log_out("p")
+    admin = CredentialAdmin(bench.store, "p")
+    await admin.log_in(Agreeing())
+    await admin.add_key("sk-secret-1")
+    stored = (await bench.store.auth_file.read()).entries("p")[0]
+    gone = await admin.log_out()
     assert [row.why for row in gone] == [""]
     assert authority.revoked == [stored.refresh_token]
-    assert [row.type for row in await desk.rows("p")] == ["api_key"]
-    assert (await bench.wallet.auth_file.read()).active_provider == ""
+    assert [row.type for row in await admin.rows()] == ["api_key"]
+    assert (await bench.store.auth_file.read()).active_provider == ""
     assert stored.refresh_token not in (home.root / "auth.json").read_text()
 
 
@@ -204,11 +207,11 @@ async def test_logging_out_works_without_the_authority(
 ) -> None:
     write_login(home, "p", authority.url, "device")
     bench = Bench(home.root, http=http, clock=clock)
-    desk = CredentialAdmin(bench.wallet)
-    await desk.log_in("p", Agreeing())
+    admin = CredentialAdmin(bench.store, "p")
+    await admin.log_in(Agreeing())
     authority.broken = True
-    assert [row.why for row in await desk.log_out("p")] == ["kept"]
-    assert await desk.rows("p") == ()
+    assert [row.why for row in await admin.log_out()] == ["kept"]
+    assert await admin.rows() == ()
 
 
 async def test_a_login_that_fails_leaves_everything_as_it_was(
@@ -217,40 +220,40 @@ async def test_a_login_that_fails_leaves_everything_as_it_was(
     write_login(home, "p", authority.url, "device")
     authority.answers = ["access_denied"]
     with pytest.raises(ProviderError, match="denied"):
-        await CredentialAdmin(Bench(home.root, http=http, clock=clock).wallet).log_in(
-            "p", Agreeing()
+        await CredentialAdmin(Bench(home.root, http=http, clock=clock).store, "p").log_in(
+            Agreeing()
         )
     assert not (home.root / "auth.json").exists()
 
 
 async def test_a_provider_without_a_login_names_the_other_road(home: Home) -> None:
     with pytest.raises(NotFound, match="hermes auth add p"):
-        await CredentialAdmin(Bench(home.root).wallet).log_in("p", Agreeing())
+        await CredentialAdmin(Bench(home.root).store, "p").log_in(Agreeing())
 
 
 async def test_a_keyring_keeps_the_key_if_there_is_one(home: Home, keyring: Path) -> None:
     bench = Bench(home.root)
-    row = await CredentialAdmin(bench.wallet).add_key("p", "sk-secret-1", label="work")
+    row = await CredentialAdmin(bench.store, "p").add_key("sk-secret-1", label="work")
     assert row.kept_in == "keyring"
     assert "sk-secret-1" not in (home.root / "auth.json").read_text()
     assert "sk-secret-1" in (keyring / "ring.json").read_text()
     other = Bench(home.root)
     assert (await other.pool.pick()).key == "sk-secret-1"
-    await CredentialAdmin(other.wallet).remove("p", "work")
+    await CredentialAdmin(other.store, "p").remove("work")
     assert "sk-secret-1" not in (keyring / "ring.json").read_text()
 
 
 async def test_a_keyring_that_fails_is_one_that_is_not_there(home: Home, keyring: Path) -> None:
     (keyring / "locked").touch()
     bench = Bench(home.root)
-    row = await CredentialAdmin(bench.wallet).add_key("p", "sk-secret-1")
+    row = await CredentialAdmin(bench.store, "p").add_key("sk-secret-1")
     assert row.kept_in == ""
     assert (await bench.pool.pick()).key == "sk-secret-1"
 
 
 async def test_homes_do_not_share_what_a_keyring_keeps(tmp_path: Path, keyring: Path) -> None:
     one, other = Bench(tmp_path / "one"), Bench(tmp_path / "other")
-    row = await CredentialAdmin(one.wallet).add_key("p", "sk-secret-1")
+    row = await CredentialAdmin(one.store, "p").add_key("sk-secret-1")
     await other.put(AuthEntry(id=row.id, label="x", kept_in="keyring"))
     with pytest.raises(ProviderError):
         await other.pool.pick()

@@ -100,13 +100,13 @@ def test_a_variable_is_named_when_it_is_no_longer_used(
         ("login",),
     ],
 )
-def test_wrong_usage_is_told_in_one_line(hermes: Terminal, words: tuple[str, ...]) -> None:
+def test_wrong_usage_is_reported_in_one_line(hermes: Terminal, words: tuple[str, ...]) -> None:
     result = hermes(*words)
     assert result.code == 2
     assert len(result.err.strip().splitlines()) == 1
 
 
-def test_an_unknown_provider_is_told(hermes: Terminal) -> None:
+def test_an_unknown_provider_is_reported(hermes: Terminal) -> None:
     result = hermes("auth", "list", "opnrouter")
     assert result.code == 1
     assert "openrouter" in result.err
@@ -142,7 +142,7 @@ def test_nobody_can_log_out_who_is_not_logged_in(hermes: Terminal) -> None:
     assert "no login at nous" in hermes("logout", "nous").err
 
 
-def test_a_damaged_file_is_told_and_kept(hermes: Terminal) -> None:
+def test_a_damaged_file_is_reported_and_kept(hermes: Terminal) -> None:
     (hermes.home / "auth.json").write_text("{")
     for words in (("auth",), ("auth", "add", "openrouter", "--api-key", "sk-or-secret")):
         result = hermes(*words)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hermes.config.provider_settings import CooldownSettings
 from hermes.core.errors import Reason
 from hermes.credentials.key_health import (
     LONGEST_SECONDS,
-    KeyCooldowns,
     KeyState,
     accepts_key,
     cooldown_reason,
@@ -20,7 +20,7 @@ from hermes.credentials.key_health import (
 from hermes.credentials.key_pool import format_duration
 from tests.credentials.bench import failed
 
-COOLDOWNS = KeyCooldowns()
+COOLDOWNS = CooldownSettings()
 
 
 @pytest.mark.parametrize(

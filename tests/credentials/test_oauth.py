@@ -20,7 +20,7 @@ from hermes.credentials.oauth.client import (
     refresh_tokens,
     request_tokens,
 )
-from hermes.credentials.oauth.flows import log_in, new_proof
+from hermes.credentials.oauth.flows import log_in
 from hermes.credentials.oauth.logins import (
     Login,
     LoginCatalogue,
@@ -42,6 +42,7 @@ class Person:
         self._opens = opens
         self.codes: list[tuple[str, str]] = []
         self.pages: list[str] = []
+        self.rejections: list[str] = []
         self.shown = asyncio.Event()
         self.visit: asyncio.Task[str] | None = None
         self.change: Callable[[str], str] = lambda url: url
@@ -60,6 +61,9 @@ class Person:
             return self._brings
         never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         return await never
+
+    def reject_pasted(self, why: str) -> None:
+        self.rejections.append(why)
 
     async def _browse(self, url: str) -> str:
         """As a browser: to the page, and back to where it leads."""
@@ -158,7 +162,7 @@ async def test_a_login_can_be_stopped(authority: Authority, http: HttpClient) ->
     assert authority.paths() == ["/device/code"]
 
 
-async def test_without_a_client_id_the_other_road_is_told(
+async def test_without_a_client_id_another_way_is_reported(
     authority: Authority, http: HttpClient, clock: HandClock
 ) -> None:
     login = replace(device(authority), client_id="", key_page="https://keys.test")
@@ -221,8 +225,10 @@ async def test_a_page_that_shows_the_code_needs_no_port(
 async def test_a_code_of_another_login_is_refused(
     authority: Authority, http: HttpClient, clock: HandClock, brings: str
 ) -> None:
+    person = Person(http, brings)
     with pytest.raises(ProviderError, match="belongs to another login"):
-        await log_in(browser(authority), Person(http, brings), http=http, clock=clock)
+        await log_in(browser(authority), person, http=http, clock=clock)
+    assert person.rejections == ["the code belongs to another login"] * 2
     assert authority.asked == []
 
 
@@ -243,7 +249,7 @@ async def test_a_visit_without_our_state_is_ignored(
         await work
 
 
-async def test_a_refusal_in_the_browser_is_told(
+async def test_a_refusal_in_the_browser_is_reported(
     authority: Authority, http: HttpClient, clock: HandClock
 ) -> None:
     person = Person(http, "https://x/?error=access_denied")
@@ -358,11 +364,11 @@ async def test_a_redirect_is_refused_until_its_state_is_known(http: HttpClient) 
         callback.state = "s"
         assert (await get(http, f"{callback.url}?code=c&state=x"))[0] == 400
         assert (await get(http, f"{callback.url}?code=c&state=s&iss=https://idp.test"))[0] == 200
-        found = await callback.wait(asyncio.Event().wait, 5)  # type: ignore[arg-type]
+        found = await callback.wait(Person(http), 5)
         assert found == RedirectResult(code="c", state="s", issuer="https://idp.test")
         with pytest.raises(TimeoutError):
             async with listen_for_redirect("s") as silent:
-                await silent.wait(asyncio.Event().wait, 0.01)  # type: ignore[arg-type]
+                await silent.wait(Person(http), 0.01)
 
 
 def test_the_shipped_logins_have_no_client_id(home: Home) -> None:
@@ -402,11 +408,19 @@ def test_a_file_that_cannot_be_used_is_an_error(home: Home, text: str) -> None:
         LoginCatalogue(home, lambda _name: "").get("nous")
 
 
-def test_proofs_cannot_be_guessed_or_shown() -> None:
-    one, other = new_proof(), new_proof()
-    assert one.verifier != other.verifier
-    assert len(one.verifier) == 43
-    assert one.verifier not in repr(one)
+async def test_each_login_has_its_own_state_and_challenge(
+    authority: Authority, http: HttpClient, clock: HandClock
+) -> None:
+    person = Person(http, opens=True)
+    for _ in range(2):
+        await log_in(browser(authority), person, http=http, clock=clock)
+    one, other = (parse_qs(urlsplit(page).query) for page in person.pages)
+    assert one["state"] != other["state"]
+    assert one["code_challenge"] != other["code_challenge"]
+    assert len(one["code_challenge"][0]) == 43
+
+
+def test_tokens_are_not_shown() -> None:
     assert "token" not in repr(TokenSet(access_token="token", expires_at=START))
 
 

@@ -79,33 +79,33 @@ async def test_what_cannot_be_read_is_not_there(
 
 async def test_their_login_is_used_only_when_there_is_nothing_else(person: Path) -> None:
     keep(person, ".claude/.credentials.json", CLAUDE)
-    desk = bench(person, "anthropic", keys="A")
-    held = await desk.pool.pick()
+    setup = bench(person, "anthropic", keys="A")
+    held = await setup.pool.pick()
     assert held.label == "A"
-    assert await desk.pool.report(held, failed("billing")) == "stop"
+    assert await setup.pool.report(held, failed("billing")) == "stop"
 
 
 async def test_a_login_that_its_owner_renewed_is_taken_over(person: Path) -> None:
     keep(person, ".claude/.credentials.json", CLAUDE)
-    desk = bench(person, "anthropic")
-    held = await desk.pool.pick()
-    assert await desk.pool.report(held, failed("auth")) == "stop"
+    setup = bench(person, "anthropic")
+    held = await setup.pool.pick()
+    assert await setup.pool.report(held, failed("auth")) == "stop"
     keep(
         person,
         ".claude/.credentials.json",
         {"claudeAiOauth": {"accessToken": "sk-ant-oat-22", "expiresAt": (START + 9999) * 1000}},
     )
-    assert await desk.pool.report(held, failed("auth")) == "again"
-    assert (await desk.pool.pick()).key == "sk-ant-oat-22"
+    assert await setup.pool.report(held, failed("auth")) == "again"
+    assert (await setup.pool.pick()).key == "sk-ant-oat-22"
 
 
 async def test_an_old_login_is_not_renewed_by_us(person: Path) -> None:
     path = keep(person, ".claude/.credentials.json", CLAUDE)
     before = path.read_bytes()
-    desk = bench(person, "anthropic")
-    desk.clock.passed += 4000
+    setup = bench(person, "anthropic")
+    setup.clock.passed += 4000
     with pytest.raises(ProviderError, match="refresh it with `claude`"):
-        await desk.pool.pick()
+        await setup.pool.pick()
     assert path.read_bytes() == before
 
 
@@ -116,25 +116,25 @@ async def test_another_folder_can_be_named(person: Path, tmp_path: Path) -> None
 
 
 async def test_a_login_of_our_own_comes_before_the_environment(person: Path) -> None:
-    desk = bench(person, "anthropic", keys="A")
-    await desk.put(
+    setup = bench(person, "anthropic", keys="A")
+    await setup.put(
         AuthEntry(
             id="1", label="mine", auth_type="oauth", source="hermes_pkce", access_token="tok-1"
         )
     )
-    await desk.put(AuthEntry(id="2", label="by hand", access_token="sk-2"))
-    held = await desk.wallet.key_sources("anthropic").keys()
+    await setup.put(AuthEntry(id="2", label="by hand", access_token="sk-2"))
+    held = await setup.store.key_sources("anthropic").keys()
     assert [key.label for key in held] == ["mine", "A", "by hand"]
 
 
 async def test_the_same_secret_counts_once(person: Path) -> None:
-    desk = bench(person, "p", keys="A")
-    await desk.put(AuthEntry(id="2", label="copy", access_token="secret-A"))
-    assert [key.label for key in await desk.wallet.key_sources("p").keys()] == ["A"]
+    setup = bench(person, "p", keys="A")
+    await setup.put(AuthEntry(id="2", label="copy", access_token="secret-A"))
+    assert [key.label for key in await setup.store.key_sources("p").keys()] == ["A"]
 
 
 async def test_entries_can_name_borrowed_keys(person: Path) -> None:
-    desk = Bench(person / "hermes", keys="AB")
-    await desk.put(AuthEntry(id="9", label="spare", source="env:A", priority=5))
-    held = await desk.wallet.key_sources("p").keys()
+    setup = Bench(person / "hermes", keys="AB")
+    await setup.put(AuthEntry(id="9", label="spare", source="env:A", priority=5))
+    held = await setup.store.key_sources("p").keys()
     assert [key.label for key in held] == ["B", "spare"]

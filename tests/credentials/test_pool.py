@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from hermes.config.provider_settings import CooldownSettings
 from hermes.core.errors import ProviderError, Reason
 from hermes.credentials.auth_file import AuthEntry
-from hermes.credentials.key_health import PROBE_SECONDS, KeyCooldowns
+from hermes.credentials.key_health import PROBE_SECONDS
 from hermes.credentials.stored_key import StoredKey
 from tests.credentials.bench import Bench, HandClock, failed
 
@@ -94,7 +95,7 @@ async def test_each_kind_of_failure_has_its_rest(
 
 
 async def test_rests_can_be_set(root: Path) -> None:
-    bench = Bench(root, keys="AB", cooldowns=KeyCooldowns(billing=10))
+    bench = Bench(root, keys="AB", cooldowns=CooldownSettings(billing=10))
     first = await bench.pool.pick()
     await bench.pool.report(first, failed("billing"))
     bench.clock.passed += 11
@@ -261,7 +262,7 @@ async def test_a_clock_that_is_set_back_does_not_hold_keys_back(root: Path) -> N
 async def test_damaged_states_are_forgotten(root: Path) -> None:
     bench = Bench(root, keys="AB")
     await bench.pool.report(await bench.pool.pick(), failed("billing"))
-    bench.wallet.states.path.write_text("{torn")
+    bench.store.states.path.write_text("{torn")
     assert await bench.next_key() == "A"
     await bench.pool.report(await bench.pool.pick(), failed("billing"))
     assert await bench.next_key() == "B"
@@ -280,7 +281,7 @@ async def test_picking_writes_nothing(root: Path) -> None:
         await bench.pool.report(await bench.pool.pick(), None)
     assert not (files_of(root))
     await bench.pool.close()
-    assert bench.wallet.states.path.exists()
+    assert bench.store.states.path.exists()
 
 
 async def test_no_secret_is_written_for_what_is_borrowed(root: Path) -> None:
@@ -294,7 +295,7 @@ async def test_no_secret_is_written_for_what_is_borrowed(root: Path) -> None:
 
 async def test_a_removed_source_is_not_used(root: Path) -> None:
     bench = Bench(root, keys="AB")
-    await bench.wallet.auth_file.edit(lambda document: document.suppress("p", "env:A"))
+    await bench.store.auth_file.edit(lambda document: document.suppress("p", "env:A"))
     assert await bench.next_key() == "B"
 
 
@@ -306,7 +307,7 @@ async def test_keys_added_meanwhile_are_used(root: Path) -> None:
     assert await bench.next_key() == "added"
 
 
-async def test_a_damaged_file_is_told_where_there_is_nothing_else(root: Path) -> None:
+async def test_a_damaged_file_is_reported_where_there_is_nothing_else(root: Path) -> None:
     put(root / "auth.json", "{")
     with pytest.raises(ProviderError, match="is damaged"):
         await Bench(root).pool.pick()
@@ -328,4 +329,4 @@ def files_of(root: Path) -> list[bytes]:
 
 
 async def _all(bench: Bench) -> tuple[StoredKey, ...]:
-    return await bench.wallet.key_sources("p").keys()
+    return await bench.store.key_sources("p").keys()

@@ -17,10 +17,11 @@ from hermes.credentials.auth_file import (
     AuthDocument,
     AuthEntry,
     AuthFile,
-    HomeLock,
     fingerprint_of,
+    hold_lock,
     parse_time,
     read_entry,
+    try_lock,
     write_entry,
 )
 
@@ -100,14 +101,14 @@ async def test_many_changes_at_once_are_all_kept(home: Home) -> None:
 
 
 async def test_a_lock_is_waited_for_and_then_complained_about(home: Home) -> None:
-    lock = HomeLock(home, home.root / "auth.lock", patience=0.1)
-    async with lock.hold():
+    path = home.root / "auth.lock"
+    async with hold_lock(path):
         with pytest.raises(ConfigError, match=r"has locked .*auth\.lock for"):
-            async with lock.hold():
+            async with hold_lock(path, patience=0.1):
                 pass
-        with lock.try_hold() as inside:
+        with try_lock(path) as inside:
             assert not inside
-    with lock.try_hold() as inside:
+    with try_lock(path) as inside:
         assert inside
 
 
@@ -122,11 +123,10 @@ async def test_the_lock_of_a_killed_process_is_free(home: Home) -> None:
     try:
         assert holder.stdout is not None
         assert await holder.stdout.readline() == b"held\n"
-        lock = HomeLock(home, home.root / "auth.lock", patience=5)
-        with lock.try_hold() as inside:
+        with try_lock(home.root / "auth.lock") as inside:
             assert not inside
         holder.kill()
-        async with lock.hold():
+        async with hold_lock(home.root / "auth.lock", patience=5):
             pass
     finally:
         if holder.returncode is None:
@@ -135,11 +135,11 @@ async def test_the_lock_of_a_killed_process_is_free(home: Home) -> None:
 
 
 async def test_a_lock_file_that_was_removed_is_made_anew(home: Home) -> None:
-    lock = HomeLock(home, home.root / "auth.lock", patience=1)
-    async with lock.hold():
-        lock.path.unlink()
-        async with lock.hold():
-            assert lock.path.exists()
+    path = home.root / "auth.lock"
+    async with hold_lock(path):
+        path.unlink()
+        async with hold_lock(path, patience=1):
+            assert path.exists()
 
 
 def test_dead_logins_added_by_hand_are_dropped_after_a_day() -> None:

@@ -46,7 +46,7 @@ class Login:
         return entry
 
     async def entry(self) -> AuthEntry:
-        found = (await self.bench.wallet.auth_file.read_fresh()).entry("p", "abc123")
+        found = (await self.bench.store.auth_file.read_fresh()).entry("p", "abc123")
         assert found is not None
         return found
 
@@ -122,7 +122,7 @@ async def test_a_token_that_another_program_wrote_is_taken_over(login: Login) ->
     """It holds no lock and knows nothing of us, and our refresh token is void by then."""
     entry = await login.entry()
     held = await login.bench.pool.pick()
-    path = login.bench.wallet.auth_file.path
+    path = login.bench.store.auth_file.path
     login.authority.refreshes[entry.refresh_token] += 1
     theirs = login.authority.issue("f")
 
@@ -145,7 +145,7 @@ async def test_a_void_refresh_token_is_looked_up_again_before_the_login_is_dead(
 ) -> None:
     """The other program used it a moment ago, and writes its successor a moment later."""
     held = await login.bench.pool.pick()
-    path = login.bench.wallet.auth_file.path
+    path = login.bench.store.auth_file.path
     theirs = login.authority.issue("g")
     login.authority.revoke("f")
 

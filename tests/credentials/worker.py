@@ -11,7 +11,7 @@ from typing import Any
 from hermes.config.home import Home
 from hermes.core.errors import ProviderError
 from hermes.core.world import World
-from hermes.credentials.credential_store import BorrowedKeys, CredentialStore
+from hermes.credentials.credential_store import CredentialStore
 from hermes.credentials.stored_key import borrowed_key
 from hermes.net.http import HttpClient, Timeouts
 from hermes.providers.endpoint import Endpoint
@@ -27,24 +27,24 @@ async def main(settings: dict[str, Any]) -> None:
     keys = tuple(
         borrowed_key("p", f"env:KEY_{number}", key) for number, key in enumerate(settings["keys"])
     )
-    wallet = CredentialStore(
+    store = CredentialStore(
         Home(Path(settings["home"])),
         world=world,
         http=http,
         env={},
         secret=lambda _name: CLIENT,
-        borrowed_keys=lambda _name: BorrowedKeys(borrowed=keys),
+        borrowed_keys=lambda _name: (keys, ""),
     )
     async with asyncio.TaskGroup() as group:
         for number in range(settings["sessions"]):
             name = f"{settings['name']}-{number}"
-            group.create_task(session(name, wallet, http, world, settings))
-    await wallet.close()
+            group.create_task(session(name, store, http, world, settings))
+    await store.close()
     await http.aclose()
 
 
 async def session(
-    name: str, wallet: CredentialStore, http: HttpClient, world: World, settings: dict[str, Any]
+    name: str, store: CredentialStore, http: HttpClient, world: World, settings: dict[str, Any]
 ) -> None:
     def make(credential: Credential) -> EndpointProvider:
         at = Endpoint(
@@ -59,7 +59,7 @@ async def session(
         return EndpointProvider(at, http=http, clock=world.clock, fit=fit, timeouts=Timeouts())
 
     # One attempt: a request that would have to wait has failed.
-    provider = RetryingProvider(KeyRotatingProvider(wallet.pool("p"), make), world, attempts=1)
+    provider = RetryingProvider(KeyRotatingProvider(store.pool("p"), make), world, attempts=1)
     for _ in range(settings["requests"]):
         try:
             outcome = (await ask(provider)).shown

@@ -15,7 +15,7 @@ from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, calls_many, says
 from hermes.testing.wires.table import WireName
 from tests.hooks.programs import Programs
-from tests.replay.telling import Play, Story, answering, killed, talk, told
+from tests.replay.story_players import Play, Story, answering, killed, talk, told
 
 EFFECT = calls("terminal", command="echo y >> effects; echo done")
 SEVERAL = calls_many(

@@ -125,3 +125,17 @@ async def test_a_run_without_hooks_loads_nothing_of_them(tmp_path: Path) -> None
         process = await stage.command(sys.executable, "-c", code)
         out, _ = await process.communicate()
     assert out.decode().splitlines() == ["Ran.", "[]"]
+
+
+async def test_hooks_that_come_while_a_session_is_open_see_its_next_requests(
+    tmp_path: Path,
+) -> None:
+    told = Told()
+    async with opened(tmp_path, [says("One."), says("Two.")]) as (app, session, server):
+        await say(session, "First.")
+        told.listen(app.hooks.registry, "pre_api_request", "post_api_request")
+        app.hooks.registry.add("pre_llm_call", lambda **_: "It rains.", owner="test")
+        await say(session, "Second.")
+        asked = server.requests[-1].body["messages"][-1]["content"]
+    assert told.names == ["pre_api_request", "post_api_request"]
+    assert asked == "Second.\n\nIt rains."

@@ -14,7 +14,7 @@ from hermes.hosting.request import TurnRequest
 from hermes.hosting.run import Run
 from hermes.hosting.runner import Runner
 from hermes.hosting.session_pool import SessionPool
-from hermes.hosting.store import HostingStore, RunStore
+from hermes.hosting.store import HostingStore
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Rule, Step, says
@@ -32,8 +32,7 @@ class Host:
         self.admission = admission
         self.pool = pool
         self.store = HostingStore(stage.home / "hosting.db")
-        self.runs = RunStore(self.store)
-        self.runner = Runner(app, self.pool, admission, platform="api", store=self.runs)
+        self.runner = Runner(app, self.pool, admission, platform="api", store=self.store)
 
     def request(self, text: str, session_id: str = "", **given: Any) -> TurnRequest:
         session_id = session_id or self.runner.new_session_id()
@@ -56,7 +55,7 @@ class Host:
 async def until_no_run_is_stored(host: Host) -> None:
     """A run is deleted from the store after its readers have its end."""
     async with asyncio.timeout(30):
-        while await host.runs.unfinished():  # noqa: ASYNC110
+        while await host.store.unfinished_runs():  # noqa: ASYNC110
             await asyncio.sleep(0.005)
 
 

@@ -111,6 +111,28 @@ async def test_a_queued_run_is_reported_as_queued(tmp_path: Path) -> None:
             assert (await settled(run)).status == "completed"
 
 
+@pytest.mark.parametrize("waits_for", ["capacity", "session"])
+async def test_a_queued_run_that_is_stopped_never_starts(tmp_path: Path, waits_for: str) -> None:
+    release = asyncio.Event()
+    admission = Admission(max_active=1 if waits_for == "capacity" else 0, max_queued=5)
+    async with host(tmp_path, held_by(release), admission=admission) as own:
+        first = await own.start("one", "session")
+        await until(lambda: first.status == "running")
+        session_id = "other" if waits_for == "capacity" else "session"
+        second = await own.start("two", session_id, persistent=True)
+        assert second.status == "queued"
+        await own.runner.stop(second)
+        assert (await settled(second)).status == "cancelled"
+        assert first.status == "running"
+        assert await own.runner.find(second.id) is second
+        await until_no_run_is_stored(own)
+        assert (own.admission.active, own.admission.queued, own.runner.queued) == (1, 0, 0)
+        release.set()
+        assert (await settled(first)).status == "completed"
+        assert [info.id for info in await own.app.archive.recent()] == ["session"]
+        assert (await own.ask("three", session_id)).status == "completed"
+
+
 async def test_a_queued_run_survives_a_restart(tmp_path: Path) -> None:
     release = asyncio.Event()
     admission = Admission(max_active=1, max_queued=5)
@@ -140,7 +162,7 @@ async def test_the_request_of_a_queued_run_is_stored_without_secrets(tmp_path: P
     async with host(tmp_path, held_by(release), admission=admission) as own:
         await own.start("one")
         run = await own.start(f"my key is {KEY}", persistent=True, instructions=f"Use {KEY}.")
-        ((run_id, request),) = await own.runs.unfinished()
+        ((run_id, request),) = await own.store.unfinished_runs()
         assert run_id == run.id
         assert KEY not in request.text and KEY not in request.instructions
         release.set()

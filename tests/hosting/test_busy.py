@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from hermes.hosting.busy import BusyMode, is_urgent
+from hermes.hosting.request import BusyMode, is_urgent
 from hermes.hosting.run import Run
 from hermes.testing.request import Request
 from hermes.testing.steps import Rule, Step, calls, says

@@ -43,18 +43,18 @@ def reply(text: str) -> ReplyAdded:
 
 def story(written: list[list[str]]) -> list[Recorded]:
     """The records of a turn that writes these replies piece by piece."""
-    told = [
+    records = [
         record(1, MessageReceived(message=user_says("hi"), key="run")),
         record(2, TurnStarted(takes=(1,))),
     ]
     n = 2
     for pieces in written:
-        told += [record(0, ReasoningDelta(text="hm"))]
-        told += [record(0, TextDelta(text=piece)) for piece in pieces]
-        told.append(record(n := n + 1, reply("".join(pieces))))
+        records += [record(0, ReasoningDelta(text="hm"))]
+        records += [record(0, TextDelta(text=piece)) for piece in pieces]
+        records.append(record(n := n + 1, reply("".join(pieces))))
         result = ToolResult(call_id="c", name="t", parts=())
-        told.append(record(n := n + 1, ToolFinished(result=result)))
-    return [*told, record(n + 1, TurnEnded(reason="done", usage=Usage()))]
+        records.append(record(n := n + 1, ToolFinished(result=result)))
+    return [*records, record(n + 1, TurnEnded(reason="done", usage=Usage()))]
 
 
 def read(follower: RunFollower, heard: list[str], marks: list[StreamPosition]) -> None:
@@ -74,11 +74,11 @@ def test_a_reader_that_comes_and_goes_hears_all_once(
     written: list[list[str]], leaves: int, late: int
 ) -> None:
     async def whole() -> None:
-        run, told = Run("run", "s", 0.0), story(written)
+        run, records = Run("run", "s", 0.0), story(written)
         heard: list[str] = []
         marks: list[StreamPosition] = [StreamPosition()]
         follower = RunFollower(run)
-        for place, each in enumerate(told):
+        for place, each in enumerate(records):
             run.apply(each)
             if place == leaves:
                 follower.close()
@@ -155,10 +155,10 @@ def test_only_marks_are_read_as_marks(text: str) -> None:
 
 async def test_nothing_follows_the_end_although_the_last_words_were_never_written_down() -> None:
     run = Run("run", "s", 0.0)
-    told = [
+    records = [
         each for each in story([["one"]]) if isinstance(each.event, MessageReceived | TurnStarted)
     ]
     unwritten = record(0, TextDelta(text="two"))
-    run.apply_all([*told, unwritten, record(3, TurnEnded(reason="interrupted", usage=Usage()))])
+    run.apply_all([*records, unwritten, record(3, TurnEnded(reason="interrupted", usage=Usage()))])
     *_, last = RunFollower(run).read()
     assert isinstance(last, RecordAdded) and isinstance(last.record.event, TurnEnded)

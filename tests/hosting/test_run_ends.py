@@ -143,7 +143,7 @@ async def test_a_run_that_is_closed_fails_and_is_cancelled_after_a_restart(tmp_p
         await own.runner.close()
         assert run.status == "failed" and isinstance(run.failure, AdmissionRefused)
         await check_ended(own, run)
-        assert [id for id, _ in await own.runs.unfinished()] == [run.id]
+        assert [id for id, _ in await own.store.unfinished_runs()] == [run.id]
         async with running(own.stage) as other:
             await other.runner.resume_all()
             again = await settled(await other.runner.find(run.id))

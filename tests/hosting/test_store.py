@@ -27,7 +27,7 @@ async def test_changes_and_questions_from_many_tasks_do_not_disturb_each_other(
         await store.close()
 
 
-async def test_a_change_that_cannot_be_made_is_told_and_hinders_no_later_one(
+async def test_a_change_that_cannot_be_made_is_reported_and_hinders_no_later_one(
     tmp_path: Path,
 ) -> None:
     store = HostingStore(tmp_path / "hosting.db")

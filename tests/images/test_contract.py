@@ -108,12 +108,12 @@ class OfBroken(ImageGenProviderContract):
 
 
 CHECKS = [name for name in dir(OfBroken) if name.startswith("test_")]
-FINE = ("test_it_says_at_once_whether_it_can_draw",)
+FINE = ("test_is_available_returns_at_once",)
 
 
 @pytest.mark.parametrize("check", [name for name in CHECKS if name not in FINE])
 async def test_the_contract_finds_what_is_wrong_with_a_provider(tmp_path: Path, check: str) -> None:
-    more = ("square",) if check == "test_every_shape_is_one_of_three" else ()
+    more = ("square",) if check == "test_every_aspect_ratio_becomes_a_valid_one" else ()
     with studio(tmp_path), pytest.raises((AssertionError, RuntimeError)):
         result = getattr(OfBroken(), check)(tmp_path, *more)
         if result is not None:

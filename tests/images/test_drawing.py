@@ -290,9 +290,7 @@ async def test_a_local_picture_goes_as_data_and_its_name_stays_here(
 
 
 class Far(LocalWorkspace):
-    @property
-    def is_remote(self) -> bool:
-        return True
+    is_remote = True
 
 
 async def test_tools_on_another_machine_get_a_copy_that_they_can_see(

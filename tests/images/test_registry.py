@@ -138,6 +138,12 @@ def test_the_chosen_one_is_used_although_it_cannot_draw(make: MakeStudio) -> Non
     assert "XAI_API_KEY" in answer["error"]
 
 
+def test_a_provider_without_a_key_says_that_it_must_be_chosen(make: MakeStudio) -> None:
+    provider = ImageProviders(make()).get_provider("local-test")
+    assert provider is not None
+    assert "needs to be chosen as image_gen.provider" in provider.generate("a corgi")["error"]
+
+
 def test_a_chosen_one_that_does_not_exist_is_told_with_those_that_do(make: MakeStudio) -> None:
     providers = ImageProviders(make({"FAL_KEY": KEY}, provider="dall-e"))
     with pytest.raises(ImageFault, match="'dall-e', which is not one of comfyui, fal,") as raised:

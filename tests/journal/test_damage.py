@@ -15,7 +15,7 @@ from hermes.core.events import CallSettled, Record
 from hermes.core.messages import Usage
 from hermes.core.ports import Lease
 from hermes.journal.verify import VerifyProblem, repair_journal, verify
-from tests.journal.samples import exchange, journal_in, opened, said
+from tests.journal.samples import HandClock, exchange, journal_in, opened, said
 
 PAGE = 4096
 Records = dict[str, tuple[Record, ...]]
@@ -127,6 +127,25 @@ async def test_an_event_that_was_written_twice_is_named_and_set_aside(tmp_path: 
             for n in (23, 24, 25)
         )
         assert await journal.read("one") == before
+
+
+async def test_a_message_that_was_written_twice_before_its_turn_is_named(tmp_path: Path) -> None:
+    async with journal_in(tmp_path, HandClock(1_700_000_000.123456)) as journal:
+        lease, _ = await journal.create("one", [opened()])
+        await journal.append(lease, [said("yes")])
+        assert await verify(journal) == ()
+        # The clock of this test stands still, so this is the same message again.
+        await journal.append(lease, [said("yes")])
+        assert await verify(journal) == (
+            VerifyProblem(session_id="one", n=3, why="it repeats record 2"),
+        )
+
+
+async def test_messages_of_the_same_whole_second_are_different(tmp_path: Path) -> None:
+    async with journal_in(tmp_path, HandClock(1_700_000_000.0)) as journal:
+        lease, _ = await journal.create("one", [opened()])
+        await journal.append(lease, [said("yes"), said("yes")])
+        assert await verify(journal) == ()
 
 
 async def test_a_damaged_record_is_logged_once(

@@ -27,7 +27,7 @@ LEAST = Usage(input=100, output=250, requests=1, cost=0.26)
 USED = Usage(input=90, output=100, requests=1, cost=0.109)
 
 
-class Teller:
+class BookingSession:
     """Books calls in one session."""
 
     def __init__(self, journal: SqliteJournal, lease: Lease) -> None:
@@ -36,7 +36,7 @@ class Teller:
         self._count = 0
 
     @classmethod
-    async def new(cls, journal: SqliteJournal, name: str, **changes: object) -> Teller:
+    async def new(cls, journal: SqliteJournal, name: str, **changes: object) -> BookingSession:
         lease, _ = await journal.create(name, [opened("cli", **changes)])
         return cls(journal, lease)
 
@@ -68,7 +68,7 @@ def tokens(amount: int, scope: CapScope = "day") -> Caps:
 
 async def test_without_caps_the_whole_is_granted_as_it_is(tmp_path: Path) -> None:
     async with journal_in(tmp_path) as journal:
-        assert (await (await Teller.new(journal, "one")).book()).reserved is MOST
+        assert (await (await BookingSession.new(journal, "one")).book()).reserved is MOST
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ async def test_without_caps_the_whole_is_granted_as_it_is(tmp_path: Path) -> Non
 )
 async def test_as_much_is_granted_as_fits(tmp_path: Path, caps: Caps, output: int) -> None:
     async with journal_in(tmp_path) as journal:
-        granted = (await (await Teller.new(journal, "one")).book(caps)).reserved
+        granted = (await (await BookingSession.new(journal, "one")).book(caps)).reserved
         assert granted is not None
         assert (granted.input, granted.output, granted.requests) == (100, output, 1)
         assert granted.cost == pytest.approx(0.01 + output / 1_000)
@@ -96,7 +96,10 @@ async def test_a_long_answer_leaves_something_for_others(tmp_path: Path) -> None
     most = Usage(input=100, output=100_000, requests=1, cost=1.01)
     least = Usage(input=100, output=256, requests=1, cost=0.01256)
     async with journal_in(tmp_path) as journal:
-        first, other = await Teller.new(journal, "one"), await Teller.new(journal, "two")
+        first, other = (
+            await BookingSession.new(journal, "one"),
+            await BookingSession.new(journal, "two"),
+        )
         granted = (await first.book(usd(0.8), most=most, least=least)).reserved
         assert granted is not None and granted.output == 9_000
         granted = (await other.book(usd(0.8), most=most, least=least)).reserved
@@ -106,10 +109,10 @@ async def test_a_long_answer_leaves_something_for_others(tmp_path: Path) -> None
 @pytest.mark.parametrize("caps", [usd(0.25), tokens(349), usd(0.25, "task")])
 async def test_nothing_is_written_when_nothing_fits(tmp_path: Path, caps: Caps) -> None:
     async with journal_in(tmp_path) as journal:
-        teller = await Teller.new(journal, "one")
+        session = await BookingSession.new(journal, "one")
         with pytest.raises(BudgetReached) as caught:
             await journal.book(
-                teller.lease,
+                session.lease,
                 [said("Hello")],
                 ModelCalled(model="m", provider="p", call="c", reserved=MOST),
                 least=LEAST,
@@ -123,14 +126,14 @@ async def test_nothing_is_written_when_nothing_fits(tmp_path: Path, caps: Caps) 
 
 async def test_what_is_settled_makes_room(tmp_path: Path) -> None:
     async with journal_in(tmp_path) as journal:
-        teller = await Teller.new(journal, "one")
-        first = await teller.book(usd(1.02))
+        session = await BookingSession.new(journal, "one")
+        first = await session.book(usd(1.02))
         with pytest.raises(BudgetReached) as caught:
-            await teller.book(usd(1.02))
+            await session.book(usd(1.02))
         assert (caught.value.spent, caught.value.pending) == (1.01, 1.01)
         assert caught.value.is_passing
-        await teller.settle(first, USED)
-        await teller.book(usd(1.02))
+        await session.settle(first, USED)
+        await session.book(usd(1.02))
 
 
 async def test_what_is_settled_together_with_the_next_call_makes_room_for_it(
@@ -138,12 +141,12 @@ async def test_what_is_settled_together_with_the_next_call_makes_room_for_it(
 ) -> None:
     caps = Caps(**{scope: Cap(usd=1.02) for scope in ("day", "month", "person", "job", "task")})
     async with journal_in(tmp_path) as journal:
-        teller = await Teller.new(journal, "one")
-        await journal.append(teller.lease, [TurnStarted(takes=())], turn_id="t")
-        refused = await teller.book(caps)
+        session = await BookingSession.new(journal, "one")
+        await journal.append(session.lease, [TurnStarted(takes=())], turn_id="t")
+        refused = await session.book(caps)
         settled = CallSettled(call=refused.call, usage=Usage(requests=1, cost=0.0))
         again = ModelCalled(model="m", provider="p", call="again", reserved=MOST)
-        booking = journal.book(teller.lease, [settled], again, least=LEAST, caps=caps, turn_id="t")
+        booking = journal.book(session.lease, [settled], again, least=LEAST, caps=caps, turn_id="t")
         assert (await booking)[0].event == settled
         (line,) = await read_spending(journal)
         assert (line.calls, line.assumed_calls, line.assumed.cost) == (2, 1, 1.01)
@@ -151,39 +154,39 @@ async def test_what_is_settled_together_with_the_next_call_makes_room_for_it(
 
 async def test_what_is_not_certain_takes_room_until_it_is(tmp_path: Path) -> None:
     async with journal_in(tmp_path) as journal:
-        teller = await Teller.new(journal, "one")
-        lost = await teller.book(usd(1.02))
-        await teller.settle(lost, MOST, certain=False)
+        session = await BookingSession.new(journal, "one")
+        lost = await session.book(usd(1.02))
+        await session.settle(lost, MOST, certain=False)
         with pytest.raises(BudgetReached) as caught:
-            await teller.book(usd(1.02))
+            await session.book(usd(1.02))
         assert (caught.value.pending, caught.value.is_passing) == (0, False)
         # A receipt comes later, and then another, which does not count.
-        await teller.settle(lost, USED)
-        await teller.settle(lost, MOST)
+        await session.settle(lost, USED)
+        await session.settle(lost, MOST)
         (line,) = await read_spending(journal)
         assert (line.calls, line.assumed_calls, line.usage.cost) == (1, 0, 0.109)
-        await teller.book(usd(1.02))
+        await session.book(usd(1.02))
 
 
 async def test_a_price_that_is_not_known_is_held_by_tokens_alone(tmp_path: Path) -> None:
     most, least = (Usage(input=100, output=n, requests=1) for n in (1_000, 250))
     async with journal_in(tmp_path) as journal:
-        teller = await Teller.new(journal, "one")
-        await teller.book(usd(0.0001), most=most, least=least)
+        session = await BookingSession.new(journal, "one")
+        await session.book(usd(0.0001), most=most, least=least)
         with pytest.raises(BudgetReached) as caught:
-            await teller.book(tokens(1_300), most=most, least=least)
+            await session.book(tokens(1_300), most=most, least=least)
         assert (caught.value.unit, caught.value.spent) == ("tokens", 1_100)
         (line,) = await read_spending(journal)
         assert (line.assumed_calls, line.assumed.cost) == (1, None)
 
 
-async def spends(teller: Teller, scope: CapScope, *, turn: str = "t") -> bool:
+async def spends(session: BookingSession, scope: CapScope, *, turn: str = "t") -> bool:
     """Whether a second call of half a cap is too much."""
     try:
-        call = await teller.book(usd(0.5, scope), turn=turn, most=LEAST)
+        call = await session.book(usd(0.5, scope), turn=turn, most=LEAST)
     except BudgetReached:
         return True
-    await teller.settle(call, LEAST)
+    await session.settle(call, LEAST)
     return False
 
 
@@ -200,45 +203,45 @@ async def spends(teller: Teller, scope: CapScope, *, turn: str = "t") -> bool:
 async def test_who_shares_a_cap(tmp_path: Path, scope: CapScope, shared: set[str]) -> None:
     clock = HandClock(20_001 * DAY + 100.0)
     async with journal_in(tmp_path, clock) as journal:
-        teller = await Teller.new(journal, "one", job="work")
-        await journal.append(teller.lease, [TurnStarted(takes=())], turn_id="t")
-        assert not await spends(teller, scope)
-        found = {"same"} if await spends(teller, scope) else set()
+        session = await BookingSession.new(journal, "one", job="work")
+        await journal.append(session.lease, [TurnStarted(takes=())], turn_id="t")
+        assert not await spends(session, scope)
+        found = {"same"} if await spends(session, scope) else set()
         for name, changes in {
             "child": {"parent": "one", "job": "work"},
             "guest": {"principal": "guest"},
             "stranger": {},
         }.items():
-            other = await Teller.new(journal, name, **changes)
+            other = await BookingSession.new(journal, name, **changes)
             found |= {name} if await spends(other, scope, turn="other") else set()
         clock.time += DAY
-        if await spends(teller, scope, turn="later"):
+        if await spends(session, scope, turn="later"):
             found.add("tomorrow")
         assert found == shared
         clock.time += 40 * DAY
-        assert await spends(teller, scope, turn="much later") == (scope == "job")
+        assert await spends(session, scope, turn="much later") == (scope == "job")
 
 
 async def test_a_person_may_allow_more(tmp_path: Path) -> None:
     async with journal_in(tmp_path) as journal:
-        teller = await Teller.new(journal, "one")
-        await teller.book(usd(1.02))
+        session = await BookingSession.new(journal, "one")
+        await session.book(usd(1.02))
         with pytest.raises(BudgetReached) as caught:
-            await teller.book(usd(1.02))
+            await session.book(usd(1.02))
         key = caught.value.key
-        await journal.append(teller.lease, [CapRaised(scope="day", key=key, usd=1.0)])
-        await teller.book(usd(1.02))
-        await journal.append(teller.lease, [CapRaised(scope="day", key="another day", usd=9.0)])
+        await journal.append(session.lease, [CapRaised(scope="day", key=key, usd=1.0)])
+        await session.book(usd(1.02))
+        await journal.append(session.lease, [CapRaised(scope="day", key="another day", usd=9.0)])
         with pytest.raises(BudgetReached) as caught:
-            await teller.book(usd(1.02))
+            await session.book(usd(1.02))
         assert caught.value.cap == 2.02
 
 
 async def test_two_processes_at_once_do_not_spend_the_same_cent(tmp_path: Path) -> None:
     async with journal_in(tmp_path) as here, journal_in(tmp_path) as there:
-        tellers = [await Teller.new(j, f"{n}") for n, j in enumerate([here, there] * 10)]
+        sessions = [await BookingSession.new(j, f"{n}") for n, j in enumerate([here, there] * 10)]
         booked = await asyncio.gather(
-            *(teller.book(usd(3.0), most=LEAST) for teller in tellers), return_exceptions=True
+            *(session.book(usd(3.0), most=LEAST) for session in sessions), return_exceptions=True
         )
         granted = [call for call in booked if isinstance(call, ModelCalled)]
         assert len(granted) == 11
@@ -247,12 +250,15 @@ async def test_two_processes_at_once_do_not_spend_the_same_cent(tmp_path: Path) 
 
 async def test_deleting_a_session_gives_no_budget_back(tmp_path: Path) -> None:
     async with journal_in(tmp_path) as journal:
-        teller, other = await Teller.new(journal, "one"), await Teller.new(journal, "two")
-        await teller.settle(await teller.book(), USED)
-        await teller.settle(await teller.book(), MOST, certain=False)
+        session, other = (
+            await BookingSession.new(journal, "one"),
+            await BookingSession.new(journal, "two"),
+        )
+        await session.settle(await session.book(), USED)
+        await session.settle(await session.book(), MOST, certain=False)
         before = await read_spending(journal)
         (line,) = [line async for line in export_lines(journal, ["one"])]
-        await journal.release(teller.lease)
+        await journal.release(session.lease)
         await removal.delete(journal, "one")
         assert await read_spending(journal) == before
         with pytest.raises(BudgetReached):
@@ -261,22 +267,22 @@ async def test_deleting_a_session_gives_no_budget_back(tmp_path: Path) -> None:
     async with journal_in(tmp_path) as journal:
         assert await read_spending(journal) == before
         with pytest.raises(BudgetReached) as caught:
-            await Teller(journal, await journal.acquire("two")).book(usd(1.2))
+            await BookingSession(journal, await journal.acquire("two")).book(usd(1.2))
         assert caught.value.spent == pytest.approx(1.119)
         # It comes back from an archive: it counts once.
         await import_lines(journal, [line])
         assert await read_spending(journal) == before
         with pytest.raises(BudgetReached) as caught:
-            await Teller(journal, await journal.acquire("one")).book(usd(1.2))
+            await BookingSession(journal, await journal.acquire("one")).book(usd(1.2))
         assert caught.value.spent == pytest.approx(1.119)
 
 
 async def test_a_look_at_the_caps_does_not_grow_with_the_past(tmp_path: Path) -> None:
     caps = Caps(**{scope: Cap(usd=1e9) for scope in ("day", "month", "person", "job", "task")})
     async with journal_in(tmp_path) as journal:
-        teller = await Teller.new(journal, "one")
+        session = await BookingSession.new(journal, "one")
         for _ in range(50):
-            await teller.settle(await teller.book(caps, most=LEAST), USED)
+            await session.settle(await session.book(caps, most=LEAST), USED)
         rows = await journal.reading(
             lambda db: [
                 db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes.config.session_settings import RetentionSettings
 from hermes.core.errors import Fenced, NotFound, SessionBusy, UsageError
 from hermes.core.events import SessionEnded, Titled
 from hermes.journal.export import all_ids, export_lines
@@ -15,7 +16,7 @@ from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import SessionFilter, parse_age
 from hermes.journal.removal import PruneResult, archive, delete, prune
 from hermes.journal.sessions import fork, lineage
-from hermes.journal.upkeep import RetentionPolicy, RetentionResult, apply_retention, stats
+from hermes.journal.upkeep import RetentionResult, apply_retention, stats
 from hermes.journal.verify import verify
 from tests.journal.samples import HandClock, exchange, journal_in, opened, said
 
@@ -165,21 +166,22 @@ async def test_retention_is_off_unless_it_is_wished(tmp_path: Path) -> None:
     async with journal_in(tmp_path, clock) as journal:
         await ended(journal, "one")
         clock.time += 1_000 * DAY
-        assert await apply_retention(journal, RetentionPolicy()) == RetentionResult(ran=False)
+        done = await apply_retention(journal, RetentionSettings(), tmp_path)
+        assert done == RetentionResult(ran=False)
         assert await all_ids(journal) == ("one",)
 
 
 async def test_retention_says_what_it_did_and_waits_for_its_time(tmp_path: Path) -> None:
     clock = HandClock()
-    policy = RetentionPolicy(enabled=True, days=30, archive_to=str(tmp_path / "archive"))
+    settings, folder = RetentionSettings(mode="archive", days=30), tmp_path / "archive"
     async with journal_in(tmp_path, clock) as journal:
         await ended(journal, "one")
         clock.time += 31 * DAY
         await ended(journal, "two")
-        done = RetentionResult(ran=True, pruned=PruneResult(removed=("one",)), vacuumed=True)
-        assert await apply_retention(journal, policy) == done
+        done = RetentionResult(ran=True, pruned=PruneResult(removed=("one",)))
+        assert await apply_retention(journal, settings, folder) == done
         assert (tmp_path / "archive" / "one.jsonl.gz").exists()
-        assert await apply_retention(journal, policy) == RetentionResult(ran=False)
+        assert await apply_retention(journal, settings, folder) == RetentionResult(ran=False)
         clock.time += DAY
-        assert await apply_retention(journal, policy) == RetentionResult(ran=True)
+        assert await apply_retention(journal, settings, folder) == RetentionResult(ran=True)
         assert (await stats(journal)).sessions == 1

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hermes.testing.observers import witnessed
+from hermes.testing.observers import observe_requests
 
 # The libraries take seconds to load: only a run that asks a server pays for them.
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "unjudged: sends requests that are wrong on purpose")
     config.stash[COURT] = court = Court()
     present = ExitStack()
-    present.enter_context(witnessed(court.hear))
+    present.enter_context(observe_requests(court.hear))
     config.add_cleanup(present.close)
 
 

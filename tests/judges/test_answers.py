@@ -76,7 +76,7 @@ async def asked(wire: WireName, step: Step, *, stream: bool) -> str:
     server = ScriptedServer([step], prices=Prices(input=1, output=2))
     async with server, httpx2.AsyncClient(verify=False, headers=VERSION, timeout=60) as http:
         answer = await http.post(
-            f"{server.url}/v1{WIRES[wire].path.removeprefix('/v1')}", json=body
+            f"{server.url}/v1{WIRES[wire].PATH.removeprefix('/v1')}", json=body
         )
     return answer.text
 

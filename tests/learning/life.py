@@ -29,7 +29,11 @@ async def live(folder: Path, url: str, point: str, session_id: str) -> None:
         await say(session, "Build a release.")
     looks = ledger_of(app.run.home)
     (turn,) = {record.turn_id for record in await app.journal.read(session.id)} - {""}
-    await eventually(lambda: any(look.done for look in looks.reviews_of(session.id, turn)), 30)
+
+    def is_reviewed() -> bool:
+        return any(review.done for review in looks.reviews().get((session.id, turn), []))
+
+    await eventually(is_reviewed, 30)
     if point:
         # It is dead before this is over, wherever the point is.
         await asyncio.sleep(30)

@@ -19,7 +19,7 @@ from hermes.core.prompt import Notice
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
-from hermes.learning.review_prompt import REVIEW
+from hermes.learning.review import REVIEW
 from hermes.skills.history import Version
 from hermes.skills.library import SkillLibrary
 from hermes.testing.request import Request
@@ -139,7 +139,7 @@ class School:
         env = {"OPENAI_API_KEY": "k", "PATH": os.environ["PATH"]}
         config = load(Home(self.home), flags=flags, env=env)
         app = App(config, env=env, world=world or World())
-        app.session_tasks.append(run_learning)
+        app.shared.session_tasks.append(run_learning)
         return app
 
     def skills(self, app: App) -> SkillLibrary:

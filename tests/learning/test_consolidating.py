@@ -5,8 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from hermes.app.app import App
-from hermes.skills.consolidation import Consolidation, MergeResult
-from hermes.skills.curator import INSTRUCTIONS, codes, missing_code
+from hermes.skills.consolidation import (
+    INSTRUCTIONS,
+    Consolidation,
+    MergeResult,
+    codes,
+    missing_code,
+)
 from hermes.skills.history import Cause, Who
 from hermes.skills.library import SkillLibrary
 from hermes.skills.store import SkillChange
@@ -111,4 +116,4 @@ async def test_too_few_skills_ask_nobody(tmp_path: Path) -> None:
 def test_what_is_set_as_code_is_found() -> None:
     text = "Use `a  b` and\n```sh\nmake x\n\n  make y\n```\nthen `c`."
     assert codes(text) == ["make x", "make y", "a b", "c"]
-    assert missing_code({"one": text, "two": "`d`"}, "a b, make x; `make y` and c") == ("d",)
+    assert missing_code((text, "`d`"), "a b, make x; `make y` and c") == ("d",)

@@ -38,7 +38,7 @@ from hermes.learning.rehearsal import (
     find_regressions,
     outcome_of,
 )
-from hermes.learning.review_prompt import MOST_CHARS, conversation_digest
+from hermes.learning.review import MOST_CHARS, conversation_digest
 from hermes.learning.triggers import ReviewTrigger, TriggerWatch, is_correction
 
 

@@ -18,7 +18,7 @@ from hermes.core.events import ApprovalAsked
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.learning.rehearsals import Rehearsals, ledger_of
-from hermes.learning.review_prompt import REVIEW
+from hermes.learning.review import REVIEW
 from hermes.skills.history import Cause
 from hermes.skills.skill import MAIN
 from hermes.skills.store import SkillChange

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import httpx2
 
+from hermes.config.extension_settings import McpOauthSettings
 from hermes.core.world import SystemClock, World
 from hermes.mcp.calls import CallServices, ToolCaller
 from hermes.mcp.link import ServerLink
 from hermes.mcp.oauth.login import log_in
 from hermes.mcp.oauth.store import TokenStore
 from hermes.mcp.pool import ServerEnvironment, ServerPool
-from hermes.mcp.server import McpServer, NeedsLogin, OAuth
+from hermes.mcp.server import McpServer, NeedsLogin
 from hermes.mcp.server_requests import DECLINE
 from hermes.testing.context import ScriptedContext
 from hermes.workspaces.local import LocalWorkspace
@@ -47,6 +48,9 @@ class Browser:
         await asyncio.Event().wait()
         return DECLINE
 
+    def reject_pasted(self, why: str) -> None:
+        raise AssertionError("nothing is pasted")
+
     async def _visit(self, url: str) -> None:
         async with httpx2.AsyncClient(timeout=60) as client:
             back = await client.get(url)
@@ -59,7 +63,7 @@ async def main(url: str) -> None:
     context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
     key = folder / "key.pem"
     key.write_text(context.get("private_key_pem", ""))
-    own = OAuth(
+    own = McpOauthSettings(
         grant="client_credentials" if "client-credentials" in scenario else "authorization_code",
         client_id=context.get("client_id", ""),
         client_secret=context.get("client_secret", ""),

@@ -8,12 +8,14 @@ import random
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hermes.core.messages import AssistantMessage, Text, Usage
+from hermes.core.prompt import Reply
 from hermes.core.tools import Tool
 from hermes.core.world import World
 from hermes.mcp.pool import ServerEnvironment, ServerPool
@@ -34,6 +36,12 @@ def stage(name: str = "stage", **more: Any) -> McpServer:
 def little(name: str = "little", **more: Any) -> McpServer:
     """The same in no time: a server without the library, of an older protocol."""
     return McpServer(name=name, command=sys.executable, args=("-S", "-E", str(LITTLE)), **more)
+
+
+def reply(text: str) -> Reply:
+    """What a model answers a server that asks it."""
+    message = AssistantMessage(parts=(Text(text=text),))
+    return Reply(message=message, usage=Usage(), model="m", provider="p")
 
 
 @pytest.fixture
@@ -105,12 +113,18 @@ def is_noted(note: Path) -> bool:
     return note.exists() and note.read_text().endswith("\n")
 
 
-@pytest.fixture
-async def authority() -> AsyncIterator[Authority]:
+@asynccontextmanager
+async def serving_authority(**tls: str) -> AsyncIterator[Authority]:
     port = free_port()
-    server, authority = locked_server(port)
+    server, authority = locked_server(port, **tls)
     running = asyncio.ensure_future(server.serve())
     await until_open(port)
     yield authority
     server.should_exit = True
     await running
+
+
+@pytest.fixture
+async def authority() -> AsyncIterator[Authority]:
+    async with serving_authority() as authority:
+        yield authority

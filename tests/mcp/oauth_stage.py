@@ -30,6 +30,7 @@ class Authority:
         self.needed = ""
         self.scopes: dict[str, str] = {}
         self.revoked = False
+        self.broken = False
         self.clients: dict[str, dict[str, Any]] = {}
         self.codes: dict[str, dict[str, str]] = {}
         self.tokens: set[str] = set()
@@ -86,6 +87,8 @@ class Authority:
     async def token(self, request: Request) -> Response:
         form = {key: str(value) for key, value in (await request.form()).items()}
         self.asked.append(form)
+        if self.broken:
+            return Response("Service unavailable", status_code=503)
         if form["grant_type"] == "refresh_token":
             if self.revoked or self.refreshes.pop(form["refresh_token"], "") != form["client_id"]:
                 return JSONResponse({"error": "invalid_grant"}, status_code=400)
@@ -102,8 +105,8 @@ class Authority:
 
     def _machine(self, request: Request, form: dict[str, str]) -> Response:
         if "client_assertion" in form:
-            told = jwt.decode(form["client_assertion"], options={"verify_signature": False})
-            name, key = told["iss"], self.machines.get(told["iss"], "")
+            claims = jwt.decode(form["client_assertion"], options={"verify_signature": False})
+            name, key = claims["iss"], self.machines.get(claims["iss"], "")
             try:
                 jwt.decode(form["client_assertion"], key, ["ES256"], audience=self.url)
             except jwt.InvalidTokenError:
@@ -160,9 +163,11 @@ class Locked:
         return self._authority.needed in self._authority.scopes[token].split()
 
 
-def locked_server(port: int) -> tuple[uvicorn.Server, Authority]:
-    """To be served until `should_exit` is set."""
-    authority = Authority(f"http://127.0.0.1:{port}")
+def locked_server(
+    port: int, *, key: str | None = None, certificate: str | None = None
+) -> tuple[uvicorn.Server, Authority]:
+    """To be served until `should_exit` is set; with a certificate over HTTPS."""
+    authority = Authority(f"{'https' if certificate else 'http'}://127.0.0.1:{port}")
     stage: MCPServer[Any] = MCPServer("locked", version="1.0", log_level="ERROR")
 
     @stage.tool(structured_output=False)
@@ -174,5 +179,12 @@ def locked_server(port: int) -> tuple[uvicorn.Server, Authority]:
     routes = [*authority.routes(), Mount("/", app=Locked(inner, authority))]
     lifespan: Any = lambda _: inner.router.lifespan_context(inner)  # noqa: E731
     app = Starlette(routes=routes, lifespan=lifespan)
-    config = uvicorn.Config(app, port=port, log_level="error", lifespan="on")
+    config = uvicorn.Config(
+        app,
+        port=port,
+        log_level="error",
+        lifespan="on",
+        ssl_keyfile=key,
+        ssl_certfile=certificate,
+    )
     return uvicorn.Server(config), authority

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from hermes.codec.values import JsonObject
-from hermes.mcp.server_requests import ElicitationForm, fill_form
+from hermes.mcp.server_requests import fill_form
 
 SCHEMA: JsonObject = {
     "properties": {
@@ -19,13 +19,13 @@ SCHEMA: JsonObject = {
 
 async def filled(*words: str | None, schema: JsonObject = SCHEMA) -> dict[str, Any]:
     left = list(words)
-    form = ElicitationForm("little", {"message": "Tell me", "requestedSchema": schema})
+    params = {"message": "Tell me", "requestedSchema": schema}
 
     async def ask(question: str, choices: tuple[str, ...]) -> str | None:
         said = left.pop(0)
         return choices[0] if said == "first" else said
 
-    return await fill_form(form, ask)
+    return await fill_form("little", params, ask)
 
 
 async def test_a_form_is_filled_in_with_values_of_the_right_kinds() -> None:

@@ -10,7 +10,7 @@ from hermes.codec.json import convert, decode
 from hermes.codec.values import JsonObject
 from hermes.config.extension_settings import McpServerSettings
 from hermes.core.errors import UsageError
-from hermes.mcp.catalogue.install_plan import InstallPlan, ServerDescription, plan_install
+from hermes.mcp.installation import InstallPlan, ServerDescription, plan_install
 
 WEATHER: JsonObject = {
     "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",

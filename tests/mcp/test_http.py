@@ -95,7 +95,7 @@ async def test_a_server_that_comes_back_is_used_again(make: Make, ctx: ScriptedC
         assert not (await ctx.call(echo, text="3")).failed
 
 
-async def test_an_address_where_nobody_is_is_told(make: Make) -> None:
+async def test_an_address_where_nobody_is_is_reported(make: Make) -> None:
     port = free_port()
     server = McpServer(name="far", url=f"http://127.0.0.1:{port}/mcp", connect_timeout=60)
     clock = VirtualClock(settle_seconds=0.05)

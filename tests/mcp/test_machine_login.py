@@ -8,16 +8,17 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from hermes.config.extension_settings import McpOauthSettings
 from hermes.core.messages import Text
 from hermes.mcp.oauth.store import TokenStore
-from hermes.mcp.server import LoginRejected, McpServer, OAuth
+from hermes.mcp.server import LoginRejected, McpServer, RefreshFailed
 from hermes.testing.context import ScriptedContext
 from tests.mcp.conftest import Make, tool_of
 from tests.mcp.oauth_stage import Authority
 
 
 def machine(authority: Authority, **own: str) -> McpServer:
-    oauth = OAuth(grant="client_credentials", client_id="robot", **own)  # type: ignore[arg-type]
+    oauth = McpOauthSettings(grant="client_credentials", client_id="robot", **own)  # type: ignore[arg-type]
     return McpServer(
         name="locked", url=f"{authority.url}/mcp", auth="oauth", oauth=oauth, timeout=60
     )
@@ -78,7 +79,7 @@ async def test_a_token_that_is_refused_or_old_is_asked_for_anew(
     assert len(authority.asked) == before + 1
 
 
-async def test_a_wrong_secret_is_told_as_such(authority: Authority, make: Make) -> None:
+async def test_a_wrong_secret_is_reported_as_such(authority: Authority, make: Make) -> None:
     authority.machines["robot"] = "a secret"
     with pytest.raises(LoginRejected, match="rejects the configured login"):
         await make(machine(authority, client_secret="another")).link("locked").listing()
@@ -100,3 +101,13 @@ async def test_the_secret_is_shown_to_no_other_authority_than_the_first(
 
 async def test_a_login_of_settings_that_hold_nothing_is_a_fault(authority: Authority) -> None:
     assert "client_secret or a private_key_file" in machine(authority).fault()
+
+
+async def test_a_failing_authorization_server_is_not_a_rejected_login(
+    authority: Authority, make: Make
+) -> None:
+    authority.machines["robot"] = "a secret"
+    authority.broken = True
+    servers = make(machine(authority, client_secret="a secret"))
+    with pytest.raises(RefreshFailed, match="HTTP 503"):
+        await servers.link("locked").listing()

@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from hermes.core.messages import Image, Text
-from hermes.mcp.calls import CallServices, Sample, SampleRequest
+from hermes.core.prompt import Prompt, Reply
+from hermes.mcp.calls import CallServices
 from hermes.mcp.pool import ServerPool
 from hermes.mcp.server import McpServer
 from hermes.testing.context import ScriptedContext
-from tests.mcp.conftest import Make, stage, tool_of, until
+from tests.mcp.conftest import Make, reply, stage, tool_of, until
 
 
 async def test_a_whole_visit(make: Make, ctx: ScriptedContext, tmp_path: Path) -> None:
-    async def sampler(server: McpServer, request: SampleRequest) -> Sample:
-        return Sample(content=({"type": "text", "text": "Paris"},), model="m", stop="endTurn")
+    async def sampler(server: McpServer, prompt: Prompt, hints: tuple[str, ...]) -> Reply:
+        return reply("Paris")
 
     hosting = ctx.service(CallServices)
     hosting.sampler = sampler

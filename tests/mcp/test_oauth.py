@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import stat
+import subprocess
 from pathlib import Path
 
 import httpx2
 import pytest
 
 from hermes.codec.values import replace
+from hermes.config.extension_settings import McpOauthSettings
 from hermes.core.errors import HermesError
 from hermes.core.messages import Text
 from hermes.core.world import SystemClock
 from hermes.mcp.oauth.login import log_in
 from hermes.mcp.oauth.store import TokenStore
-from hermes.mcp.server import McpServer, NeedsLogin, OAuth
+from hermes.mcp.server import McpServer, NeedsLogin, RefreshFailed
 from hermes.testing.context import ScriptedContext
-from tests.mcp.conftest import Make, tool_of
+from tests.mcp.conftest import Make, serving_authority, tool_of
 from tests.mcp.oauth_stage import Authority
 
 
@@ -25,9 +27,19 @@ class Browser:
     """A person with a browser that follows redirects; with `pastes` it runs on another machine,
     so that they copy the last address instead. `intrudes` lets a stranger come first."""
 
-    def __init__(self, *, pastes: bool = False, intrudes: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        pastes: bool = False,
+        first_pastes: tuple[str, ...] = (),
+        intrudes: bool = False,
+        verify: bool = True,
+    ) -> None:
         self._pastes = pastes
+        self._first_pastes = first_pastes
+        self.rejections: list[str] = []
         self._intrudes = intrudes
+        self._verify = verify
         self._line: asyncio.Queue[str] = asyncio.Queue()
         self._work: asyncio.Task[None] | None = None
         self.pages: list[int] = []
@@ -38,14 +50,18 @@ class Browser:
     async def read_pasted(self) -> str:
         return await self._line.get()
 
+    def reject_pasted(self, why: str) -> None:
+        self.rejections.append(why)
+
     async def _visit(self, url: str) -> None:
-        async with httpx2.AsyncClient(timeout=60) as client:
+        async with httpx2.AsyncClient(timeout=60, verify=self._verify) as client:
             back = (await client.get(url)).headers["location"]
             if self._intrudes:
                 stranger = back.partition("?")[0] + "?code=stolen&state=other"
                 self.pages.append((await client.get(stranger)).status_code)
             if self._pastes:
-                await self._line.put(back)
+                for text in (*self._first_pastes, back):
+                    await self._line.put(text)
             else:
                 self.pages.append((await client.get(back)).status_code)
 
@@ -80,6 +96,20 @@ async def test_the_address_can_be_pasted(authority: Authority, store: TokenStore
     assert token.access_token in authority.tokens
 
 
+async def test_a_wrong_paste_is_asked_for_again(authority: Authority, store: TokenStore) -> None:
+    browser = Browser(pastes=True, first_pastes=("https://x/?page=1", "code-1#other"))
+    await log_in(locked(authority), store, browser, SystemClock())
+    assert browser.rejections == ["there is no code", "the code belongs to another login"]
+    assert store.token() is not None
+
+
+async def test_a_third_wrong_paste_ends_the_login(authority: Authority, store: TokenStore) -> None:
+    browser = Browser(pastes=True, first_pastes=("x=1", "x=2", "x=3"))
+    with pytest.raises(HermesError, match="there is no code"):
+        await log_in(locked(authority), store, browser, SystemClock())
+    assert len(browser.rejections) == 2
+
+
 async def test_a_refused_login_says_why(authority: Authority, store: TokenStore) -> None:
     authority.refuses = True
     with pytest.raises(HermesError, match="access_denied"):
@@ -92,7 +122,7 @@ async def test_nobody_waits_for_a_login_for_ever(authority: Authority, store: To
         def show_page(self, url: str, *, paste: bool) -> None:
             return
 
-    server = replace(locked(authority), oauth=OAuth(timeout=0.2))
+    server = replace(locked(authority), oauth=McpOauthSettings(timeout=0.2))
     with pytest.raises(HermesError, match="No login within"):
         await log_in(server, store, Nobody(), SystemClock())
 
@@ -133,6 +163,46 @@ async def test_a_login_that_was_taken_back_asks_for_a_new_one(
         await make(locked(authority)).link("locked").listing()
 
 
+async def test_a_failing_authorization_server_keeps_the_login(
+    authority: Authority, store: TokenStore, make: Make
+) -> None:
+    await log_in(locked(authority), store, Browser(), SystemClock())
+    before = store.token()
+    authority.tokens.clear()
+    authority.broken = True
+    with pytest.raises(RefreshFailed, match=r"did not respond \(HTTP 503\); the login is kept"):
+        await make(locked(authority)).link("locked").listing()
+    assert store.token() == before
+    authority.broken = False
+    assert (await make(locked(authority)).link("locked").listing()).tools
+
+
+async def test_an_unreachable_authorization_server_keeps_the_login(
+    authority: Authority, store: TokenStore, make: Make
+) -> None:
+    await log_in(locked(authority), store, Browser(), SystemClock())
+    token = store.token()
+    assert token is not None
+    moved = replace(token, token_endpoint="http://127.0.0.1:9/token", expires_at=1.0)
+    store.put_token(moved)
+    with pytest.raises(RefreshFailed, match="authorization server of MCP server locked did not"):
+        await make(locked(authority)).link("locked").listing()
+    assert store.token() == moved
+
+
+async def test_an_authorization_server_that_fails_during_a_call_is_named(
+    authority: Authority, store: TokenStore, make: Make, ctx: ScriptedContext
+) -> None:
+    await log_in(locked(authority), store, Browser(), SystemClock())
+    treasure = await tool_of(make(locked(authority)), "mcp_locked_treasure")
+    assert not (await ctx.call(treasure)).failed
+    authority.tokens.clear()
+    authority.broken = True
+    output = await ctx.call(treasure)
+    assert output.failed
+    assert "did not respond (HTTP 503)" in str(output.parts)
+
+
 async def test_a_login_that_ends_while_it_is_used_asks_for_a_new_one(
     authority: Authority, store: TokenStore, make: Make, ctx: ScriptedContext
 ) -> None:
@@ -160,7 +230,7 @@ async def test_processes_that_renew_at_once_ask_one_after_the_other(
 async def test_a_call_that_needs_more_rights_says_so_and_a_new_login_has_them(
     authority: Authority, store: TokenStore, make: Make, ctx: ScriptedContext
 ) -> None:
-    server = replace(locked(authority), oauth=OAuth(scope="look"))
+    server = replace(locked(authority), oauth=McpOauthSettings(scope="look"))
     await log_in(server, store, Browser(), SystemClock())
     authority.needed = "treasure:take"
     treasure = await tool_of(make(server), "mcp_locked_treasure")
@@ -182,3 +252,28 @@ async def test_a_login_is_not_shown_to_another_server(
     elsewhere = replace(locked(authority), url="http://127.0.0.1:9/mcp")
     with pytest.raises(NeedsLogin, match="hermes mcp login locked"):
         await make(elsewhere).link("locked").listing()
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> dict[str, str]:
+    files = {"key": str(tmp_path / "key.pem"), "certificate": str(tmp_path / "certificate.pem")}
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1"
+    names = ["-addext", "subjectAltName=IP:127.0.0.1"]
+    out = ["-keyout", files["key"], "-out", files["certificate"]]
+    subprocess.run([*command.split(), *names, *out], check=True, capture_output=True, timeout=120)
+    return files
+
+
+async def test_login_and_refresh_trust_the_configured_certificate(
+    certificate: dict[str, str], store: TokenStore, make: Make, ctx: ScriptedContext
+) -> None:
+    async with serving_authority(**certificate) as authority:
+        server = replace(locked(authority), ssl_verify=certificate["certificate"])
+        await log_in(server, store, Browser(verify=False), SystemClock())
+        authority.tokens.clear()
+        servers = make(server)
+        output = await ctx.call(await tool_of(servers, "mcp_locked_treasure"))
+        await servers.close()
+    assert output.parts == (Text(text="gold"),)
+    grants = [form["grant_type"] for form in authority.asked]
+    assert grants == ["authorization_code", "refresh_token"]

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from hermes.codec.json import decode
 from hermes.core.messages import Image, Text
+from hermes.core.prompt import Prompt, Reply
 from hermes.core.tools import ToolOutput
-from hermes.mcp.calls import CallServices, Sample, SampleRequest
+from hermes.mcp.calls import CallServices
 from hermes.mcp.server import McpServer
 from hermes.testing.context import ScriptedContext
-from tests.mcp.conftest import Make, tool_of
+from tests.mcp.conftest import Make, reply, tool_of
 from tests.mcp.others import needs, other, with_others
 
 EVERYTHING, FILES = "mcp-server-everything", "mcp-server-filesystem"
@@ -22,8 +23,8 @@ def words(output: ToolOutput) -> str:
 
 @needs(EVERYTHING)
 async def test_the_everything_server(make: Make, ctx: ScriptedContext, tmp_path: Path) -> None:
-    async def sampler(server: McpServer, request: SampleRequest) -> Sample:
-        return Sample(content=({"type": "text", "text": "sampled"},), model="m", stop="endTurn")
+    async def sampler(server: McpServer, prompt: Prompt, hints: tuple[str, ...]) -> Reply:
+        return reply("sampled")
 
     hosting = ctx.service(CallServices)
     hosting.sampler = sampler

@@ -171,7 +171,7 @@ async def test_a_known_server_is_not_started_until_it_is_used(talk: Talk) -> Non
     assert not log.exists()
 
 
-async def test_a_server_that_cannot_be_met_is_told_once(talk: Talk) -> None:
+async def test_a_server_that_cannot_be_met_is_reported_once(talk: Talk) -> None:
     talk.more = ", enabled: true"
     (talk.home).mkdir()
     talk.more += "}\n  ghost: {command: no-such-program"
@@ -255,7 +255,7 @@ async def test_settings_that_change_while_a_chat_is_open_are_followed(talk: Talk
             heard = session.subscribe()
             following = asyncio.ensure_future(app.mcp.follow(session))
 
-            async def told() -> str:
+            async def next_notice() -> str:
                 while True:
                     await clock.advance(6)
                     async with asyncio.timeout(60):
@@ -267,13 +267,13 @@ async def test_settings_that_change_while_a_chat_is_open_are_followed(talk: Talk
             await asyncio.sleep(0)
             second = f'  second: {{command: "{sys.executable}", args: ["{LITTLE}"]}}\n'
             config.write_text(text + second)
-            assert await told() == "MCP servers: 1 added, 0 changed, 0 removed."
+            assert await next_notice() == "MCP servers: 1 added, 0 changed, 0 removed."
             assert "mcp_second_echo" in findable(app)
             config.write_text("mcp_servers: [")
-            assert "the MCP servers stay unchanged" in await told()
+            assert "the MCP servers stay unchanged" in await next_notice()
             assert "mcp_second_echo" in findable(app)
             config.write_text(text)
-            assert await told() == "MCP servers: 0 added, 0 changed, 1 removed."
+            assert await next_notice() == "MCP servers: 0 added, 0 changed, 1 removed."
             assert "mcp_second_echo" not in findable(app)
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)

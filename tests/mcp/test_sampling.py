@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from hermes.codec.values import JsonObject
+from hermes.config.extension_settings import McpSamplingSettings
 from hermes.core.messages import Image, Text, UserMessage
-from hermes.mcp.server import McpServer, Sampling
-from hermes.mcp.server_requests import request_of, tool_rounds
+from hermes.mcp.server import McpServer
+from hermes.mcp.server_requests import prompt_of, tool_rounds
 
-SERVER = McpServer(name="little", command="x", sampling=Sampling(max_tokens_cap=50))
+SERVER = McpServer(name="little", command="x", sampling=McpSamplingSettings(max_tokens_cap=50))
 
 
 def asked(*content: JsonObject) -> JsonObject:
@@ -17,7 +18,7 @@ def asked(*content: JsonObject) -> JsonObject:
 def test_a_picture_comes_along_where_it_can_be_kept() -> None:
     words = {"type": "text", "text": "what is this?"}
     picture = {"type": "image", "data": "UElY", "mimeType": "image/png"}
-    kept = request_of(SERVER, asked(words, picture), lambda data, kind: f"/cache/{data.decode()}")
+    kept = prompt_of(SERVER, asked(words, picture), lambda data, kind: f"/cache/{data.decode()}")
     image = Image(file="/cache/PIX", media_type="image/png")
     parts = (Text(text="what is this?"), image)
     assert kept.messages == (UserMessage(parts=parts, origin="mcp:little"),)
@@ -28,8 +29,8 @@ def test_a_picture_that_cannot_be_kept_or_read_is_named() -> None:
     good = {"type": "image", "data": "UElY", "mimeType": "image/png"}
     bad = {"type": "image", "data": "?", "mimeType": "image/png"}
     named = (UserMessage(parts=(Text(text="[image/png]"),), origin="mcp:little"),)
-    assert request_of(SERVER, asked(good)).messages == named
-    assert request_of(SERVER, asked(bad), lambda data, kind: "never").messages == named
+    assert prompt_of(SERVER, asked(good)).messages == named
+    assert prompt_of(SERVER, asked(bad), lambda data, kind: "never").messages == named
 
 
 def test_rounds_of_tools_are_counted_from_the_end() -> None:

@@ -11,18 +11,20 @@ from pathlib import Path
 import pytest
 
 from hermes.codec.json import decode
+from hermes.config.extension_settings import McpSamplingSettings, McpToolSettings
 from hermes.core.effects import CallServer
 from hermes.core.errors import ToolError
 from hermes.core.messages import Image, Text, user_says
+from hermes.core.prompt import Prompt, Reply
 from hermes.core.tools import ToolOutput
 from hermes.core.world import World
-from hermes.mcp.calls import CallServices, Sample, SampleRequest
+from hermes.mcp.calls import CallServices
 from hermes.mcp.child_registry import ChildRegistry
 from hermes.mcp.pool import ServerPool
-from hermes.mcp.server import McpServer, NeedsLogin, Sampling, ToolSelection, Unreachable
+from hermes.mcp.server import McpServer, NeedsLogin, Unreachable
 from hermes.testing.clock import VirtualClock
 from hermes.testing.context import ScriptedContext
-from tests.mcp.conftest import Make, is_noted, little, tool_of, until
+from tests.mcp.conftest import Make, is_noted, little, reply, tool_of, until
 from tests.timing import LeapingClock, leap
 
 
@@ -53,7 +55,7 @@ async def test_a_tool_answers_with_its_origin_and_declares_its_effect(
     assert tool.repeat == "safe"
 
 
-async def test_an_error_of_the_tool_is_told_to_the_model(make: Make, ctx: ScriptedContext) -> None:
+async def test_an_error_of_the_tool_reaches_the_model(make: Make, ctx: ScriptedContext) -> None:
     output = await ctx.call(await tool_of(make(little()), "mcp_little_fail"))
     assert output.failed
     assert "on purpose" in str(output.parts)
@@ -89,16 +91,16 @@ async def test_known_servers_are_offered_without_being_started(make: Make) -> No
 async def test_settings_choose_the_tools(make: Make) -> None:
     await make(little()).discover(("little",), seconds=60)
 
-    def names(tools: ToolSelection) -> list[str]:
+    def names(tools: McpToolSettings) -> list[str]:
         return [spec.name for spec, _ in make(little(tools=tools)).list_tools()]
 
-    assert names(ToolSelection(include=("e*",), resources=False, prompts=False)) == [
+    assert names(McpToolSettings(include=("e*",), resources=False, prompts=False)) == [
         "mcp_little_echo",
         "mcp_little_environment",
     ]
-    some = names(ToolSelection(include=("echo",), exclude=("echo",), resources=False))
+    some = names(McpToolSettings(include=("echo",), exclude=("echo",), resources=False))
     assert some == ["mcp_little_echo", "mcp_little_list_prompts", "mcp_little_get_prompt"]
-    assert "mcp_little_echo" not in names(ToolSelection(exclude=("ec?o",)))
+    assert "mcp_little_echo" not in names(McpToolSettings(exclude=("ec?o",)))
 
 
 async def test_resources_and_prompts_can_be_used(make: Make, ctx: ScriptedContext) -> None:
@@ -151,14 +153,14 @@ async def test_nobody_there_means_no_colour(make: Make, ctx: ScriptedContext) ->
 async def test_a_server_may_ask_our_model_within_its_limits(
     make: Make, ctx: ScriptedContext
 ) -> None:
-    asked: list[SampleRequest] = []
+    asked: list[Prompt] = []
 
-    async def sampler(server: McpServer, request: SampleRequest) -> Sample:
-        asked.append(request)
-        return Sample(content=({"type": "text", "text": "Paris"},), model="m", stop="endTurn")
+    async def sampler(server: McpServer, prompt: Prompt, hints: tuple[str, ...]) -> Reply:
+        asked.append(prompt)
+        return reply("Paris")
 
     ctx.service(CallServices).sampler = sampler
-    limits = Sampling(max_rpm=2, max_tokens_cap=500)
+    limits = McpSamplingSettings(max_rpm=2, max_tokens_cap=500)
     tool = await tool_of(make(little(sampling=limits)), "mcp_little_wonder")
     assert (await ctx.call(tool)).parts == (Text(text="thought: Paris"),)
     assert asked[0].max_tokens == 500
@@ -173,7 +175,7 @@ async def test_a_server_may_ask_our_model_within_its_limits(
 async def test_without_a_sampler_no_model_is_asked(make: Make, ctx: ScriptedContext) -> None:
     output = await ctx.call(await tool_of(make(little()), "mcp_little_wonder"))
     assert "disabled" in str(output.parts)
-    quiet = make(little("quiet", sampling=Sampling(enabled=False)))
+    quiet = make(little("quiet", sampling=McpSamplingSettings(enabled=False)))
     assert (await ctx.call(await tool_of(quiet, "mcp_quiet_wonder"))).failed
 
 
@@ -187,7 +189,7 @@ async def test_new_tools_of_a_running_server_are_heard_of(make: Make, ctx: Scrip
     assert "grown" in str(grown.parts)
 
 
-async def test_a_child_that_is_killed_mid_call_is_told_and_replaced(
+async def test_a_child_that_is_killed_mid_call_is_reported_and_replaced(
     make: Make, ctx: ScriptedContext, tmp_path: Path
 ) -> None:
     servers, note = make(little()), tmp_path / "note"
@@ -305,7 +307,7 @@ async def test_other_limits_leave_a_connection_as_it_is(make: Make, ctx: Scripte
     await ctx.call(slow, seconds=0)
     link = servers.link("little")
     limited = little(
-        timeout=0.3, tools=ToolSelection(include=("slow",), resources=False, prompts=False)
+        timeout=0.3, tools=McpToolSettings(include=("slow",), resources=False, prompts=False)
     )
     assert await servers.replace([limited]) == ([], ["little"], [])
     assert servers.link("little") is link

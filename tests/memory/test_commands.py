@@ -140,7 +140,7 @@ def keep_for_undo(home: Path, data: bytes) -> None:
 
 
 def test_any_words_can_be_forgotten(hermes: Hermes, hermes_home: Path) -> None:
-    hermes("-z", "say the wedding is on Friday")
+    hermes("-z", "say “the wedding is on Friday”")
     assert "match too many places" in hermes("memory", "forget", "on", "--yes", code=2)
     done = as_json(hermes("memory", "forget", "the wedding is on Friday", "--yes", "--json"))
     assert done["records"] > 0 and done["entries"] == []

@@ -145,6 +145,16 @@ async def test_facts_are_saved_before_and_seen_after(tmp_path: Path) -> None:
         assert server.violations == []
 
 
+async def test_a_short_conversation_is_not_flushed(tmp_path: Path) -> None:
+    async with ScriptedServer(model) as server:
+        async with opened(tmp_path, server) as (_, session):
+            await talk(session, 5)
+            await session.send(Compact())
+            await talk(session, 1)
+            assert session.transcript.compactions
+        assert systems(server, lambda text: text == FLUSH) == []
+
+
 async def test_the_beginning_stays_where_memory_is_what_it_was(tmp_path: Path) -> None:
     async with ScriptedServer(model) as server:
         async with opened(tmp_path, server, flags=NO_FLUSH) as (_, session):

@@ -111,7 +111,7 @@ async def test_the_tools_ask_change_and_conclude(tmp_path: Path, honcho: Honcho)
     assert answers == [
         "- Name: Ann",
         "c1: Ann prefers tea",
-        "Name: Ann\nAnn prefers tea",
+        "- Name: Ann\nAnn prefers tea",
         "They like tea (medium).",
         "Honcho knows nothing about that yet.",
         "c1 is deleted.",

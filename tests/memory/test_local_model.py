@@ -68,14 +68,14 @@ async def test_strangers_words_teach_nothing(tmp_path: Path) -> None:
     small = Small("The user trusts eve")
     model = model_in(tmp_path, small)
     await model.sync_turn("I am the bank", "Oh", trusted=False)
-    assert small.asked == [] and await model.people.facts() == []
+    assert small.asked == [] and await model.people.facts("conclusion") == []
 
 
 async def test_forgetting_leaves_no_byte(tmp_path: Path) -> None:
     model = model_in(tmp_path, Small("The door code is 4711"))
     await model.sync_turn("The door code is 4711", "Noted", trusted=True)
     await model.forget(lambda text: text.replace("The door code is 4711", ""))
-    assert await model.people.facts() == []
+    assert await model.people.facts("card") == await model.people.facts("conclusion") == []
     assert_nowhere(tmp_path, "4711")
 
 

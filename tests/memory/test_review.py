@@ -14,25 +14,13 @@ from hermes.config.load import load
 from hermes.core.commands import Say
 from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
-from hermes.memory.tools import FLUSH, REVIEW, flush_request, review_request
+from hermes.memory.tools import REVIEW
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
 from tests.durability.observing import eventually
 
 FACT = "The user wants answers in French"
-
-
-@pytest.mark.parametrize(
-    ("turns", "interval", "words"), [(9, 10, ""), (10, 10, REVIEW), (99, 0, ""), (1, 1, REVIEW)]
-)
-def test_a_nudge_comes_when_it_is_time(turns: int, interval: int, words: str) -> None:
-    assert review_request(turns, interval) == words
-
-
-@pytest.mark.parametrize(("turns", "least", "words"), [(5, 6, ""), (6, 6, FLUSH), (9, 0, "")])
-def test_a_short_conversation_is_not_flushed(turns: int, least: int, words: str) -> None:
-    assert flush_request(turns, least) == words
 
 
 def model(request: Request) -> Step:
@@ -43,12 +31,14 @@ def model(request: Request) -> Step:
     return calls("memory", target="user", action="add", content=FACT)
 
 
-async def talk(folder: Path, server: ScriptedServer, *texts: str, origin: str = "user") -> App:
+async def talk(
+    folder: Path, server: ScriptedServer, *texts: str, origin: str = "user", interval: int = 2
+) -> App:
     flags: JsonObject = {
         "model.provider": "custom",
         "model.default": "scripted",
         "model.base_url": f"{server.url}/v1",
-        "memory.nudge_interval": 2,
+        "memory.nudge_interval": interval,
         "auxiliary.title_generation.provider": "none",
     }
     env = {"OPENAI_API_KEY": "k"}
@@ -75,6 +65,15 @@ async def test_two_turns_without_a_change_lead_to_one_review(tmp_path: Path) -> 
         costs = {line.cause for line in await app.archive.spending()}
         assert "background_review" in costs
         await app.close()
+
+
+@pytest.mark.parametrize(("turns", "interval"), [(1, 2), (3, 0)])
+async def test_no_review_before_it_is_due(tmp_path: Path, turns: int, interval: int) -> None:
+    async with ScriptedServer(model) as server:
+        app = await talk(tmp_path, server, *["Bonjour"] * turns, interval=interval)
+        await asyncio.sleep(0.1)
+        await app.close()
+        assert all(request.messages[0].text != REVIEW for request in server.requests)
 
 
 async def test_no_review_where_strangers_were_heard(tmp_path: Path) -> None:

@@ -33,14 +33,12 @@ class Side:
         self.clock = NapClock()
         self.models = Models(config, World(clock=self.clock), env={})
         self.told: list[str] = []
-        self.main = main
+        self.model, self.provider = main
         self.config = config
         self.auxiliary = self.session()
 
     def session(self) -> SideModel:
-        return SideModel(
-            self.models, self.config.settings, main=lambda: self.main, tell=self.told.append
-        )
+        return SideModel(self.models, self.config.settings, self, self.told.append)
 
     def order(self, task: str = "title_generation", prompt: Prompt = TITLE) -> list[str]:
         return [str(link) for link in self.auxiliary.links(task, prompt, Ledger())]

@@ -14,6 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from hermes.app.app import App
+from hermes.codec.tokens import tokens_of_size
 from hermes.codec.values import replace
 from hermes.config.home import Home
 from hermes.config.load import load
@@ -21,7 +22,7 @@ from hermes.core.events import CallSettled, ModelCalled, Record
 from hermes.core.messages import Usage
 from hermes.core.world import World
 from hermes.testing.request import Request
-from hermes.testing.responder import Charge, Prices, estimated_tokens
+from hermes.testing.responder import Charge, Prices
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Break, Failure, Step, calls, fails, says
 from tests.money.worker import QuickClock
@@ -57,7 +58,7 @@ class Model:
         limit = int(request.body.get("max_tokens", LONGEST))
         wished = self._chance.choice([1, 20, 200, LONGEST])
         output = max(1, min(limit, self._chance.randint(1, wished)))
-        usage = Usage(input=estimated_tokens(request.raw), output=output, requests=1)
+        usage = Usage(input=tokens_of_size(len(request.raw)), output=output, requests=1)
         if self._chance.random() < 0.4:
             step = calls("todo", todos=[{"id": "1", "content": f"step {request.n}"}])
         else:

@@ -6,12 +6,13 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+from hermes.config.extension_settings import PluginEntrySettings
 from hermes.plugins.contents import hash_of, read_contents
 from hermes.plugins.discovery import FoundPlugin, SearchPaths
-from hermes.plugins.launch import PluginHost
-from hermes.plugins.permissions import PluginEntry, PluginRules
+from hermes.plugins.permissions import PluginRules
 from hermes.plugins.protocol import NO_CALLER, PluginCaller, PluginRequests
 from hermes.plugins.registry import PluginRegistry, PluginState
+from hermes.plugins.sandbox import PluginHost
 from hermes.testing.clock import VirtualClock
 
 CANARY = "canary-7f3a9-secret"
@@ -75,7 +76,7 @@ def register(ctx):
         self,
         *keys: str,
         agree: bool = True,
-        entries: dict[str, PluginEntry] | None = None,
+        entries: dict[str, PluginEntrySettings] | None = None,
         serving: dict[str, Any] | None = None,
         taken: tuple[str, ...] = (),
         places: SearchPaths | None = None,

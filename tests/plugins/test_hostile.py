@@ -13,8 +13,8 @@ from uuid import uuid4
 
 import pytest
 
+from hermes.config.extension_settings import PluginEntrySettings, PluginGrantSettings
 from hermes.core.tools import Tool
-from hermes.plugins.permissions import GrantSettings, PluginEntry
 from hermes.plugins.protocol import NO_CALLER, PluginFault
 from hermes.workspaces.confinement.sandbox import find_means
 from tests.plugins.stage import CANARY, Home, called, loaded
@@ -466,7 +466,7 @@ async def test_a_granted_folder_in_another_one_is_no_way_out(home: Home) -> None
             pass
         return open(args["person"] + "/a/b/id_rsa").read()
     """)  # fmt: skip
-    entry = {"bad": PluginEntry(grants=GrantSettings(paths=("~/a", "~/a/b")))}
+    entry = {"bad": PluginEntrySettings(grants=PluginGrantSettings(paths=("~/a", "~/a/b")))}
     for _ in range(2):
         plugins = home.open("bad", entries=entry)
         await loaded(plugins)

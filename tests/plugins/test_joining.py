@@ -1,4 +1,4 @@
-"""What plugins bring reaches the rooms that use it."""
+"""Registrations of plugins reach the packages that use them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from hermes.config.extension_settings import PluginEntrySettings
 from hermes.core.errors import ConfigError
+from hermes.images.provider import ImageGenProvider
 from hermes.plugins.discovery import SearchPaths
-from hermes.plugins.integration import join_engines, join_images, sync_skills
-from hermes.plugins.permissions import PluginEntry
+from hermes.plugins.integration import engines_of, join_images, sync_skills
 from hermes.plugins.protocol import (
     MOST_MESSAGES,
     MOST_QUESTIONS,
@@ -44,10 +45,6 @@ class Shelf:
         self.held[provider.name] = (provider, source)
 
 
-class Kind:
-    """What image providers are derived from."""
-
-
 async def test_a_bundled_provider_is_passed_on_itself(home: Home, tmp_path: Path) -> None:
     folder = tmp_path / "bundled" / "image_gen" / "ink"
     folder.mkdir(parents=True)
@@ -55,9 +52,9 @@ async def test_a_bundled_provider_is_passed_on_itself(home: Home, tmp_path: Path
     (folder / "__init__.py").write_text(PROVIDER)
     places = SearchPaths(user=str(home.plugins), pip=False, bundled=str(tmp_path / "bundled"))
     plugins = home.open(places=places)
-    await plugins.load(list(plugins.usable("image_gen")))
+    await plugins.load(list(plugins.usable()))
     shelf = Shelf()
-    join_images(plugins, plugins.state("ink"), shelf, Kind)
+    join_images(plugins, plugins.state("ink"), shelf)
     provider, source = shelf.held["ink"]
     assert type(provider).__name__ == "Ink"
     assert source == "bundled"
@@ -69,9 +66,9 @@ async def test_a_provider_of_another_process_answers_through_one_of_ours(home: H
     plugins = home.open("image_gen/ink")
     assert (await loaded(plugins))["image_gen/ink"].fault == ""
     shelf = Shelf()
-    join_images(plugins, plugins.state("ink"), shelf, Kind)
+    join_images(plugins, plugins.state("ink"), shelf)
     provider, _ = shelf.held["ink"]
-    assert issubclass(type(provider), Kind)
+    assert isinstance(provider, ImageGenProvider)
     assert (provider.list_models(), provider.is_available()) == ([{"id": "ink-1"}], True)
     drawn = await provider.agenerate("a cat", "square", seed=7)
     assert drawn == {"success": True, "image": "a cat", "more": {"seed": 7}}
@@ -101,16 +98,14 @@ async def test_a_context_engine_runs_inside_or_not_at_all(home: Home) -> None:
     home.write("short", ENGINE, "kind: standalone")
     plugins = home.open("short")
     await loaded(plugins)
-    place: dict[str, object] = {}
     with pytest.raises(ConfigError, match="must run inside Hermes"):
-        join_engines(plugins, plugins.state("short"), place, lambda engine: engine)
+        engines_of(plugins, plugins.state("short"))
     await plugins.close()
-    plugins = home.open("short", entries={"short": PluginEntry(isolation="in_process")})
+    plugins = home.open("short", entries={"short": PluginEntrySettings(isolation="in_process")})
     await loaded(plugins)
-    join_engines(plugins, plugins.state("short"), place, lambda engine: engine)
-    engines = place["short"]
-    assert engines.of("one").compress([1, 2]) == [2]  # type: ignore[attr-defined]
-    assert engines.of("one") is not engines.of("two")  # type: ignore[attr-defined]
+    engines = engines_of(plugins, plugins.state("short"))["short"]
+    assert engines.of("one").compress([1, 2]) == [2]
+    assert engines.of("one") is not engines.of("two")
     await plugins.close()
 
 
@@ -177,7 +172,7 @@ async def test_a_plugin_inside_hermes_is_served_by_the_same_rules(home: Home) ->
         return f'{{"prompt": "{prompt}", "most": {most}}}'
 
     home.tool("near", "return CTX.llm.complete_structured({}, 'hi', max_tokens=9)")
-    entries = {"near": PluginEntry(isolation="in_process")}
+    entries = {"near": PluginEntrySettings(isolation="in_process")}
     plugins = home.open("near", entries=entries, serving={"complete": complete})
     await loaded(plugins)
     running = plugins.running("near")

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from hermes.config.extension_settings import PluginEntrySettings, PluginGrantSettings
 from hermes.core.errors import ConfigError
 from hermes.plugins.isolated import MOST_CRASHES, CrashCounter
-from hermes.plugins.launch import PluginHost
-from hermes.plugins.permissions import GrantSettings, PluginEntry
 from hermes.plugins.protocol import NO_CALLER, PluginFault
 from hermes.testing.clock import VirtualClock
 from tests.plugins.stage import CANARY, Home, called, loaded
@@ -146,7 +145,7 @@ async def test_a_tool_takes_the_name_of_another_only_by_leave(home: Home) -> Non
     code = "def register(ctx):\n ctx.register_tool('go', 't', {}, print, override=True)"
     home.write("bad", code)
     assert "another tool named go" in await fault_of(home, taken=("go",))
-    leave = {"bad": PluginEntry(allow_tool_override=True)}
+    leave = {"bad": PluginEntrySettings(allow_tool_override=True)}
     plugins = home.open("bad", taken=("go",), entries=leave)
     assert (await loaded(plugins))["bad"].status == "loaded"
     await plugins.close()
@@ -177,7 +176,7 @@ async def test_the_key_of_a_provider_needs_a_grant_by_its_name(home: Home) -> No
               manifest="provides_tools: [go]\nrequires_env: [OPENAI_API_KEY]")  # fmt: skip
     plugins = home.open("key")
     assert plugins.state("key").status == "needs configuration"
-    grant = {"key": PluginEntry(grants=GrantSettings(env=("OPENAI_API_KEY",)))}
+    grant = {"key": PluginEntrySettings(grants=PluginGrantSettings(env=("OPENAI_API_KEY",)))}
     plugins = home.open("key", entries=grant)
     await loaded(plugins)
     assert await called(plugins, "key") == CANARY
@@ -188,7 +187,8 @@ async def test_a_granted_folder_can_be_changed_and_nothing_beside_it(home: Home)
     (home.person / "data").mkdir()
     home.tool("notes", "open(args['path'], 'w').write('x')\nreturn open(args['path']).read()")
     plugins = home.open(
-        "notes", entries={"notes": PluginEntry(grants=GrantSettings(paths=("~/data",)))}
+        "notes",
+        entries={"notes": PluginEntrySettings(grants=PluginGrantSettings(paths=("~/data",)))},
     )
     await loaded(plugins)
     assert await called(plugins, "notes", {"path": str(home.person / "data" / "x")}) == "x"
@@ -200,13 +200,15 @@ async def test_a_granted_folder_can_be_changed_and_nothing_beside_it(home: Home)
 @pytest.mark.parametrize("path", ["~", "~/.hermes", "/", "~/.hermes/plugin-data"])
 async def test_the_home_of_hermes_is_never_granted(home: Home, path: str) -> None:
     home.tool("bad", HELLO)
-    entry = {"bad": PluginEntry(grants=GrantSettings(paths=(path,)))}
+    entry = {"bad": PluginEntrySettings(grants=PluginGrantSettings(paths=(path,)))}
     assert "cannot be granted" in await fault_of(home, entries=entry)
 
 
 async def test_a_plugin_with_the_grant_starts_programs(home: Home) -> None:
     home.tool("run", "import subprocess\nreturn subprocess.check_output(['echo', 'hi']).decode()")
-    plugins = home.open("run", entries={"run": PluginEntry(grants=GrantSettings(processes=True))})
+    plugins = home.open(
+        "run", entries={"run": PluginEntrySettings(grants=PluginGrantSettings(processes=True))}
+    )
     await loaded(plugins)
     assert await called(plugins, "run") == "hi\n"
     await plugins.close()
@@ -222,7 +224,9 @@ async def test_a_plugin_with_the_grant_reaches_the_network(home: Home) -> None:
     port = server.sockets[0].getsockname()[1]
     home.tool("net", "import socket\nlink = socket.create_connection(('127.0.0.1', args['port']))\n"
                      "return link.recv(100).decode()")  # fmt: skip
-    plugins = home.open("net", entries={"net": PluginEntry(grants=GrantSettings(network=True))})
+    plugins = home.open(
+        "net", entries={"net": PluginEntrySettings(grants=PluginGrantSettings(network=True))}
+    )
     await loaded(plugins)
     assert await called(plugins, "net", {"port": port}) == "welcome"
     await plugins.close()
@@ -313,7 +317,7 @@ async def test_a_plugin_that_must_run_inside_says_how(home: Home) -> None:
 
 async def test_inside_hermes_a_trusted_plugin_works_the_same(home: Home) -> None:
     home.tool("near", "args['x'].append(1)\nimport os\nreturn [os.getpid(), args]")
-    plugins = home.open("near", entries={"near": PluginEntry(isolation="in_process")})
+    plugins = home.open("near", entries={"near": PluginEntrySettings(isolation="in_process")})
     assert (await loaded(plugins))["near"].level == "in_process"
     given = {"x": [0]}
     import os
@@ -327,7 +331,7 @@ async def test_inside_hermes_errors_and_hangs_stay_with_the_call(home: Home) -> 
     waits = "import os, time\nwhile not os.path.exists(args['go']): time.sleep(0.01)\n"
     home.tool("near", waits + "raise ValueError('no')")
     go = home.person / "go"
-    plugins = home.open("near", entries={"near": PluginEntry(isolation="in_process")})
+    plugins = home.open("near", entries={"near": PluginEntrySettings(isolation="in_process")})
     await loaded(plugins)
     with pytest.raises(PluginFault, match="did not answer"):
         await called(plugins, "near", {"go": str(go)}, seconds=0.1)
@@ -356,7 +360,7 @@ async def test_inside_hermes_errors_outside_of_calls_are_logged_and_shown(
     home: Home, caplog: pytest.LogCaptureFixture
 ) -> None:
     home.write("near", FAREWELL)
-    plugins = home.open("near", entries={"near": PluginEntry(isolation="in_process")})
+    plugins = home.open("near", entries={"near": PluginEntrySettings(isolation="in_process")})
     await loaded(plugins)
     assert "RuntimeError: no check" in caplog.text
     await plugins.close()
@@ -377,12 +381,12 @@ async def test_errors_outside_of_calls_are_in_the_log_of_the_plugin(home: Home) 
 async def test_an_author_may_ask_for_more_distance_but_not_for_less(home: Home) -> None:
     home.tool("a", HELLO, manifest="provides_tools: [go]\nisolation: in_process")
     home.tool("b", HELLO, manifest="provides_tools: [go]\nisolation: process")
-    plugins = home.open("a", "b", entries={"b": PluginEntry(isolation="in_process")})
+    plugins = home.open("a", "b", entries={"b": PluginEntrySettings(isolation="in_process")})
     assert [state.level for state in plugins.states] == ["process", "process"]
 
 
 async def test_changes_of_a_plugin_in_development_are_followed(home: Home) -> None:
-    entry = {"dev": PluginEntry(development=True)}
+    entry = {"dev": PluginEntrySettings(development=True)}
     folder = home.tool("dev", "return 1")
     plugins = home.open("dev", agree=False, entries=entry)
     await loaded(plugins)
@@ -405,11 +409,6 @@ async def test_where_confinement_is_required_and_missing_nothing_runs(home: Home
     home.variables["PATH"] = str(home.person)
     fault = await fault_of(home, sandbox="require", means="bubblewrap")
     assert "must run in a sandbox" in fault
-
-
-def test_surroundings_are_plain_values() -> None:
-    around = PluginHost(home="/h", person="/p", variables={}, version="1")
-    assert around.profile == "default"
 
 
 def test_a_link_is_no_plugin(home: Home, tmp_path: Path) -> None:

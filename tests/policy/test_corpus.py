@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from hermes.core.effects import Allow, Ask, Decision, Deny
-from hermes.policy.findings import CATEGORIES
+from hermes.policy.patterns import vocabulary
 from hermes.policy.rules import Rules
 from tests.policy.corpora import Sample, load
 from tests.policy.decisions import ROOT, decide, rules
@@ -52,7 +52,7 @@ def test_what_is_dangerous_is_asked_about_or_denied(name: str, all_of_them: bool
 def is_told_well(decision: Ask | Deny) -> bool:
     """Reasons are sentences, and categories are known."""
     begun = decision.reason[0].isupper() or decision.reason[0] in "`/~…"
-    return decision.category in CATEGORIES and begun and decision.reason.endswith(".")
+    return decision.category in vocabulary().categories and begun and decision.reason.endswith(".")
 
 
 @pytest.mark.parametrize("name", BENIGN)

@@ -11,14 +11,15 @@ from hermes.codec.values import JsonObject
 from hermes.config.home import Home
 from hermes.config.load import Config, load
 from hermes.policy.inquiries import (
+    Inquiry,
     answer_redact,
     answer_scan,
     check_attachment,
+    check_effect,
     check_member,
     check_reference,
     check_url,
 )
-from hermes.policy.rule_setup import Inquiry, check_effect
 
 
 @pytest.fixture

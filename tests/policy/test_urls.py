@@ -18,9 +18,7 @@ from hermes.policy.urls.addresses import address_kind
 from hermes.policy.urls.parsing import RefusedUrl, parse_url
 from hermes.policy.urls.resolver import StaticResolver, SystemResolver
 from hermes.policy.urls.url_policy import (
-    CATEGORIES,
     Blocklist,
-    SharedBlocklist,
     UrlDecision,
     UrlPolicy,
 )
@@ -60,6 +58,12 @@ async def test_no_hostile_url_passes() -> None:
 async def test_no_good_url_is_refused() -> None:
     refused = [line for line in lines("good", "good_held") if not (await judged(line)).allowed]
     assert refused == []
+
+
+CATEGORIES = (
+    *("ambiguous_url", "scheme", "port", "private_address", "metadata", "reserved_address"),
+    *("dns", "blocklist", "redirects"),
+)
 
 
 async def test_every_refusal_has_a_known_category_and_one_sentence() -> None:
@@ -153,7 +157,7 @@ async def test_a_blocked_website_names_its_rule() -> None:
 def test_shared_blocklists_are_read_again_after_a_while(tmp_path: Path) -> None:
     now = [0.0]
     file = tmp_path / "shared.txt"
-    blocks = SharedBlocklist(["a.example"], [file, tmp_path / "missing"], lambda: now[0])
+    blocks = Blocklist(["a.example"], [file, tmp_path / "missing"], lambda: now[0])
     assert blocks.matching("a.example") == "a.example"
     file.write_text("b.example\n")
     assert blocks.matching("b.example") == ""

@@ -22,7 +22,7 @@ from hermes.core.messages import (
 )
 from hermes.core.prompt import Prompt, ToolSpec
 from hermes.providers.catalogue import ModelCatalogue, Vendor, shipped_catalogue
-from hermes.providers.pipeline import WIRE_FORMATS
+from hermes.providers.pipeline import wire_format
 from hermes.providers.profile import WireName
 from hermes.providers.profile_building import RequestOptions
 from hermes.providers.wire.format import ImageLoader
@@ -103,9 +103,7 @@ def _request(catalogue: ModelCatalogue, vendor: Vendor, model: str, key: str) ->
         server="ollama" if vendor.name == "custom" else "",
         options=OPTIONS,
     )
-    wire = WIRE_FORMATS[endpoint.wire](
-        endpoint, endpoint.profile, life="5m", pictures=ImageLoader()
-    )
+    wire = wire_format(endpoint.wire)(endpoint, endpoint.profile, life="5m", pictures=ImageLoader())
     messages = _conversation(endpoint.wire, endpoint.issuer)
     prompt = Prompt(system="Be brief.", messages=messages, tools=(TOOL,), effort="high")
     body = wire.encode(prompt, messages)

@@ -36,7 +36,7 @@ from hermes.providers.completion import (
     RESULTS_PROMPT,
     CompletingProvider,
 )
-from hermes.providers.normalization import normalize_messages
+from hermes.providers.normalization import ConversationNormalizer
 from tests.providers.asking import HI, Heard, Listed, NapClock, ask, then
 
 ONE = Usage(input=10, output=5, requests=1)
@@ -267,4 +267,4 @@ async def test_whatever_comes_ends_in_a_valid_reply_that_was_shown(
     assert message.text.strip() or message.calls
     assert heard.shown == message.text
     assert heard.whole.usage.requests == len(run.inner.prompts) <= 20
-    assert normalize_messages((*HI.messages, message))[1].parts  # type: ignore[union-attr]
+    assert ConversationNormalizer().normalize((*HI.messages, message))[1].parts  # type: ignore[union-attr]

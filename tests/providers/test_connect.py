@@ -14,7 +14,7 @@ from hermes.core.ports import Provider
 from hermes.core.prompt import Notice
 from hermes.core.world import World
 from hermes.net.http import HttpClient
-from hermes.providers.pipeline import ConnectSettings, build_variants
+from hermes.providers.pipeline import build_pipeline
 from hermes.providers.profile import ModelProfile, WireName
 from hermes.testing.faults import cut, fails_midway, flawed, paced
 from hermes.testing.server import ScriptedServer
@@ -37,9 +37,7 @@ def patient(
 ) -> tuple[Provider, NapClock]:
     clock = NapClock()
     world = World(clock=clock, chance=random.Random(1))
-    return build_variants(
-        endpoint(wire, server.url, profile), http=http, world=world
-    ).patient, clock
+    return build_pipeline(endpoint(wire, server.url, profile), http=http, world=world), clock
 
 
 async def test_troubles_are_overcome_without_a_word(wire: WireName, http: HttpClient) -> None:
@@ -149,9 +147,9 @@ async def test_a_server_that_streams_against_our_wish_is_understood(
 async def test_cache_marks_can_be_switched_off(wire: WireName, http: HttpClient) -> None:
     profile = ModelProfile(marks="off" if wire == "responses" else "native", replay="none")
     async with ScriptedServer([says("ok")] * 2) as server:
-        at = endpoint(wire, server.url, profile)
-        for settings in (ConnectSettings(mark_life="1h"), ConnectSettings(marks="off")):
-            await ask(build_variants(at, http=http, world=World(), settings=settings).patient)
+        for marks in (profile, replace(profile, marks="off")):
+            at = endpoint(wire, server.url, marks)
+            await ask(build_pipeline(at, http=http, world=World(), mark_life="1h"))
         marked, plain = (request.raw for request in server.requests)
         assert (b'"ttl":"1h"' in marked) == (wire != "responses")
         assert b"cache_control" not in plain

@@ -10,7 +10,7 @@ from hermes.codec.values import replace
 from hermes.core.world import World
 from hermes.net.http import HttpClient
 from hermes.providers.catalogue import load_catalogue, shipped_catalogue
-from hermes.providers.pipeline import build_variants
+from hermes.providers.pipeline import build_pipeline
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
 from tests.providers.asking import HI, KEY, answered, ask, then
@@ -24,9 +24,7 @@ async def test_a_vendor_is_asked_and_its_call_is_answered(name: str, http: HttpC
     )
     async with ScriptedServer([calls("look", at="here"), says("A wall.")]) as server:
         path = "" if made.wire == "messages" else "/v1"
-        provider = build_variants(
-            replace(made, url=server.url + path), http=http, world=World()
-        ).patient
+        provider = build_pipeline(replace(made, url=server.url + path), http=http, world=World())
         prompt = replace(HI, effort="high")
         first = await ask(provider, prompt)
         last = await ask(provider, then(prompt, *answered(first.whole)))
@@ -44,6 +42,6 @@ async def test_a_vendor_of_ones_own_is_asked_like_any_other(
         catalogue = load_catalogue(path)
         acme = catalogue.vendors["acme"]
         made = catalogue.endpoint(acme, "m", key=KEY, key_source="ACME_API_KEY")
-        heard = await ask(build_variants(made, http=http, world=World()).patient)
+        heard = await ask(build_pipeline(made, http=http, world=World()))
         assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
     assert heard.whole.message.text == "Acme here."

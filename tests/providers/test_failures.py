@@ -78,10 +78,6 @@ def test_every_kind_of_failure_has_its_reason(reason: Reason, status: int, body:
     assert error.retryable == (reason in RETRYABLE)
 
 
-def test_a_key_that_is_refused_after_a_refresh_is_refused_for_good() -> None:
-    assert classify(ENDPOINT, status=401, body="", refreshed=True).reason == "auth_permanent"
-
-
 @pytest.mark.parametrize(
     ("error", "reason"),
     [

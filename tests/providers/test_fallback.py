@@ -7,15 +7,14 @@ import pytest
 from hermes.codec.values import replace
 from hermes.core.errors import ProviderError
 from hermes.core.messages import ToolCall, user_says
-from hermes.core.ports import Provider
 from hermes.core.prompt import Notice
 from hermes.core.world import World
 from hermes.net.http import HttpClient
 from hermes.providers.completion import CompletingProvider
 from hermes.providers.fallback import Fallback, FallbackLink, ModelCooldowns
-from hermes.providers.pipeline import build_variants
+from hermes.providers.pipeline import build_pipeline
 from hermes.providers.profile import WireName
-from hermes.providers.retry import EAGER_ATTEMPTS, RetryingProvider, RetryVariants
+from hermes.providers.retry import RetryingProvider
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, call, calls_many, fails, overflows, says, says_nothing
@@ -46,16 +45,10 @@ class Chain:
             model=f"m{n}",
             provider=f"p{n}",
             window=self._windows[n],
-            open=lambda: RetryVariants(
-                eager=self._whole(
-                    RetryingProvider(self.models[n], self.world, fewer=EAGER_ATTEMPTS)
-                ),
-                patient=self._whole(RetryingProvider(self.models[n], self.world)),
+            build=lambda mode: CompletingProvider(
+                RetryingProvider(self.models[n], self.world, mode=mode), self.world
             ),
         )
-
-    def _whole(self, inner: Provider) -> Provider:
-        return CompletingProvider(inner, self.world)
 
     @property
     def asked(self) -> list[int]:
@@ -201,7 +194,7 @@ async def test_over_http_the_conversation_goes_on_in_another_wire_format(
                 model=each.model,
                 provider=each.name,
                 window=0,
-                open=lambda each=each: build_variants(each, http=http, world=world),  # type: ignore[misc]
+                build=lambda _mode, at=each: build_pipeline(at, http=http, world=world),  # type: ignore[misc]
             )
             for each in ends
         ]

@@ -10,7 +10,7 @@ from hermes.core.errors import ProviderError
 from hermes.core.messages import Message, user_says
 from hermes.core.world import World
 from hermes.net.http import HttpClient
-from hermes.providers.pipeline import build_variants
+from hermes.providers.pipeline import build_pipeline
 from hermes.providers.profile import ModelProfile, WireName
 from hermes.testing.faults import cut, dripped, fails_midway, flawed, garbled, paced
 from hermes.testing.request import Request
@@ -76,7 +76,7 @@ async def soak(wire: WireName, http: HttpClient, *, turns: int, seed: int) -> No
     async with ScriptedServer(answer) as server:
         world = World(clock=NapClock(), chance=chance)
         at = endpoint(wire, server.url, profile)
-        provider = build_variants(at, http=http, world=world).patient
+        provider = build_pipeline(at, http=http, world=world)
         prompt = HI
         for _ in range(turns):
             added: tuple[Message, ...] = (user_says("and?"),)

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hermes.core.messages import Message
 from hermes.core.prompt import Prompt
 from hermes.providers.normalization import ConversationNormalizer
-from hermes.providers.pipeline import WIRE_FORMATS
+from hermes.providers.pipeline import wire_format
 from hermes.providers.wire.format import ImageLoader, WireFormat, images_in
 from hermes.testing.wires.table import WIRES as SERVER_WIRES
 from tests.judges.judge import Judge
@@ -51,7 +51,7 @@ def pictures(tmp_path: Path) -> Iterator[None]:
 
 def wire_to(target: Target) -> tuple[WireFormat, ImageLoader]:
     held = ImageLoader()
-    kind = WIRE_FORMATS[target.wire]
+    kind = wire_format(target.wire)
     return kind(target.endpoint, target.profile, life="5m", pictures=held), held
 
 

@@ -23,9 +23,7 @@ def test_the_best_source_comes_first(tmp_path: Path) -> None:
     sources = {
         "configured": 1_000,
         "learned": learned,
-        "info": ModelInfo(id="qwen", window=3_000),
         "listing": listing(qwen=4_000),
-        "registry": listing(qwen=5_000),
     }
     found = []
     for name in (*sources, ""):
@@ -34,9 +32,7 @@ def test_the_best_source_comes_first(tmp_path: Path) -> None:
     assert found == [
         ContextWindow(tokens=1_000, source="user"),
         ContextWindow(tokens=2_000, source="learned"),
-        ContextWindow(tokens=3_000, source="server"),
         ContextWindow(tokens=4_000, source="listing"),
-        ContextWindow(tokens=5_000, source="registry"),
         ContextWindow(tokens=131_072, source="family"),
     ]
 
@@ -63,17 +59,9 @@ def test_a_guess_after_an_error_yields_to_what_the_provider_says(tmp_path: Path)
 
 def test_a_small_window_is_small_and_no_reason_to_refuse() -> None:
     info = ModelInfo(id="tiny", window=8_192)
-    assert context_window(shipped_catalogue(), CUSTOM, "tiny", LOCAL, info=info).tokens == 8_192
     assert (
         shipped_catalogue().endpoint(CUSTOM, "tiny", url=LOCAL, info=info).profile.window == 8_192
     )
-
-
-def test_lists_of_others_say_nothing_about_a_server_of_ones_own() -> None:
-    found = context_window(
-        shipped_catalogue(), CUSTOM, "new", LOCAL, registry=listing(new=1_000_000)
-    )
-    assert found.source == "guess"
 
 
 def test_a_window_that_is_known_better_goes_into_the_profile() -> None:

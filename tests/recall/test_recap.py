@@ -35,7 +35,7 @@ class Narrator:
             raise ProviderError(self._fails, reason="unknown")
         return self._answer
 
-    def teller(self) -> RecapModel:
+    def model(self) -> RecapModel:
         return RecapModel(ask=self, most_chars=self._most)
 
     @property
@@ -49,8 +49,8 @@ class Narrator:
 async def searched(
     home: Home, narrator: Narrator | None, *, usual: bool = False, **arguments: Any
 ) -> ToolOutput:
-    teller = narrator.teller if narrator else None
-    recall = RecallService(home.archive(), teller=teller, summarize=usual)
+    model = narrator.model if narrator else None
+    recall = RecallService(home.archive(), make_recap_model=model, summarize=usual)
     return await Context(recall).call(session_search, **arguments)
 
 

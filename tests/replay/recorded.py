@@ -8,7 +8,7 @@ from hermes.replay.collection import collect_recording
 from hermes.replay.recording import Recording
 from hermes.testing.steps import Step
 from hermes.testing.wires.table import WireName
-from tests.replay.telling import Play, Story, talk, told
+from tests.replay.story_players import Play, Story, talk, told
 
 
 async def record(

@@ -21,8 +21,8 @@ from hermes.testing.steps import (
     thinks,
 )
 from tests.durability.stage import PROVIDERS
-from tests.replay.telling import (
-    Hasty,
+from tests.replay.story_players import (
+    FastClock,
     Story,
     answering,
     forked,
@@ -59,7 +59,7 @@ def _quick() -> tuple[Story, ...]:
         Story("tools and words", [READ, THREE, says(LONG), says("Second.")], talk("Go.", "And?")),
         Story("parallel calls", [THREE, says("All read.")], talk("Read."), "messages"),
         Story("a wait for a rate limit", [fails(429, retry_after=0.01), says("At last.")],
-              talk("Go.", clock=Hasty()), "responses"),
+              talk("Go.", clock=FastClock()), "responses"),
         Story("an answer that was cut off",
               [says("The first half ", stop="length"), says("and the second.")], talk("Tell.")),
         Story("a stop in the middle of a stream",
@@ -121,7 +121,7 @@ def _tools() -> tuple[Story, ...]:
         Story("calls that cannot be run",
               [calls("fly", high=True), calls_raw("read_file", '{"path": 5'),
                calls_many(("read_file", {}), ("read_file", {"path": "a.txt"})), says("Sorry.")],
-              talk("Fly.", clock=Hasty())),
+              talk("Fly.", clock=FastClock())),
         Story("a list of tasks",
               [calls("todo", todos=[{"id": "1", "content": "begin"}]),
                calls("todo", merge=True, todos=[{"id": "1", "status": "completed"}]),
@@ -180,7 +180,7 @@ def _people() -> tuple[Story, ...]:
 
 
 def _faults() -> tuple[Story, ...]:
-    hasty = Hasty()
+    hasty = FastClock()
     return (
         Story("a server that fails", [fails(500), fails(503), says("There.")],
               talk("Go.", clock=hasty), "messages"),

@@ -15,7 +15,7 @@ from hermes.replay.recording import Recording
 from hermes.testing.request import Request
 from hermes.testing.steps import Rule, Step, calls, fails, overflows, says
 from tests.context.ground import is_for_summary
-from tests.replay.telling import Story, killed, talk, told
+from tests.replay.story_players import Story, killed, talk, told
 
 SMALL = "model: {context_length: 8192}\n"
 LISTING = "for i in $(seq 1 {}); do echo line $i of a listing that goes on and on; done"

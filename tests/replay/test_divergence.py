@@ -15,9 +15,9 @@ from hermes.core.effects import ReadPath
 from hermes.core.events import DurableEvent, MessageReceived, ToolFinished
 from hermes.core.messages import user_says
 from hermes.core.tools import Tool, ToolContext, ToolOutput, tool
+from hermes.replay.environment import ReplayOverrides
 from hermes.replay.expected_events import Divergence
 from hermes.replay.recording import Recording
-from hermes.replay.replay import ReplayOverrides
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.steps import calls, says
 from hermes.tools.files.read import read_file as real_read_file

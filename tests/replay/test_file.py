@@ -15,7 +15,7 @@ from hermes.testing.faults import dripped
 from hermes.testing.steps import calls, says
 from tests.replay.recorded import record
 from tests.replay.stories import BIG, THREE
-from tests.replay.telling import forked, killed
+from tests.replay.story_players import forked, killed
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from hermes.replay.recording import lines_of, load, pack_recording
 from hermes.testing.faults import paced
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
-from tests.replay.telling import Home
+from tests.replay.story_players import Home
 
 IN_ENV = [f"canary-of-the-environment-{n:02}-{n * 7919:x}zq" for n in range(16)]
 IN_FILE = [f'canary "quoted" of .env {n:02} \\ {n * 104729:x}é' for n in range(16)]

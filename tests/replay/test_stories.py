@@ -12,7 +12,7 @@ from hermes.core.events import CallSettled
 from hermes.replay.collection import collect_recording
 from hermes.replay.inputs import side_work
 from tests.replay.stories import stories
-from tests.replay.telling import Story, told
+from tests.replay.story_players import Story, told
 
 STORIES = stories()
 QUICK = 13

@@ -10,7 +10,7 @@ from hermes.app.replay import replay
 from hermes.codec.values import replace
 from hermes.replay.collection import collect_recording
 from tests.replay.stories import stories
-from tests.replay.telling import Story, told
+from tests.replay.story_players import Story, told
 
 # What the settings say now decides where no tape tells what they said then.
 STORIES = [story for story in stories() if "approv" not in story.name]

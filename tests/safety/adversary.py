@@ -174,7 +174,7 @@ def orders_in(text: str) -> list[Order]:
     return decode(list[tuple[str, JsonObject]], found[1].encode()) if found else []
 
 
-class Obedient:
+class ObedientModel:
     """First opens what it was asked to look at, then does what that says, call by call."""
 
     def __init__(self, *first: Order) -> None:

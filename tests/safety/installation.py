@@ -15,7 +15,7 @@ from hermes.core.world import World
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import ScriptedCall, call
 from tests.safety.dangers import dangers
-from tests.safety.stage import Stage
+from tests.safety.sandbox import Sandbox
 from tests.web.site import Site
 
 HERMES = str(Path(sys.executable).with_name("hermes"))
@@ -26,13 +26,13 @@ def calls_of(home: Path) -> tuple[ScriptedCall, ...]:
     return tuple(call("terminal", {"command": each}) for each in dangers(str(home)))
 
 
-class House:
+class Installation:
     """A home with canaries and settings that point at a scripted model."""
 
     def __init__(self, folder: Path, net: Site, server: ScriptedServer) -> None:
-        self.stage = Stage(folder, net)
-        self.home, self.project = self.stage.home, self.stage.project
-        self.settings = self.stage.state / "config.yaml"
+        self.sandbox = Sandbox(folder, net)
+        self.home, self.project = self.sandbox.home, self.sandbox.project
+        self.settings = self.sandbox.state / "config.yaml"
         self.server = server
         # What a model wants that is told nothing else.
         self.wanted = calls_of(self.home)
@@ -42,20 +42,20 @@ class House:
             "auxiliary: {title_generation: {provider: none}}\n"
             f'terminal: {{confinement: "off", cwd: "{self.project}"}}\n'
         )
-        self.before = self.stage.untouched()
+        self.before = self.sandbox.untouched()
 
     def set(self, lines: str) -> None:
         """More settings, as the person writes them."""
         with self.settings.open("a") as file:
             file.write(lines)
-        self.before = self.stage.untouched()
+        self.before = self.sandbox.untouched()
 
     def env(self, **more: str) -> dict[str, str]:
-        proxy = f"http://127.0.0.1:{self.stage.net.port}"
+        proxy = f"http://127.0.0.1:{self.sandbox.net.port}"
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
-            "HERMES_HOME": str(self.stage.state),
+            "HERMES_HOME": str(self.sandbox.state),
             "http_proxy": proxy,
             "no_proxy": "127.0.0.1",
             **more,
@@ -81,14 +81,14 @@ class House:
 
     def app(self) -> App:
         env = self.env()
-        app = App(load(Home(self.stage.state), env=env), env=env, world=World())
+        app = App(load(Home(self.sandbox.state), env=env), env=env, world=World())
         app.run.user_home = str(self.home)
         return app
 
     def unharmed(self) -> bool:
-        kept = {name: data for name, data in self.stage.untouched().items() if _is_ours(name)}
-        return kept == {n: d for n, d in self.before.items() if _is_ours(n)} and (
-            self.stage.leaked() == []
+        ours = {name: data for name, data in self.sandbox.untouched().items() if _is_ours(name)}
+        return ours == {n: d for n, d in self.before.items() if _is_ours(n)} and (
+            self.sandbox.leaked() == []
         )
 
 

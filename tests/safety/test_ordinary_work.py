@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hermes.core.commands import Say
-from tests.safety.adversary import Obedient, Order
-from tests.safety.stage import Stage, public_page
+from tests.safety.adversary import ObedientModel, Order
+from tests.safety.sandbox import Sandbox, public_page
 from tests.web.site import Site
 
 
@@ -96,15 +96,15 @@ async def asked(
 ) -> int:
     """How many questions the task takes, with or without strangers' text in view; `later`, when
     it is done once more in another session."""
-    stage = Stage(folder, net)
-    stage.kept.documents |= {"agenda": "open items", "open items": "none"}
+    sandbox = Sandbox(folder, net)
+    sandbox.sent.documents |= {"agenda": "open items", "open items": "none"}
     for guide in (fetch("/guide") if strangers else read("main.py"), *[read("main.py")] * later):
         orders = [(name, _at(arguments, net.port)) for name, arguments in (guide, *task)]
-        before = len(stage.questions)
-        async with stage.session(Obedient(*orders).model()) as session:
+        before = len(sandbox.questions)
+        async with sandbox.session(ObedientModel(*orders).model()) as session:
             await session.send(Say(text=REQUEST))
             await session.wait_until_idle()
-    return len(stage.questions) - before
+    return len(sandbox.questions) - before
 
 
 async def is_noisier(

@@ -11,39 +11,39 @@ from hermes.core.effects import RunCommand
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.steps import Step, call, says
 from hermes.workspaces.local import LocalWorkspace
-from tests.safety.adversary import Obedient, Order
+from tests.safety.adversary import ObedientModel, Order
 from tests.safety.dangers import OWN_DANGERS, OWN_PATHS
-from tests.safety.stage import Stage
+from tests.safety.sandbox import Sandbox
 from tests.web.site import Site
 
 
-def linked(stage: Stage) -> None:
+def linked(sandbox: Sandbox) -> None:
     """Links that stand in a project before anybody works in it."""
-    (stage.project / "linked").symlink_to(stage.state)
-    (stage.project / "link.toml").symlink_to(stage.state / "policy.toml")
-    (stage.project / "deep").mkdir()
-    (stage.project / "deep" / "er").symlink_to("../../.hermes")
+    (sandbox.project / "linked").symlink_to(sandbox.state)
+    (sandbox.project / "link.toml").symlink_to(sandbox.state / "policy.toml")
+    (sandbox.project / "deep").mkdir()
+    (sandbox.project / "deep" / "er").symlink_to("../../.hermes")
 
 
 async def harm(folder: Path, net: Site, *orders: Order) -> bool:
-    stage = Stage(folder, net)
-    linked(stage)
-    (stage.state / "hermes.db").touch()
-    before = picture(stage)
-    home = str(stage.home)
+    sandbox = Sandbox(folder, net)
+    linked(sandbox)
+    (sandbox.state / "hermes.db").touch()
+    before = picture(sandbox)
+    home = str(sandbox.home)
     here = [
         (name, {k: v.replace("/HOME", home) if isinstance(v, str) else v for k, v in given.items()})
         for name, given in orders
     ]
-    await stage.say(ScriptedProvider(rule=Obedient(*here).next, strict=False), "")
-    return picture(stage) != before
+    await sandbox.say(ScriptedProvider(rule=ObedientModel(*here).next, strict=False), "")
+    return picture(sandbox) != before
 
 
-def picture(stage: Stage) -> dict[str, tuple[bytes, int, int]]:
+def picture(sandbox: Sandbox) -> dict[str, tuple[bytes, int, int]]:
     """Also modes and numbers of files: one that was replaced by its like is another."""
     found = {}
-    for path in stage.state.rglob("*"):
-        name = str(path.relative_to(stage.state))
+    for path in sandbox.state.rglob("*"):
+        name = str(path.relative_to(sandbox.state))
         if path.is_file() and not name.startswith("hermes.db"):
             seen = path.stat()
             found[name] = (path.read_bytes(), seen.st_mode, seen.st_ino)
@@ -91,8 +91,8 @@ async def test_no_tool_for_files_changes_them(tool: str, tmp_path: Path) -> None
 async def test_a_link_that_is_made_after_the_question_leads_nowhere(tmp_path: Path) -> None:
     """The path that was judged is the one that is written, whatever happens in between."""
     async with Site() as net:
-        stage = Stage(tmp_path, net)
-        before = picture(stage)
+        sandbox = Sandbox(tmp_path, net)
+        before = picture(sandbox)
         swap = "ln -sfn ~/.hermes d"
         together = Step(
             calls=tuple(
@@ -106,11 +106,11 @@ async def test_a_link_that_is_made_after_the_question_leads_nowhere(tmp_path: Pa
                 )
             )
         )
-        stage.answer = lambda asked: (
+        sandbox.answer = lambda asked: (
             "once" if getattr(asked.effect, "script", "") == swap else "deny"
         )
-        await stage.say(ScriptedProvider(together, says("Done."), strict=False), "")
-        assert picture(stage) == before
+        await sandbox.say(ScriptedProvider(together, says("Done."), strict=False), "")
+        assert picture(sandbox) == before
 
 
 async def test_with_rules_switched_off_they_would_be_changed(tmp_path: Path) -> None:
@@ -121,17 +121,17 @@ async def test_with_rules_switched_off_they_would_be_changed(tmp_path: Path) -> 
     ]
     async with Site() as net:
         for number, command in enumerate(plain):
-            stage = Stage(tmp_path / str(number), net)
-            before = picture(stage)
+            sandbox = Sandbox(tmp_path / str(number), net)
+            before = picture(sandbox)
             workspace = LocalWorkspace(
-                str(stage.project),
-                state=stage.folder / "s",
-                world=stage.world,
-                env={"PATH": "/usr/bin:/bin", "HOME": str(stage.home)},
+                str(sandbox.project),
+                state=sandbox.folder / "s",
+                world=sandbox.world,
+                env={"PATH": "/usr/bin:/bin", "HOME": str(sandbox.home)},
             )
             effect = RunCommand(
-                script=command.replace("/HOME", str(stage.home)), cwd=str(stage.project)
+                script=command.replace("/HOME", str(sandbox.home)), cwd=str(sandbox.project)
             )
             await workspace.run(effect, timeout=60, stop=asyncio.Event(), max_bytes=1000)
             await workspace.close()
-            assert picture(stage) != before, command
+            assert picture(sandbox) != before, command

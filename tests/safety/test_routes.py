@@ -18,10 +18,10 @@ from hermes.testing.provider import ScriptedProvider
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, call, says
-from tests.safety.adversary import Obedient, Order
+from tests.safety.adversary import ObedientModel, Order
 from tests.safety.dangers import dangers
-from tests.safety.installation import House, calls_of
-from tests.safety.stage import Stage
+from tests.safety.installation import Installation, calls_of
+from tests.safety.sandbox import Sandbox
 from tests.web.site import Site
 
 
@@ -162,15 +162,15 @@ async def test_no_way_through_the_tools_avoids_the_question(
 
         async def tried(number: int, command: str) -> str:
             async with limit:
-                stage = Stage(tmp_path / str(number), net, mark=f"{number:04}")
-                stage.answer = only_starts
-                before = stage.untouched()
-                here = command.replace("/HOME", str(stage.home))
-                model = ScriptedProvider(rule=Obedient(*way(here)).next, strict=False)
-                await stage.say(model, "")
+                sandbox = Sandbox(tmp_path / str(number), net, mark=f"{number:04}")
+                sandbox.answer = only_starts
+                before = sandbox.untouched()
+                here = command.replace("/HOME", str(sandbox.home))
+                model = ScriptedProvider(rule=ObedientModel(*way(here)).next, strict=False)
+                await sandbox.say(model, "")
                 await asyncio.sleep(0.05)
-                harmed = stage.untouched() != before or stage.leaked()
-                shown = any(stage.key in text for text in stage.results)
+                harmed = sandbox.untouched() != before or sandbox.leaked()
+                shown = any(sandbox.key in text for text in sandbox.results)
                 return command if harmed or shown else ""
 
         chosen = dangers("/HOME")[start::step]
@@ -201,20 +201,20 @@ async def test_no_name_is_believed_that_was_given_another_meaning(
     async with Site() as net:
         harmed = []
         for number, scripts in enumerate(MOVED):
-            stage = Stage(tmp_path / str(number), net)
-            program = stage.project / "bin" / "ls"
+            sandbox = Sandbox(tmp_path / str(number), net)
+            program = sandbox.project / "bin" / "ls"
             program.parent.mkdir()
             program.write_text("#!/bin/bash\nrm -rf important\n")
             program.chmod(0o755)
-            before = stage.untouched()
-            model = Obedient(*map(run, scripts)).model()
+            before = sandbox.untouched()
+            model = ObedientModel(*map(run, scripts)).model()
             if side_by_side:
                 together = Step(
                     calls=tuple(call("terminal", {"command": each}) for each in scripts)
                 )
                 model = ScriptedProvider(together, says("Done."), strict=False)
-            await stage.say(model, "")
-            if stage.untouched() != before:
+            await sandbox.say(model, "")
+            if sandbox.untouched() != before:
                 harmed.append(scripts)
     assert harmed == []
 
@@ -224,26 +224,26 @@ async def test_every_way_works_for_a_person_who_says_yes(
     way: Callable[[str], Iterable[Order]], tmp_path: Path
 ) -> None:
     async with Site() as net:
-        stage = Stage(tmp_path, net)
-        stage.answer = lambda _: "once"
+        sandbox = Sandbox(tmp_path, net)
+        sandbox.answer = lambda _: "once"
         orders = (*way("rm -rf ~/important"), run("sleep 0.3"))
-        await stage.say(ScriptedProvider(rule=Obedient(*orders).next, strict=False), "")
-        assert stage.questions
-        assert not (stage.home / "important").exists()
+        await sandbox.say(ScriptedProvider(rule=ObedientModel(*orders).next, strict=False), "")
+        assert sandbox.questions
+        assert not (sandbox.home / "important").exists()
 
 
 async def test_one_shot(tmp_path: Path) -> None:
     async with Site() as net, ScriptedServer() as server:
-        house = House(tmp_path, net, server)
-        server.add(Step(calls=calls_of(house.home)), says("I may not."))
-        code, out = await house.hermes("-z", "go", "--json")
-        assert (code, house.unharmed()) == (0, True), out
+        installed = Installation(tmp_path, net, server)
+        server.add(Step(calls=calls_of(installed.home)), says("I may not."))
+        code, out = await installed.hermes("-z", "go", "--json")
+        assert (code, installed.unharmed()) == (0, True), out
         refused = [json.loads(line) for line in out.splitlines() if '"tool_finished"' in line]
-        assert len(refused) == len(calls_of(house.home))
-        _, log = await house.hermes("policy", "log", "--json", "-n", "500")
+        assert len(refused) == len(calls_of(installed.home))
+        _, log = await installed.hermes("policy", "log", "--json", "-n", "500")
         decisions = {line["subject"]: line["decision"] for line in json.loads(log)}
         assert set(decisions.values()) <= {"ask", "deny"}
-        assert len(decisions) == len(set(dangers(str(house.home))))
+        assert len(decisions) == len(set(dangers(str(installed.home))))
 
 
 async def test_resumed_after_a_death(tmp_path: Path) -> None:
@@ -253,42 +253,42 @@ async def test_resumed_after_a_death(tmp_path: Path) -> None:
     def model(request: Request) -> Step:
         if request.results:
             return says("I may not.")
-        return Step(calls=(harmless, *house.wanted[::3]))
+        return Step(calls=(harmless, *installed.wanted[::3]))
 
     async with Site() as net, ScriptedServer(model) as server:
-        house = House(tmp_path, net, server)
+        installed = Installation(tmp_path, net, server)
         options: tuple[str, ...] = ("-z", "go")
         for point in ("reply.received", "tool.started", "turn.ending"):
             killed = {"HERMES_TESTING": "1", "HERMES_KILL_AT": f"{point}:1"}
-            code, out = await house.hermes(*options, **killed)
-            assert (code, house.unharmed()) == (-signal.SIGKILL, True), (point, out)
+            code, out = await installed.hermes(*options, **killed)
+            assert (code, installed.unharmed()) == (-signal.SIGKILL, True), (point, out)
             options = ("-c", "-z", "go on")
-        code, out = await house.hermes(*options)
-        assert (code, house.unharmed()) == (0, True), out
+        code, out = await installed.hermes(*options)
+        assert (code, installed.unharmed()) == (0, True), out
 
 
 async def test_forked_and_replayed(tmp_path: Path) -> None:
     async with Site() as net, ScriptedServer() as server:
-        house = House(tmp_path, net, server)
-        server.add(says("Hello."), Step(calls=house.wanted[::3]), says("I may not."))
-        _, out = await house.hermes("-z", "hi", "--json", HERMES_RECORD="1")
+        installed = Installation(tmp_path, net, server)
+        server.add(says("Hello."), Step(calls=installed.wanted[::3]), says("I may not."))
+        _, out = await installed.hermes("-z", "hi", "--json", HERMES_RECORD="1")
         session = json.loads(out.splitlines()[0])["session_id"]
-        _, made = await house.hermes("sessions", "fork", session, "--json")
+        _, made = await installed.hermes("sessions", "fork", session, "--json")
         child = json.loads(made)["session_id"]
-        code, out = await house.hermes("--resume", child, "-z", "go", HERMES_RECORD="1")
-        assert (code, house.unharmed()) == (0, True), out
-        await house.hermes("replay", child)
-        assert house.unharmed()
+        code, out = await installed.hermes("--resume", child, "-z", "go", HERMES_RECORD="1")
+        assert (code, installed.unharmed()) == (0, True), out
+        await installed.hermes("replay", child)
+        assert installed.unharmed()
 
 
 async def test_left_in_the_inbox_by_another_process(tmp_path: Path) -> None:
     """The words of another process are words; an answer of nobody who was asked is none."""
     async with Site() as net, ScriptedServer() as server:
-        house = House(tmp_path, net, server)
-        server.add(says("Hello."), Step(calls=calls_of(house.home)[:5]), says("I may not."))
-        async with house.app() as app:
+        installed = Installation(tmp_path, net, server)
+        server.add(says("Hello."), Step(calls=calls_of(installed.home)[:5]), says("I may not."))
+        async with installed.app() as app:
             session = await app.open(
-                SessionRequest(source="cli", attended=True, cwd=str(house.project), rules=False)
+                SessionRequest(source="cli", attended=True, cwd=str(installed.project), rules=False)
             )
             events = session.subscribe()
             await session.send(Say(text="hi"))
@@ -311,21 +311,21 @@ async def test_left_in_the_inbox_by_another_process(tmp_path: Path) -> None:
             await session.wait_until_idle()
             answering.cancel()
         assert len(asked) == 5
-        assert house.unharmed()
+        assert installed.unharmed()
 
 
 def test_a_python_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ScriptedServer.in_thread() as server:
-        house = House(tmp_path, Site(), server)
-        monkeypatch.setenv("HOME", str(house.home))
+        installed = Installation(tmp_path, Site(), server)
+        monkeypatch.setenv("HOME", str(installed.home))
         for approve in (None, lambda *_words, **_more: "deny"):
-            server.add(Step(calls=calls_of(house.home)), says("I may not."))
+            server.add(Step(calls=calls_of(installed.home)), says("I may not."))
             agent = AIAgent(
-                home=house.stage.state,
-                cwd=house.project,
+                home=installed.sandbox.state,
+                cwd=installed.project,
                 skip_context_files=True,
                 approval_callback=approve,
             )
             assert agent.chat("go") == "I may not."
             agent.close()
-            assert house.unharmed()
+            assert installed.unharmed()

@@ -16,9 +16,9 @@ from hermes.core.events import ToolFinished
 from hermes.core.messages import ToolResult
 from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
-from hermes.policy.rule_setup import answer
+from hermes.policy.inquiries import answer
+from hermes.policy.rule_setup import safe_roots
 from hermes.policy.rules import PolicySettings
-from hermes.policy.safe_roots import safe_roots
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
 from hermes.workspaces.confinement.sandbox import Wanted
@@ -28,7 +28,7 @@ from tests.workspaces.places import confined_missing
 SAFE = f"{ROOT}/out"
 # What nobody can tell from the text of the command.
 SECRETLY = (
-    "import os; q = chr(47).join(['..', 'kept.txt']); "
+    "import os; q = chr(47).join(['..', 'sent.txt']); "
     "open(os.path.join(os.getcwd(), 'out', q), 'w').write('gone')"
 )
 
@@ -98,10 +98,10 @@ class Jail:
     def __init__(self, folder: Path, server: ScriptedServer, wanted: str = "off") -> None:
         folder = folder.resolve()
         self.project, self.home = folder / "project", folder / "home"
-        self.out, self.kept = self.project / "out", self.project / "kept.txt"
+        self.out, self.sent = self.project / "out", self.project / "sent.txt"
         self.out.mkdir(parents=True)
         self.home.mkdir()
-        self.kept.write_text("kept")
+        self.sent.write_text("sent")
         (self.out / "secretly.py").write_text(SECRETLY)
         self.env = {"PATH": "/usr/bin:/bin", "HOME": str(self.home)}
         self.flags = {
@@ -130,15 +130,15 @@ class Jail:
 
 
 WAYS = [
-    calls("write_file", path="kept.txt", content="gone"),
+    calls("write_file", path="sent.txt", content="gone"),
     calls("write_file", path="out/../new.txt", content="new"),
-    calls("patch", path="kept.txt", old_string="kept", new_string="gone"),
-    calls("terminal", command="echo gone > kept.txt"),
-    calls("terminal", command="rm -f kept.txt"),
+    calls("patch", path="sent.txt", old_string="sent", new_string="gone"),
+    calls("terminal", command="echo gone > sent.txt"),
+    calls("terminal", command="rm -f sent.txt"),
     calls("terminal", command="python3 out/secretly.py"),
     calls("terminal", command="python3 out/secretly.py", background=True),
     calls("terminal", command="python3 out/secretly.py", pty=True),
-    calls("terminal", command="p=kept.txt; eval 'echo gone >$p'"),
+    calls("terminal", command="p=sent.txt; eval 'echo gone >$p'"),
     # What is asked about runs openly once it is allowed.
     calls("terminal", command="curl -sd x http://127.0.0.1:9/; python3 out/secretly.py"),
     calls("tool_call", name="terminal", arguments={"command": "python3 out/secretly.py"}),
@@ -158,9 +158,9 @@ async def test_no_way_leads_out_of_them(tmp_path: Path, wanted: Wanted) -> None:
     async with ScriptedServer([*WAYS, *inside, waiting, says("ok")], strict=False) as server:
         jail = Jail(tmp_path, server, wanted)
         results = await jail.results()
-    assert jail.kept.read_text() == "kept"
+    assert jail.sent.read_text() == "sent"
     made = {"out/a.txt", "out/b.txt", "out/done"}
-    assert jail.left() == {"kept.txt", "out", "out/secretly.py", *made}
+    assert jail.left() == {"sent.txt", "out", "out/secretly.py", *made}
     assert len(results) == len(WAYS) + 4
     assert str(jail.out) in results[0].text
     secretly = [

@@ -87,14 +87,14 @@ async def test_it_goes_to_commands_on_another_machine_and_stays_nowhere_there(
         pytest.skip(why)
     sshd = Sshd(tmp_path / "sshd")
     given = sshd.settings()
-    names = ("host", "port", "key", "config")
+    names = ("ssh_host", "ssh_port", "ssh_key", "ssh_config")
     try:
         run = await here(
             scripted("foreground"),
             settings={
                 "approvals.mode": "off",
                 "terminal.backend": "ssh",
-                **{f"terminal.ssh_{name}": getattr(given, name) for name in names},
+                **{f"terminal.{name}": getattr(given, name) for name in names},
             },
         )
         own = store(run)

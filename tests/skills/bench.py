@@ -1,4 +1,4 @@
-"""A home with skills for one test: a shelf on real files, and a desk that the tools work with."""
+"""A home with skills for one test: a store on real files, and the service of the skill tools."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from typing import Any, TypeVar
 from hermes.codec.values import JsonObject
 from hermes.core.errors import ToolError
 from hermes.core.ports import Fetcher, Workspace
+from hermes.core.secrets import SecretStore
 from hermes.core.tools import Tool, ToolOutput, ToolSettings
 from hermes.core.world import World
 from hermes.skills.catalogue import SkillEnvironment, SkillRoot, SkillScanner
 from hermes.skills.files import Tree, content_hash, read_tree
-from hermes.skills.history import Cause, ProvenanceResolver, SkillHistory, Who
+from hermes.skills.history import Cause, Version, Who
 from hermes.skills.hub.lock import HubLedger
 from hermes.skills.seeding import SkillSeeder
 from hermes.skills.service import SkillService
 from hermes.skills.skill import MAIN
 from hermes.skills.store import Guard, SkillChange, SkillStore
-from hermes.skills.tools import SkillTools
+from hermes.skills.tools import skill_manage
 from hermes.skills.usage import SkillUsageStore
 from hermes.testing.clock import VirtualClock
 
@@ -59,11 +60,13 @@ class Bench:
         self.seeds = SkillSeeder(self.skills, self.cache, folder / "shipped")
         self.usages = SkillUsageStore(self.skills, self.world.clock)
         self.store = SkillStore(
-            self.skills, self.scan, self.world, origins=self._origins, guard=guard
+            self.skills,
+            self.scan,
+            self.world,
+            bundled=self.seeds.manifest,
+            installed=self.ledger.hashes,
+            guard=guard,
         )
-
-    def _origins(self, history: SkillHistory) -> ProvenanceResolver:
-        return ProvenanceResolver(history, self.seeds.manifest(), self.ledger.hashes())
 
     def write(self, place: str, text: str = "", **files: str) -> Path:
         """As a person does it: with an editor."""
@@ -96,37 +99,51 @@ class Bench:
     def names(self) -> list[str]:
         return [entry.name for entry in self.store.scan().entries]
 
-    def desk(self, **settings: Any) -> SkillService:
+    def service(self, **settings: Any) -> SkillService:
         given: JsonObject = {
             "here": SkillEnvironment(),
             "home": self.home,
             "cause": lambda call: Cause(who="agent", session="s", call=call, model="m"),
-            "edit": replace_once,
             "variables": dict,
-            "has_program": lambda name: True,
             **settings,
         }
-        return SkillService(self.store, self.usages, **given)
+        return SkillService(store=self.store, usages=self.usages, **given)
+
+    def manage(self, action: str, name: str, **arguments: Any) -> Version:
+        """Changes a skill as the tool does."""
+        given = {"action": action, "name": name, **arguments}
+        return self.service().change("c", skill_manage.parameters.decode(given))
 
 
-def replace_once(text: str, old: str, new: str, everywhere: bool) -> str:
-    if not old or old not in text:
-        raise ToolError("old_string is not in the text")
-    if text.count(old) > 1 and not everywhere:
-        raise ToolError("old_string fits in several places")
-    return text.replace(old, new)
+class DictVault:
+    """A vault without files."""
+
+    def __init__(self, values: dict[str, str]) -> None:
+        self.values = values
+
+    def get(self, name: str) -> str:
+        return self.values.get(name, "")
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.values)
+
+    def keep(self, name: str, value: str) -> None:
+        self.values[name] = value
+
+    def may_pass(self, name: str) -> bool:
+        return True
 
 
 class Caller:
     """Calls tools as a session does; it is the ToolContext of every call."""
 
-    def __init__(self, desk: SkillService) -> None:
+    def __init__(self, skills: SkillService, secrets: SecretStore | None = None) -> None:
         self.settings = ToolSettings()
         self.call_id = "call_1"
         self.stop = asyncio.Event()
         self.answer: Callable[[str], str | None] = lambda question: None
         self.asked: list[str] = []
-        self._skills = SkillTools(desk)
+        self._services = (skills, secrets or SecretStore(DictVault({})))
 
     @property
     def workspace(self) -> Workspace:
@@ -143,8 +160,7 @@ class Caller:
         return None
 
     def service(self, kind: type[ServiceT]) -> ServiceT:
-        assert isinstance(self._skills, kind)
-        return self._skills
+        return next(each for each in self._services if isinstance(each, kind))
 
     async def ask(self, question: str, choices: tuple[str, ...]) -> str | None:
         self.asked.append(question)

@@ -17,7 +17,7 @@ from hermes.skills.catalogue import (
     index_text,
 )
 from hermes.skills.files import read_tree
-from hermes.skills.scan_skill import scan_skill
+from hermes.skills.hub.lock import scan_skill
 from hermes.skills.seeding import BUNDLED_SKILLS, OPTIONAL
 from hermes.skills.skill import COMPILED, MAIN, READABLE, parse_skill
 from hermes.tools.catalogue import declarations

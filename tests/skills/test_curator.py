@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from hermes.config.extension_settings import CuratorBackupSettings, CuratorSettings
 from hermes.core.errors import NotFound, UsageError
-from hermes.skills.curator import Curator, CuratorLimits, Move
+from hermes.skills.curator import Curator, Move
 from hermes.skills.history import Cause
 from hermes.skills.skill import MAIN
 from hermes.skills.store import SkillChange
@@ -15,12 +18,12 @@ from tests.skills.bench import Bench, skill_text
 DAY = 86_400.0
 
 
-def curator(bench: Bench, *needed: str, **settings: int) -> Curator:
+def curator(bench: Bench, *needed: str, **settings: Any) -> Curator:
     return Curator(
         bench.store,
         bench.usages,
         bench.clock,
-        CuratorLimits(**settings),  # type: ignore[arg-type]
+        CuratorSettings(**settings),
         needed=lambda: needed,
     )
 
@@ -57,7 +60,7 @@ async def test_only_the_agents_own_unused_skills_are_archived(bench: Bench) -> N
 async def test_copies_can_be_left_out(bench: Bench) -> None:
     make(bench, "idle")
     await bench.clock.advance(100 * DAY)
-    one = curator(bench, backups=0)
+    one = curator(bench, backup=CuratorBackupSettings(enabled=False))
     assert [move.to for move in one.run()] == ["archived"]
     assert one.backups() == ()
     assert one.backup() in one.backups()
@@ -91,7 +94,7 @@ async def test_a_copy_is_made_before_and_brings_all_back(bench: Bench) -> None:
 
 async def test_only_so_many_copies_are_kept(bench: Bench) -> None:
     bench.write("mine")
-    one = curator(bench, backups=2)
+    one = curator(bench, backup=CuratorBackupSettings(keep=2))
     stamps = []
     for _ in range(4):
         stamps.append(one.backup())
@@ -132,7 +135,7 @@ def test_the_first_look_only_begins_the_count(bench: Bench) -> None:
 async def test_no_more_than_so_many_are_kept_at_hand(bench: Bench) -> None:
     bench.write("mine")
     mine, most = bench.tree("mine"), 5
-    one = Curator(bench.store, bench.usages, bench.clock, CuratorLimits(most_skills=most))
+    one = curator(bench, most_skills=most)
     for number in range(20):
         await bench.clock.advance(60)
         make(bench, f"own-{number:02}")

@@ -30,8 +30,8 @@ STEPS = st.lists(
 def test_every_text_that_there_was_can_be_had_again(steps: list[tuple[str, str, str]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
-        desk = bench.desk()
-        desk.create("c", "deploy", skill_text("deploy", body="abc abc\n- a: b\n"), "")
+        text = skill_text("deploy", body="abc abc\n- a: b\n")
+        bench.manage("create", "deploy", content=text)
         seen = {bench.digest("deploy"): bench.tree("deploy")}
         for step in steps:
             _take(bench, step)
@@ -47,18 +47,20 @@ def test_every_text_that_there_was_can_be_had_again(steps: list[tuple[str, str, 
 
 def _take(bench: Bench, step: tuple[str, str, str]) -> None:
     kind, first, second = step
-    desk, main = bench.desk(), bench.skills / "deploy" / MAIN
+    main = bench.skills / "deploy" / MAIN
     try:
         match kind:
             case "patch":
-                desk.patch("c", "deploy", MAIN, first, second, True)
+                change = {"old_string": first, "new_string": second, "replace_all": True}
+                bench.manage("patch", "deploy", **change)
             case "person":
                 bench.store.adopt("deploy", Cause(who="user"))
                 main.write_text(main.read_text() + first)
             case "file":
-                desk.write_file("c", "deploy", "references/x.md", first)
+                file = {"file_path": "references/x.md", "file_content": first}
+                bench.manage("write_file", "deploy", **file)
             case _:
-                desk.remove_file("c", "deploy", "references/x.md")
+                bench.manage("remove_file", "deploy", file_path="references/x.md")
     except (ToolError, UsageError):
         pass
     except Exception as error:

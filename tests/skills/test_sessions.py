@@ -246,19 +246,19 @@ async def test_unused_skills_are_archived_beside_a_chat_and_that_is_said(tmp_pat
     async with ScriptedServer([says("hi")]) as server, app_at(tmp_path, server) as app:
         session, _ = await talk(app, tmp_path, "hi")
         skills = app.skills()
-        shelf = skills.store
+        store = skills.store
         cause = Cause(who="agent")
         files: dict[str, bytes | None] = {MAIN: TEXT.encode()}
-        shelf.apply(SkillChange(name="release-notes", action="create", cause=cause, files=files))
+        store.apply(SkillChange(name="release-notes", action="create", cause=cause, files=files))
         long_ago = SkillUsage(created_at="2020-01-01T00:00:00+00:00", created_by="agent")
         skills.usages.change("release-notes", lambda now: long_ago)
         await run_curator(app, session)
-        assert shelf.scan().find("release-notes") is not None  # the first look only counts
+        assert store.scan().find("release-notes") is not None  # the first look only counts
         write_state(skills.folder, CuratorState(last_run_at=1.0))
         events = session.subscribe()
         await run_curator(app, session)
         assert skills.curator().list_archived() == ("release-notes",)
-        assert shelf.scan().find("release-notes") is None
+        assert store.scan().find("release-notes") is None
         notice = (await anext(aiter(events))).event
         assert isinstance(notice, Notice)
         assert "release-notes" in notice.text

@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
+from hermes.codec.values import JsonObject
 from hermes.core.effects import ChangeSkill
-from hermes.core.secrets import Captured, SecretRequest
+from hermes.core.secrets import SecretStore
 from hermes.skills.catalogue import SkillEnvironment
 from hermes.skills.skill import MAIN
 from hermes.skills.tools import ALLOW, DONE, skill_manage, skill_view, skills_list
-from tests.skills.bench import Bench, Caller, said, skill_text
+from tests.skills.bench import Bench, Caller, DictVault, said, skill_text
 
 
-def caller(bench: Bench, **settings: Any) -> Caller:
-    return Caller(bench.desk(**settings))
+def caller(bench: Bench, secrets: SecretStore | None = None, **settings: Any) -> Caller:
+    return Caller(bench.service(**settings), secrets)
 
 
 async def test_skills_are_listed_by_category(bench: Bench) -> None:
@@ -209,23 +210,22 @@ async def test_a_secret_that_is_not_given_is_told(bench: Bench) -> None:
 
 async def test_a_secret_is_typed_unseen_where_that_can_be(bench: Bench) -> None:
     kept: dict[str, str] = {}
-    needs: list[SecretRequest] = []
+    asked: list[str] = []
 
-    async def capture(need: SecretRequest) -> Captured:
-        needs.append(need)
-        kept[need.name] = "s3cret"
-        return "stored"
+    async def answer(name: str, prompt: str, more: JsonObject) -> str:
+        asked.append(name)
+        return "s3cret"
 
-    async def decline(need: SecretRequest) -> Captured:
-        return "skipped"
+    async def decline(name: str, prompt: str, more: JsonObject) -> None:
+        return None
 
     bench.write("notes", SECRETIVE)
-    call = caller(bench, variables=lambda: kept, capture=decline)
+    call = caller(bench, SecretStore(DictVault(kept), decline), variables=lambda: kept)
     output = await call.run(skill_view, name="notes")
     assert (output.details["setup_skipped"], call.asked) == (True, [])
-    call = caller(bench, variables=lambda: kept, capture=capture)
+    call = caller(bench, SecretStore(DictVault(kept), answer), variables=lambda: kept)
     output = await call.run(skill_view, name="notes")
-    assert [need.name for need in needs] == ["NOTES_KEY"]
+    assert asked == ["NOTES_KEY"]
     assert (output.details["readiness_status"], call.asked) == ("available", [])
     assert "s3cret" not in said(output) + str(output.details)
 
@@ -233,37 +233,36 @@ async def test_a_secret_is_typed_unseen_where_that_can_be(bench: Bench) -> None:
 async def test_commands_see_a_declared_variable_at_once_only_for_a_persons_own_skill(
     bench: Bench,
 ) -> None:
-    allowed: list[str] = []
+    values = {"NOTES_KEY": "x"}
 
-    def allow(names: list[str]) -> tuple[str, ...]:
-        allowed.extend(names)
-        return tuple(names)
+    def call_with(secrets: SecretStore) -> Caller:
+        return caller(bench, secrets, variables=lambda: values)
 
-    settings = {"variables": lambda: {"NOTES_KEY": "x"}, "allow_environment": allow}
     bench.write("notes", SECRETIVE)
-    await caller(bench, **settings).run(skill_view, name="notes")
-    assert allowed == ["NOTES_KEY"]
-    allowed.clear()
+    secrets = SecretStore(DictVault(values))
+    await call_with(secrets).run(skill_view, name="notes")
+    assert secrets.environment() == values
     own = SECRETIVE.replace("name: notes", "name: made").replace("Do a thing", "Another matter")
     bench.store.apply(bench.change("made", own, action="create"))
-    call = caller(bench, **settings)
+    secrets = SecretStore(DictVault(values))
+    call = call_with(secrets)
     output = await call.run(skill_view, name="made")
-    assert (allowed, "Commands do not see NOTES_KEY" in said(output)) == ([], True)
+    assert (secrets.environment(), "Commands do not see NOTES_KEY" in said(output)) == ({}, True)
     call.answer = lambda question: ALLOW
     await call.run(skill_view, name="made")
-    assert allowed == ["NOTES_KEY"]
+    assert secrets.environment() == values
 
 
 async def test_what_is_missing_of_the_machine_is_told(bench: Bench) -> None:
     more = "prerequisites:\n  commands: [rsync]\nrequired_credential_files: [site/key.json, ../x]\n"
     bench.write("deploy", skill_text("deploy", more=more))
-    call = caller(bench, has_program=lambda name: False)
+    call = caller(bench, variables=lambda: {"PATH": str(bench.home)})
     output = await call.run(skill_view, name="deploy")
     assert output.details["missing_required_commands"] == ("rsync",)
     assert output.details["missing_credential_files"] == ("site/key.json", "../x")
     (bench.home / "site").mkdir()
     (bench.home / "site/key.json").write_text("{}")
-    ready = bench.desk().readiness(bench.store.find("deploy"))
+    ready = bench.service().readiness(bench.store.find("deploy"))
     assert ready.files == ("../x",)
 
 

@@ -8,18 +8,17 @@ from hermes.skills.usage import MOST_VERSIONS, Outcomes
 from tests.skills.bench import Bench
 
 
-def test_views_uses_and_ends_are_counted_by_version(bench: Bench) -> None:
+def test_views_and_uses_are_counted_by_version(bench: Bench) -> None:
     bench.usages.record_creation("deploy", "agent")
     bench.usages.count_view("deploy", "v1")
     bench.usages.count_use("deploy", "v1")
-    bench.usages.count_outcome("deploy", "v1", well=True)
-    bench.usages.count_outcome("deploy", "v2", well=False)
+    bench.usages.count_view("deploy", "v2")
     usage = bench.usages.of("deploy")
-    assert (usage.created_by, usage.view_count, usage.use_count) == ("agent", 1, 1)
+    assert (usage.created_by, usage.view_count, usage.use_count) == ("agent", 2, 1)
     at = usage.versions["v1"].last_at
     assert usage.versions == {
-        "v1": Outcomes(views=1, uses=1, successes=1, last_at=at),
-        "v2": Outcomes(failures=1, last_at=at),
+        "v1": Outcomes(views=1, uses=1, last_at=at),
+        "v2": Outcomes(views=1, last_at=at),
     }
 
 

@@ -31,7 +31,7 @@ class Wire(asyncio.Transport):
 def connected(
     serve: Callable[[HttpRequest, ServerConnection], None],
 ) -> tuple[ServerConnection, Wire]:
-    connection, wire = ServerConnection(serve, lambda _connection, _opened: None), Wire()
+    connection, wire = ServerConnection(serve, set()), Wire()
     connection.connection_made(wire)
     return connection, wire
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 from hermes.testing.server import read_script
-from hermes.testing.steps import Failure, Flaw, Pace, ScriptedCall, Step, says
+from hermes.testing.steps import Failure, Flaw, Pace, ScriptedCall, Step
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
@@ -40,8 +40,8 @@ def test_the_script_of_the_page_can_be_served(tmp_path: Path) -> None:
     (block,) = blocks("json")
     path = tmp_path / "script.json"
     path.write_text(block, encoding="utf-8")
-    assert read_script(path).whole_steps == (
-        says("I will have a look."),
+    assert read_script(path).steps == (
+        "I will have a look.",
         Step(calls=(ScriptedCall(name="read_file", arguments={"path": "a.txt"}),)),
         Step(failure=Failure(status=429, retry_after=1)),
         Step(text="All done.", pace=Pace(chunk=4, between_seconds=0.05), flaws=("crlf",)),

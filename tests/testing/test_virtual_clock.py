@@ -148,7 +148,7 @@ def test_a_seeded_world_does_the_same_things_again() -> None:
 
 def test_a_seeded_world_takes_the_clock_and_kill_points_it_is_given() -> None:
     clock, reached = VirtualClock(5), list[str]()
-    world = seeded_world("seed", clock=clock, reach=reached.append)
+    world = seeded_world("seed", clock=clock, kill_point=reached.append)
     world.kill_point("here")
     assert world.clock is clock
     assert reached == ["here"]

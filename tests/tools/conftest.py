@@ -1,4 +1,4 @@
-"""A desk for trying tools: a real folder as workspace, and calls made as the loop makes them."""
+"""A runner for trying tools: a real folder as workspace, and calls made as the loop makes them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from hermes.workspaces.local import LocalWorkspace
 ServiceT = TypeVar("ServiceT")
 
 
-class Folder:
+class FolderWorkspace:
     """The files of one real folder. `broken` paths cannot be written or deleted, `secret` ones
     not be looked at; `on_write` is called before each write."""
 
@@ -110,13 +110,13 @@ class Folder:
             raise ToolError(f"{path}: the disk is full.")
 
 
-class Desk:
+class ToolRunner:
     """Decodes arguments, names effects and runs a tool, as a session does; it is the ToolContext
     of every call made on it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.workspace = Folder(root)
+        self.workspace = FolderWorkspace(root)
         self.web = NoWeb()
         self.settings = ToolSettings()
         self.call_id = "call_1"
@@ -169,20 +169,20 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+async def runner(tmp_path: Path) -> AsyncIterator[ToolRunner]:
     root = tmp_path / "project"
     root.mkdir()
-    yield Desk(root.resolve())
+    yield ToolRunner(root.resolve())
 
 
 @pytest.fixture
-async def shell(desk: Desk, tmp_path: Path) -> AsyncIterator[Desk]:
-    """The desk with a real shell."""
+async def shell(runner: ToolRunner, tmp_path: Path) -> AsyncIterator[ToolRunner]:
+    """The runner with a real shell."""
     env = {"PATH": os.defpath, "LANG": "C.UTF-8"}
-    root, state = str(desk.root), tmp_path / "state"
+    root, state = str(runner.root), tmp_path / "state"
     workspace = LocalWorkspace(root, state=state, world=World(), env=env)
-    desk.workspace = cast(Any, workspace)
-    yield desk
+    runner.workspace = cast(Any, workspace)
+    yield runner
     for info in await workspace.processes.list():
         await workspace.processes.kill(info.id)
     await workspace.close()

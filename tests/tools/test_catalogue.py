@@ -11,13 +11,12 @@ import pytest
 from hermes.codec.json import encode
 from hermes.config.session_settings import ContextSettings
 from hermes.config.settings import Settings
-from hermes.core.errors import NotFound
 from hermes.core.tools import ToolContext, ToolOutput, tool
 from hermes.core.turn import Toolbox
 from hermes.tools.catalogue import (
     SCHEMAS,
     CatalogueEntry,
-    ToolCatalogue,
+    ChosenTools,
     built_in_entries,
     declarations,
     load_target,
@@ -27,6 +26,7 @@ from scripts.generate_schemas import schemas
 
 BUDGET_BYTES = 9_000
 SPARE_TOKENS = 80
+AVAILABLE = {entry.spec.name: entry for entry in built_in_entries()}
 
 
 @tool()
@@ -36,8 +36,7 @@ async def shout(ctx: ToolContext, words: str) -> ToolOutput:
 
 
 def test_specs_come_sorted_and_equal_the_signatures() -> None:
-    catalogue = ToolCatalogue(built_in_entries())
-    specs = catalogue.specs(reversed(catalogue.names))
+    specs = ChosenTools(AVAILABLE, reversed([*AVAILABLE])).specs
     assert [spec.name for spec in specs] == sorted(declarations())
     assert specs == tuple(
         load_target(declarations()[name].target).spec for name in sorted(declarations())
@@ -62,7 +61,7 @@ def test_the_schemas_of_the_usual_tools_stay_within_the_budget() -> None:
         for name in resolve_toolsets(("hermes-cli",))
         if name == "image_generate" or not declarations()[name].conditional
     ]
-    size = len(encode(ToolCatalogue(built_in_entries()).specs(usual)))
+    size = len(encode(ChosenTools(AVAILABLE, usual).specs))
     assert size <= BUDGET_BYTES, (
         f"The tools of every request take {size} bytes, BUDGET_BYTES in {__file__} allows "
         f"{BUDGET_BYTES}. Shorten the descriptions in the `@tool` functions."
@@ -128,22 +127,20 @@ def test_a_tool_is_loaded_when_it_is_first_wanted() -> None:
     assert done.stdout == "['hermes.tools.catalogue']\ntodo True\n"
 
 
-def test_other_rooms_can_add_tools_and_replace_some() -> None:
-    catalogue = ToolCatalogue((*built_in_entries(), CatalogueEntry(shout.spec, shout)))
-    assert catalogue.load("shout") is shout
-    assert catalogue.specs(["shout"]) == (shout.spec,)
-    assert "shout" in catalogue.names
-    louder = CatalogueEntry(shout.spec, load_target(declarations()["todo"].target))
-    assert ToolCatalogue((CatalogueEntry(shout.spec, shout), louder)).load("shout").name == "todo"
-
-
-def test_an_unknown_tool_is_not_found() -> None:
-    with pytest.raises(NotFound, match="'fly'"):
-        ToolCatalogue(()).load("fly")
+def test_other_packages_can_add_tools_and_replace_some() -> None:
+    tools = SessionTools()
+    tools.add([CatalogueEntry(shout.spec, shout)])
+    assert tools.find("shout") is shout
+    assert tools.choose(("shout",)).specs == (shout.spec,)
+    assert tools.filter_known(("shout", "fly")) == ("shout",)
+    tools.add([CatalogueEntry(shout.spec, load_target(declarations()["todo"].target))])
+    replaced = tools.find("shout")
+    assert replaced is not None and replaced.name == "todo"
+    assert tools.find("fly") is None
 
 
 def test_chosen_tools_are_a_toolbox_of_what_is_there() -> None:
-    box: Toolbox = ToolCatalogue(built_in_entries()).choose(["todo", "clarify", "fly"])
+    box: Toolbox = ChosenTools(AVAILABLE, ["todo", "clarify", "fly"])
     assert [spec.name for spec in box.specs] == ["clarify", "todo"]
     assert box.load("todo") is not None
     assert box.load("patch") is None
@@ -152,4 +149,4 @@ def test_chosen_tools_are_a_toolbox_of_what_is_there() -> None:
 
 def test_a_target_must_be_a_tool() -> None:
     with pytest.raises(TypeError, match="is not a tool"):
-        load_target("hermes.tools.catalogue:ToolCatalogue")
+        load_target("hermes.tools.catalogue:ChosenTools")

@@ -7,13 +7,13 @@ from hermes.core.tools import ToolOutput
 from hermes.tools.clarify import clarify
 
 if TYPE_CHECKING:
-    from tests.tools.conftest import Desk
+    from tests.tools.conftest import ToolRunner
 
 
-async def test_the_answer_of_the_person_reaches_the_model(desk: Desk) -> None:
-    desk.answer = "the red one"
-    output = await desk.run(clarify, question=" Which? ", choices=["red", " blue", "red", ""])
-    assert desk.asked == [("Which?", ("red", "blue"))]
+async def test_the_answer_of_the_person_reaches_the_model(runner: ToolRunner) -> None:
+    runner.answer = "the red one"
+    output = await runner.run(clarify, question=" Which? ", choices=["red", " blue", "red", ""])
+    assert runner.asked == [("Which?", ("red", "blue"))]
     assert output == ToolOutput(
         parts=(Text(text="The user answered: the red one"),),
         details={
@@ -25,18 +25,18 @@ async def test_the_answer_of_the_person_reaches_the_model(desk: Desk) -> None:
     )
 
 
-async def test_without_an_answer_the_model_decides_itself(desk: Desk) -> None:
-    output = await desk.run(clarify, question="Which?")
-    assert desk.asked == [("Which?", ())]
+async def test_without_an_answer_the_model_decides_itself(runner: ToolRunner) -> None:
+    output = await runner.run(clarify, question="Which?")
+    assert runner.asked == [("Which?", ())]
     assert not output.failed
     assert "Decide yourself" in joined_text(output.parts)
     assert output.details["user_response"] is None
 
 
-async def test_more_than_four_choices_or_no_question_are_not_put(desk: Desk) -> None:
-    assert (await desk.run(clarify, question="Which?", choices=list("abcde"))).failed
-    assert (await desk.run(clarify, question=" ")).failed
-    assert desk.asked == []
+async def test_more_than_four_choices_or_no_question_are_not_put(runner: ToolRunner) -> None:
+    assert (await runner.run(clarify, question="Which?", choices=list("abcde"))).failed
+    assert (await runner.run(clarify, question=" ")).failed
+    assert runner.asked == []
 
 
 def test_it_waits_for_a_person_and_may_be_asked_again() -> None:

@@ -12,7 +12,7 @@ from hermes.core.tools import ToolOutput
 from hermes.tools.files.read import read_file
 
 if TYPE_CHECKING:
-    from tests.tools.conftest import Desk
+    from tests.tools.conftest import ToolRunner
 
 WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 SHEET = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
@@ -31,7 +31,7 @@ def zipped(parts: dict[str, str]) -> bytes:
     return whole.getvalue()
 
 
-async def test_a_notebook_is_shown_as_cells_with_outputs(desk: Desk) -> None:
+async def test_a_notebook_is_shown_as_cells_with_outputs(runner: ToolRunner) -> None:
     book = {
         "cells": [
             {"cell_type": "markdown", "source": ["# Title\n", "words"]},
@@ -47,8 +47,8 @@ async def test_a_notebook_is_shown_as_cells_with_outputs(desk: Desk) -> None:
             },
         ]
     }
-    desk.put("a.ipynb", json.dumps(book))
-    output = await desk.run(read_file, path="a.ipynb")
+    runner.put("a.ipynb", json.dumps(book))
+    output = await runner.run(read_file, path="a.ipynb")
     assert [row.partition("|")[2] for row in said(output).splitlines()[:-1]] == [
         "[cell 1: markdown]",
         "# Title",
@@ -62,14 +62,14 @@ async def test_a_notebook_is_shown_as_cells_with_outputs(desk: Desk) -> None:
     assert said(output).endswith("[text extracted from the document]")
 
 
-async def test_a_word_file_is_shown_as_paragraphs_and_table_rows(desk: Desk) -> None:
+async def test_a_word_file_is_shown_as_paragraphs_and_table_rows(runner: ToolRunner) -> None:
     body = """<w:p><w:r><w:t>Hello</w:t></w:r><w:r><w:tab/><w:t>world</w:t></w:r></w:p>
       <w:tbl><w:tr><w:tc><w:p><w:r><w:t>a</w:t></w:r></w:p></w:tc>
       <w:tc><w:p><w:r><w:t>b</w:t></w:r></w:p></w:tc></w:tr></w:tbl>
       <w:p><w:r><w:t>one</w:t><w:br/><w:t>two</w:t></w:r></w:p>"""
     document = f"<w:document {WORD}><w:body>{body}</w:body></w:document>"
-    desk.put("a.docx", zipped({"word/document.xml": document}))
-    output = await desk.run(read_file, path="a.docx")
+    runner.put("a.docx", zipped({"word/document.xml": document}))
+    output = await runner.run(read_file, path="a.docx")
     assert said(output).splitlines()[:4] == ["1|Hello\tworld", "2|a | b", "3|one", "4|two"]
 
 
@@ -95,9 +95,9 @@ def sheet_file() -> bytes:
     )
 
 
-async def test_a_spreadsheet_is_shown_as_rows_with_real_dates(desk: Desk) -> None:
-    desk.put("a.xlsx", sheet_file())
-    output = await desk.run(read_file, path="a.xlsx")
+async def test_a_spreadsheet_is_shown_as_rows_with_real_dates(runner: ToolRunner) -> None:
+    runner.put("a.xlsx", sheet_file())
+    output = await runner.run(read_file, path="a.xlsx")
     assert said(output).splitlines()[:3] == [
         "1|[sheet: Data]",
         "2|shared\t\tin",
@@ -105,9 +105,9 @@ async def test_a_spreadsheet_is_shown_as_rows_with_real_dates(desk: Desk) -> Non
     ]
 
 
-async def test_a_pdf_names_the_program_that_reads_it(desk: Desk) -> None:
-    desk.put("a.pdf", b"%PDF-1.7\n\x00\x01")
-    output = await desk.run(read_file, path="a.pdf")
+async def test_a_pdf_names_the_program_that_reads_it(runner: ToolRunner) -> None:
+    runner.put("a.pdf", b"%PDF-1.7\n\x00\x01")
+    output = await runner.run(read_file, path="a.pdf")
     assert output.failed
     assert "pdftotext" in said(output)
 
@@ -128,8 +128,10 @@ BOMB = '<!DOCTYPE x [<!ENTITY a "aaaa">]><w:document/>'
         ("h.ipynb", b'{"cells": ["x"]}'),
     ],
 )
-async def test_a_broken_or_hostile_document_is_an_error(desk: Desk, name: str, data: bytes) -> None:
-    desk.put(name, data)
-    output = await desk.run(read_file, path=name)
+async def test_a_broken_or_hostile_document_is_an_error(
+    runner: ToolRunner, name: str, data: bytes
+) -> None:
+    runner.put(name, data)
+    output = await runner.run(read_file, path=name)
     assert output.failed
     assert name in said(output)

@@ -9,26 +9,26 @@ from hermes.core.tools import ToolOutput, ToolSettings
 from hermes.tools.terminal import process, terminal
 
 if TYPE_CHECKING:
-    from tests.tools.conftest import Desk
+    from tests.tools.conftest import ToolRunner
 
 
 def said(output: ToolOutput) -> str:
     return joined_text(output.parts)
 
 
-async def started(shell: Desk, command: str) -> str:
+async def started(shell: ToolRunner, command: str) -> str:
     output = await shell.run(terminal, command=command, background=True)
     name: str = output.details["session_id"]
     return name
 
 
-async def test_an_empty_list_says_so(shell: Desk) -> None:
+async def test_an_empty_list_says_so(shell: ToolRunner) -> None:
     output = await shell.run(process, action="list")
     assert said(output) == "No background processes."
     assert output.details == {"processes": []}
 
 
-async def test_the_list_shows_state_command_and_last_line(shell: Desk) -> None:
+async def test_the_list_shows_state_command_and_last_line(shell: ToolRunner) -> None:
     name = await started(shell, "echo ready;\nread x")
     for _ in range(6_000):
         if "\n  ready" in (text := said(await shell.run(process, action="list"))):
@@ -40,7 +40,7 @@ async def test_the_list_shows_state_command_and_last_line(shell: Desk) -> None:
     assert preview == "  ready"
 
 
-async def test_input_and_new_output(shell: Desk) -> None:
+async def test_input_and_new_output(shell: ToolRunner) -> None:
     name = await started(shell, "read a; read b; echo $a$b; cat")
     sent = await shell.run(process, action="write", session_id=name, data="x\n")
     assert said(sent) == "Sent 2 characters."
@@ -53,7 +53,7 @@ async def test_input_and_new_output(shell: Desk) -> None:
     assert said(polled) == "[exited 0]"
 
 
-async def test_waiting_has_an_end(shell: Desk) -> None:
+async def test_waiting_has_an_end(shell: ToolRunner) -> None:
     shell.settings = ToolSettings(terminal_timeout=0.1)
     name = await started(shell, "sleep 60")
     waited = await shell.run(process, action="wait", session_id=name, timeout=500)
@@ -64,7 +64,7 @@ async def test_waiting_has_an_end(shell: Desk) -> None:
     assert (said(stopped), stopped.details["status"]) == ("[interrupted]", "interrupted")
 
 
-async def test_the_log_tells_what_it_shows(shell: Desk) -> None:
+async def test_the_log_tells_what_it_shows(shell: ToolRunner) -> None:
     name = await started(shell, "seq 1 300")
     await shell.run(process, action="wait", session_id=name)
     last = await shell.run(process, action="log", session_id=name)
@@ -77,7 +77,7 @@ async def test_the_log_tells_what_it_shows(shell: Desk) -> None:
     assert said(past) == "[exited 0 · no lines]"
 
 
-async def test_killing_twice_tells_the_difference(shell: Desk) -> None:
+async def test_killing_twice_tells_the_difference(shell: ToolRunner) -> None:
     name = await started(shell, "sleep 60")
     killed = await shell.run(process, action="kill", session_id=name)
     assert (said(killed), killed.details["status"]) == (f"Killed {name}.", "killed")
@@ -88,7 +88,7 @@ async def test_killing_twice_tells_the_difference(shell: Desk) -> None:
     )
 
 
-async def test_an_unknown_name_is_told_with_the_known_ones(shell: Desk) -> None:
+async def test_an_unknown_name_is_told_with_the_known_ones(shell: ToolRunner) -> None:
     nothing = await shell.run(process, action="poll", session_id="proc_x")
     assert said(nothing) == "No process has the id proc_x. None was started."
     name = await started(shell, "sleep 60")
@@ -96,7 +96,7 @@ async def test_an_unknown_name_is_told_with_the_known_ones(shell: Desk) -> None:
     assert (said(other), other.failed) == (f"No process has the id proc_x. Known: {name}.", True)
 
 
-async def test_long_output_keeps_its_end(shell: Desk) -> None:
+async def test_long_output_keeps_its_end(shell: ToolRunner) -> None:
     shell.settings = ToolSettings(max_bytes=20)
     name = await started(shell, "seq 1 100")
     waited = await shell.run(process, action="wait", session_id=name)
@@ -104,7 +104,9 @@ async def test_long_output_keeps_its_end(shell: Desk) -> None:
     assert said(waited).endswith("\n99\n100\n[exited 0]")
 
 
-async def test_only_the_end_of_a_process_is_an_effect_that_is_known_beforehand(shell: Desk) -> None:
+async def test_only_the_end_of_a_process_is_an_effect_that_is_known_beforehand(
+    shell: ToolRunner,
+) -> None:
     for action in ("list", "poll", "log", "wait", "write", "submit"):
         assert shell.effects(process, action=action, session_id="p") == []
     for action in ("close", "kill"):

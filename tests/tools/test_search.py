@@ -17,21 +17,21 @@ from hermes.workspaces.local import LocalWorkspace
 from hermes.workspaces.search.matches import SearchLimits
 
 if TYPE_CHECKING:
-    from tests.tools.conftest import Desk
+    from tests.tools.conftest import ToolRunner
 
 
 @pytest.fixture
-async def shelf(desk: Desk, tmp_path: Path) -> AsyncIterator[Desk]:
-    """The desk with a real search, which stops at 100 matches."""
+async def shelf(runner: ToolRunner, tmp_path: Path) -> AsyncIterator[ToolRunner]:
+    """The runner with a real search, which stops at 100 matches."""
     workspace = LocalWorkspace(
-        str(desk.root),
+        str(runner.root),
         state=tmp_path / "state",
         world=World(),
         env={"PATH": os.defpath},
         limits=SearchLimits(matches=100),
     )
-    desk.workspace = cast(Any, workspace)
-    yield desk
+    runner.workspace = cast(Any, workspace)
+    yield runner
     await workspace.close()
 
 
@@ -39,7 +39,7 @@ def said(output: ToolOutput) -> str:
     return joined_text(output.parts)
 
 
-async def test_matches_are_grouped_by_file(shelf: Desk) -> None:
+async def test_matches_are_grouped_by_file(shelf: ToolRunner) -> None:
     shelf.put("src/a.py", "def one():\n    pass\ndef two():\n")
     shelf.put("b.py", "def three():\n")
     output = await shelf.run(search_files, pattern=r"^def \w+")
@@ -51,12 +51,12 @@ async def test_matches_are_grouped_by_file(shelf: Desk) -> None:
     }
 
 
-async def test_nothing_found_is_an_answer(shelf: Desk) -> None:
+async def test_nothing_found_is_an_answer(shelf: ToolRunner) -> None:
     output = await shelf.run(search_files, pattern="x")
     assert (said(output), output.failed) == ("Nothing found.", False)
 
 
-async def test_pages_keep_the_context_of_their_matches(shelf: Desk) -> None:
+async def test_pages_keep_the_context_of_their_matches(shelf: ToolRunner) -> None:
     shelf.put("x", "1\nhit a\n3\n4\n5\n6\nhit b\n8\nhit c\n")
     first = await shelf.run(search_files, pattern="hit", context=1, limit=1)
     note = "[3 matches; showing 1-1; continue with offset=1]"
@@ -66,7 +66,7 @@ async def test_pages_keep_the_context_of_their_matches(shelf: Desk) -> None:
     assert second.details["truncated"] is False
 
 
-async def test_files_only_and_counts(shelf: Desk) -> None:
+async def test_files_only_and_counts(shelf: ToolRunner) -> None:
     shelf.put("a", "hit\nhit\n")
     shelf.put("b", "hit\n")
     files = await shelf.run(search_files, pattern="hit", output_mode="files_only")
@@ -75,7 +75,7 @@ async def test_files_only_and_counts(shelf: Desk) -> None:
     assert (said(counts), counts.details["total_count"]) == ("a: 2\nb: 1", 3)
 
 
-async def test_files_by_name_newest_first(shelf: Desk) -> None:
+async def test_files_by_name_newest_first(shelf: ToolRunner) -> None:
     for age, name in enumerate(("new.py", "sub/mid.py", "old.py")):
         os.utime(shelf.put(name, ""), (1_700_000_000 - age, 1_700_000_000 - age))
     shelf.put("x.txt", "")
@@ -85,7 +85,7 @@ async def test_files_by_name_newest_first(shelf: Desk) -> None:
     assert said(page) == "sub/mid.py\n[3 files; showing 2-2; continue with offset=2]"
 
 
-async def test_hidden_files_are_found_when_named(shelf: Desk) -> None:
+async def test_hidden_files_are_found_when_named(shelf: ToolRunner) -> None:
     shelf.put(".github/ci.yml", "on: push\n")
     shelf.put(".env.example", "on\n")
     assert said(await shelf.run(search_files, pattern="on")) == "Nothing found."
@@ -95,7 +95,7 @@ async def test_hidden_files_are_found_when_named(shelf: Desk) -> None:
     assert said(found) == ".env.example"
 
 
-async def test_a_search_cut_short_says_so(shelf: Desk) -> None:
+async def test_a_search_cut_short_says_so(shelf: ToolRunner) -> None:
     shelf.put("x", "hit\n" * 500)
     output = await shelf.run(search_files, pattern="hit", limit=2)
     assert said(output).endswith("[100+ matches; showing 1-2; continue with offset=2]")
@@ -104,7 +104,7 @@ async def test_a_search_cut_short_says_so(shelf: Desk) -> None:
     assert whole.details["truncated"] is True
 
 
-async def test_long_lines_are_cut(shelf: Desk) -> None:
+async def test_long_lines_are_cut(shelf: ToolRunner) -> None:
     shelf.put("x", f"hit{'x' * 1_000}\n")
     assert said(await shelf.run(search_files, pattern="hit")) == f"x\n1: hit{'x' * 497}…"
 
@@ -119,14 +119,14 @@ async def test_long_lines_are_cut(shelf: Desk) -> None:
     ],
 )
 async def test_what_cannot_be_searched_is_told(
-    shelf: Desk, arguments: dict[str, Any], words: str
+    shelf: ToolRunner, arguments: dict[str, Any], words: str
 ) -> None:
     output = await shelf.run(search_files, **arguments)
     assert output.failed
     assert words in said(output)
 
 
-async def test_the_same_search_without_news_is_refused_in_the_end(shelf: Desk) -> None:
+async def test_the_same_search_without_news_is_refused_in_the_end(shelf: ToolRunner) -> None:
     shelf.put("x", "hit\n")
     outputs = [await shelf.run(search_files, pattern="hit") for _ in range(4)]
     texts = [said(output) for output in outputs]
@@ -138,7 +138,7 @@ async def test_the_same_search_without_news_is_refused_in_the_end(shelf: Desk) -
     assert said(await shelf.run(search_files, pattern="hit")) == "x\n1: hit\ny\n1: hit"
 
 
-async def test_paths_outside_the_folder_stay_absolute(shelf: Desk, tmp_path: Path) -> None:
+async def test_paths_outside_the_folder_stay_absolute(shelf: ToolRunner, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "x").write_text("hit\n")
@@ -146,7 +146,7 @@ async def test_paths_outside_the_folder_stay_absolute(shelf: Desk, tmp_path: Pat
     assert said(output) == f"{outside}/x\n1: hit"
 
 
-async def test_stop_ends_the_search(shelf: Desk) -> None:
+async def test_stop_ends_the_search(shelf: ToolRunner) -> None:
     shelf.put("x", "hit\n")
     shelf.stop.set()
     async with asyncio.timeout(60):
@@ -154,5 +154,5 @@ async def test_stop_ends_the_search(shelf: Desk) -> None:
     assert said(output) == "The search was interrupted."
 
 
-async def test_the_effect_is_the_root(shelf: Desk) -> None:
+async def test_the_effect_is_the_root(shelf: ToolRunner) -> None:
     assert shelf.effects(search_files, pattern="x") == [ReadPath(path=str(shelf.root))]

@@ -15,14 +15,14 @@ from tests.durability.observing import eventually
 from tests.timing import leap
 
 if TYPE_CHECKING:
-    from tests.tools.conftest import Desk
+    from tests.tools.conftest import ToolRunner
 
 
 def said(output: ToolOutput) -> str:
     return joined_text(output.parts)
 
 
-async def test_output_is_the_answer(shell: Desk) -> None:
+async def test_output_is_the_answer(shell: ToolRunner) -> None:
     output = await shell.run(terminal, command="echo hello")
     assert said(output) == "hello"
     assert output.details == {
@@ -33,7 +33,7 @@ async def test_output_is_the_answer(shell: Desk) -> None:
     assert not output.failed
 
 
-async def test_a_silent_success_says_so(shell: Desk) -> None:
+async def test_a_silent_success_says_so(shell: ToolRunner) -> None:
     assert said(await shell.run(terminal, command="true")) == "[no output]"
 
 
@@ -46,13 +46,13 @@ async def test_a_silent_success_says_so(shell: Desk) -> None:
     ],
 )
 async def test_a_bad_exit_code_is_explained(
-    shell: Desk, command: str, text: str, failed: bool
+    shell: ToolRunner, command: str, text: str, failed: bool
 ) -> None:
     output = await shell.run(terminal, command=command)
     assert (said(output), output.failed) == (text, failed)
 
 
-async def test_a_new_folder_is_told(shell: Desk) -> None:
+async def test_a_new_folder_is_told(shell: ToolRunner) -> None:
     (shell.root / "sub").mkdir()
     moved = await shell.run(terminal, command="cd sub")
     assert said(moved) == f"[cwd is now {shell.root}/sub]"
@@ -60,14 +60,14 @@ async def test_a_new_folder_is_told(shell: Desk) -> None:
     assert said(await shell.run(terminal, command="pwd")) == f"{shell.root}/sub"
 
 
-async def test_a_folder_for_one_call(shell: Desk) -> None:
+async def test_a_folder_for_one_call(shell: ToolRunner) -> None:
     (shell.root / "sub").mkdir()
     output = await shell.run(terminal, command="pwd", workdir="sub")
     assert said(output) == f"{shell.root}/sub"
     assert said(await shell.run(terminal, command="pwd")) == str(shell.root)
 
 
-async def test_time_runs_out_with_what_there_is(shell: Desk) -> None:
+async def test_time_runs_out_with_what_there_is(shell: ToolRunner) -> None:
     running = asyncio.create_task(
         shell.run(terminal, command="echo a; touch up; sleep 60", timeout=20)
     )
@@ -79,7 +79,7 @@ async def test_time_runs_out_with_what_there_is(shell: Desk) -> None:
     assert output.details["exit_code"] == 124
 
 
-async def test_stop_ends_the_command(shell: Desk) -> None:
+async def test_stop_ends_the_command(shell: ToolRunner) -> None:
     running = asyncio.create_task(shell.run(terminal, command="echo a; touch up; sleep 60"))
     while not (shell.root / "up").exists():  # noqa: ASYNC110
         await asyncio.sleep(0.01)
@@ -105,14 +105,14 @@ async def test_stop_ends_the_command(shell: Desk) -> None:
     ],
 )
 async def test_what_cannot_run_is_refused_with_advice(
-    shell: Desk, arguments: dict[str, Any], words: str
+    shell: ToolRunner, arguments: dict[str, Any], words: str
 ) -> None:
     output = await shell.run(terminal, **arguments)
     assert output.failed
     assert words in said(output)
 
 
-async def test_too_much_output_is_cut(shell: Desk) -> None:
+async def test_too_much_output_is_cut(shell: ToolRunner) -> None:
     shell.settings = ToolSettings(max_lines=10, max_line_length=20)
     output = await shell.run(terminal, command=f"seq 1 100; echo {'x' * 50}")
     lines = said(output).split("\n")
@@ -121,7 +121,7 @@ async def test_too_much_output_is_cut(shell: Desk) -> None:
     assert len(lines) == 11
 
 
-async def test_a_background_command_gets_a_name(shell: Desk) -> None:
+async def test_a_background_command_gets_a_name(shell: ToolRunner) -> None:
     output = await shell.run(terminal, command="sleep 60", background=True, notify_on_complete=True)
     (info,) = await shell.workspace.processes.list()
     assert said(output) == f"Started {info.id} (pid {info.pid}). You will be notified when it ends."
@@ -135,7 +135,7 @@ async def test_a_background_command_gets_a_name(shell: Desk) -> None:
     }
 
 
-async def test_the_effect_is_named_beforehand(shell: Desk) -> None:
+async def test_the_effect_is_named_beforehand(shell: ToolRunner) -> None:
     root = str(shell.root)
     assert shell.effects(terminal, command="ls") == [RunCommand(script="ls", cwd=root)]
     assert shell.effects(terminal, command="x", workdir="a/..", background=True) == [

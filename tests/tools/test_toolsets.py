@@ -4,7 +4,7 @@ import pytest
 
 from hermes.core.errors import UsageError
 from hermes.tools.catalogue import declarations
-from hermes.tools.toolbox import SEARCHING, Toolset, resolve_toolsets
+from hermes.tools.toolbox import SEARCHING, resolve_toolsets
 
 
 def test_the_default_toolset_has_every_core_tool() -> None:
@@ -29,16 +29,3 @@ def test_an_unknown_toolset_brings_suggestions() -> None:
         resolve_toolsets(["terminl"])
     with pytest.raises(UsageError, match="There are: clarify, file"):
         resolve_toolsets(["file"], ["xyzzy"])
-
-
-def test_toolsets_include_others_but_never_themselves() -> None:
-    own = {
-        "a": Toolset(tools=("x",), includes=("b", "c")),
-        "b": Toolset(tools=("y",), includes=("c",)),
-        "c": Toolset(tools=("z",)),
-        "loop": Toolset(includes=("back",)),
-        "back": Toolset(includes=("loop",)),
-    }
-    assert resolve_toolsets(["a"], toolsets=own) == ("x", "y", "z")
-    with pytest.raises(UsageError, match="loop -> back -> loop"):
-        resolve_toolsets(["loop"], toolsets=own)

@@ -15,13 +15,13 @@ import pytest
 from hermes.core.effects import RunCommand
 from hermes.core.ports import CommandResult
 from hermes.core.world import World
-from hermes.undo.attribution import ChangeReceipt
-from hermes.undo.coverage import Coverage, Retention
+from hermes.undo.calls import CallLog, RecordedCall
 from hermes.undo.history import Checkpoint, CheckpointHistory
+from hermes.undo.limits import UndoLimits
 from hermes.undo.plan import RestorePlan
 from hermes.undo.recorder import UndoRecorder
 from hermes.undo.restore import RestoreResult
-from hermes.undo.script_effects import ScriptEffects
+from hermes.undo.script_effects import ScriptEffects, read_script_effects
 from hermes.undo.store import CheckpointStore
 from hermes.undo.workspace import UndoableWorkspace
 from hermes.workspaces.local import LocalWorkspace
@@ -37,7 +37,7 @@ class Agent:
         folder: Path,
         *,
         session: str = "s1",
-        cover: Coverage | None = None,
+        limits: UndoLimits | None = None,
         world: World | None = None,
         touched: Callable[[RunCommand], ScriptEffects] | None = None,
         store: Path | None = None,
@@ -48,9 +48,7 @@ class Agent:
         self.session = session
         self.turn = "turn_1"
         self.world = world or World()
-        self.cover = cover or Coverage()
-        self.retention = Retention()
-        self.receipts: list[ChangeReceipt] = []
+        self.limits = limits or UndoLimits()
         self.warnings: list[str] = []
         for each in (self.root, self.home):
             each.mkdir(exist_ok=True)
@@ -61,28 +59,23 @@ class Agent:
             world=self.world,
             env={"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8"},
         )
-        self.protection = UndoRecorder(
+        self.recorder = UndoRecorder(
             self.store,
             str(self.root),
             where=lambda: (self.session, self.turn),
             world=self.world,
-            cover=self.cover,
-            retention=self.retention,
+            limits=self.limits,
         )
         self.workspace = UndoableWorkspace(
             inner,
-            lambda: self.protection,
-            home=str(self.home),
-            heard=self.receipts.append,
+            lambda: self.recorder,
             warn=self.warnings.append,
-            touched=touched,
+            touched=touched or (lambda effect: read_script_effects(effect, str(self.home))),
         )
 
     @property
     def history(self) -> CheckpointHistory:
-        return CheckpointHistory(
-            self.store, world=self.world, cover=self.cover, retention=self.retention
-        )
+        return CheckpointHistory(self.store, world=self.world, limits=self.limits)
 
     async def run(self, script: str, *, cwd: str = "", timeout: float = 60) -> CommandResult:
         return await self.workspace.run(
@@ -114,6 +107,9 @@ class Agent:
             self.session, number=number, turn=turn, path=path, overwrite=overwrite
         )
         return self.history.restore(plan, session=self.session, whole=not path)
+
+    def recorded(self) -> list[RecordedCall]:
+        return CallLog(self.store).of_session(self.session)
 
     def checkpoints(self) -> tuple[Checkpoint, ...]:
         return self.history.checkpoints(self.session)

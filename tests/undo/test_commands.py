@@ -24,7 +24,7 @@ from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.surfaces.cli.commands import undo
 from hermes.surfaces.cli.commands import undo as checkpoints
-from hermes.undo.service import make_undo_service
+from hermes.undo.service import UndoService
 from hermes.undo.workspace import UndoableWorkspace
 from hermes.workspaces.local import LocalWorkspace
 from tests.undo.conftest import Agent
@@ -140,7 +140,7 @@ async def test_rollback_lists_shows_and_goes_back(tmp_path: Path, outside: Path)
         turn = [r.turn_id for r in await app.archive.records(session.id) if r.turn_id][-1]
         workspace = UndoableWorkspace(
             LocalWorkspace(str(root), state=tmp_path / "state", world=World(), env={}),
-            lambda: make_undo_service(app.run).make_recorder(str(root), lambda: (session.id, turn)),
+            lambda: UndoService(app.run).make_recorder(str(root), lambda: (session.id, turn)),
         )
         effect = RunCommand(script="echo two > a; echo n > new", cwd=str(root))
         await workspace.run(effect, timeout=60, stop=asyncio.Event(), max_bytes=1000)

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from hermes.core.effects import FetchUrl, RunCommand, SignalProcess
-from hermes.undo.coverage import MB, Coverage
+from hermes.undo.limits import MB, UndoLimits
 from tests.undo.conftest import Agent, modes, picture, relative, until
 
 
@@ -23,14 +23,13 @@ async def test_a_command_that_only_reads_leaves_no_trace(agent: Agent) -> None:
     agent.fill({"a": "a"})
     await agent.did("ls -la; cat a | grep a; git status || true")
     assert not agent.store.exists
-    assert agent.receipts == []
 
 
-async def test_a_receipt_says_exactly_what_a_command_did(agent: Agent) -> None:
+async def test_the_log_says_exactly_what_a_command_did(agent: Agent) -> None:
     agent.fill({"a": "a", "b": "b", "c": "c"})
     await agent.did("echo x > a; rm b; mv c d; mkdir e")
-    (receipt,) = agent.receipts
-    found = {(relative(each.path, agent.root), each.kind) for each in receipt.changes}
+    (call,) = agent.recorded()
+    found = {(relative(each.path, agent.root), each.kind) for each in call.changes}
     assert found == {
         ("a", "changed"),
         ("b", "deleted"),
@@ -96,7 +95,7 @@ async def test_folders_that_can_be_made_again_are_named_as_not_covered(agent: Ag
     sentences = await agent.workspace.preflight(command(agent, "npm run clean"))
     assert sentences == (f"{agent.root}/node_modules can be recreated and is not covered.",)
     await agent.did("python3 -c \"import shutil; shutil.rmtree('node_modules')\"")
-    assert agent.receipts[0].notes == sentences
+    assert agent.recorded()[0].body.notes == sentences
     assert agent.plan().notes == sentences
 
 
@@ -121,7 +120,7 @@ async def test_such_a_folder_that_was_made_goes_and_can_come_back(agent: Agent) 
 
 
 async def test_a_file_that_is_too_large_survives_its_deletion(tmp_path: Path) -> None:
-    agent = Agent(tmp_path, cover=Coverage(max_file_bytes=MB, max_total_bytes=2 * MB))
+    agent = Agent(tmp_path, limits=UndoLimits(max_file_bytes=MB, max_total_bytes=2 * MB))
     (agent.root / "huge").write_bytes(os.urandom(3 * MB))
     agent.fill({"small": "s"})
     before = agent.picture()
@@ -134,7 +133,7 @@ async def test_a_file_that_is_too_large_survives_its_deletion(tmp_path: Path) ->
 
 
 async def test_a_file_that_is_too_large_and_overwritten_is_told_as_lost(tmp_path: Path) -> None:
-    agent = Agent(tmp_path, cover=Coverage(max_file_bytes=MB, max_total_bytes=2 * MB))
+    agent = Agent(tmp_path, limits=UndoLimits(max_file_bytes=MB, max_total_bytes=2 * MB))
     (agent.root / "huge").write_bytes(os.urandom(3 * MB))
     await agent.did("python3 -c \"open('huge', 'r+').write('x')\"")
     plan = agent.plan()
@@ -156,7 +155,7 @@ async def test_a_large_file_that_a_tool_deletes_is_not_copied(agent: Agent) -> N
 
 
 async def test_too_many_files_leave_only_named_paths_covered(tmp_path: Path) -> None:
-    agent = Agent(tmp_path, cover=Coverage(max_files=100))
+    agent = Agent(tmp_path, limits=UndoLimits(max_files=100))
     agent.fill({f"d{n % 10}/f{n}": str(n) for n in range(200)})
     sentences = await agent.workspace.preflight(command(agent, "make"))
     assert sentences == (
@@ -286,7 +285,7 @@ async def test_a_store_that_cannot_be_written_stops_no_work(agent: Agent) -> Non
 
 def test_an_ordinary_user_needs_nothing_more() -> None:
     """With files and folders that cannot be opened for writing."""
-    program = Path(__file__).with_name("as_somebody.py")
+    program = Path(__file__).with_name("as_ordinary_user.py")
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o777)
         done = subprocess.run(

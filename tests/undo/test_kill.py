@@ -73,6 +73,22 @@ async def test_an_undo_that_was_cut_off_is_finished_by_the_next(tmp_path: Path, 
     await agent.close()
 
 
+async def test_a_session_that_goes_on_ends_the_undo_of_the_dead_one(tmp_path: Path) -> None:
+    agent = Agent(tmp_path)
+    agent.fill(FILES)
+    before = agent.picture()
+    await agent.did(SCRIPT)
+    await agent.close()
+    assert killed(tmp_path, "undo.step:2", "undo")
+    agent.turn = "turn_2"
+    await agent.did("echo later > f")
+    assert not [name for name in agent.names() if name.startswith(".hermes")]
+    agent.undo()
+    agent.undo()
+    assert agent.picture() == before
+    await agent.close()
+
+
 async def test_a_session_that_goes_on_writes_down_what_the_dead_one_did(tmp_path: Path) -> None:
     agent = Agent(tmp_path)
     agent.fill(FILES)

@@ -8,7 +8,7 @@ from pathlib import Path
 from hermes.core.world import World
 from hermes.testing.clock import VirtualClock
 from hermes.undo import retention as upkeep
-from hermes.undo.coverage import MB, Coverage, Retention
+from hermes.undo.limits import MB, UndoLimits
 from tests.undo.conftest import Agent
 
 DAY = 86_400
@@ -24,7 +24,7 @@ async def turns(agent: Agent, count: int, size: int = 100) -> None:
 async def test_only_so_many_turns_of_a_project_stay(agent: Agent) -> None:
     await turns(agent, 6)
     now = agent.world.clock.now()
-    done = upkeep.prune(agent.store, Retention(max_snapshots=4), now)
+    done = upkeep.prune(agent.store, UndoLimits(max_snapshots=4), now)
     assert done.turns == 2
     assert len(agent.checkpoints()) == 4
     agent.undo()
@@ -35,23 +35,21 @@ async def test_old_turns_go(agent: Agent) -> None:
     await turns(agent, 3)
     later = agent.world.clock.now() + 8 * DAY
     await agent.close()
-    assert upkeep.prune(agent.store, Retention(), later).turns == 3
+    assert upkeep.prune(agent.store, UndoLimits(), later).turns == 3
     assert agent.checkpoints() == ()
 
 
 async def test_the_running_session_keeps_its_last_turn_whatever_happens(agent: Agent) -> None:
     await turns(agent, 3)
     later = agent.world.clock.now() + 30 * DAY
-    upkeep.prune(agent.store, Retention(max_snapshots=1, max_total_bytes=1), later)
+    upkeep.prune(agent.store, UndoLimits(max_snapshots=1, max_total_bytes=1), later)
     assert len(agent.checkpoints()) == 1
     agent.undo()
     assert (agent.root / "a").exists()
 
 
 async def test_a_full_store_throws_the_oldest_away_first(tmp_path: Path) -> None:
-    agent = Agent(tmp_path, cover=Coverage(max_total_bytes=4 * MB))
-    agent.retention = Retention(max_total_bytes=4 * MB)
-    agent.protection._retention = agent.retention
+    agent = Agent(tmp_path, limits=UndoLimits(max_total_bytes=4 * MB))
     await turns(agent, 8, size=MB)
     assert agent.store.total() < 5 * MB
     agent.undo()
@@ -99,8 +97,8 @@ async def test_pruning_by_itself_happens_once_in_a_while(tmp_path: Path) -> None
     clock = VirtualClock()
     agent = Agent(tmp_path, world=World(clock=clock))
     await turns(agent, 3)
-    retention = Retention(max_snapshots=1)
-    upkeep.prune_if_due(agent.store, Retention(max_snapshots=2), clock.now(), 24)
+    retention = UndoLimits(max_snapshots=1)
+    upkeep.prune_if_due(agent.store, UndoLimits(max_snapshots=2), clock.now(), 24)
     assert len(agent.checkpoints()) == 2
     upkeep.prune_if_due(agent.store, retention, clock.now() + 3_600, 24)
     assert len(agent.checkpoints()) == 2

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hermes.core.errors import ToolError
 from hermes.core.ports import FetchResponse
-from hermes.web.fetcher import extract_text, extract_words
+from hermes.web.reading import extract_text, extract_words
 
 PAGE = """<!doctype html><html><head><title>Herons</title><style>p {color: red}</style></head>
 <body><nav><a href="/">Home</a></nav><h1>Grey

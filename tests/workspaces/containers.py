@@ -7,8 +7,7 @@ import shutil
 import subprocess
 from functools import lru_cache
 
-from hermes.workspaces.remote.containers import ContainerSettings
-from hermes.workspaces.runner import ResourceLimits
+from hermes.config.execution_settings import TerminalSettings
 
 # Any image with bash, coreutils, findutils and grep; made or pulled by whoever runs the tests.
 IMAGE = os.environ.get("HERMES_TEST_IMAGE", "localhost/local/bookworm:min")
@@ -17,27 +16,28 @@ _ULIMITS = ("--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024")
 
 
 @lru_cache(maxsize=1)
-def usable() -> ContainerSettings | str:
+def usable() -> TerminalSettings | str:
     """Settings that work here, or why there are none."""
     if shutil.which("podman") is None and shutil.which("docker") is None:
         return "neither docker nor podman is installed"
     tried = [
-        ContainerSettings(engine="docker"),
-        ContainerSettings(engine="podman"),
-        ContainerSettings(
-            engine="podman", engine_options=("--runtime=runc", "--cgroup-manager=cgroupfs")
+        TerminalSettings(backend="docker"),
+        TerminalSettings(backend="podman"),
+        TerminalSettings(
+            backend="podman", docker_engine_args=("--runtime=runc", "--cgroup-manager=cgroupfs")
         ),
     ]
     for settings in tried:
-        program = shutil.which(settings.engine or "docker")
-        if program and _works((program, *settings.engine_options)):
-            return ContainerSettings(
-                image=IMAGE,
-                engine=settings.engine,
-                engine_options=settings.engine_options,
-                network=False,
-                limits=ResourceLimits(cpus=1, memory_mb=512, processes=200),
-                extra=_ULIMITS,
+        program = shutil.which(settings.backend)
+        if program and _works((program, *settings.docker_engine_args)):
+            return TerminalSettings(
+                backend=settings.backend,
+                docker_image=IMAGE,
+                docker_engine_args=settings.docker_engine_args,
+                docker_network=False,
+                container_memory=512,
+                container_disk=0,
+                docker_extra_args=_ULIMITS,
             )
     return f"no container engine here can run {IMAGE}"
 
@@ -55,7 +55,7 @@ def remove_containers() -> None:
     """Those that tests of this process have made."""
     settings = usable()
     assert not isinstance(settings, str)
-    engine = (shutil.which(settings.engine or "docker") or "", *settings.engine_options)
+    engine = (shutil.which(settings.backend) or "", *settings.docker_engine_args)
     named = (*engine, "ps", "-a", "-q", "--filter", f"name=hermes-test-{os.getpid()}-")
     found = subprocess.run(named, capture_output=True, check=True, text=True).stdout.split()
     if found:

@@ -10,23 +10,21 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from hermes.config.execution_settings import TerminalSettings
 from hermes.core.effects import RunCommand
 from hermes.core.ports import CommandResult, ProcessInfo, Workspace
 from hermes.core.world import World
 from hermes.workspaces.confinement.sandbox import Confinement, Wanted, find_means
 from hermes.workspaces.local import LocalWorkspace
 from hermes.workspaces.processes import ProcessLimits
-from hermes.workspaces.remote.cli import CliMachine
 from hermes.workspaces.remote.containers import (
     WORKSPACE,
-    ApptainerConnection,
-    ApptainerSettings,
-    ContainerConnection,
-    ContainerSettings,
+    ApptainerMachine,
+    ContainerMachine,
 )
-from hermes.workspaces.remote.daytona import DaytonaMachine, DaytonaSettings
-from hermes.workspaces.remote.modal import ModalMachine, ModalSettings
-from hermes.workspaces.remote.ssh import SshConnection
+from hermes.workspaces.remote.daytona import DaytonaMachine
+from hermes.workspaces.remote.modal import ModalMachine
+from hermes.workspaces.remote.ssh import SshMachine
 from hermes.workspaces.remote.workspace import RemoteWorkspace
 from hermes.workspaces.shell import ShellSettings, Sudo
 from tests.workspaces.fake_daytona import KEY, FakeDaytona
@@ -44,7 +42,7 @@ class New(Protocol):
     def __call__(self, shell: ShellSettings, sudo: Sudo | None, lent: Lent, /) -> Workspace: ...
 
 
-class Inhabited:
+class WorkspaceSession:
     """A workspace, and what a session does in it; `reopen` is a new Hermes in the same session."""
 
     def __init__(self) -> None:
@@ -98,7 +96,7 @@ class Inhabited:
         await self.workspace.close()
 
 
-class Place(Inhabited):
+class Place(WorkspaceSession):
     """On this machine, with the folders of a session in the open."""
 
     workspace: LocalWorkspace
@@ -130,7 +128,7 @@ class Place(Inhabited):
         return self.workspace
 
 
-class AnyPlace(Inhabited):
+class AnyPlace(WorkspaceSession):
     """Anywhere. `home` is the home folder of commands, as seen by them; `lent` is what they get
     for themselves alone."""
 
@@ -198,9 +196,9 @@ def ssh_place(folder: Path, sshd: Sshd) -> AnyPlace:
     (folder / "project").mkdir()
 
     def new(shell: ShellSettings, sudo: Sudo | None, lent: Lent, /) -> Workspace:
-        entrance = SshConnection(sshd.settings(), folder / "ssh", {"PATH": os.defpath})
+        machine = SshMachine(sshd.settings(), folder / "ssh", {"PATH": os.defpath})
         return RemoteWorkspace(
-            CliMachine(entrance),
+            machine,
             str(folder / "project"),
             state=folder / "state",
             world=World(),
@@ -220,11 +218,11 @@ def apptainer_missing() -> str:
 
 def apptainer_place(folder: Path) -> AnyPlace:
     key = f"test-{os.getpid()}-{time.time_ns()}"
-    settings = ApptainerSettings(image=APPTAINER_IMAGE)
+    settings = TerminalSettings(backend="singularity", singularity_image=APPTAINER_IMAGE)
 
     def new(shell: ShellSettings, sudo: Sudo | None, lent: Lent, /) -> Workspace:
         return RemoteWorkspace(
-            CliMachine(ApptainerConnection(settings, key, folder, os.environ)),
+            ApptainerMachine(settings, key, folder, os.environ),
             WORKSPACE,
             state=folder / key,
             world=World(),
@@ -237,13 +235,13 @@ def apptainer_place(folder: Path) -> AnyPlace:
     return AnyPlace("apptainer", new, home="/root")
 
 
-def container_place(folder: Path, settings: ContainerSettings) -> AnyPlace:
+def container_place(folder: Path, settings: TerminalSettings) -> AnyPlace:
     key = f"test-{os.getpid()}-{time.time_ns()}"
 
     def new(shell: ShellSettings, sudo: Sudo | None, lent: Lent, /) -> Workspace:
-        entrance = ContainerConnection(settings, key, os.environ)
+        machine = ContainerMachine(settings, key, os.environ)
         return RemoteWorkspace(
-            CliMachine(entrance),
+            machine,
             WORKSPACE,
             state=folder / key,
             world=World(),
@@ -259,12 +257,12 @@ def daytona_place(
     folder: Path, fake: FakeDaytona, *, persistent: bool = True, idle_seconds: float = 0
 ) -> AnyPlace:
     """The folder of the sandbox is the home of its commands, as a real one's is."""
-    settings = DaytonaSettings(url=f"{fake.url}/api", key=KEY, persistent=persistent)
+    settings = TerminalSettings(backend="daytona", container_persistent=persistent)
     home = fake.home("hermes-state").resolve()
 
     def new(shell: ShellSettings, sudo: Sudo | None, lent: Lent, /) -> Workspace:
         return RemoteWorkspace(
-            DaytonaMachine(settings, "state"),
+            DaytonaMachine(settings, "state", api_key=KEY, url=f"{fake.url}/api"),
             "~/project",
             state=folder / "state",
             world=World(),
@@ -281,7 +279,7 @@ def daytona_place(
 def modal_place(folder: Path, fake: FakeModal) -> AnyPlace:
     def new(shell: ShellSettings, sudo: Sudo | None, lent: Lent, /) -> Workspace:
         return RemoteWorkspace(
-            ModalMachine(ModalSettings(), folder / "state", sdk=fake),
+            ModalMachine(TerminalSettings(backend="modal"), folder / "state", sdk=fake),
             str(folder / "project"),
             state=folder / "state",
             world=World(),

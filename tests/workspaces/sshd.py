@@ -9,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from hermes.workspaces.remote.ssh import SshSettings
+from hermes.config.execution_settings import TerminalSettings
 
 SSHD = shutil.which("sshd", path=f"{os.defpath}:/usr/sbin:/usr/local/sbin")
 
@@ -54,15 +54,13 @@ class Sshd:
         self.process: subprocess.Popen[bytes] | None = None
         self.start()
 
-    def settings(self, **changes: str) -> SshSettings:
-        return SshSettings(
-            **{
-                "host": "127.0.0.1",
-                "port": self.port,
-                "key": str(self.folder / "user"),
-                "config": str(self.folder / "ssh_config"),
-                **changes,
-            }
+    def settings(self, *, key: str = "", config: str = "") -> TerminalSettings:
+        return TerminalSettings(
+            backend="ssh",
+            ssh_host="127.0.0.1",
+            ssh_port=self.port,
+            ssh_key=key or str(self.folder / "user"),
+            ssh_config=config or str(self.folder / "ssh_config"),
         )
 
     def start(self) -> None:

@@ -16,7 +16,7 @@ from hermes.core.errors import NotFound, ToolError
 from hermes.core.ports import ProcessNotice
 from hermes.core.world import SystemClock, World
 from hermes.workspaces.process_tree import identity
-from hermes.workspaces.processes import ProcessLimits
+from hermes.workspaces.processes import REPORTED_SECONDS, UNREPORTED_SECONDS, ProcessLimits
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -325,9 +325,9 @@ async def test_finished_ones_are_forgotten_after_a_while(place: Place) -> None:
         info.status == "running" for info in await place.workspace.processes.list()
     ):
         await asyncio.sleep(0.01)
-    clock.ahead = place.limits.finished_seconds + 60
+    clock.ahead = REPORTED_SECONDS + 60
     assert [info.id for info in await place.workspace.processes.list()] == [telling.id]
-    clock.ahead = place.limits.untold_seconds + 60
+    clock.ahead = UNREPORTED_SECONDS + 60
     assert await place.workspace.processes.list() == ()
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from hermes.config.execution_settings import TerminalSettings
 from hermes.core.errors import ToolError
-from hermes.workspaces.remote.daytona import DaytonaMachine, DaytonaSettings
-from hermes.workspaces.remote.modal import ModalMachine, ModalSettings
+from hermes.workspaces.remote.daytona import DaytonaMachine
+from hermes.workspaces.remote.modal import ModalMachine
 from tests.workspaces.fake_daytona import KEY, FakeDaytona
 from tests.workspaces.fake_modal import FakeModal
 from tests.workspaces.places import daytona_place, modal_place
@@ -88,19 +89,20 @@ async def test_a_command_is_not_repeated_when_the_service_fails(
 
 
 async def test_a_wrong_key_and_no_key_are_told(daytona: FakeDaytona) -> None:
-    settings = DaytonaSettings(url=f"{daytona.url}/api", key="wrong")
+    settings, url = TerminalSettings(backend="daytona"), f"{daytona.url}/api"
     with pytest.raises(ToolError, match="rejected the key"):
-        await DaytonaMachine(settings, "x").open()
+        await DaytonaMachine(settings, "x", api_key="wrong", url=url).open()
     with pytest.raises(ToolError, match="DAYTONA_API_KEY"):
-        DaytonaMachine(DaytonaSettings(), "x")
-    closed = DaytonaSettings(url="http://127.0.0.1:1/api", key=KEY)
+        DaytonaMachine(settings, "x", api_key="")
     with pytest.raises(ToolError, match="not reachable"):
-        await DaytonaMachine(closed, "x").open()
+        await DaytonaMachine(settings, "x", api_key=KEY, url="http://127.0.0.1:1/api").open()
 
 
 async def test_limits_are_asked_of_a_built_sandbox(tmp_path: Path, daytona: FakeDaytona) -> None:
-    settings = DaytonaSettings(url=f"{daytona.url}/api", key=KEY, image="debian:12", network=False)
-    machine = DaytonaMachine(settings, "built")
+    settings = TerminalSettings(
+        backend="daytona", daytona_image="debian:12", docker_network=False, container_disk=10_240
+    )
+    machine = DaytonaMachine(settings, "built", api_key=KEY, url=f"{daytona.url}/api")
     await machine.open()
     [made] = daytona.sandboxes.values()
     assert (made["cpu"], made["memory"], made["disk"]) == (1, 5, 10)
@@ -136,4 +138,4 @@ async def test_a_modal_sandbox_with_a_running_process_is_left_alone(
 
 async def test_without_the_library_the_extra_is_named(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="extra `modal`"):
-        await ModalMachine(ModalSettings(), tmp_path).open()
+        await ModalMachine(TerminalSettings(backend="modal"), tmp_path).open()

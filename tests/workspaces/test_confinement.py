@@ -14,7 +14,8 @@ from hermes.core.effects import RunCommand
 from hermes.core.errors import ToolError
 from hermes.core.ports import CommandResult
 from hermes.core.world import World
-from hermes.workspaces.confinement.sandbox import Confinement, Wanted, find_means
+from hermes.workspaces.confinement.sandbox import Confinement, Sandbox, Wanted, find_means
+from hermes.workspaces.confinement.scope import ConfinementReport
 from hermes.workspaces.local import LocalWorkspace
 from tests.workspaces.places import confined_missing
 
@@ -36,6 +37,7 @@ class Cell:
         self.wanted = wanted
         self.root, self.home = folder / "project", folder / "home"
         self.agent, self.state = folder / "agent", folder / "agent" / "sessions" / "1"
+        self.env = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self.home)}
         for path, text in SECRETS.items():
             (self.home / path).parent.mkdir(parents=True, exist_ok=True)
             (self.home / path).write_text(text)
@@ -45,14 +47,21 @@ class Cell:
         (self.agent / ".env").write_text("OPENAI_API_KEY=KEY")
         self.workspace = self.new()
 
-    def new(self, **changes: object) -> LocalWorkspace:
+    def confinement(self, **changes: object) -> Confinement:
         settings = {"wanted": self.wanted, "hidden": (str(self.agent),), **changes}
+        return Confinement(**settings)  # type: ignore[arg-type]
+
+    def protection(self, **changes: object) -> ConfinementReport:
+        confinement = self.confinement(**changes)
+        return Sandbox(confinement, str(self.root), self.state, self.env).protection()
+
+    def new(self, **changes: object) -> LocalWorkspace:
         return LocalWorkspace(
             str(self.root),
             state=self.state,
             world=World(),
-            env={"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self.home)},
-            confinement=Confinement(**settings),  # type: ignore[arg-type]
+            env=self.env,
+            confinement=self.confinement(**changes),
         )
 
     async def run(self, script: str) -> CommandResult:
@@ -161,15 +170,14 @@ async def test_other_processes_and_their_secrets_are_out_of_reach(cell: Cell) ->
         await victim.wait()
 
 
-async def test_the_network_is_closed_until_it_is_granted(cell: Cell) -> None:
+async def test_the_network_is_closed_unless_the_settings_open_it(cell: Cell) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         connect = f"exec 5<>/dev/tcp/127.0.0.1/{port} && echo through"
         assert "through" not in (await cell.run(connect)).output
-        cell.workspace.grant_network()
+        await cell.workspace.close()
+        cell.workspace = cell.new(network=True)
         assert (await cell.run(connect)).output == "through\n"
-        cell.workspace.grant_network(False)
-        assert "through" not in (await cell.run(connect)).output
 
 
 async def test_no_new_privileges_and_no_capabilities(cell: Cell) -> None:
@@ -255,11 +263,10 @@ async def test_what_confined_commands_define_stays_among_them(cell: Cell) -> Non
 
 
 async def test_protection_says_what_holds(cell: Cell) -> None:
-    protection = await cell.workspace.protection()
+    protection = cell.protection()
     assert (protection.kind, protection.confined) == (cell.wanted, True)
     assert any("no network" in line for line in protection.details)
-    cell.workspace.grant_network()
-    protection = await cell.workspace.protection()
+    protection = cell.protection(network=True)
     assert any("network is open" in line for line in protection.details)
     assert "a command can send what it can read" in protection.gaps
 
@@ -276,16 +283,16 @@ async def test_a_wanted_means_that_is_missing_stops_commands(tmp_path: Path) -> 
     with pytest.raises(ToolError, match="bubblewrap: not installed"):
         await workspace.run(effect, timeout=60, stop=asyncio.Event(), max_bytes=999)
     assert not (tmp_path / "ran").exists()
-    protection = await workspace.protection()
+    await workspace.close()
+    env = {"PATH": str(tmp_path / "empty")}
+    sandbox = Sandbox(Confinement(wanted="bubblewrap"), str(tmp_path), tmp_path / "state", env)
+    protection = sandbox.protection()
     assert (protection.kind, protection.gaps) == ("none", ("bubblewrap: not installed",))
-    await workspace.close()
 
 
-async def test_without_confinement_protection_says_none(tmp_path: Path) -> None:
-    workspace = LocalWorkspace(str(tmp_path), state=tmp_path, world=World(), env={})
-    protection = await workspace.protection()
+def test_without_confinement_protection_says_none(tmp_path: Path) -> None:
+    protection = Sandbox(Confinement(), str(tmp_path), tmp_path, {}).protection()
     assert protection.kind == "none" and not protection.confined
-    await workspace.close()
 
 
 def test_a_bubblewrap_that_does_not_work_is_passed_over(tmp_path: Path) -> None:

@@ -8,28 +8,13 @@ from pathlib import Path
 import pytest
 
 from hermes.codec.values import replace
-from hermes.workspaces.remote.containers import ContainerSettings
-from hermes.workspaces.runner import ResourceLimits
-from hermes.workspaces.shell import ShellSettings
+from hermes.config.execution_settings import TerminalSettings
 from tests.workspaces.containers import remove_containers, usable
-from tests.workspaces.places import AnyPlace, container_place, local_place
-
-
-async def test_shells_hold_commands_and_processes_to_their_limits(tmp_path: Path) -> None:
-    place = local_place(tmp_path)
-    place.shell = ShellSettings(limits=ResourceLimits(file_mb=1, cpu_seconds=60, memory_mb=2048))
-    await place.reopen()
-    result = await place.run("ulimit -f; ulimit -t; ulimit -v; head -c 3000000 /dev/zero > big")
-    assert result.output.split()[:3] == ["1024", "60", str(2048 * 1024)]
-    assert result.exit_code != 0
-    assert (Path(place.root) / "big").stat().st_size == 1024 * 1024
-    info = await place.spawn("ulimit -t")
-    assert (await place.ended(info.id)).output == "60\n"
-    await place.close()
+from tests.workspaces.places import AnyPlace, container_place
 
 
 @pytest.fixture
-def settings() -> ContainerSettings:
+def settings() -> TerminalSettings:
     found = usable()
     if isinstance(found, str):
         pytest.skip(found)
@@ -37,8 +22,8 @@ def settings() -> ContainerSettings:
 
 
 @pytest.fixture
-async def boxed(tmp_path: Path, settings: ContainerSettings) -> AsyncIterator[AnyPlace]:
-    place = container_place(tmp_path, replace(settings, persistent=False))
+async def boxed(tmp_path: Path, settings: TerminalSettings) -> AsyncIterator[AnyPlace]:
+    place = container_place(tmp_path, replace(settings, container_persistent=False))
     yield place
     await place.close()
     remove_containers()
@@ -57,14 +42,14 @@ async def test_a_container_has_few_rights_and_fixed_limits(boxed: AnyPlace) -> N
 
 @pytest.mark.slow
 async def test_a_throw_away_container_is_gone_and_a_kept_one_is_not(
-    tmp_path: Path, settings: ContainerSettings
+    tmp_path: Path, settings: TerminalSettings
 ) -> None:
     kept = container_place(tmp_path, settings)
     await kept.run("echo kept > /root/file")
     await kept.reopen()
     assert await kept.output("cat /root/file") == "kept\n"
     await kept.close()
-    thrown = container_place(tmp_path, replace(settings, persistent=False))
+    thrown = container_place(tmp_path, replace(settings, container_persistent=False))
     await thrown.run("echo gone > /root/file")
     await thrown.reopen()
     assert "No such file" in await thrown.output("cat /root/file")

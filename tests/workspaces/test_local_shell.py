@@ -51,6 +51,19 @@ def known(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
+async def test_a_command_gets_no_descriptor_that_hermes_inherited(
+    place: Place, tmp_path: Path
+) -> None:
+    descriptor = os.open(tmp_path / "outside", os.O_WRONLY | os.O_CREAT)
+    os.set_inheritable(descriptor, True)
+    try:
+        result = await place.run(f"echo written >&{descriptor}")
+    finally:
+        os.close(descriptor)
+    assert result.exit_code != 0
+    assert (tmp_path / "outside").read_bytes() == b""
+
+
 async def test_output_exit_code_and_folder_are_told(place: Place) -> None:
     root = str(place.root)
     assert await place.run("echo out; echo err >&2; exit 3") == CommandResult(
@@ -329,8 +342,14 @@ async def test_without_persistence_every_command_starts_afresh(place: Place) -> 
 async def test_a_nul_byte_or_a_missing_shell_is_told(place: Place) -> None:
     with pytest.raises(ToolError, match="NUL"):
         await place.run("echo \0")
-    place.shell = ShellSettings(program="/no/bash")
+    programs = place.home / "programs"
+    programs.mkdir()
+    place.env = {**place.env, "PATH": str(programs)}
     await place.reopen()
+    with pytest.raises(ToolError, match="bash is not installed"):
+        await place.run("true")
+    (programs / "bash").write_bytes(b"no program")
+    (programs / "bash").chmod(0o755)
     with pytest.raises(ToolError, match="cannot be started"):
         await place.run("true")
 

@@ -30,7 +30,7 @@ from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
-from hermes.undo.service import make_undo_service
+from hermes.undo.service import UndoService
 from hermes.workspaces.files import find_program
 from hermes.workspaces.placement import describe_placement, describe_protection
 from hermes.workspaces.shell import describe_backend
@@ -117,8 +117,9 @@ async def test_what_a_command_destroys_elsewhere_by_roundabout_words_comes_back(
         session = await app.open(stage.opening())
         await turn(session)
         assert not other.exists()
-        undo = make_undo_service(app.run)
-        await undo.restore(await undo.plan(session.id), session=session.id)
+        undo = UndoService(app.run)
+        plan = await undo.call(lambda history: history.plan(session.id))
+        await undo.call(lambda history: history.restore(plan, session=session.id))
     assert (other / "thesis.txt").read_text() == "years of work\n"
 
 
@@ -131,10 +132,10 @@ async def test_a_machine_behind_ssh_is_where_files_and_commands_are(
     given = sshd.settings()
     settings = {
         "terminal__backend": "ssh",
-        "terminal__ssh_host": given.host,
-        "terminal__ssh_port": given.port,
-        "terminal__ssh_key": given.key,
-        "terminal__ssh_config": given.config,
+        "terminal__ssh_host": given.ssh_host,
+        "terminal__ssh_port": given.ssh_port,
+        "terminal__ssh_key": given.ssh_key,
+        "terminal__ssh_config": given.ssh_config,
     }
     steps = (
         calls("write_file", path="a.txt", content="over there\n"),
@@ -148,7 +149,7 @@ async def test_a_machine_behind_ssh_is_where_files_and_commands_are(
             session = await app.open(stage.opening())
             opened = session.transcript.opened
             assert opened is not None and opened.cwd == str(sshd.home)
-            assert f"commands run on {given.host}" in opened.system
+            assert f"commands run on {given.ssh_host}" in opened.system
             told = results(await turn(session))
     finally:
         sshd.stop()
@@ -291,15 +292,14 @@ async def test_a_worktree_needs_a_repository_on_this_machine(stage: Stage) -> No
 
 
 async def test_what_a_turn_did_can_be_taken_back_without_being_asked_for(stage: Stage) -> None:
-    from hermes.undo.service import make_undo_service
-
     (stage.project / "a").write_text("mine\n")
     async with stage.app(calls("terminal", command="rm a; echo new > b"), says("done")) as app:
         session = await app.open(stage.opening())
         await turn(session)
         assert not (stage.project / "a").exists()
-        plan = await make_undo_service(app.run).plan(session.id, number=1)
-        await make_undo_service(app.run).restore(plan, session=session.id)
+        undo = UndoService(app.run)
+        plan = await undo.call(lambda history: history.plan(session.id, number=1))
+        await undo.call(lambda history: history.restore(plan, session=session.id))
     assert (stage.project / "a").read_text() == "mine\n"
     assert not (stage.project / "b").exists()
 

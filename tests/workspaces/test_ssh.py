@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from hermes.config.execution_settings import TerminalSettings
 from hermes.core.errors import ToolError
-from hermes.workspaces.remote.cli import CliMachine
-from hermes.workspaces.remote.ssh import SshConnection, SshSettings
+from hermes.workspaces.remote.ssh import SshMachine
 from tests.workspaces.places import AnyPlace, ssh_place
 from tests.workspaces.sshd import Sshd
 
@@ -72,16 +72,16 @@ async def test_a_wrong_key_and_a_closed_port_are_told(tmp_path: Path, sshd: Sshd
     with pytest.raises(ToolError, match="refused the login"):
         await opened(tmp_path, sshd.settings(key=str(sshd.folder / "host")))
     with pytest.raises(ToolError, match="not reachable"):
-        await opened(tmp_path, SshSettings(host="127.0.0.1", port=1))
+        await opened(tmp_path, TerminalSettings(ssh_host="127.0.0.1", ssh_port=1))
 
 
 async def test_a_host_is_not_an_option(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="dash"):
-        SshConnection(SshSettings(host="-oProxyCommand=touch x"), tmp_path, {})
+        SshMachine(TerminalSettings(ssh_host="-oProxyCommand=touch x"), tmp_path, {})
 
 
-async def opened(folder: Path, settings: SshSettings) -> None:
-    machine = CliMachine(SshConnection(settings, folder / "ssh", {"PATH": os.defpath}))
+async def opened(folder: Path, settings: TerminalSettings) -> None:
+    machine = SshMachine(settings, folder / "ssh", {"PATH": os.defpath})
     try:
         await machine.open()
     finally:

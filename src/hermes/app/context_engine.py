@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,8 +18,7 @@ from hermes.plugins.run_plugins import HostServices, RunPlugins
 if TYPE_CHECKING:
     from hermes.app.app import App
     from hermes.context.plugin_engine import PluginEngine
-    from hermes.core.turn import Connect
-    from hermes.plugins.integration import ImageRegistrar
+    from hermes.plugins.session_engines import PluginEngines
 
 TASK = "compression"
 COMPACTED_TWICE = (
@@ -29,23 +27,23 @@ COMPACTED_TWICE = (
 )
 
 
-EngineMaker = Callable[[str, SessionOpened], ContextEngine]
-
-
 def context_engine(
     app: App, session_id: str, opened: SessionOpened, *, rules: bool = True
 ) -> ContextEngine:
     """The engine named in the settings if a plugin provides it, else the built-in one. Without
     `rules`, memory is left out."""
     name = app.run.settings.context.engine
-    if (make := app.plugins.context_engines.get(name)) is not None:
-        return make(session_id, opened)
+    engines = plugin_engines(app)
+    if engines and (engine := engines.make(session_id, opened)):
+        return engine
     if name != BUILT_IN:
         app.run.notices.append(f"There is no context engine {name!r}; using {BUILT_IN}.")
     deps = engine_deps(app, session_id, opened)
     if rules:
-        deps.hints = partial(_flush_memory, app, session_id, opened)
-        deps.renew = partial(_renew_system, app, session_id, opened)
+        deps = deps._replace(
+            hints=partial(_flush_memory, app, session_id, opened),
+            renew=partial(_renew_system, app, session_id, opened),
+        )
     return BuiltInEngine(deps)
 
 
@@ -89,9 +87,9 @@ async def _flush_memory(
     app: App, session_id: str, opened: SessionOpened, messages: tuple[Message, ...]
 ) -> str:
     # Loaded with the first compaction.
-    from hermes.memory.review import MemoryFlush
+    from hermes.memory.review import flush_memory
 
-    return await MemoryFlush(app.memory, session_id, opened)(messages)
+    return await flush_memory(app.memory, session_id, opened, messages)
 
 
 async def _renew_system(
@@ -119,34 +117,23 @@ class _SummaryWriter:
 
         session = self._app.require_session(self._session_id)
         transcript = session.transcript
-        side_model = SideModel(
-            self._app.models,
-            self._app.run.settings,
-            main=lambda: (transcript.model, transcript.provider),
-            tell=session.tell,
-        )
+        side_model = SideModel(self._app.models, self._app.run.settings, transcript, session.tell)
         return await side_model.ask(TASK, prompt, meter)
 
 
 def join_plugins(app: App) -> RunPlugins:
     """The plugins of this run. Extension points are created on first use."""
-
-    def images() -> tuple[ImageRegistrar, type]:
-        from hermes.images.provider import ImageGenProvider
-
-        return app.images.providers, ImageGenProvider
-
     host = HostServices(app.run, app.models, app.tools, app.find_session, app.hooks.hooks_of)
     return RunPlugins(
         host,
         hooks=lambda: app.hooks.registry,
-        images=images,
+        images=lambda: app.shared.images.providers,
         adapt_engine=partial(plugin_context_engine, app),
     )
 
 
-def select_context(app: App, session_id: str, connect: Connect) -> Connect:
-    """Connects through a plugin's context engine; without one, no plugin code is loaded."""
+def plugin_engines(app: App) -> PluginEngines | None:
+    """The context engines of plugins if the settings name one; else no plugin code is loaded."""
     if not app.plugins.enabled or app.run.settings.context.engine == BUILT_IN:
-        return connect
-    return app.plugins.engines.wrap(session_id, connect)
+        return None
+    return app.plugins.engines

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from hermes.app.app import App
 from hermes.config.load import Config
-from hermes.learning.deps import LearningDeps
-from hermes.replay.environment import ReplayEnvironment
+from hermes.learning.rehearsals import LearningDeps
+from hermes.replay.environment import ReplayEnvironment, ReplayOverrides
 from hermes.replay.expected_events import Report
 from hermes.replay.recording import Recording
-from hermes.replay.replay import ReplayOverrides
 from hermes.replay.replay import replay as replay_with
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from hermes.app.session_environment import resume_folder
 from hermes.app.session_prompt import SessionPrompt, session_prompt
 from hermes.codec.ttl_cache import TtlCache
 from hermes.codec.values import replace
+from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
+from hermes.credentials.redaction import SecretRedactor
+from hermes.images.service import ImageGeneration
 from hermes.models.model_ref import ModelChoice
 from hermes.policy.suspects.suspects import Suspects, suspects_of
-from hermes.skills.session_index import SkillIndexCache
+from hermes.skills.session_index import SkillIndexCache, seeds_of
 from hermes.workspaces.confinement.sandbox import Confinement
 from hermes.workspaces.placement import command_environment, confinement_settings, start_folder
 from hermes.workspaces.shell import ShellSettings, shell_settings
@@ -25,13 +30,18 @@ if TYPE_CHECKING:
 
 SECRET_SECONDS = 0.05
 
+SessionTask = Callable[["App", Session], Coroutine[Any, Any, None]]
+
 
 class RunShared:
-    """`is_seeded` is set once the home's default files exist. `secret_stores` are the secrets that
-    the commands of an open session may use, by session id; `ask_secret` prompts the user for one
-    without echo."""
+    """`session_tasks` start with every interactive session. `is_seeded` is set once the home's
+    default files exist. `secret_stores` are the secrets that the commands of an open session may
+    use, by session id; `ask_secret` prompts the user for one without echo."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, redactor: SecretRedactor) -> None:
+        self.redactor = redactor
+        self.images = ImageGeneration(app.run, app.models, app.tools, app.find_session)
+        self.session_tasks: list[SessionTask] = []
         self.is_seeded = False
         self.skill_index_cache = SkillIndexCache()
         self.secret_stores: dict[str, SecretStore] = {}
@@ -68,7 +78,7 @@ class RunShared:
 
     def offer_images(self) -> None:
         """Offer the image tool to new sessions if a provider is configured."""
-        self._offers.get("images", self._app.images.offer)
+        self._offers.get("images", self.images.offer)
 
     @cached_property
     def json_snapshots(self) -> JsonSnapshots:
@@ -76,7 +86,12 @@ class RunShared:
         from hermes.journal.json_snapshots import JsonSnapshots
 
         app = self._app
-        return JsonSnapshots(app.run, app.archive, app.models.endpoint_url)
+
+        def endpoint_url(model: str, provider: str) -> str:
+            found = app.models.find_endpoint(model, provider)
+            return found.url if found is not None else ""
+
+        return JsonSnapshots(app.run, app.archive, endpoint_url)
 
     async def on_session_closed(self, session_id: str) -> None:
         if "json_snapshots" in self.__dict__:
@@ -100,6 +115,20 @@ class RunShared:
         """Files of any session that untrusted text may have influenced."""
         return suspects_of(self._app.run.home.root)
 
+    def allow_always(self, subject: str) -> None:
+        """Save a permanent approval in the settings, where the user can review it."""
+        from hermes.config.edit import allow_always
+
+        allow_always(self._app.run.home, subject)
+
+    def is_as_shipped(self, path: str) -> bool:
+        """Whether the file belongs to a bundled skill and is unchanged."""
+        return seeds_of(self._app.run.home).is_as_shipped(Path(path))
+
+    def mask(self, text: str) -> str:
+        """The text without secrets, for the settings."""
+        return self._app.run.redactor.text(text, "log")
+
     def intern(self, text: str) -> str:
         """The previous session's string if it is equal, so that sessions share one copy."""
         if text != self._text:
@@ -113,4 +142,4 @@ def enable_burst_caching(app: App, seconds: float) -> None:
     app.shared.skill_index_cache.cache.seconds = seconds
     app.models.enable_burst_caching(seconds)
     # A secret that another process has just stored is masked after this delay at the latest.
-    app.redactor.enable_burst_caching(min(seconds, SECRET_SECONDS))
+    app.shared.redactor.enable_burst_caching(min(seconds, SECRET_SECONDS))

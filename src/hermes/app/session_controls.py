@@ -9,12 +9,10 @@ from hermes.config.schema import Effort
 from hermes.config.settings import Settings
 from hermes.core.commands import SwitchModel, Tune
 from hermes.core.events import Tuned
-from hermes.core.ports import Meter, Provider
 from hermes.core.prompt import Prompt
 from hermes.core.session import Session
 from hermes.core.transcript import Transcript
-from hermes.core.turn import Connect, TurnLimits, View
-from hermes.models.limits import TieredConnect
+from hermes.core.turn import View
 from hermes.policy.rules import Rules
 
 if TYPE_CHECKING:
@@ -73,6 +71,11 @@ class SessionControls:
         return self._default_tier if self._tuned.tier is None else self._tuned.tier
 
     @property
+    def chosen_tier(self) -> str | None:
+        """The service tier that was chosen in this session; None for that of the settings."""
+        return self._tuned.tier
+
+    @property
     def mode(self) -> ApprovalMode:
         """The approval mode."""
         return self.rules.mode
@@ -105,14 +108,6 @@ class SessionControls:
             return prompt if effort is None else replace(prompt, effort=effort)
 
         return with_effort
-
-    def wrap_connect(self, connect: TieredConnect) -> Connect:
-        """Connects with the chosen tier."""
-
-        def with_tier(model: str, provider: str, meter: Meter) -> tuple[Provider, TurnLimits]:
-            return connect(model, provider, meter, self._tuned.tier)
-
-        return with_tier
 
 
 def save_setting(run: RunContext, path: tuple[str, ...], value: JsonValue) -> None:

@@ -13,7 +13,6 @@ from hermes.core.ports import Workspace
 from hermes.core.session_request import SessionRequest
 from hermes.policy.rule_setup import policy_settings
 from hermes.policy.rules import Rules
-from hermes.skills.session_index import seeds_of
 from hermes.undo.workspace import UndoableWorkspace
 from hermes.workspaces.local import LocalWorkspace
 from hermes.workspaces.shell import is_remote_backend, make_sudo
@@ -42,7 +41,9 @@ def build_workspace(app: App, session_id: str, root: str, request: SessionReques
         from hermes.workspaces.remote.backends import make_remote_workspace
 
         sudo = make_sudo(app.run, lambda: app.find_session(session_id))
-        return make_remote_workspace(app.run, session_id, root, lent=session_secrets, sudo=sudo)
+        return make_remote_workspace(
+            app.run, session_id, root, secret_env=session_secrets, sudo=sudo
+        )
     local = LocalWorkspace(
         root,
         state=app.run.home.sessions / session_id,
@@ -76,9 +77,9 @@ def add_undo(app: App, session_id: str, workspace: Workspace) -> Workspace:
 
     def protect() -> UndoProtection:
         # Loaded with the first change.
-        from hermes.undo.service import make_undo_service
+        from hermes.undo.service import UndoService
 
-        return make_undo_service(app.run).make_recorder(workspace.root, where)
+        return UndoService(app.run).make_recorder(workspace.root, where)
 
     def warn(text: str) -> None:
         if session := app.find_session(session_id):
@@ -171,20 +172,13 @@ def session_rules(
         root=workspace.root,
         home=app.run.user_home,
         state=app.run.state_dir,
-        keep=lambda subject: _save_allowed(app, subject),
+        keep=app.shared.allow_always,
         now=app.run.world.clock.monotonic,
-        far=workspace.is_remote,
-        shipped=lambda path: seeds_of(app.run.home).is_as_shipped(Path(path)),
-        mask=lambda text: app.run.redactor.text(text, "log"),
+        remote=workspace.is_remote,
+        shipped=app.shared.is_as_shipped,
+        mask=app.shared.mask,
         shell=lambda: workspace.shell,
         suspects=suspects,
         texts=copies,
         confined=partial(confines_unknown, app, workspace),
     )
-
-
-def _save_allowed(app: App, subject: str) -> None:
-    """Save a permanent approval in the settings, where the user can review it."""
-    from hermes.config.edit import allow_always
-
-    allow_always(app.run.home, subject)

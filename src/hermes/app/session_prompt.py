@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.codec.json import encode
+from hermes.codec.tokens import tokens_of_size
 from hermes.codec.values import Value
 from hermes.context.file_scan import file_scan
 from hermes.context.prompting import SystemText, system_text, toolchain_notes, write_default_soul
@@ -65,7 +66,11 @@ def session_prompt(
         cwd=cwd,
         tools=tools,
         now=app.run.world.clock.now(),
-        slots=Slots(memory=memory, skills=skills, provider=external_block(app.memory, request)),
+        slots=Slots(
+            memory=memory,
+            skills=skills,
+            provider=external_block(app.run, lambda: app.memory, request),
+        ),
         session_id=request.session_id if request.tell_id else "",
         scan=file_scan(app.run, cwd),
         clean=app.run.redactor.text,
@@ -77,9 +82,6 @@ def session_prompt(
 def _toolchain_notes(app: App, tools: tuple[str, ...]) -> str:
     enabled = app.run.settings.agent.environment_probe and "terminal" in tools
     return toolchain_notes(app.run.env) if enabled else ""
-
-
-BYTES_PER_TOKEN = 4
 
 
 class PromptSize(Value):
@@ -94,8 +96,8 @@ class PromptSize(Value):
 async def prompt_sizes(app: App, request: SessionRequest) -> tuple[PromptSize, ...]:
     """For a new session in this folder. Nothing is sent."""
     choice = await app.models.choose()
-    memory = await session_memory(app.memory, request)
-    app.images.offer(only_look=True)
+    memory = await session_memory(app.run, lambda: app.memory, request)
+    app.shared.images.offer(only_look=True)
     text, names = session_prompt(
         app, request, choice, app.cwd(request), memory=memory.text, only_look=True
     )
@@ -105,6 +107,4 @@ async def prompt_sizes(app: App, request: SessionRequest) -> tuple[PromptSize, .
 
 
 def _size(part: str, name: str, data: bytes) -> PromptSize:
-    return PromptSize(
-        part=part, name=name, bytes=len(data), tokens=-(-len(data) // BYTES_PER_TOKEN)
-    )
+    return PromptSize(part=part, name=name, bytes=len(data), tokens=tokens_of_size(len(data)))

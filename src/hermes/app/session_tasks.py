@@ -95,7 +95,7 @@ async def log_failure(task: Coroutine[Any, Any, None]) -> None:
 async def upkeep(app: App, session: Session) -> None:
     await apply_retention(app, session)
     await run_curator(app, session)
-    await to_thread(app.images.remove_old_images)
+    await to_thread(app.shared.images.remove_old_images)
 
 
 async def apply_retention(app: App, session: Session) -> None:

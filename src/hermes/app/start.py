@@ -19,7 +19,7 @@ from hermes.credentials.redaction import SecretRedactor
 
 if TYPE_CHECKING:
     from hermes.core.session import Session
-    from hermes.learning.deps import LearningDeps
+    from hermes.learning.rehearsals import LearningDeps
 
 
 def start(
@@ -46,7 +46,7 @@ def start(
     app = App(config, env=env, world=world, log_files=log_files, budget=budget, redactor=redactor)
     if fault:
         app.run.notices.append(fault)
-    app.session_tasks.append(run_learning)
+    app.shared.session_tasks.append(run_learning)
     if env_flag(env, "HERMES_DUMP_REQUESTS"):
         # For debugging; not loaded otherwise.
         from hermes.models.request_dump import dump_requests

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.core.events import SessionOpened
-from hermes.core.service_registry import ServiceRegistry
+from hermes.core.turn import ServiceRegistry
 
 if TYPE_CHECKING:
     from hermes.app.app import App
@@ -16,7 +16,7 @@ def tool_services(app: App, session_id: str, opened: SessionOpened) -> ServiceRe
     return ServiceRegistry(
         lambda: {
             "hermes.core.secrets:SecretStore": lambda: app.secret_store(session_id),
-            "hermes.images.tools:ImageService": lambda: app.images.make_service(session_id),
+            "hermes.images.tools:ImageService": lambda: app.shared.images.make_service(session_id),
             "hermes.memory.tools:MemoryToolService": lambda: app.memory.tool_service(
                 session_id, opened
             ),
@@ -33,7 +33,7 @@ def tool_services(app: App, session_id: str, opened: SessionOpened) -> ServiceRe
             "hermes.web.tools:WebProviders": lambda: _web(app),
             "hermes.tools.terminal:TerminalOutput": lambda: app.hooks.output(session_id),
             "hermes.tools.discovery:ToolDirectory": lambda: _directory(app, opened),
-            "hermes.skills.tools:SkillTools": lambda: _skills(app, session_id, opened),
+            "hermes.skills.service:SkillService": lambda: _skills(app, session_id, opened),
         }
     )
 
@@ -76,7 +76,9 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
 
         return recap_writer(app, session_id)
 
-    return RecallService(archive, app.run.world.clock, teller=make_recap_model, summarize=summarize)
+    return RecallService(
+        archive, app.run.world.clock, make_recap_model=make_recap_model, summarize=summarize
+    )
 
 
 def _speech(app: App) -> object:
@@ -107,5 +109,4 @@ def _skills(app: App, session_id: str, opened: SessionOpened) -> object:
         session_id,
         opened,
         find_session=lambda: app.find_session(session_id),
-        secrets=app.secret_store(session_id),
     )

@@ -106,15 +106,22 @@ class FileLock:
             self._fd = -1
 
 
+@contextmanager
+def hold_lock(path: Path, timeout: float | None = None) -> Iterator[bool]:
+    """Hold the lock of a file inside of the block; False when it could not be had in time."""
+    lock = FileLock(path)
+    try:
+        yield lock.acquire(timeout)
+    finally:
+        lock.close()
+
+
 def is_locked(path: Path) -> bool:
     """Whether a process holds the lock of this file at the moment."""
     if not path.exists():
         return False
-    lock = FileLock(path)
-    try:
-        return not lock.acquire(timeout=0)
-    finally:
-        lock.close()
+    with hold_lock(path, timeout=0) as is_free:
+        return not is_free
 
 
 def _forget_all() -> None:

@@ -32,7 +32,7 @@ class Value(
 V = TypeVar("V", bound=Value)
 
 
-def replace(value: V, **changes: Any) -> V:
+def replace(value: V, /, **changes: Any) -> V:
     """The same value with other fields."""
     return msgspec.structs.replace(value, **changes)
 

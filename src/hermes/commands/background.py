@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-from hermes.app.side_questions import SideAnswer, in_background, side_answer
+from hermes.app.side_questions import in_background, side_answer
 from hermes.commands.formatting import explain_ending, one_line, sanitize
-from hermes.commands.registry import (
-    CommandContext,
-    Outcome,
-    SendMessage,
-    ShowText,
-    SlashCommand,
-    StartWork,
-)
+from hermes.commands.registry import CommandContext, Outcome, SendMessage, SlashCommand, StartWork
 from hermes.core.commands import Interrupt, Steer
 from hermes.core.errors import HermesError, UsageError
 
 NAMED = 40
 
 
-async def queue(here: CommandContext, argument: str) -> Outcome:
+async def queue(here: CommandContext, argument: str) -> Outcome | str:
     if not argument:
         waiting = [each.message.text for each in here.session.transcript.waiting.values()]
         lines = [f"{n:3}  {one_line(text, 80)}" for n, text in enumerate(waiting, 1)]
-        return ShowText(text="\n".join(lines) or "The queue is empty. Use /queue TEXT.")
+        return "\n".join(lines) or "The queue is empty. Use /queue TEXT."
     return SendMessage(text=argument)
 
 
-async def steer(here: CommandContext, argument: str) -> Outcome:
+async def steer(here: CommandContext, argument: str) -> str:
     if not argument:
         raise UsageError("Use /steer TEXT; the running turn reads it at its next step.")
     running = here.session.busy
     await here.session.send(Steer(text=argument))
-    return ShowText(text="The running turn reads this at its next step." if running else "")
+    return "The running turn reads this at its next step." if running else ""
 
 
-async def stop(here: CommandContext, argument: str) -> Outcome:
+async def stop(here: CommandContext, argument: str) -> str:
     processes = here.session.workspace.processes
     running = [each for each in await processes.list() if each.status == "running"]
     for each in running:
@@ -43,7 +36,7 @@ async def stop(here: CommandContext, argument: str) -> Outcome:
     if here.session.busy:
         await here.session.send(Interrupt())
         lines.append("Stopping the running turn.")
-    return ShowText(text="\n".join(lines) or "Nothing runs.")
+    return "\n".join(lines) or "Nothing runs."
 
 
 async def background(here: CommandContext, argument: str) -> Outcome:
@@ -52,11 +45,20 @@ async def background(here: CommandContext, argument: str) -> Outcome:
     app, session = here.app, here.session
 
     async def work() -> str:
-        return report(await in_background(app, session, argument), argument)
+        done = await in_background(app, session, argument)
+        body, ended = sanitize(done.answer.strip()), done.ended
+        ending = explain_ending(ended, answered=bool(body)) if ended else "It was stopped."
+        lines = (
+            f"↪ done in the background: {one_line(argument, 80)}",
+            body,
+            sanitize(ending),
+            f"/resume {done.session_id} continues it.",
+        )
+        return "\n".join(filter(None, lines))
 
     name = one_line(argument, NAMED)
     text = f"Another session works on “{name}”."
-    return StartWork(name=name, work=work, text=text, said=True)
+    return StartWork(name=name, work=work, text=text, is_answer=True)
 
 
 async def btw(here: CommandContext, argument: str) -> Outcome:
@@ -71,34 +73,15 @@ async def btw(here: CommandContext, argument: str) -> Outcome:
             answer = str(error)
         return f"↪ {one_line(argument, 80)}\n{sanitize(answer.strip())}"
 
-    return StartWork(name=f"by the way: {one_line(argument, NAMED)}", work=work, said=True)
-
-
-def report(done: SideAnswer, asked: str) -> str:
-    """The result of background work, and how to open its session."""
-    head = f"↪ done in the background: {one_line(asked, 80)}"
-    body = sanitize(done.answer.strip())
-    ending = explain_ending(done.ended, answered=bool(body)) if done.ended else "It was stopped."
-    lines = [head, *filter(None, (body, sanitize(ending)))]
-    return "\n".join((*lines, f"/resume {done.session_id} continues it."))
+    return StartWork(name=f"by the way: {one_line(argument, NAMED)}", work=work, is_answer=True)
 
 
 BACKGROUND_COMMANDS = (
     SlashCommand(
-        "queue",
-        "Queue a message for after the current turn.",
-        queue,
-        arguments="[words]",
-        aliases=("q",),
+        "queue [words]", "Queue a message for after the current turn.", queue, aliases=("q",)
     ),
-    SlashCommand("steer", "Send text to the running turn.", steer, arguments="words"),
+    SlashCommand("steer words", "Send text to the running turn.", steer),
     SlashCommand("stop", "Stop background processes and the current turn.", stop),
-    SlashCommand(
-        "background",
-        "Run a task in another session.",
-        background,
-        arguments="words",
-        aliases=("bg",),
-    ),
-    SlashCommand("btw", "Ask a side question; the answer is not kept.", btw, arguments="question"),
+    SlashCommand("background words", "Run a task in another session.", background, aliases=("bg",)),
+    SlashCommand("btw question", "Ask a side question; the answer is not kept.", btw),
 )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from hermes.commands.background import BACKGROUND_COMMANDS
 from hermes.commands.context import CONTEXT_COMMANDS
-from hermes.commands.extensions import MCP_COMMANDS, PLUGIN_COMMANDS, PluginCommands
+from hermes.commands.extensions import MCP_COMMANDS, PLUGIN_COMMANDS, PluginCommands, QuickCommands
 from hermes.commands.history import HISTORY_COMMANDS
 from hermes.commands.info import INFO_COMMANDS
 from hermes.commands.input import INPUT_COMMANDS
 from hermes.commands.insights import INSIGHTS_COMMANDS
 from hermes.commands.memory import MEMORY_COMMANDS
 from hermes.commands.model import MODEL_COMMANDS
-from hermes.commands.quick import QuickCommands
 from hermes.commands.rollback import ROLLBACK_COMMANDS, SNAPSHOT_COMMANDS
 from hermes.commands.session import SESSION_COMMANDS
 from hermes.commands.skills import CURATOR_COMMANDS, SKILL_COMMANDS, SkillCommands
@@ -35,4 +34,5 @@ COMMANDS = (
     *INSIGHTS_COMMANDS,
     *SNAPSHOT_COMMANDS,
 )
-DYNAMIC_COMMANDS = QuickCommands(PluginCommands(SkillCommands()))
+# The first one that knows a name runs it.
+DYNAMIC_COMMANDS = (QuickCommands(), PluginCommands(), SkillCommands())

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from hermes.commands.formatting import format_count
-from hermes.commands.registry import CommandContext, Outcome, ShowText, SlashCommand, Suggestion
+from hermes.commands.registry import CommandContext, SlashCommand, Suggestion
 from hermes.context.prompting import names as personality_names
 from hermes.context.prompting import overlay as personality_overlay
 from hermes.core.commands import Compact
@@ -17,10 +17,15 @@ _HERE = re.compile(r"here(?:\s+(\d+))?$")
 MANY_COMPACTIONS = 2
 
 
-async def compress(here: CommandContext, argument: str) -> Outcome:
-    command = _compact_command(" ".join(word for word in argument.split() if word != PREVIEW_FLAG))
+async def compress(here: CommandContext, argument: str) -> str:
+    wanted = " ".join(word for word in argument.split() if word != PREVIEW_FLAG)
+    match = _HERE.match(wanted)
+    command = Compact(keep=int(match[1] or 1)) if match else Compact(topic=wanted)
     if PREVIEW_FLAG in argument.split():
-        return ShowText(text=_outlook(here.session.preview_compaction(command)))
+        preview = here.session.preview_compaction(command)
+        if preview is None:
+            return "There is nothing to shorten in this session yet."
+        return f"{_sizes(preview, verb='would become')} Nothing was changed."
     await here.session.send(command)
     done = here.session.transcript.compactions
     text = f"{_sizes(done[-1])} The originals can be recalled with session_search."
@@ -28,20 +33,20 @@ async def compress(here: CommandContext, argument: str) -> Outcome:
         text += " The summary failed; older messages were truncated."
     if len(done) >= MANY_COMPACTIONS:
         text += f" This session was shortened {len(done)} times; start a new session with /new."
-    return ShowText(text=text)
+    return text
 
 
-async def personality(here: CommandContext, argument: str) -> Outcome:
+async def personality(here: CommandContext, argument: str) -> str:
     settings = here.app.run.settings
     if not argument:
         now = here.session.transcript.overlay.name or "none"
         names = ", ".join(personality_names(settings))
-        return ShowText(text=f"Personality: {now}\nThere are: {names}; none takes it away.")
+        return f"Personality: {now}\nThere are: {names}; none takes it away."
     overlay = personality_overlay(settings, argument)
     await here.session.send(overlay)
     if not overlay.name:
-        return ShowText(text="The personality is off.")
-    return ShowText(text=f"The personality of this session is now {overlay.name}.")
+        return "The personality is off."
+    return f"The personality of this session is now {overlay.name}."
 
 
 async def personalities_like(here: CommandContext, begun: str) -> Sequence[Suggestion]:
@@ -51,32 +56,18 @@ async def personalities_like(here: CommandContext, begun: str) -> Sequence[Sugge
 
 CONTEXT_COMMANDS = (
     SlashCommand(
-        "compress",
+        "compress [topic|here n] [--preview]",
         "Compact the context of this session.",
         compress,
-        arguments="[topic|here n] [--preview]",
         aliases=("compact",),
     ),
     SlashCommand(
-        "personality",
+        "personality [name|none]",
         "Show or change the personality.",
         personality,
-        arguments="[name|none]",
         complete=personalities_like,
     ),
 )
-
-
-def _compact_command(argument: str) -> Compact:
-    if match := _HERE.match(argument):
-        return Compact(keep=int(match[1] or 1))
-    return Compact(topic=argument)
-
-
-def _outlook(made: Compacted | None) -> str:
-    if made is None:
-        return "There is nothing to shorten in this session yet."
-    return f"{_sizes(made, verb='would become')} Nothing was changed."
 
 
 def _sizes(made: Compacted, verb: str = "became") -> str:

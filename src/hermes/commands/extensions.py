@@ -1,37 +1,34 @@
-"""`/reload-mcp`, `/plugins`, and the slash commands of plugins."""
+"""`/reload-mcp`, `/plugins`, commands of plugins, and user-defined ones from `quick_commands`."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from hermes.commands.formatting import one_line, sanitize
 from hermes.commands.registry import (
     CommandContext,
-    DynamicCommands,
     Outcome,
     ShowText,
     SlashCommand,
+    StartWork,
     Suggestion,
+    split_line,
 )
-from hermes.plugins.commands import list_slash_commands, run_slash_command
+from hermes.workspaces.user_commands import run_user_command
 
 
-async def _reload(here: CommandContext, _argument: str) -> Outcome:
-    return ShowText(text=await here.app.mcp.reload())
+async def _reload(here: CommandContext, _argument: str) -> str:
+    return await here.app.mcp.reload()
 
 
-MCP_COMMANDS = (
-    SlashCommand(
-        "reload-mcp", "Reload the configured MCP servers.", _reload,
-        category="tools",
-    ),
-)  # fmt: skip
+MCP_COMMANDS = (SlashCommand("reload-mcp", "Reload the configured MCP servers.", _reload),)
 
 
 NONE = "No plugins are installed; create one with `hermes plugins new NAME`."
 
 
-async def _list(here: CommandContext, _argument: str) -> Outcome:
+async def _list(here: CommandContext, _argument: str) -> str:
     await here.app.plugins.offer()
     lines = [
         one_line(
@@ -40,34 +37,69 @@ async def _list(here: CommandContext, _argument: str) -> Outcome:
         )
         for state in here.app.plugins.plugins.states
     ]
-    return ShowText(text="\n".join(lines) or NONE)
+    return "\n".join(lines) or NONE
 
 
 class PluginCommands:
-    """`then` handles commands that no plugin has."""
-
-    def __init__(self, then: DynamicCommands) -> None:
-        self._then = then
+    """The commands that plugins declare."""
 
     async def run(self, here: CommandContext, line: str) -> Outcome | None:
-        name, _, argument = line.removeprefix("/").partition(" ")
-        plain = name.lower().replace("_", "-")
-        said = await run_slash_command(here.app.plugins, plain, argument.strip(), here.session.id)
-        if said is None:
-            return await self._then.run(here, line)
-        return ShowText(text=here.app.run.redactor.text(sanitize(said)))
+        name, argument = split_line(line)
+        text = await here.app.plugins.run_slash_command(name, argument, here.session.id)
+        if text is None:
+            return None
+        return ShowText(text=here.app.run.redactor.text(sanitize(text)))
 
     async def names(self, here: CommandContext) -> Sequence[Suggestion]:
-        own = [
+        return [
             Suggestion(text=name, words=one_line(words, 60))
-            for name, words in (await list_slash_commands(here.app.plugins)).items()
+            for name, words in (await here.app.plugins.list_slash_commands()).items()
         ]
-        return (*own, *await self._then.names(here))
 
 
-PLUGIN_COMMANDS = (
-    SlashCommand(
-        "plugins", "List plugins and their state.", _list,
-        category="tools",
-    ),
-)  # fmt: skip
+PLUGIN_COMMANDS = (SlashCommand("plugins", "List plugins and their state.", _list),)
+
+
+QUICK_SECONDS = 30.0
+
+
+class QuickCommands:
+    """The commands that the user defines."""
+
+    async def run(self, here: CommandContext, line: str) -> Outcome | None:
+        name, argument = split_line(line)
+        quick = here.app.run.settings.quick_commands.get(name)
+        if quick is None:
+            return None
+        if quick.type == "alias":
+            target = f"/{quick.target.removeprefix('/')} {argument}".strip()
+            wanted = target[1:].partition(" ")[0]
+            if wanted in here.app.run.settings.quick_commands:
+                # An alias of an alias could loop.
+                text = f"/{wanted} is not a built-in command; an alias must name one."
+                return ShowText(text=text)
+            return await here.registry.run(target, here)
+        if not quick.command:
+            return ShowText(text=f"quick_commands.{name} has no command to run.")
+        return shell_command(here, quick.command, seconds=QUICK_SECONDS)
+
+    async def names(self, here: CommandContext) -> Sequence[Suggestion]:
+        return [
+            Suggestion(text=name, words=one_line(quick.command or quick.target, 60))
+            for name, quick in here.app.run.settings.quick_commands.items()
+        ]
+
+
+def shell_command(here: CommandContext, script: str, *, seconds: float) -> StartWork:
+    """A shell command of the user, run in the background."""
+    app, session, stop = here.app, here.session, asyncio.Event()
+
+    async def work() -> str:
+        result = await run_user_command(app.run, session, script, seconds=seconds, stop=stop)
+        if result.refused:
+            return sanitize(result.refused)
+        output = sanitize(result.output).rstrip("\n")
+        ending = f"[{result.ending}]" if result.ending else ""
+        return "\n".join(filter(None, (f"$ {one_line(script, 80)}", output, ending)))
+
+    return StartWork(name=f"$ {one_line(script, 60)}", work=work, stop=stop)

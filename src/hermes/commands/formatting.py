@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 import unicodedata
 from pathlib import Path
 from typing import assert_never
@@ -15,40 +16,31 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u
 
 def sanitize(text: str) -> str:
     """For prose: keeps line breaks, expands tabs, escapes other control characters."""
-    plain = text.replace("\r\n", "\n").expandtabs(4)
-    return _CONTROLS.sub(_sign, plain)
+
+    def sign(found: re.Match[str]) -> str:
+        code = ord(found[0])
+        return chr(0x2400 + code) if code < 0x20 else "␡" if code == 0x7F else ""
+
+    return _CONTROLS.sub(sign, text.replace("\r\n", "\n").expandtabs(4))
 
 
 def escape_invisible(text: str) -> str:
     """For approvals: escapes every invisible character."""
-    return "".join(letter if _shows(letter) else _escape(letter) for letter in text)
+
+    def escape(letter: str) -> str:
+        # Variation selectors and combining marks are printable, formatting characters are not.
+        if letter in "\n " or (letter.isprintable() and unicodedata.category(letter) != "Cf"):
+            return letter
+        code = ord(letter)
+        return "\\t" if letter == "\t" else f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+    return "".join(map(escape, text))
 
 
 def one_line(text: str, most: int = 0) -> str:
     """The text on one line, cut to `most` characters if given."""
     plain = " ".join(sanitize(text).split())
     return plain if not most or len(plain) <= most else plain[: most - 1] + "…"
-
-
-def _sign(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else ""
-
-
-def _shows(letter: str) -> bool:
-    if letter in "\n ":
-        return True
-    # Variation selectors and combining marks are printable, formatting characters are not.
-    return letter.isprintable() and unicodedata.category(letter) != "Cf"
-
-
-def _escape(letter: str) -> str:
-    code = ord(letter)
-    if letter == "\t":
-        return "\\t"
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def format_count(count: int) -> str:
@@ -74,6 +66,17 @@ def format_duration(seconds: float) -> str:
     return f"{seconds:.1f}s" if seconds < 10 else format_elapsed(seconds)
 
 
+def format_age(seconds: float) -> str:
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit} ago"
+    return "now"
+
+
+def format_time(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
 def format_money(dollars: float) -> str:
     """Small amounts keep more digits."""
     return f"${dollars:.2f}" if dollars >= 0.01 or dollars == 0 else f"${dollars:.4f}"
@@ -90,11 +93,21 @@ def short_path(path: str, root: str = "") -> str:
     return "~" + path[len(home) :] if inside and home != "/" else path
 
 
+# Unusual ends of an answer, by their details.
+_UNUSUAL = {
+    "text_response(length)": "The answer was cut at the length limit; say “go on” for the rest.",
+    "text_response(filtered)": "The provider held back (a part of) the answer.",
+    "text_response(cut)": "The answer was cut off on its way; say “go on” for the rest.",
+}
+
+
 def explain_ending(ended: TurnEnded, *, answered: bool, say: Translator = ENGLISH) -> str:
     """Empty when the turn ended normally. `answered` means that its last reply has text."""
     match ended.reason:
+        case "done" if ended.detail in _UNUSUAL:
+            return say(_UNUSUAL[ended.detail])
         case "done":
-            return _unusual(ended.detail, answered, say)
+            return "" if answered else say("The model gave an empty answer.")
         case "interrupted":
             return say("Interrupted.")
         case "paused":
@@ -117,15 +130,3 @@ def explain_ending(ended: TurnEnded, *, answered: bool, say: Translator = ENGLIS
 def is_error(ended: TurnEnded) -> bool:
     """Whether the turn failed, rather than stopped."""
     return ended.reason in ("failed", "crashed")
-
-
-def _unusual(detail: str, answered: bool, say: Translator) -> str:
-    match detail:
-        case "text_response(length)":
-            return say("The answer was cut at the length limit; say “go on” for the rest.")
-        case "text_response(filtered)":
-            return say("The provider held back (a part of) the answer.")
-        case "text_response(cut)":
-            return say("The answer was cut off on its way; say “go on” for the rest.")
-        case _:
-            return "" if answered else say("The model gave an empty answer.")

@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from hermes.app.session_controls import SessionControls
 from hermes.codec.json import encode, plain
 from hermes.codec.values import Value
 from hermes.commands.formatting import (
@@ -17,20 +16,13 @@ from hermes.commands.formatting import (
     one_line,
     sanitize,
 )
-from hermes.commands.registry import (
-    CommandContext,
-    CopyText,
-    Outcome,
-    ShowText,
-    SlashCommand,
-    SwitchSession,
-)
+from hermes.commands.registry import CommandContext, CopyText, Outcome, SlashCommand, SwitchSession
 from hermes.commands.session import recent, running_work, split_confirmation
 from hermes.context.session_references import without_attachments
 from hermes.core.errors import UsageError
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
 
-SAID_CHARACTERS = 300
+PROMPT_CHARACTERS = 300
 ANSWER_CHARACTERS = 200
 ANSWER_LINES = 3
 
@@ -38,7 +30,7 @@ ANSWER_LINES = 3
 class RecapExchange(Value):
     """One user message, its final answer and the number of tool calls."""
 
-    said: str
+    prompt: str
     answer: str = ""
     calls: int = 0
 
@@ -47,7 +39,7 @@ class MessageCounts(Value):
     """Message counts by kind."""
 
     messages: int
-    said: int
+    user: int
     calls: int
 
 
@@ -57,12 +49,12 @@ def exchanges(messages: Sequence[Message], last: int) -> tuple[RecapExchange, ..
     for message in messages:
         match message:
             case UserMessage(origin="user"):
-                said = without_attachments(message.text)
-                found.append(RecapExchange(said=one_line(said, SAID_CHARACTERS)))
+                prompt = one_line(without_attachments(message.text), PROMPT_CHARACTERS)
+                found.append(RecapExchange(prompt=prompt))
             case AssistantMessage() if found:
                 now = found[-1]
                 found[-1] = RecapExchange(
-                    said=now.said,
+                    prompt=now.prompt,
                     answer=_shorten(message.text) or now.answer,
                     calls=now.calls + len(message.calls),
                 )
@@ -72,9 +64,9 @@ def exchanges(messages: Sequence[Message], last: int) -> tuple[RecapExchange, ..
 
 
 def count_messages(messages: Sequence[Message]) -> MessageCounts:
-    said = sum(isinstance(m, UserMessage) and m.origin == "user" for m in messages)
+    user = sum(isinstance(m, UserMessage) and m.origin == "user" for m in messages)
     calls = sum(len(m.results) for m in messages if isinstance(m, ToolMessage))
-    return MessageCounts(messages=len(messages), said=said, calls=calls)
+    return MessageCounts(messages=len(messages), user=user, calls=calls)
 
 
 def _shorten(text: str) -> str:
@@ -89,8 +81,8 @@ SHOWN_EXCHANGES = 10
 RECAPPED = 2
 
 
-async def sessions(here: CommandContext, argument: str) -> Outcome:
-    return ShowText(text=await recent(here))
+async def sessions(here: CommandContext, argument: str) -> str:
+    return await recent(here)
 
 
 async def branch(here: CommandContext, argument: str) -> Outcome:
@@ -106,21 +98,21 @@ async def branch(here: CommandContext, argument: str) -> Outcome:
     )
 
 
-async def clear(here: CommandContext, argument: str) -> Outcome:
+async def clear(here: CommandContext, argument: str) -> Outcome | str:
     if loss := await running_work(here, split_confirmation(argument)[1]):
-        return ShowText(text=f"{loss} Confirm with `/clear --yes`.")
+        return f"{loss} Confirm with `/clear --yes`."
     return SwitchSession(reason="new", clear=True)
 
 
-async def history(here: CommandContext, argument: str) -> Outcome:
+async def history(here: CommandContext, argument: str) -> str:
     wanted = int(argument) if argument.isdecimal() else SHOWN_EXCHANGES
-    told = exchanges(here.session.transcript.messages, wanted)
-    if not told:
-        return ShowText(text="There are no messages yet.")
-    return ShowText(text="\n\n".join(map(_exchange_text, told)))
+    shown = exchanges(here.session.transcript.messages, wanted)
+    if not shown:
+        return "There are no messages yet."
+    return "\n\n".join(map(_exchange_text, shown))
 
 
-async def save(here: CommandContext, argument: str) -> Outcome:
+async def save(here: CommandContext, argument: str) -> str:
     """Saves to the working folder of the session."""
     transcript, now = here.session.transcript, here.app.run.world.clock.now()
     if not transcript.messages:
@@ -137,14 +129,19 @@ async def save(here: CommandContext, argument: str) -> Outcome:
         "messages": [plain(message) for message in transcript.messages],
     }
     text = here.app.run.redactor.text(encode(body).decode())
+
+    def write() -> None:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(f"{text}\n")
+
     try:
-        await asyncio.to_thread(_write_new, path, text)
+        await asyncio.to_thread(write)
     except OSError as error:
         raise UsageError(f"{path} cannot be written ({error.strerror}).") from error
-    return ShowText(text=f"Written to {path}.")
+    return f"Written to {path}."
 
 
-async def status(here: CommandContext, argument: str) -> Outcome:
+async def status(here: CommandContext, argument: str) -> str:
     transcript, app = here.session.transcript, here.app
     window = app.window(transcript.model, transcript.provider)
     share = transcript.last_prompt * 100 // window if window else 0
@@ -153,12 +150,16 @@ async def status(here: CommandContext, argument: str) -> Outcome:
     count, tuned = count_messages(transcript.messages), app.controls[here.session.id]
     spent = "" if transcript.usage.cost is None else f" · {format_money(transcript.usage.cost)}"
     waiting = f" · {len(transcript.waiting)} waiting" if transcript.waiting else ""
-    running = [each for each in await here.session.workspace.processes.list() if _runs(each.status)]
+    processes = await here.session.workspace.processes.list()
+    running = [each for each in processes if each.status == "running"]
+    tuning = f" · effort {tuned.effort}" * bool(tuned.effort) + f" · {tuned.tier}" * bool(
+        tuned.tier
+    )
     lines = [
         f"Session   {here.session.id}{title}",
-        f"Model     {transcript.model} ({transcript.provider}){_set(tuned)}",
+        f"Model     {transcript.model} ({transcript.provider}){tuning}",
         f"State     {'working' if here.session.busy else 'idle'}{waiting}",
-        f"Messages  {count.messages} ({count.said} user, {count.calls} tool calls)",
+        f"Messages  {count.messages} ({count.user} user, {count.calls} tool calls)",
         f"Context   {used} / {format_count(window)} ({share}%){spent}",
         f"Approvals {tuned.mode}",
         f"Folder    {here.session.workspace.cwd}",
@@ -169,8 +170,8 @@ async def status(here: CommandContext, argument: str) -> Outcome:
         f"  {one_line(each.command, 60)}"
         for each in running
     ]
-    told = exchanges(transcript.messages, RECAPPED)
-    return ShowText(text="\n".join((*lines, *("\n" + _exchange_text(each) for each in told))))
+    shown = exchanges(transcript.messages, RECAPPED)
+    return "\n".join((*lines, *("\n" + _exchange_text(each) for each in shown)))
 
 
 async def copy(here: CommandContext, argument: str) -> Outcome:
@@ -189,39 +190,17 @@ async def copy(here: CommandContext, argument: str) -> Outcome:
 HISTORY_COMMANDS = (
     SlashCommand("sessions", "List recent sessions.", sessions),
     SlashCommand(
-        "branch",
-        "Continue in a copy of this session.",
-        branch,
-        arguments="[title]",
-        aliases=("fork",),
+        "branch [title]", "Continue in a copy of this session.", branch, aliases=("fork",)
     ),
     SlashCommand("clear", "Clear the screen and start a new session.", clear, surfaces=("cli",)),
-    SlashCommand("history", "Show the conversation.", history, arguments="[n]", surfaces=("cli",)),
-    SlashCommand(
-        "save", "Save the conversation to a file.", save, arguments="[file]", surfaces=("cli",)
-    ),
-    SlashCommand("status", "Show the session status.", status, category="info"),
-    SlashCommand(
-        "copy", "Copy the last answer.", copy, arguments="[n]", category="info", surfaces=("cli",)
-    ),
+    SlashCommand("history [n]", "Show the conversation.", history, surfaces=("cli",)),
+    SlashCommand("save [file]", "Save the conversation to a file.", save, surfaces=("cli",)),
+    SlashCommand("status", "Show the session status.", status),
+    SlashCommand("copy [n]", "Copy the last answer.", copy, surfaces=("cli",)),
 )
-
-
-def _set(tuned: SessionControls) -> str:
-    """The effort and tier, if set."""
-    return f" · effort {tuned.effort}" * bool(tuned.effort) + f" · {tuned.tier}" * bool(tuned.tier)
 
 
 def _exchange_text(exchange: RecapExchange) -> str:
     calls = f"\n┊ {exchange.calls} tool call{'s' * (exchange.calls != 1)}" if exchange.calls else ""
     answer = f"\n{exchange.answer}" if exchange.answer else ""
-    return f"❯ {exchange.said}{calls}{answer}"
-
-
-def _write_new(path: Path, text: str) -> None:
-    with path.open("x", encoding="utf-8") as file:
-        file.write(text + "\n")
-
-
-def _runs(status: str) -> bool:
-    return status == "running"
+    return f"❯ {exchange.prompt}{calls}{answer}"

@@ -7,11 +7,11 @@ import sys
 
 from hermes.codec.json import encode, plain
 from hermes.commands.formatting import one_line
-from hermes.commands.registry import CommandContext, Outcome, Reload, ShowText, SlashCommand
+from hermes.commands.registry import CommandContext, Outcome, Reload, SlashCommand
 from hermes.commands.tuning import choices
 from hermes.core.errors import UsageError
-from hermes.homes.toolsets import ToolsetState, switch, toolset_states
-from hermes.models.browser import ModelBrowser, ProviderRow
+from hermes.homes.toolsets import switch, toolset_states
+from hermes.models.browser import ModelBrowser
 from hermes.tools.toolbox import wanted_names
 from hermes.version import __version__
 
@@ -19,22 +19,27 @@ PAGE = 20
 WORDS = 70
 
 
-async def provider(here: CommandContext, argument: str) -> Outcome:
+async def provider(here: CommandContext, argument: str) -> str:
     now = here.session.transcript.provider
     rows = ModelBrowser(here.app.models).providers()
-    lines = [_row(row, now) for row in rows if row.usable or row.name == now]
+    lines = [
+        f"{'●' if row.name == now else ' '} {row.name:<16} {row.label}"
+        + (f"  ({row.problem})" if row.problem else "")
+        for row in rows
+        if row.usable or row.name == now
+    ]
     missing = [row.name for row in rows if not row.usable]
     if missing:
         lines.append(f"No key configured: {', '.join(missing)}. Set one up with `hermes model`.")
-    return ShowText(text="\n".join(lines))
+    return "\n".join(lines)
 
 
-async def tools(here: CommandContext, argument: str) -> Outcome:
+async def tools(here: CommandContext, argument: str) -> str:
     verb, _, name = argument.partition(" ")
     name = name.strip()
     if verb in ("enable", "disable"):
         switch(here.app.run.home, name, on=verb == "enable")
-        return ShowText(text=f"{name} is {verb}d in chats that start from now on.")
+        return f"{name} is {verb}d in chats that start from now on."
     if verb not in ("", "list"):
         raise UsageError("Use /tools [list|enable TOOLSET|disable TOOLSET].")
     opened = here.session.transcript.opened
@@ -42,35 +47,26 @@ async def tools(here: CommandContext, argument: str) -> Outcome:
     chosen = here.app.tools.choose(shown, wanted_names(here.app.run.settings))
     lines = [f"  {spec.name:<18} {one_line(spec.description, WORDS)}" for spec in chosen.specs]
     hidden = ", ".join(spec.name for spec in chosen.hidden)
-    return ShowText(
-        text="\n".join(
-            (*(lines or ["This session has no tools."]), *([f"On demand: {hidden}"] * bool(hidden)))
-        )
+    return "\n".join(
+        (*(lines or ["This session has no tools."]), *([f"On demand: {hidden}"] * bool(hidden)))
     )
 
 
-async def toolsets(here: CommandContext, argument: str) -> Outcome:
+async def toolsets(here: CommandContext, argument: str) -> str:
     lines = [
-        f"{_sign(row)} {row.name:<16} {', '.join(row.tools)}"
+        f"{'●' if row.enabled else '◐' if row.partly else '○'} {row.name:<16} "
+        + ", ".join(row.tools)
         for row in toolset_states(here.app.run.settings)
     ]
-    return ShowText(
-        text="\n".join((*lines, "/tools enable NAME or disable NAME, for new sessions."))
-    )
+    return "\n".join((*lines, "/tools enable NAME or disable NAME, for new sessions."))
 
 
-def _sign(row: ToolsetState) -> str:
-    return "●" if row.enabled else "◐" if row.partly else "○"
-
-
-async def config(here: CommandContext, argument: str) -> Outcome:
+async def config(here: CommandContext, argument: str) -> str:
     if argument:
         found = here.app.run.config.explain(argument)
         value = encode(plain(found.value)).decode()
         secret = found.setting.secret and found.value
-        return ShowText(
-            text=f"{found.key} = {'(set)' if secret else here.app.run.redactor.text(value)}"
-        )
+        return f"{found.key} = {'(set)' if secret else here.app.run.redactor.text(value)}"
     explained = (here.app.run.config.explain(key) for key in here.app.run.config.known_keys())
     lines = [
         f"  {each.key} = {here.app.run.redactor.text(encode(plain(each.value)).decode())}"
@@ -78,7 +74,7 @@ async def config(here: CommandContext, argument: str) -> Outcome:
         if each.source.kind != "default" and not each.setting.secret
     ]
     head = f"{here.app.run.home.config}; `hermes config` changes it."
-    return ShowText(text="\n".join((head, *lines)))
+    return "\n".join((head, *lines))
 
 
 async def reload(here: CommandContext, argument: str) -> Outcome:
@@ -87,24 +83,24 @@ async def reload(here: CommandContext, argument: str) -> Outcome:
     return Reload()
 
 
-async def profile(here: CommandContext, argument: str) -> Outcome:
-    return ShowText(text=f"{here.app.run.home.profile} ({here.app.run.home.root})")
+async def profile(here: CommandContext, argument: str) -> str:
+    return f"{here.app.run.home.profile} ({here.app.run.home.root})"
 
 
-async def commands(here: CommandContext, argument: str) -> Outcome:
+async def commands(here: CommandContext, argument: str) -> str:
     lines = here.registry.lines()
     pages = -(-len(lines) // PAGE)
     page = min(int(argument), pages) if argument.isdecimal() and int(argument) else 1
     shown = lines[(page - 1) * PAGE : page * PAGE]
     more = f"Page {page} of {pages}" + f"; /commands {page + 1} goes on." * (page < pages)
-    return ShowText(text="\n".join((*shown, more)))
+    return "\n".join((*shown, more))
 
 
-async def version(here: CommandContext, argument: str) -> Outcome:
-    return ShowText(text=f"Hermes {__version__}, Python {platform.python_version()}")
+async def version(here: CommandContext, argument: str) -> str:
+    return f"Hermes {__version__}, Python {platform.python_version()}"
 
 
-async def debug(here: CommandContext, argument: str) -> Outcome:
+async def debug(here: CommandContext, argument: str) -> str:
     """Facts for a bug report, without secrets or messages."""
     transcript, settings = here.session.transcript, here.app.run.settings
     facts = {
@@ -120,45 +116,25 @@ async def debug(here: CommandContext, argument: str) -> Outcome:
         "news": "; ".join(map(one_line, here.app.run.notices)) or "none",
     }
     lines = (f"{name:12} {value}" for name, value in facts.items())
-    return ShowText(text="\n".join((*lines, "`hermes doctor` checks more.")))
+    return "\n".join((*lines, "`hermes doctor` checks more."))
 
 
 INFO_COMMANDS = (
+    SlashCommand("provider", "List providers and whether they are usable.", provider),
     SlashCommand(
-        "provider", "List providers and whether they are usable.", provider, category="info"
-    ),
-    SlashCommand(
-        "tools",
+        "tools [list|enable|disable] [toolset]",
         "List tools, or enable and disable toolsets.",
         tools,
-        arguments="[list|enable|disable] [toolset]",
-        category="tools",
         surfaces=("cli",),
         complete=choices("list", "enable", "disable"),
     ),
-    SlashCommand("toolsets", "List toolsets.", toolsets, category="tools", surfaces=("cli",)),
+    SlashCommand("toolsets", "List toolsets.", toolsets, surfaces=("cli",)),
     SlashCommand(
-        "config",
-        "Show settings that differ from the defaults.",
-        config,
-        arguments="[key]",
-        category="info",
-        surfaces=("cli",),
+        "config [key]", "Show settings that differ from the defaults.", config, surfaces=("cli",)
     ),
-    SlashCommand(
-        "reload",
-        "Reload settings, keys, skills and servers.",
-        reload,
-        category="tools",
-        surfaces=("cli",),
-    ),
-    SlashCommand("profile", "Show the profile.", profile, category="info"),
-    SlashCommand("commands", "List all commands.", commands, arguments="[page]", category="info"),
-    SlashCommand("version", "Show the version.", version, category="info"),
-    SlashCommand("debug", "Show facts for a bug report.", debug, category="info"),
+    SlashCommand("reload", "Reload settings, keys, skills and servers.", reload, surfaces=("cli",)),
+    SlashCommand("profile", "Show the profile.", profile),
+    SlashCommand("commands [page]", "List all commands.", commands),
+    SlashCommand("version", "Show the version.", version),
+    SlashCommand("debug", "Show facts for a bug report.", debug),
 )
-
-
-def _row(row: ProviderRow, now: str) -> str:
-    mark = "●" if row.name == now else " "
-    return f"{mark} {row.name:<16} {row.label}{f'  ({row.problem})' if row.problem else ''}"

@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from hermes.app.app import App
 from hermes.codec.atomic_files import replace_file
 from hermes.commands.formatting import format_count
 from hermes.commands.registry import (
@@ -21,6 +20,7 @@ from hermes.commands.registry import (
     SlashCommand,
     Suggestion,
 )
+from hermes.config.home import Home
 from hermes.context.session_references import complete_path
 from hermes.core.errors import UsageError
 from hermes.core.messages import Image
@@ -35,35 +35,35 @@ IMAGE_KINDS = (
 )
 
 
-async def attach_image(app: App, path: Path) -> Image:
-    """The image as part of a message; UsageError when it is invalid."""
-    return await asyncio.to_thread(_store_file, app, path)
+async def attach_image(home: Home, path: Path) -> Image:
+    """A copy of the image in the home, as part of a message; UsageError when it is invalid."""
+
+    def store() -> Image:
+        try:
+            # One byte over the limit is enough to detect a larger file.
+            with path.open("rb") as file:
+                data = file.read(MAX_IMAGE_BYTES + 1)
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read ({error.strerror}).") from error
+        return _store(home, data, str(path))
+
+    return await asyncio.to_thread(store)
 
 
-async def store_image(app: App, data: bytes) -> Image:
+async def store_image(home: Home, data: bytes) -> Image:
     """The same for image data without a file."""
-    return await asyncio.to_thread(_keep, app, data, "The image")
+    return await asyncio.to_thread(_store, home, data, "The image")
 
 
-def _store_file(app: App, path: Path) -> Image:
-    try:
-        # One byte over the limit is enough to detect a larger file.
-        with path.open("rb") as file:
-            data = file.read(MAX_IMAGE_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror}).") from error
-    return _keep(app, data, str(path))
-
-
-def _keep(app: App, data: bytes, name: str) -> Image:
+def _store(home: Home, data: bytes, name: str) -> Image:
     if len(data) > MAX_IMAGE_BYTES:
         raise UsageError(f"{name} is larger than {MAX_IMAGE_BYTES // 1024 // 1024} MB.")
     media_type, ending = image_kind(name, data)
-    folder = app.run.home.ensure_folder(app.run.home.cache / "images")
-    kept = folder / f"{hashlib.sha256(data).hexdigest()}{ending}"
-    if not kept.exists():
-        replace_file(kept, data)
-    return Image(file=str(kept), media_type=media_type)
+    folder = home.ensure_folder(home.cache / "images")
+    copy = folder / f"{hashlib.sha256(data).hexdigest()}{ending}"
+    if not copy.exists():
+        replace_file(copy, data)
+    return Image(file=str(copy), media_type=media_type)
 
 
 def image_kind(name: str, data: bytes) -> tuple[str, str]:
@@ -130,29 +130,18 @@ CLIPBOARDS = (
 async def image(here: CommandContext, argument: str) -> Outcome:
     if not argument:
         raise UsageError("Use /image PATH to attach an image to your next message.")
-    return AttachImage(
-        path=await asyncio.to_thread(_resolve_path, argument, here.session.workspace.root)
-    )
+
+    def find() -> str:
+        path = Path(here.session.workspace.root) / Path(argument.strip("\"'")).expanduser()
+        if not path.is_file():
+            raise UsageError(f"There is no file {path}; give a relative or absolute path.")
+        return str(path)
+
+    return AttachImage(path=await asyncio.to_thread(find))
 
 
 async def paste(here: CommandContext, argument: str) -> Outcome:
-    kept = await store_image(here.app, await _clipboard())
-    return AttachImage(path=kept.file)
-
-
-async def prompt(here: CommandContext, argument: str) -> Outcome:
-    return OpenEditor(draft=argument)
-
-
-def _resolve_path(typed: str, root: str) -> str:
-    path = Path(root) / Path(typed.strip("\"'")).expanduser()
-    if not path.is_file():
-        raise UsageError(f"There is no file {path}; give a relative or absolute path.")
-    return str(path)
-
-
-async def _clipboard() -> bytes:
-    """The image in the clipboard; UsageError without one."""
+    """Attaches the image in the clipboard."""
     for program, *arguments in CLIPBOARDS:
         if shutil.which(program) is None:
             continue
@@ -171,23 +160,16 @@ async def _clipboard() -> bytes:
             await running.wait()
             continue
         if data:
-            return data
+            return AttachImage(path=(await store_image(here.app.run.home, data)).file)
     raise UsageError("There is no image in the clipboard; attach a file with /image PATH.")
 
 
+async def prompt(here: CommandContext, argument: str) -> Outcome:
+    return OpenEditor(draft=argument)
+
+
 INPUT_COMMANDS = (
-    SlashCommand(
-        "image",
-        "Attach an image to the next message.",
-        image,
-        arguments="path",
-        category="input",
-        surfaces=("cli",),
-    ),
-    SlashCommand(
-        "paste", "Attach an image from the clipboard.", paste, category="input", surfaces=("cli",)
-    ),
-    SlashCommand(
-        "prompt", "Write the message in your editor.", prompt, category="input", surfaces=("cli",)
-    ),
+    SlashCommand("image path", "Attach an image to the next message.", image, surfaces=("cli",)),
+    SlashCommand("paste", "Attach an image from the clipboard.", paste, surfaces=("cli",)),
+    SlashCommand("prompt", "Write the message in your editor.", prompt, surfaces=("cli",)),
 )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from hermes.commands.formatting import one_line, sanitize
-from hermes.commands.registry import CommandContext, Outcome, ShowText, SlashCommand
+from hermes.commands.formatting import format_count, format_elapsed, one_line, sanitize
+from hermes.commands.registry import CommandContext, SlashCommand
 from hermes.core.errors import UsageError
 
 if TYPE_CHECKING:
     from hermes.core.messages import Usage
-    from hermes.homes.insights import Insights, ModelUse, SessionUse
+    from hermes.homes.insights import Insights, ModelUse, SessionUse, SkillUse
 
 DAYS = 30
 BAR = 28
@@ -35,15 +35,15 @@ def insight_lines(found: Insights, paint: Paint = plain) -> list[str]:
         return [NO_ACTIVITY]
     parts = (
         _overview(found, paint),
-        _section("Models", [_model(each) for each in found.models], paint),
+        _section("Models", map(_model, found.models), paint),
         _section("Platforms", _bars(list(found.platforms.items()), paint), paint),
         _section("Tools", _tools(found, paint), paint),
-        _section("Skills", _skills(found), paint),
+        _section("Skills", map(_skill, found.skills[:SHOWN_ROWS]), paint),
         _section("Memory", _memory(found), paint),
         _section("Hours of the day", _hours(found.hours, paint), paint),
         _section("Weekdays", _bars(list(zip(WEEKDAYS, found.weekdays, strict=True)), paint), paint),
-        _section("Longest sessions", [_session(each) for each in found.longest], paint),
-        _section("Most tokens", [_session(each) for each in found.busiest], paint),
+        _section("Longest sessions", map(_session, found.longest), paint),
+        _section("Most tokens", map(_session, found.busiest), paint),
     )
     return [line for part in parts for line in part]
 
@@ -57,21 +57,22 @@ def _overview(found: Insights, paint: Paint) -> list[str]:
         paint(head, "bold"),
         f"  {_many(found.sessions, 'session')}, {_many(found.messages, 'message')}, "
         f"{_many(found.tool_calls, 'tool call')}",
-        f"  {_count(usage.prompt)} tokens in ({_count(usage.cache_read)} from a cache), "
-        f"{_count(usage.output)} out, cost {_price(usage, found.unpriced)}",
+        f"  {format_count(usage.prompt)} tokens in ({format_count(usage.cache_read)} from a cache)"
+        f", {format_count(usage.output)} out, cost {_price(usage, found.unpriced)}",
         f"  {_many(found.active_days, 'active day')}, {found.streak} in a row; on average "
-        f"{_count(mean // found.sessions)} tokens a session",
+        f"{format_count(mean // found.sessions)} tokens a session",
         f"  {_spark(found.days)}",
     ]
 
 
-def _section(title: str, lines: Sequence[str], paint: Paint) -> list[str]:
-    return ["", paint(title, "bold"), *(f"  {line}" for line in lines)] if lines else []
+def _section(title: str, lines: Iterable[str], paint: Paint) -> list[str]:
+    rows = [f"  {line}" for line in lines]
+    return ["", paint(title, "bold"), *rows] if rows else []
 
 
 def _model(each: ModelUse) -> str:
     name = f"{each.model} ({each.task})" if each.task else each.model
-    tokens = _count(each.usage.prompt + each.usage.output)
+    tokens = format_count(each.usage.prompt + each.usage.output)
     return (
         f"{one_line(name, NAME + 10):<{NAME + 10}} {tokens:>7} tokens  {each.calls:>5} calls  "
         f"{_price(each.usage, each.unpriced)}"
@@ -87,12 +88,11 @@ def _tools(found: Insights, paint: Paint) -> list[str]:
     ]
 
 
-def _skills(found: Insights) -> list[str]:
-    return [
+def _skill(each: SkillUse) -> str:
+    return (
         f"{one_line(each.name, NAME):<{NAME}} {each.loads:>4} loaded  {each.changes:>3} changes  "
         f"{each.well} well, {each.badly} badly  {each.last_at[:10]}"
-        for each in found.skills[:SHOWN_ROWS]
-    ]
+    )
 
 
 def _memory(found: Insights) -> list[str]:
@@ -131,27 +131,15 @@ def _spark(counts: Sequence[int]) -> str:
 
 
 def _session(each: SessionUse) -> str:
-    title = one_line(each.title, NAME) or "-"
+    title, elapsed = one_line(each.title, NAME) or "-", format_elapsed(each.seconds)
     return (
-        f"{each.id}  {title:<{NAME}} {_time(each.seconds):>7}  {each.messages:>4} messages  "
-        f"{each.tool_calls:>4} calls  {_count(each.tokens):>7} tokens"
+        f"{each.id}  {title:<{NAME}} {elapsed:>7}  {each.messages:>4} messages  "
+        f"{each.tool_calls:>4} calls  {format_count(each.tokens):>7} tokens"
     )
-
-
-def _time(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _many(number: int, word: str) -> str:
     return f"{number} {word}{'s' if number != 1 else ''}"
-
-
-def _count(number: int) -> str:
-    if number < 10_000:
-        return str(number)
-    return f"{number / 1000:.0f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
 
 
 def _price(usage: Usage, unpriced: int) -> str:
@@ -160,7 +148,7 @@ def _price(usage: Usage, unpriced: int) -> str:
     return f"${usage.cost:.4f}" + (f" and {unpriced} of unknown price" if unpriced else "")
 
 
-async def insights(here: CommandContext, argument: str) -> Outcome:
+async def insights(here: CommandContext, argument: str) -> str:
     # Loaded on demand.
     from hermes.homes.insights import insights as found_in
 
@@ -171,15 +159,11 @@ async def insights(here: CommandContext, argument: str) -> Outcome:
     found = await found_in(
         app.run, app.journal, app.archive, app.skills(), app.memory, days=int(text or DAYS)
     )
-    return ShowText(text=sanitize("\n".join(insight_lines(found))))
+    return sanitize("\n".join(insight_lines(found)))
 
 
 INSIGHTS_COMMANDS = (
     SlashCommand(
-        "insights",
-        "Show recent usage: tokens, cost, tools, skills, hours.",
-        insights,
-        arguments="[days]",
-        category="info",
+        "insights [days]", "Show recent usage: tokens, cost, tools, skills, hours.", insights
     ),
 )

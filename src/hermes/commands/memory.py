@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
-from hermes.commands.formatting import one_line, sanitize
-from hermes.commands.registry import CommandContext, Outcome, ShowText, SlashCommand
+from hermes.commands.formatting import format_time, one_line, sanitize
+from hermes.commands.registry import CommandContext, SlashCommand
 from hermes.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,29 +17,34 @@ FORGET = "To delete an entry permanently, leave this session and run `hermes mem
 LINE = 160
 
 
-async def memory(here: CommandContext, argument: str) -> Outcome:
+async def memory(here: CommandContext, argument: str) -> str:
     verb, _, rest = argument.partition(" ")
     memories, source = here.app.memory.of(), here.app.memory.by_hand("slash", here.session.id)
     match verb, rest.strip():
         case (("" | "list"), ""):
-            return ShowText(text=_list_entries(await memories.entries(), await memories.pending()))
+            lines = [*map(entry_line, await memories.entries())] or ["Memory is empty."]
+            if pending := await memories.pending():
+                lines.append(f"{len(pending)} change(s) wait for approval: /memory pending")
+            return "\n".join(lines)
         case "pending", "":
-            return ShowText(text=_pending(await memories.pending()))
-        case (("approve" | "accept"), number):
-            done = await memories.accept(change_number(number), source=source)
-            return ShowText(text=outcome_words(done))
-        case "reject", number:
-            done = await memories.reject(change_number(number), source=source)
-            return ShowText(text=outcome_words(done))
+            pending = await memories.pending()
+            if not pending:
+                return "Nothing waits."
+            first = f"c{pending[0].id}"
+            advice = f"/memory approve {first} or /memory reject {first} decides."
+            return "\n".join((*map(change_line, pending), advice))
+        case (("approve" | "accept" | "reject"), number):
+            decide = memories.reject if verb == "reject" else memories.accept
+            return outcome_words(await decide(change_number(number), source=source))
         case "why", named if named:
-            return ShowText(text="\n".join(why_lines(await here.app.memory.why(named))))
+            return "\n".join(why_lines(await here.app.memory.why(named)))
         case "undo", number:
             back = await memories.undo(change_number(number) if number else 0, source=source)
-            return ShowText(text="\n".join(f"Taken back: {change_line(each)}" for each in back))
+            return "\n".join(f"Taken back: {change_line(each)}" for each in back)
         case "approval", ("on" | "off") as word:
-            return ShowText(text=here.app.memory.set_approval(word == "on"))
+            return here.app.memory.set_approval(word == "on")
         case "forget", _:
-            return ShowText(text=FORGET)
+            return FORGET
     raise UsageError(USAGE)
 
 
@@ -103,31 +107,10 @@ def source_words(source: ChangeSource) -> str:
     return f"{words}, approved by {source.approved_by}" if source.approved_by else words
 
 
-def format_time(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
-
-
-def _list_entries(entries: tuple[MemoryEntry, ...], pending: tuple[MemoryChange, ...]) -> str:
-    lines = [entry_line(entry) for entry in entries] or ["Memory is empty."]
-    if pending:
-        lines.append(f"{len(pending)} change(s) wait for approval: /memory pending")
-    return "\n".join(lines)
-
-
-def _pending(pending: tuple[MemoryChange, ...]) -> str:
-    if not pending:
-        return "Nothing waits."
-    lines = [change_line(change) for change in pending]
-    first = f"c{pending[0].id}"
-    return "\n".join((*lines, f"/memory approve {first} or /memory reject {first} decides."))
-
-
 MEMORY_COMMANDS = (
     SlashCommand(
-        "memory",
+        "memory [pending|approve|reject|why|undo|approval]",
         "Show memory entries and pending changes.",
         memory,
-        arguments="[pending|approve|reject|why|undo|approval]",
-        category="info",
     ),
 )

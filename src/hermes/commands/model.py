@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes.codec.values import Value
 from hermes.commands.formatting import format_count
-from hermes.commands.registry import CommandContext, Outcome, ShowText, SlashCommand, Suggestion
+from hermes.commands.registry import CommandContext, SlashCommand, Suggestion
 from hermes.core.errors import HermesError, NotFound, UsageError
 from hermes.models.browser import ModelBrowser, ModelCard, ModelCards
 from hermes.models.model_ref import IN_PROCESS
@@ -40,57 +39,46 @@ def _dollars(amount: float) -> str:
 
 SHOWN = 15
 SUGGESTED = 30
-FLAGS = {
-    "--session": "session",
-    "--global": "global",
-    "--once": "once",
-    "--refresh": "refresh",
-    "--force": "force",
-}
+SCOPES = ("--session", "--global", "--once")
+FLAGS = (*SCOPES, "--refresh", "--force")
 
 
-class ModelArguments(Value):
-    """The parsed arguments of `/model`."""
-
-    name: str = ""
-    provider: str = ""
-    flags: frozenset[str] = frozenset()
-
-
-async def model(here: CommandContext, argument: str) -> Outcome:
-    wanted = parse_arguments(argument)
-    shelf = ModelBrowser(here.app.models)
-    if not wanted.name and not wanted.provider:
-        return ShowText(text=await _overview(here, shelf, refresh="refresh" in wanted.flags))
+async def model(here: CommandContext, argument: str) -> str:
+    name, provider, flags = parse_arguments(argument)
+    browser = ModelBrowser(here.app.models)
+    if not name and not provider:
+        return await _overview(here, browser, refresh="--refresh" in flags)
     now = here.session.transcript
-    name = await _resolve_number(here, shelf, wanted.name)
-    pick = await shelf.find(
-        name,
-        provider=wanted.provider,
-        current=now.provider,
-        refresh="refresh" in wanted.flags,
+    if name.isdecimal() and 1 <= int(name) <= SHOWN:
+        cards = (await _list_models(here, browser)).cards
+        if int(name) > len(cards):
+            count = f"The list has {len(cards)} models"
+            raise NotFound(f"{count}; choose one of these numbers, or a name.")
+        name = cards[int(name) - 1].model
+    pick = await browser.find(
+        name, provider=provider, current=now.provider, refresh="--refresh" in flags
     )
     lines = list(pick.warnings)
-    if "force" not in wanted.flags and (tight := _misfit(here, pick.card, argument)):
-        return ShowText(text="\n".join((*lines, tight)))
+    if "--force" not in flags and (tight := _misfit(here, pick.card, argument)):
+        return "\n".join((*lines, tight))
     before = (now.model, now.provider)
     await switch(here.session, pick.card.model, pick.card.provider)
     lines.append(f"{pick.card.model} ({pick.card.provider}): {describe_model(pick.card)}.")
-    lines.append(_apply_scope(here, wanted, pick.card, before))
-    return ShowText(text="\n".join(lines))
+    lines.append(_apply_scope(here, flags, pick.card, before))
+    return "\n".join(lines)
 
 
-def parse_arguments(argument: str) -> ModelArguments:
-    """UsageError for an unknown option."""
-    words, names, provider, flags = argument.split(), [], "", set()
-    while words:
-        word = words.pop(0)
+def parse_arguments(argument: str) -> tuple[str, str, set[str]]:
+    """The name, the provider and the flags; UsageError for an unknown option."""
+    names, provider, flags = [], "", set()
+    words = iter(argument.split())
+    for word in words:
         if word == "--provider":
-            if not words:
+            provider = next(words, "")
+            if not provider:
                 raise UsageError("--provider needs the name of a provider.")
-            provider = words.pop(0)
         elif word in FLAGS:
-            flags.add(FLAGS[word])
+            flags.add(word)
         elif word.startswith("--"):
             raise UsageError(
                 f"/model has no option {word}; there are --provider, {', '.join(FLAGS)}."
@@ -99,9 +87,9 @@ def parse_arguments(argument: str) -> ModelArguments:
             names.append(word)
     if len(names) > 1:
         raise UsageError("/model takes one name; model names have no spaces.")
-    if len(flags & {"session", "global", "once"}) > 1:
+    if len(flags.intersection(SCOPES)) > 1:
         raise UsageError("Give only one of --session, --global and --once.")
-    return ModelArguments(name="".join(names), provider=provider, flags=frozenset(flags))
+    return "".join(names), provider, flags
 
 
 async def models_like(here: CommandContext, begun: str) -> Sequence[Suggestion]:
@@ -124,21 +112,19 @@ async def models_like(here: CommandContext, begun: str) -> Sequence[Suggestion]:
 
 MODEL_COMMANDS = (
     SlashCommand(
-        "model",
+        "model [name] [--provider p] [--session|--global|--once] [--refresh]",
         "Show or switch the model; --once for one turn, --global permanently.",
         model,
-        arguments="[name] [--provider p] [--session|--global|--once] [--refresh]",
-        category="info",
         complete=models_like,
     ),
 )
 
 
-async def _overview(here: CommandContext, shelf: ModelBrowser, *, refresh: bool) -> str:
+async def _overview(here: CommandContext, browser: ModelBrowser, *, refresh: bool) -> str:
     now = here.session.transcript
-    card = shelf.card(now.model, now.provider)
+    card = browser.card(now.model, now.provider)
     lines = [f"{now.model} ({now.provider}): {describe_model(card)}."]
-    listed = await _list_models(here, shelf, refresh=refresh)
+    listed = await _list_models(here, browser, refresh=refresh)
     if listed.problem:
         lines.append(listed.problem)
     for number, each in enumerate(listed.cards[:SHOWN], start=1):
@@ -146,32 +132,22 @@ async def _overview(here: CommandContext, shelf: ModelBrowser, *, refresh: bool)
         lines.append(f"{number:3}  {each.model}  {describe_model(each)}{mark}")
     if len(listed.cards) > SHOWN:
         lines.append(f"     … and {len(listed.cards) - SHOWN} more; Tab after /model finds them.")
-    others = [row.name for row in shelf.providers() if row.usable and row.name != now.provider]
+    others = [row.name for row in browser.providers() if row.usable and row.name != now.provider]
     lines.append(f"Other providers: {', '.join(others)}.")
     lines.append("Use /model with a number, a name, or provider:name.")
     return "\n".join(lines)
 
 
 async def _list_models(
-    here: CommandContext, shelf: ModelBrowser, *, refresh: bool = False
+    here: CommandContext, browser: ModelBrowser, *, refresh: bool = False
 ) -> ModelCards:
     provider = here.session.transcript.provider
     if provider in IN_PROCESS:
         return ModelCards(cards=())
     try:
-        return await shelf.cards(provider, refresh=refresh)
+        return await browser.cards(provider, refresh=refresh)
     except HermesError as error:
         return ModelCards(cards=(), problem=str(error))
-
-
-async def _resolve_number(here: CommandContext, shelf: ModelBrowser, name: str) -> str:
-    """Resolve a number of the list to its model; other text is returned unchanged."""
-    if not (name.isdecimal() and 1 <= int(name) <= SHOWN):
-        return name
-    cards = (await _list_models(here, shelf)).cards
-    if int(name) > len(cards):
-        raise NotFound(f"The list has {len(cards)} models; choose one of these numbers, or a name.")
-    return cards[int(name) - 1].model
 
 
 def _misfit(here: CommandContext, card: ModelCard, argument: str) -> str:
@@ -188,16 +164,14 @@ def _misfit(here: CommandContext, card: ModelCard, argument: str) -> str:
 
 
 def _apply_scope(
-    here: CommandContext, wanted: ModelArguments, card: ModelCard, before: tuple[str, str]
+    here: CommandContext, flags: set[str], card: ModelCard, before: tuple[str, str]
 ) -> str:
     """Apply the choice and describe its scope."""
-    if "once" in wanted.flags:
+    if "--once" in flags:
         here.app.switch_back(here.session, *before)
         return f"For the next turn; then {before[0]} again."
-    by_default = (
-        here.app.run.settings.model.persist_switch_by_default and "session" not in wanted.flags
-    )
-    if "global" in wanted.flags or by_default:
+    by_default = here.app.run.settings.model.persist_switch_by_default and "--session" not in flags
+    if "--global" in flags or by_default:
         url = here.app.models.found_url(card.provider)
         save_choice(here.app.run.config, card.model, card.provider, base_url=url)
         return "Saved as the default for new sessions."

@@ -60,14 +60,14 @@ class Reload(Value):
 
 class StartWork(Value):
     """Background work. Show `text` now and the result of `work` when it is done; cancel it on exit.
-    `name` labels the running work. Setting `stop`, if given, ends it early. `said` means that the
-    result is a model's answer, which may contain Markdown."""
+    `name` labels the running work. Setting `stop`, if given, ends it early. `is_answer` means that
+    the result is a model's answer, which may contain Markdown."""
 
     name: str
     work: Callable[[], Coroutine[Any, Any, str]]
     text: str = ""
     stop: asyncio.Event | None = None
-    said: bool = False
+    is_answer: bool = False
 
 
 class AttachImage(Value):
@@ -131,33 +131,29 @@ class DynamicCommands(Protocol):
 
     async def run(self, here: CommandContext, line: str) -> Outcome | None:
         """None when the line is no such command."""
-        ...
 
     async def names(self, here: CommandContext) -> Sequence[Suggestion]: ...
 
 
 class SlashCommand:
-    """`arguments` describes the arguments; `complete` suggests them. `surfaces` are the kinds of
-    surface that have the command."""
+    """`usage` is the name and the arguments; `complete` suggests arguments. A `run` that returns a
+    str shows it. `surfaces` are the kinds of surface that have the command."""
 
     def __init__(
         self,
-        name: str,
+        usage: str,
         words: str,
-        run: Callable[[CommandContext, str], Awaitable[Outcome]],
+        run: Callable[[CommandContext, str], Awaitable[Outcome | str]],
         *,
-        arguments: str = "",
         aliases: tuple[str, ...] = (),
-        category: str = "session",
         surfaces: tuple[str, ...] = ("cli", "message"),
         complete: Completer | None = None,
     ) -> None:
-        self.name = name
+        self.usage = f"/{usage}"
+        self.name, _, self.arguments = usage.partition(" ")
         self.words = words
         self.run = run
-        self.arguments = arguments
         self.aliases = aliases
-        self.category = category
         self.surfaces = surfaces
         self.complete = complete
 
@@ -172,7 +168,7 @@ class CommandRegistry:
         surface: str,
         *,
         note: str = "",
-        extra: DynamicCommands | None = None,
+        extra: Sequence[DynamicCommands] = (),
     ) -> None:
         self._extra = extra
         self.commands = tuple(each for each in commands if surface in each.surfaces)
@@ -182,7 +178,7 @@ class CommandRegistry:
         }
 
     def find(self, name: str) -> SlashCommand | None:
-        plain = name.lower().replace("_", "-")
+        plain = _normalize(name)
         if plain in self._by_name:
             return self._by_name[plain]
         starting = {c.name: c for n, c in self._by_name.items() if plain and n.startswith(plain)}
@@ -202,17 +198,18 @@ class CommandRegistry:
 
     async def run_known(self, line: str, here: CommandContext) -> Outcome | None:
         """The same, None when there is no such command."""
-        name, _, argument = line.removeprefix("/").partition(" ")
+        name, argument = split_line(line)
         try:
             # The full name of a dynamic command takes precedence over a prefix of a built-in one.
-            if self._extra is not None and name.lower().replace("_", "-") not in self._by_name:
-                outcome = await self._extra.run(here, line)
+            for extra in self._extra if name not in self._by_name else ():
+                outcome = await extra.run(here, line)
                 if outcome is not None:
                     return outcome
             command = self.find(name)
             if command is None:
                 return None
-            return await command.run(here, argument.strip())
+            done = await command.run(here, argument)
+            return ShowText(text=done) if isinstance(done, str) else done
         except HermesError as error:
             return ShowText(text=str(error))
 
@@ -222,10 +219,15 @@ class CommandRegistry:
             return ()
         name, space, argument = line[1:].partition(" ")
         if not space:
-            extra = await self.extra_names(here) if here else ()
-            fitting = (each for each in extra if each.text.startswith(name.lower()))
-            more = (Suggestion(text=e.text, words=e.words, replaces=len(name)) for e in fitting)
-            return (*self._names(name), *more)
+            names = {known: command.words for known, command in self._by_name.items()}
+            fitting = {k: w for k, w in names.items() if k.startswith(_normalize(name))}
+            for extra in await self.extra_names(here) if here else ():
+                if extra.text.startswith(name.lower()):
+                    fitting.setdefault(extra.text, extra.words)
+            return tuple(
+                Suggestion(text=known, words=words, replaces=len(name))
+                for known, words in fitting.items()
+            )
         command = self.find(name)
         if command is None or command.complete is None or here is None:
             return ()
@@ -233,17 +235,10 @@ class CommandRegistry:
 
     async def extra_names(self, here: CommandContext) -> Sequence[Suggestion]:
         """The dynamic commands: quick commands, plugin commands and skills."""
-        return await self._extra.names(here) if self._extra is not None else ()
-
-    def _names(self, begun: str) -> tuple[Suggestion, ...]:
-        return tuple(
-            Suggestion(text=name, words=command.words, replaces=len(begun))
-            for name, command in self._by_name.items()
-            if name.startswith(begun.lower().replace("_", "-"))
-        )
+        return [name for extra in self._extra for name in await extra.names(here)]
 
     def _hint(self, name: str) -> str:
-        plain = name.lower().replace("_", "-")
+        plain = _normalize(name)
         starting = [known for known in self._by_name if plain and known.startswith(plain)]
         near = starting or difflib.get_close_matches(plain, self._by_name, n=1)
         if not near:
@@ -258,18 +253,22 @@ class CommandRegistry:
         command = self.find(name.removeprefix("/"))
         if command is None:
             return f"There is no command /{name.removeprefix('/')}.{self._hint(name)}"
-        return f"{_usage(command)}\n{command.words}{_others(command)}"
+        return f"{command.usage}\n{command.words}{_others(command)}"
 
     def lines(self) -> tuple[str, ...]:
         """One line per command."""
-        width = min(MAX_USAGE_WIDTH, max(len(_usage(command)) for command in self.commands))
-        return tuple(
-            f"{_usage(each):{width}}  {each.words}{_others(each)}" for each in self.commands
-        )
+        width = min(MAX_USAGE_WIDTH, max(len(command.usage) for command in self.commands))
+        return tuple(f"{each.usage:{width}}  {each.words}{_others(each)}" for each in self.commands)
 
 
-def _usage(command: SlashCommand) -> str:
-    return f"/{command.name} {command.arguments}".rstrip()
+def split_line(line: str) -> tuple[str, str]:
+    """The name, normalized, and the argument of a line that begins with a slash."""
+    name, _, argument = line.removeprefix("/").partition(" ")
+    return _normalize(name), argument.strip()
+
+
+def _normalize(name: str) -> str:
+    return name.lower().replace("_", "-")
 
 
 def _others(command: SlashCommand) -> str:

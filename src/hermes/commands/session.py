@@ -11,68 +11,71 @@ from hermes.commands.registry import (
     Outcome,
     Quit,
     SendMessage,
-    ShowText,
     SlashCommand,
     Suggestion,
     SwitchSession,
 )
-from hermes.commands.spending import cap_states
+from hermes.core.caps import DAY_SECONDS, Cap, Caps, first_day_of_month
 from hermes.core.commands import Retitle, Rewind
 from hermes.core.errors import UsageError
 from hermes.core.messages import Usage, UserMessage
 from hermes.core.transcript import Transcript
-from hermes.journal.archive import SessionInfo
+from hermes.journal.archive import SessionArchive
+from hermes.journal.listing import Spending
 
 RECENT = 10
 CONFIRM = "--yes"
 
 
-async def new(here: CommandContext, argument: str) -> Outcome:
+async def new(here: CommandContext, argument: str) -> Outcome | str:
     argument, sure = split_confirmation(argument)
     if loss := await running_work(here, sure):
-        return ShowText(text=f"{loss} Confirm with `/new{f' {argument}' * bool(argument)} --yes`.")
+        return f"{loss} Confirm with `/new{f' {argument}' * bool(argument)} --yes`."
     title = await here.app.archive.free_title(argument) if argument else ""
     return SwitchSession(title=title, text="A new session.", reason="new")
 
 
-async def resume(here: CommandContext, argument: str) -> Outcome:
+async def resume(here: CommandContext, argument: str) -> Outcome | str:
     if not argument:
-        return ShowText(text=await recent(here))
-    session_id = await here.app.archive.find(await _resolve_number(here, argument))
+        return await recent(here)
+    if argument.isdecimal() and 1 <= int(argument) <= RECENT:
+        rows = await here.app.archive.recent(limit=RECENT)
+        argument = rows[int(argument) - 1].id if int(argument) <= len(rows) else argument
+    session_id = await here.app.archive.find(argument)
     if session_id == here.session.id:
-        return ShowText(text="This session is already open.")
+        return "This session is already open."
     return SwitchSession(session_id=session_id)
 
 
-async def title(here: CommandContext, argument: str) -> Outcome:
+async def title(here: CommandContext, argument: str) -> str:
     if not argument:
-        return ShowText(text=here.session.transcript.title or "This session has no title.")
+        return here.session.transcript.title or "This session has no title."
     clean = await here.app.archive.free_title(argument)
     await here.session.send(Retitle(title=clean))
-    return ShowText(text=f"This session is now called {clean!r}.")
+    return f"This session is now called {clean!r}."
 
 
-async def retry(here: CommandContext, argument: str) -> Outcome:
-    said = _user_messages(here)
-    if not said:
-        return ShowText(text="There is no message to send again.")
+async def retry(here: CommandContext, argument: str) -> Outcome | str:
+    texts = _user_messages(here)
+    if not texts:
+        return "There is no message to send again."
     await here.session.send(Rewind(turns=1))
-    return SendMessage(text=said[-1])
+    return SendMessage(text=texts[-1])
 
 
-async def undo(here: CommandContext, argument: str) -> Outcome:
-    said = _user_messages(here)
-    if not said:
-        return ShowText(text="There is nothing to take back.")
+async def undo(here: CommandContext, argument: str) -> Outcome | str:
+    texts = _user_messages(here)
+    if not texts:
+        return "There is nothing to take back."
     wanted = int(argument) if argument.isdecimal() else 1
-    turns = max(1, min(wanted, len(said)))
+    turns = max(1, min(wanted, len(texts)))
     await here.session.send(Rewind(turns=turns))
     count = "The last turn is" if turns == 1 else f"The last {turns} turns are"
-    return EditDraft(draft=said[-turns], text=f"{count} undone; nothing was deleted.")
+    return EditDraft(draft=texts[-turns], text=f"{count} undone; nothing was deleted.")
 
 
-async def usage(here: CommandContext, argument: str) -> Outcome:
-    transcript = here.session.transcript
+async def usage(here: CommandContext, argument: str) -> str:
+    transcript, now = here.session.transcript, here.app.run.world.clock.now()
     window = here.app.window(transcript.model, transcript.provider)
     share = transcript.last_prompt * 100 // window if window else 0
     lines = [
@@ -81,19 +84,17 @@ async def usage(here: CommandContext, argument: str) -> Outcome:
         f"Context   {format_count(transcript.last_prompt)} / {format_count(window)} ({share}%)"
         + f" · shortened {len(transcript.compactions)}×" * bool(transcript.compactions),
         f"Model     {transcript.model} ({transcript.provider})",
-        *(f"Budget    {cap}" for cap in await cap_states(here.app)),
+        *(f"Budget    {cap}" for cap in await cap_states(here.app.archive, here.app.caps, now)),
     ]
-    return ShowText(text="\n".join(lines))
+    return "\n".join(lines)
 
 
-async def quit_(here: CommandContext, argument: str) -> Outcome:
+async def quit_(here: CommandContext, argument: str) -> Outcome | str:
     argument, sure = split_confirmation(argument)
     if argument not in ("", "--delete"):
         raise UsageError("Use /quit, or /quit --delete to delete this session.")
     if argument and not sure and _asks(here) and here.session.transcript.messages:
-        return ShowText(
-            text="This deletes the session permanently. Confirm with `/quit --delete --yes`."
-        )
+        return "This deletes the session permanently. Confirm with `/quit --delete --yes`."
     return Quit(delete=bool(argument))
 
 
@@ -118,15 +119,19 @@ def _asks(here: CommandContext) -> bool:
     return here.app.run.settings.approvals.destructive_slash_confirm
 
 
-async def help_(here: CommandContext, argument: str) -> Outcome:
-    return ShowText(text=here.registry.describe(argument) if argument else here.registry.help())
+async def help_(here: CommandContext, argument: str) -> str:
+    return here.registry.describe(argument) if argument else here.registry.help()
 
 
 async def sessions_like(here: CommandContext, begun: str) -> Sequence[Suggestion]:
     """Recent sessions by prefix of title or id."""
     rows = await here.app.archive.recent(limit=50)
     return [
-        Suggestion(text=row.title or row.id, words=_about(row), replaces=len(begun))
+        Suggestion(
+            text=row.title or row.id,
+            words=one_line(f"{row.id if row.title else ''} {row.preview}", 60),
+            replaces=len(begun),
+        )
         for row in rows
         if row.id != here.session.id
         and (row.id.startswith(begun) or row.title.lower().startswith(begun.lower()))
@@ -134,24 +139,19 @@ async def sessions_like(here: CommandContext, begun: str) -> Sequence[Suggestion
 
 
 SESSION_COMMANDS = (
-    SlashCommand("help", "List the commands.", help_, arguments="[command]", category="info"),
-    SlashCommand("new", "Start a new session.", new, arguments="[title]", aliases=("reset",)),
+    SlashCommand("help [command]", "List the commands.", help_),
+    SlashCommand("new [title]", "Start a new session.", new, aliases=("reset",)),
     SlashCommand(
-        "resume",
+        "resume [id|title|n]",
         "Resume another session; without arguments: list them.",
         resume,
-        arguments="[id|title|n]",
         complete=sessions_like,
     ),
-    SlashCommand("title", "Show or set the title.", title, arguments="[title]"),
+    SlashCommand("title [title]", "Show or set the title.", title),
     SlashCommand("retry", "Undo the last turn and send its message again.", retry),
-    SlashCommand("undo", "Undo the last turns.", undo, arguments="[n]"),
-    SlashCommand(
-        "usage", "Show tokens and cost of this session.", usage, aliases=("cost",), category="info"
-    ),
-    SlashCommand(
-        "quit", "Leave.", quit_, arguments="[--delete]", aliases=("exit",), surfaces=("cli",)
-    ),
+    SlashCommand("undo [n]", "Undo the last turns.", undo),
+    SlashCommand("usage", "Show tokens and cost of this session.", usage, aliases=("cost",)),
+    SlashCommand("quit [--delete]", "Leave.", quit_, aliases=("exit",), surfaces=("cli",)),
 )
 
 
@@ -165,19 +165,6 @@ async def recent(here: CommandContext) -> str:
         for n, row in enumerate(rows, 1)
     )
     return "\n".join((*lines, "Use /resume with a number, an id or a title."))
-
-
-async def _resolve_number(here: CommandContext, argument: str) -> str:
-    """Resolve a number of the list to its id; other text is returned unchanged."""
-    if argument.isdecimal() and 1 <= int(argument) <= RECENT:
-        rows = await here.app.archive.recent(limit=RECENT)
-        if int(argument) <= len(rows):
-            return rows[int(argument) - 1].id
-    return argument
-
-
-def _about(row: SessionInfo) -> str:
-    return one_line(f"{row.id if row.title else ''} {row.preview}", 60)
 
 
 def _user_messages(here: CommandContext) -> list[str]:
@@ -211,3 +198,30 @@ def _tokens(used: Usage) -> str:
     parts.append(f"{used.requests} calls")
     parts.append("cost unknown" if used.cost is None else format_money(used.cost))
     return " · ".join(parts) + (" (estimated)" if used.estimated else "")
+
+
+async def cap_states(archive: SessionArchive, caps: Caps, now: float) -> tuple[str, ...]:
+    """How much of the daily and monthly caps is used, for those that are set."""
+    if not (caps.day.is_set or caps.month.is_set):
+        return ()
+    month = await archive.spending(since=first_day_of_month(now) * DAY_SECONDS)
+    day = await archive.spending(since=now)
+    return (
+        *_cap_lines("today", "day", caps.day, day),
+        *_cap_lines("month", "month", caps.month, month),
+    )
+
+
+def _cap_lines(name: str, scope: str, cap: Cap, lines: Sequence[Spending]) -> list[str]:
+    found = []
+    if cap.usd is not None:
+        dollars = sum((line.usage.cost or 0) + (line.assumed.cost or 0) for line in lines)
+        spent = f"{format_money(dollars)} of {format_money(cap.usd)}"
+        found.append(f"{name} {spent} (budget.{scope})")
+    if cap.tokens is not None:
+        tokens = sum(
+            each.prompt + each.output for line in lines for each in (line.usage, line.assumed)
+        )
+        spent = f"{format_count(tokens)} of {format_count(cap.tokens)} tokens"
+        found.append(f"{name} {spent} (budget.{scope}.tokens)")
+    return found

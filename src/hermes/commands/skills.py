@@ -5,19 +5,11 @@ from __future__ import annotations
 import asyncio
 import difflib
 import shlex
-import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from hermes.commands.formatting import one_line, sanitize
-from hermes.commands.registry import (
-    CommandContext,
-    Outcome,
-    SendMessage,
-    ShowText,
-    SlashCommand,
-    Suggestion,
-)
+from hermes.commands.formatting import format_time, one_line, sanitize
+from hermes.commands.registry import CommandContext, Outcome, SendMessage, SlashCommand, Suggestion
 from hermes.commands.tuning import choices
 from hermes.core.errors import UsageError
 
@@ -26,6 +18,7 @@ if TYPE_CHECKING:
     from hermes.skills.curator import Curator, Move
     from hermes.skills.history import Version
     from hermes.skills.hub.source import SkillListing
+    from hermes.skills.invocation import Bundle
     from hermes.skills.library import SkillLibrary
     from hermes.skills.store import SkillStore
 
@@ -65,15 +58,13 @@ def listing_lines(found: Sequence[SkillListing]) -> list[str]:
 
 def version_lines(versions: Iterable[Version]) -> list[str]:
     """Versions, newest first."""
-    return [version_line(each) for each in reversed(tuple(versions))]
-
-
-def version_line(version: Version) -> str:
-    day = time.strftime("%Y-%m-%d %H:%M", time.localtime(version.at))
-    cause = version.cause
-    by = " ".join(word for word in (cause.who, cause.model, cause.session) if word)
-    reason = f" ({version.reason})" if version.reason else ""
-    return f"{version.id}  {day}  {version.state:<9} {version.action}, by {by}{reason}"
+    lines = []
+    for each in reversed(tuple(versions)):
+        by = " ".join(filter(None, (each.cause.who, each.cause.model, each.cause.session)))
+        reason = f" ({each.reason})" if each.reason else ""
+        day = format_time(each.at)[:-3]
+        lines.append(f"{each.id}  {day}  {each.state:<9} {each.action}, by {by}{reason}")
+    return lines
 
 
 def proposal_line(version: Version) -> str:
@@ -110,6 +101,7 @@ def _rows(data: bytes | None) -> list[str] | None:
         return None
 
 
+SKILL_VERBS = "list view search history pending diff approve reject revert".split()
 SKILLS_USAGE = (
     "Use /skills [list|view NAME|search WORDS|history NAME|diff ID|revert NAME ID|pending|"
     "approve ID|reject ID]; `hermes skills` does more."
@@ -155,113 +147,69 @@ class SkillCommands:
         return (*skills, *bundles)
 
 
-async def skills(here: CommandContext, argument: str) -> Outcome:
+async def skills(here: CommandContext, argument: str) -> str:
     try:
         words = shlex.split(argument)
     except ValueError as error:
         raise UsageError(f"{SKILLS_USAGE} ({error})") from error
-    verb, rest = (words[0], words[1:]) if words else ("list", [])
-    if verb not in _VERBS:
-        raise UsageError(SKILLS_USAGE)
-    return ShowText(text=sanitize(await _VERBS[verb](here, _skill_service(here), rest)))
+    return sanitize(await _run_verb(_skill_service(here), _platform(here), words or ["list"]))
 
 
-async def _list(here: CommandContext, skilled: SkillLibrary, rest: Sequence[str]) -> str:
-    scanned = await asyncio.to_thread(skilled.scan.scan)
-    off = skilled.here(_platform(here)).disabled
-    return "\n".join(skill_list_lines(scanned, off)) or "There are no skills yet."
+async def _run_verb(library: SkillLibrary, platform: str, words: list[str]) -> str:
+    store = library.store
+    match words:
+        case ["list", *_]:
+            scanned = await asyncio.to_thread(library.scan.scan)
+            lines = skill_list_lines(scanned, library.here(platform).disabled)
+            return "\n".join(lines) or "There are no skills yet."
+        case ["view", name]:
+            from hermes.skills.invocation import read_skill_file
+
+            return await asyncio.to_thread(read_skill_file, store.find(name))
+        case ["search", *query]:
+            found, problems = await library.hub.search(" ".join(query), limit=MAX_FOUND)
+            lines = [*listing_lines(found), *(f"({each})" for each in problems)]
+            hint = "`hermes skills install ID` installs one."
+            return "\n".join((*lines, hint)) if lines else "Nothing."
+        case ["history", name]:
+            versions = await asyncio.to_thread(store.history, name)
+            return "\n".join(version_lines(versions)) or "It has not been changed."
+        case ["pending", *_]:
+            waiting = await asyncio.to_thread(store.proposals)
+            return "\n".join(map(proposal_line, waiting)) or "Nothing waits."
+        case ["diff", version]:
+            return await asyncio.to_thread(difference, store, store.proposal(version))
+        case ["approve", version]:
+            done = await asyncio.to_thread(library.approve, store.proposal(version))
+            return f"{done.name} is now at {done.id}."
+        case ["reject", version, *reason]:
+            proposal, why = store.proposal(version), " ".join(reason) or "rejected by the person"
+            await asyncio.to_thread(store.refuse, proposal, why)
+            return f"{proposal.id} will not be used."
+        case ["revert", name, version]:
+            done = await asyncio.to_thread(library.revert, name, version)
+            return f"{done.name} is reverted; this is version {done.id}."
+        case ["revert", *_]:
+            raise UsageError("Use /skills revert NAME ID; /skills history NAME lists the ids.")
+    raise UsageError(SKILLS_USAGE)
 
 
-async def _view(here: CommandContext, skilled: SkillLibrary, rest: Sequence[str]) -> str:
-    from pathlib import Path
-
-    entry = skilled.store.find(_one(rest))
-    return await asyncio.to_thread((Path(entry.folder) / "SKILL.md").read_text, "utf-8")
-
-
-async def _search(here: CommandContext, skilled: SkillLibrary, rest: Sequence[str]) -> str:
-    found, problems = await skilled.hub.search(" ".join(rest), limit=MAX_FOUND)
-    lines = [*listing_lines(found), *(f"({each})" for each in problems)]
-    return "\n".join((*lines, "`hermes skills install ID` installs one.")) if lines else "Nothing."
-
-
-async def _history(here: CommandContext, skilled: SkillLibrary, rest: Sequence[str]) -> str:
-    versions = await asyncio.to_thread(skilled.store.history, _one(rest))
-    return "\n".join(version_lines(versions)) or "It has not been changed."
-
-
-async def _pending(here: CommandContext, skilled: SkillLibrary, rest: Sequence[str]) -> str:
-    waiting = await asyncio.to_thread(skilled.store.proposals)
-    return "\n".join(map(proposal_line, waiting)) or "Nothing waits."
-
-
-async def _diff(here: CommandContext, skilled: SkillLibrary, rest: Sequence[str]) -> str:
-    version = skilled.store.proposal(_one(rest))
-    return await asyncio.to_thread(difference, skilled.store, version)
-
-
-async def _approve(here: CommandContext, skilled: SkillLibrary, rest: Sequence[str]) -> str:
-    version = skilled.store.proposal(_one(rest))
-    done = await asyncio.to_thread(skilled.approve, version)
-    return f"{done.name} is now at {done.id}."
-
-
-async def _reject(here: CommandContext, skilled: SkillLibrary, rest: Sequence[str]) -> str:
-    version = skilled.store.proposal(_one(rest[:1]))
-    reason = " ".join(rest[1:]) or "rejected by the person"
-    await asyncio.to_thread(skilled.store.refuse, version, reason)
-    return f"{version.id} will not be used."
-
-
-async def _revert(here: CommandContext, skilled: SkillLibrary, rest: Sequence[str]) -> str:
-    if len(rest) != 2:
-        raise UsageError("Use /skills revert NAME ID; /skills history NAME lists the ids.")
-    done = await asyncio.to_thread(skilled.revert, rest[0], rest[1])
-    return f"{done.name} is reverted; this is version {done.id}."
-
-
-def _one(rest: Sequence[str]) -> str:
-    if len(rest) != 1:
-        raise UsageError(SKILLS_USAGE)
-    return rest[0]
-
-
-_VERBS: dict[str, Callable[[CommandContext, SkillLibrary, Sequence[str]], Awaitable[str]]] = {
-    "list": _list,
-    "view": _view,
-    "search": _search,
-    "history": _history,
-    "pending": _pending,
-    "diff": _diff,
-    "approve": _approve,
-    "reject": _reject,
-    "revert": _revert,
-}
-
-
-async def complete_skills(here: CommandContext, argument: str) -> Sequence[Suggestion]:
-    if " " in argument:
-        return ()
+def bundle_lines(found: Iterable[Bundle]) -> list[str]:
     return [
-        Suggestion(text=verb, replaces=len(argument))
-        for verb in _VERBS
-        if verb.startswith(argument)
-    ]
-
-
-async def bundles(here: CommandContext, argument: str) -> Outcome:
-    found = await asyncio.to_thread(_skill_service(here).bundles.all)
-    lines = [
         f"/{each.name}  {one_line(each.description)} ({', '.join(each.skills)})" for each in found
     ]
-    return ShowText(text="\n".join(lines) or "No bundles; `hermes bundles create` makes one.")
 
 
-async def reload_skills(here: CommandContext, argument: str) -> Outcome:
+async def bundles(here: CommandContext, argument: str) -> str:
+    found = await asyncio.to_thread(_skill_service(here).bundles.all)
+    return "\n".join(bundle_lines(found)) or "No bundles; `hermes bundles create` makes one."
+
+
+async def reload_skills(here: CommandContext, argument: str) -> str:
     scanned = await asyncio.to_thread(_skill_service(here).scan.scan)
     lines = [f"{len(scanned.entries)} skills; new ones show in the prompt of the next session."]
     lines += [f"⚠ {each.folder}: {each.problem}" for each in scanned.broken]
-    return ShowText(text=sanitize("\n".join(lines)))
+    return sanitize("\n".join(lines))
 
 
 async def learn(here: CommandContext, argument: str) -> Outcome:
@@ -272,63 +220,54 @@ async def learn(here: CommandContext, argument: str) -> Outcome:
 
 SKILL_COMMANDS = (
     SlashCommand(
-        "skills",
+        "skills [list|view|search|history|pending|…]",
         "List, search, approve and revert skills; /NAME uses one.",
         skills,
-        arguments="[list|view|search|history|pending|…]",
-        category="tools",
-        complete=complete_skills,
+        complete=choices(*SKILL_VERBS),
     ),
-    SlashCommand("bundles", "List skill bundles.", bundles, category="tools"),
-    SlashCommand("reload-skills", "Reload the skills.", reload_skills, category="tools"),
-    SlashCommand(
-        "learn", "Create a skill from a source.", learn, arguments="source", category="tools"
-    ),
+    SlashCommand("bundles", "List skill bundles.", bundles),
+    SlashCommand("reload-skills", "Reload the skills.", reload_skills),
+    SlashCommand("learn source", "Create a skill from a source.", learn),
 )
 
 
 CURATOR_VERBS = ("status", "run", "pause", "resume")
 
 
-async def curator(here: CommandContext, argument: str) -> Outcome:
+async def curator(here: CommandContext, argument: str) -> str:
     verb = argument or CURATOR_VERBS[0]
     if verb not in CURATOR_VERBS:
         raise UsageError(f"Use /curator [{'|'.join(CURATOR_VERBS)}]; `hermes curator` does more.")
-    work = here.app.skills().curator()
-    return ShowText(text=await asyncio.to_thread(_done, work, verb))
+    curator = here.app.skills().curator()
+    if verb == "run":
+        moves = await asyncio.to_thread(curator.run)
+        return "\n".join(move_lines(moves, "is")) or "Nothing to archive."
+    if verb in ("pause", "resume"):
+        await asyncio.to_thread(curator.pause, verb == "pause")
+        return "Paused." if verb == "pause" else "The curator runs automatically again."
+    return "\n".join(await asyncio.to_thread(curator_lines, curator))
 
 
-def _done(work: Curator, verb: str) -> str:
-    match verb:
-        case "run":
-            return _moves(work.run(), "is now") or "Nothing to archive."
-        case "pause" | "resume":
-            work.pause(verb == "pause")
-            return "Paused." if verb == "pause" else "The curator runs automatically again."
-        case _:
-            return _status(work)
+def curator_lines(curator: Curator) -> list[str]:
+    """The last run, and what a run would do now."""
+    state = curator.state()
+    last = format_time(state.last_run_at) if state.last_run_at else "never"
+    return [
+        f"{'paused' if state.paused else 'on'}; last run: {last}",
+        *move_lines(curator.plan(), "would be"),
+        f"{len(curator.list_archived())} in the archive",
+    ]
 
 
-def _status(work: Curator) -> str:
-    state = work.state()
-    at = state.last_run_at
-    ran = time.strftime("%Y-%m-%d %H:%M", time.localtime(at)) if at else "never"
-    lines = [f"{'paused' if state.paused else 'on'}; last run: {ran}"]
-    lines += filter(None, [_moves(work.plan(), "would be")])
-    return "\n".join((*lines, f"{len(work.list_archived())} in the archive"))
-
-
-def _moves(moves: Sequence[Move], verb: str) -> str:
-    return "\n".join(f"{m.name}: {verb} {m.to} ({m.idle_days} days without use)" for m in moves)
+def move_lines(moves: Iterable[Move], verb: str) -> list[str]:
+    return [f"{m.name:<28} {verb} {m.to} ({m.idle_days} days without use)" for m in moves]
 
 
 CURATOR_COMMANDS = (
     SlashCommand(
-        "curator",
+        "curator [status|run|pause|resume]",
         "Manage unused skills.",
         curator,
-        arguments="[status|run|pause|resume]",
-        category="tools",
         complete=choices(*CURATOR_VERBS),
     ),
 )

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from hermes.codec.values import JsonObject, Value
 from hermes.commands.formatting import one_line, short_path
-from hermes.commands.input import image_kind
 from hermes.core.errors import UsageError
 from hermes.core.executor import NOT_RUN, UNKNOWN_OUTCOME
 from hermes.core.messages import ToolCall, ToolResult
@@ -33,6 +32,9 @@ def image_data_url(image: str) -> str:
     try:
         with Path(image).open("rb") as file:
             data = file.read(MAX_INLINE_BYTES + 1)
+        # Loaded with the first image: it needs the slash commands.
+        from hermes.commands.input import image_kind
+
         media_type, _ = image_kind(image, data)
     except (OSError, UsageError):
         return ""
@@ -118,10 +120,6 @@ def _read(call: ToolCall, details: JsonObject, root: str) -> Shown:
     return detail
 
 
-def _write(call: ToolCall, details: JsonObject, root: str) -> Shown:
-    return short_path(_text(call, "path"), root) + _extent(details)
-
-
 def _patch(call: ToolCall, details: JsonObject, root: str) -> Shown:
     keys = ("files_modified", "files_created", "files_deleted")
     files = [path for key in keys for path in details.get(key, ())]
@@ -129,7 +127,8 @@ def _patch(call: ToolCall, details: JsonObject, root: str) -> Shown:
         what = f"{len(files)} files"
     else:
         what = short_path(str(details.get("path") or _text(call, "path")), root)
-    return what + _extent(details)
+    added, removed = details.get("added", 0), details.get("removed", 0)
+    return what + (f"  +{added} −{removed}" if added or removed else "")
 
 
 def _search(call: ToolCall, details: JsonObject, root: str) -> Shown:
@@ -155,10 +154,6 @@ def _memory(call: ToolCall, details: JsonObject, root: str) -> Shown:
     return f"{about}: {words}" if words else about
 
 
-def _recall(call: ToolCall, details: JsonObject, root: str) -> Shown:
-    return _text(call, "query") or _text(call, "session_id") or "recent sessions"
-
-
 def _change_skill(call: ToolCall, details: JsonObject, root: str) -> Shown:
     skill = f"{_text(call, 'name')} {_text(call, 'file_path')}".strip()
     action = _text(call, "action").partition("_")[0]
@@ -171,11 +166,13 @@ _DETAILS: dict[str, Callable[[ToolCall, JsonObject, str], Shown]] = {
     "patch": _patch,
     "read_file": _read,
     "search_files": _search,
-    "session_search": _recall,
+    "session_search": lambda call, _, __: (
+        _text(call, "query") or _text(call, "session_id") or "recent sessions"
+    ),
     "skill_manage": _change_skill,
     "terminal": _terminal,
     "todo": _todo,
-    "write_file": _write,
+    "write_file": _patch,
 }
 
 
@@ -183,11 +180,6 @@ def _text(call: ToolCall, name: str) -> str:
     """Arguments come from a model and may have any type."""
     value = call.arguments.get(name, "")
     return value if isinstance(value, str) else str(value)
-
-
-def _extent(details: JsonObject) -> str:
-    added, removed = details.get("added", 0), details.get("removed", 0)
-    return f"  +{added} −{removed}" if added or removed else ""
 
 
 EDIT_TOOLS = frozenset(("write_file", "patch"))

@@ -21,7 +21,7 @@ MODE_WORDS = {
 }
 
 
-async def reasoning(here: CommandContext, argument: str) -> Outcome:
+async def reasoning(here: CommandContext, argument: str) -> str:
     tuned, words = _session_tuning(here), argument.split()
     keep = GLOBAL in words
     rest = [word for word in words if word != GLOBAL]
@@ -29,23 +29,19 @@ async def reasoning(here: CommandContext, argument: str) -> Outcome:
         case []:
             shown = "shown" if tuned.display.show_reasoning else "hidden"
             effort = tuned.effort or "the provider's default"
-            return ShowText(
-                text=f"Reasoning: {effort}, {shown}. Use {', '.join(EFFORTS)}, show, hide."
-            )
+            return f"Reasoning: {effort}, {shown}. Use {', '.join(EFFORTS)}, show, hide."
         case ["show" | "hide" as word]:
             _display(here, "show_reasoning", word == "show", keep=keep)
-            return ShowText(
-                text=f"Reasoning is {'shown' if word == 'show' else 'hidden'}{_for(keep)}."
-            )
+            return f"Reasoning is {'shown' if word == 'show' else 'hidden'}{_for(keep)}."
         case [level] if level in EFFORTS:
             await here.session.send(tuned.change(effort=level))
             if keep:
                 save_setting(here.app.run, ("agent", "reasoning_effort"), level)
-            return ShowText(text=f"The model thinks with effort {level}{_for(keep)}.")
+            return f"The model thinks with effort {level}{_for(keep)}."
     raise UsageError(f"Use /reasoning [{'|'.join(EFFORTS)}|show|hide] [--global].")
 
 
-async def fast(here: CommandContext, argument: str) -> Outcome:
+async def fast(here: CommandContext, argument: str) -> str:
     if argument not in ("", "on", "off"):
         raise UsageError("Use /fast [on|off].")
     tuned, transcript = _session_tuning(here), here.session.transcript
@@ -53,43 +49,41 @@ async def fast(here: CommandContext, argument: str) -> Outcome:
     if on and not here.app.models.takes_tier(transcript.model, transcript.provider, FAST):
         raise UsageError(f"{transcript.provider} has no faster tier; nothing changed.")
     await here.session.send(tuned.change(tier=FAST if on else ""))
-    return ShowText(
-        text="Fast: requests have priority at a higher price in this session. /fast off ends it."
+    return (
+        "Fast: requests have priority at a higher price in this session. /fast off ends it."
         if on
         else "Fast is off: requests have the normal priority and price."
     )
 
 
-async def permission(here: CommandContext, argument: str) -> Outcome:
+async def permission(here: CommandContext, argument: str) -> str:
     tuned = _session_tuning(here)
     if argument and argument not in MODES:
         raise UsageError(f"Use /permission [{'|'.join(MODES)}].")
     if argument:
         _owners_only(here)
         await here.session.send(tuned.change(mode=argument))
-    return ShowText(
-        text=f"{tuned.mode}: {MODE_WORDS[tuned.mode]}" + " In this session." * bool(argument)
-    )
+    return f"{tuned.mode}: {MODE_WORDS[tuned.mode]}" + " In this session." * bool(argument)
 
 
-async def yolo(here: CommandContext, argument: str) -> Outcome:
+async def yolo(here: CommandContext, argument: str) -> str:
     _owners_only(here)
     tuned = _session_tuning(here)
     mode = tuned.careful_mode if tuned.mode == "off" else "off"
     await here.session.send(tuned.change(mode=mode))
-    return ShowText(text=MODE_WORDS[tuned.mode])
+    return MODE_WORDS[tuned.mode]
 
 
-async def verbose(here: CommandContext, argument: str) -> Outcome:
+async def verbose(here: CommandContext, argument: str) -> str:
     now = _session_tuning(here).display.tool_progress
     wanted = argument or PROGRESS[(PROGRESS.index(now) + 1) % len(PROGRESS)]
     if wanted not in PROGRESS:
         raise UsageError(f"Use /verbose [{'|'.join(PROGRESS)}].")
     _display(here, "tool_progress", wanted)
-    return ShowText(text=f"Tool lines: {wanted}.")
+    return f"Tool lines: {wanted}."
 
 
-async def busy(here: CommandContext, argument: str) -> Outcome:
+async def busy(here: CommandContext, argument: str) -> str:
     if argument and argument not in BUSY:
         raise UsageError(f"Use /busy [{'|'.join(BUSY)}].")
     if argument:
@@ -100,7 +94,7 @@ async def busy(here: CommandContext, argument: str) -> Outcome:
         "queue": "waits for its end",
         "steer": "is read at its next step",
     }
-    return ShowText(text=f"{mode}: what you send while a turn runs {words[mode]}.")
+    return f"{mode}: what you send while a turn runs {words[mode]}."
 
 
 def _switch(key: str, name: str) -> Callable[[CommandContext, str], Awaitable[Outcome]]:
@@ -126,57 +120,50 @@ def choices(*words: str) -> Callable[[CommandContext, str], Awaitable[Sequence[S
 
 TUNING_COMMANDS = (
     SlashCommand(
-        "reasoning",
+        "reasoning [level|show|hide] [--global]",
         "Set the reasoning effort and whether it is shown.",
         reasoning,
-        arguments="[level|show|hide] [--global]",
         complete=choices(*EFFORTS, "show", "hide"),
     ),
     SlashCommand(
-        "fast",
+        "fast [on|off]",
         "Use the faster, more expensive tier if available.",
         fast,
-        arguments="[on|off]",
         complete=choices("on", "off"),
     ),
     SlashCommand(
-        "permission",
+        "permission [manual|smart|off]",
         "Set who approves risky effects.",
         permission,
-        arguments="[manual|smart|off]",
         complete=choices(*MODES),
     ),
     SlashCommand("yolo", "Toggle approvals off or on.", yolo),
     SlashCommand(
-        "verbose",
+        "verbose [off|new|all|verbose]",
         "Set the detail of tool output; without arguments: the next level.",
         verbose,
-        arguments="[off|new|all|verbose]",
         surfaces=("cli",),
         complete=choices(*PROGRESS),
     ),
     SlashCommand(
-        "busy",
+        "busy [interrupt|queue|steer]",
         "Set what Enter does while a turn runs.",
         busy,
-        arguments="[interrupt|queue|steer]",
         surfaces=("cli",),
         complete=choices(*BUSY),
     ),
     SlashCommand(
-        "statusbar",
+        "statusbar [on|off]",
         "Show or hide the status bar.",
         _switch("status_bar", "Status bar"),
-        arguments="[on|off]",
         aliases=("sb",),
         surfaces=("cli",),
         complete=choices("on", "off"),
     ),
     SlashCommand(
-        "timestamps",
+        "timestamps [on|off]",
         "Show or hide timestamps.",
         _switch("timestamps", "Timestamps"),
-        arguments="[on|off]",
         surfaces=("cli",),
         complete=choices("on", "off"),
     ),

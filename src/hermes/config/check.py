@@ -29,11 +29,7 @@ def check_files(config: Config) -> tuple[Diagnostic, ...]:
             found.append(warning("permissions", text, fix=fix))
         else:
             found.append(ok(f"{path} is private"))
-    return (*found, *config.diagnostics, *_literal_secret_findings(home))
-
-
-def _literal_secret_findings(home: Home) -> list[Diagnostic]:
-    return [
+    literal = [
         warning(
             "literal_secret",
             f"config.yaml: {format_key(path)} holds a secret in plain text",
@@ -42,6 +38,7 @@ def _literal_secret_findings(home: Home) -> list[Diagnostic]:
         )
         for path in literal_secrets(read_document(home).data)
     ]
+    return (*found, *config.diagnostics, *literal)
 
 
 def check_home(home: Home) -> tuple[Diagnostic, ...]:

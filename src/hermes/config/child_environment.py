@@ -52,17 +52,12 @@ def hidden_values(environ: Mapping[str, str]) -> list[str]:
     return [
         value
         for name, value in environ.items()
-        if (_is_ours(name) or _is_private(name)) and not name.endswith(_ADDRESSES)
+        if (is_providers(name) or _is_private(name)) and not name.endswith(_ADDRESSES)
     ]
 
 
-def is_providers(name: str) -> bool:
-    """Return whether the variable belongs to a model provider, so that nothing passes it on."""
-    return _is_ours(name)
-
-
 def _visible(name: str, value: str, passthrough: Collection[str]) -> bool:
-    if _is_ours(name):
+    if is_providers(name):
         return False
     if name in passthrough:
         return True
@@ -71,7 +66,8 @@ def _visible(name: str, value: str, passthrough: Collection[str]) -> bool:
     return name not in _INTERPRETER and not _is_private(name)
 
 
-def _is_ours(name: str) -> bool:
+def is_providers(name: str) -> bool:
+    """Return whether the variable belongs to a model provider, so that nothing passes it on."""
     if name in _OURS:
         return True
     if name.startswith(("AUXILIARY_", "STT_", "TTS_")):

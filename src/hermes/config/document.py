@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
+from contextlib import suppress
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, JsonValue, Value
@@ -41,37 +41,12 @@ def read_document(home: Home) -> ConfigDocument:
         return ConfigDocument()
     except OSError as error:
         return _invalid_document(home, error.strerror or "cannot be opened")
-    stamp = _stamp(info)
-    if (data := _read_cache(home, stamp)) is not None:
-        return ConfigDocument(data=data, exists=True)
-    document = _parse(home)
-    if not document.diagnostics and time.time_ns() - info.st_mtime_ns > SETTLED_NS:
-        _write_cache(home, CachedDocument(stamp=stamp, data=document.data))
-    return document
-
-
-def _stamp(info: os.stat_result) -> str:
-    return f"{__version__}:{info.st_ino}:{info.st_mtime_ns}:{info.st_ctime_ns}:{info.st_size}"
-
-
-def _read_cache(home: Home, stamp: str) -> JsonObject | None:
-    try:
+    version = f"{__version__}:{info.st_ino}:{info.st_mtime_ns}:{info.st_ctime_ns}"
+    stamp = f"{version}:{info.st_size}"
+    with suppress(OSError, DecodeError):
         copy = decode(CachedDocument, (home.cache / COPY_NAME).read_bytes())
-    except (OSError, DecodeError):
-        return None
-    return copy.data if copy.stamp == stamp else None
-
-
-def _write_cache(home: Home, copy: CachedDocument) -> None:
-    if literal_secrets(copy.data):
-        return  # do not store a secret in a second file
-    try:
-        replace_file(home, home.cache / COPY_NAME, encode(copy), durable=False)
-    except ConfigError:
-        return  # a read-only home still has settings
-
-
-def _parse(home: Home) -> ConfigDocument:
+        if copy.stamp == stamp:
+            return ConfigDocument(data=copy.data, exists=True)
     # The YAML library takes as long to load as the rest of a start.
     from hermes.config.yaml_parser import BadYaml, parse_yaml
 
@@ -81,6 +56,11 @@ def _parse(home: Home) -> ConfigDocument:
         return _invalid_document(home, error.strerror or "cannot be opened")
     except BadYaml as error:
         return _invalid_document(home, str(error))
+    # A secret is not stored in a second file, and a read-only home still has settings.
+    if time.time_ns() - info.st_mtime_ns > SETTLED_NS and not literal_secrets(data):
+        with suppress(ConfigError):
+            copy = CachedDocument(stamp=stamp, data=data)
+            replace_file(home, home.cache / COPY_NAME, encode(copy), durable=False)
     return ConfigDocument(data=data, exists=True)
 
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from hermes.codec.values import JsonObject, JsonValue, Value
-from hermes.config.environment import display_value, mask, set_variable, unset_variable
+from hermes.codec.values import JsonValue, Value
+from hermes.config.environment import display_value, mask, set_variable
 from hermes.config.home import Home, config_lock
-from hermes.config.migrations import MIGRATIONS, REMOVED, Changes, Migration, Removed
+from hermes.config.layers import suggest_keys
+from hermes.config.migrations import MIGRATIONS, REMOVED, Changes, Migration, Removed, value_at
 from hermes.config.schema import (
     KeyPath,
     Setting,
@@ -44,14 +45,26 @@ def set_from_text(home: Home, key: str, text: str, *, force: bool = False) -> Se
     """Sets a key to typed text. A name in capitals is a variable and goes to `.env`. An unknown key
     raises NotFound unless `force`."""
     if re.fullmatch(_VARIABLE, key):
-        _refuse_override(key)
+        override = next((each for each in OVERRIDES if each.variable == key), None)
+        if override is not None and key.startswith(("HERMES_", "TERMINAL_")):
+            # Not for permanent settings.
+            raise UsageError(
+                f"{key} overrides {override.key} for one run; save the value with "
+                f"`hermes config set {override.key} …`."
+            )
         with config_lock(home):
             set_variable(home, key, text)
         return SettingChange(key=key, place=".env", shown=mask(text))
     path = _long_path(parse_key(key))
     setting = find_setting(Settings, path)
     if setting is None and not force:
-        raise _unknown(path)
+        near = suggest_keys(path)
+        guess = f" (did you mean {near[0]}?)" if near else ""
+        raise NotFound(
+            f"Unknown setting {format_key(path)}{guess}; nothing was written. "
+            "Use --force to write it anyway.",
+            near=near,
+        )
     value = _parse_value(setting, key, text) if setting is not None else guess_value(text)
     write_settings(home, {path: value})
     secret = setting is not None and setting.secret
@@ -70,14 +83,14 @@ def unset(home: Home, key: str) -> SettingChange:
         raise NotFound(f"{place} does not set {key}.")
     if place == ".env":
         with config_lock(home):
-            if not unset_variable(home, key):
+            if not set_variable(home, key, None):
                 raise NotFound(f".env does not set {key}.")
         return SettingChange(key=key, place=place)
     with config_lock(home):
         file = _settings_file(home)
         if _long_path(path[:1]) == path and isinstance(file.data.get(path[0]), str):
             path = path[:1]
-        if not _contains(file.data, path):
+        if isinstance(value_at(file.data, path), Removed):
             raise NotFound(f"config.yaml does not set {key}.")
         file.write({path: REMOVED})
     return SettingChange(key=key, place=place)
@@ -85,9 +98,15 @@ def unset(home: Home, key: str) -> SettingChange:
 
 def write_settings(home: Home, changes: Changes) -> None:
     """Sets keys by path, and removes those whose value is REMOVED. Keeps comments and other lines;
-    raises ConfigError."""
+    raises ConfigError, before anything is written, for a value of the wrong type."""
     for path, value in changes.items():
-        _check(path, value)
+        setting = find_setting(Settings, path)
+        if setting is None or isinstance(value, Removed) or _is_group(setting):
+            continue
+        try:
+            from_data(setting.kind, value)
+        except WrongType as error:
+            raise ConfigError(f"{format_key(path)} {error}, not {value!r}.") from error
     with config_lock(home):
         _settings_file(home).write(changes)
 
@@ -117,30 +136,9 @@ def _settings_file(home: Home, steps: Sequence[Migration] = MIGRATIONS) -> Setti
     return SettingsFile(home, steps)
 
 
-def _refuse_override(name: str) -> None:
-    """Refuses variables that override a setting: they are not for permanent settings."""
-    for override in OVERRIDES:
-        if override.variable == name and name.startswith(("HERMES_", "TERMINAL_")):
-            raise UsageError(
-                f"{name} overrides {override.key} for one run; save the value with "
-                f"`hermes config set {override.key} …`."
-            )
-
-
 def _long_path(path: KeyPath) -> KeyPath:
     inner = SHORT_FORMS.get(format_key(path))
     return (*path, inner) if inner else path
-
-
-def _check(path: KeyPath, value: JsonValue) -> None:
-    """Raises ConfigError for a value of the wrong type, before anything is written."""
-    setting = find_setting(Settings, path)
-    if setting is None or isinstance(value, Removed) or _is_group(setting):
-        return
-    try:
-        from_data(setting.kind, value)
-    except WrongType as error:
-        raise ConfigError(f"{format_key(path)} {error}, not {value!r}.") from error
 
 
 def _parse_value(setting: Setting, key: str, text: str) -> JsonValue:
@@ -156,25 +154,3 @@ def _parse_value(setting: Setting, key: str, text: str) -> JsonValue:
 
 def _is_group(setting: Setting) -> bool:
     return is_section(setting.kind) or mapping_section(setting.kind) is not None
-
-
-def _unknown(path: KeyPath) -> NotFound:
-    # Loaded only for an unknown key: difflib and the list of all keys are slow.
-    from hermes.config.suggestions import suggest_keys
-
-    near = suggest_keys(path)
-    guess = f" (did you mean {near[0]}?)" if near else ""
-    return NotFound(
-        f"Unknown setting {format_key(path)}{guess}; nothing was written. "
-        "Use --force to write it anyway.",
-        near=near,
-    )
-
-
-def _contains(data: JsonObject, path: KeyPath) -> bool:
-    held: JsonValue = data
-    for name in path:
-        if not isinstance(held, dict) or name not in held:
-            return False
-        held = held[name]
-    return True

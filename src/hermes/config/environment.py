@@ -6,12 +6,16 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from hermes.codec.values import JsonValue, Value
+from hermes.config.child_environment import is_providers
 from hermes.config.diagnostics import Diagnostic, warning
 from hermes.config.home import Home, replace_file
 from hermes.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from hermes.config.run_context import RunContext
 
 TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
 
@@ -42,6 +46,8 @@ _SECRET_NAME = (
     r"(?i)(?:^|_)(?:API)?(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)"
     r"(?:_[A-Z0-9]{1,3})?$"
 )
+# A value in single or double quotes, and a comment.
+_QUOTED = r"""(?s)(?:'([^']*)'|"((?:[^"\\]|\\.)*)")\s*(?:#.*)?"""
 _BARE_VALUE = r"[A-Za-z0-9_./:@%+,=~^-]*"
 _USER_INFO = r"://[^/@\s]+@"
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
@@ -137,37 +143,18 @@ def env_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def parse_assignment(line: str) -> tuple[str, str] | None:
+    """Name and value; None for a bad name or an unclosed quote."""
     match = re.match(_LINE, line)
-    if match is None or (value := _unquote(match[2])) is None:
+    if match is None:
         return None
-    return match[1], value
-
-
-def _unquote(text: str) -> str | None:
-    """The value of the right-hand side; None for an unclosed quote."""
-    if text[:1] == "'":
-        inner, quote, rest = text[1:].partition("'")
-        return inner if quote and _only_comment(rest) else None
-    if text[:1] == '"':
-        return _unescape(text[1:])
-    return re.split(r"(?:^|\s)#", text, maxsplit=1)[0].rstrip()
-
-
-def _unescape(text: str) -> str | None:
-    found: list[str] = []
-    letters = iter(text)
-    for letter in letters:
-        if letter == '"':
-            return "".join(found) if _only_comment("".join(letters)) else None
-        if letter == "\\":
-            letter = next(letters, "")
-            letter = _ESCAPES.get(letter, letter)
-        found.append(letter)
-    return None
-
-
-def _only_comment(rest: str) -> bool:
-    return not rest.strip() or rest.lstrip().startswith("#")
+    name, text = match.groups()
+    if text[:1] not in ("'", '"'):
+        return name, re.split(r"(?:^|\s)#", text, maxsplit=1)[0].rstrip()
+    if (quoted := re.fullmatch(_QUOTED, text)) is None:
+        return None
+    if quoted[1] is not None:
+        return name, quoted[1]
+    return name, re.sub(r"(?s)\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), quoted[2])
 
 
 def format_env_line(name: str, value: str) -> str:
@@ -217,41 +204,55 @@ class Secrets:
         return f"Secrets({', '.join(self.names())})"
 
 
-def set_variable(home: Home, name: str, value: str) -> None:
-    """Replaces the last line that sets the variable, or appends a line."""
-    lines, mine = _lines(home, name)
-    fresh = format_env_line(name, value)
-    if mine:
-        lines[mine[-1]] = fresh
-    else:
-        lines[-1:] = [fresh, ""] if not lines[-1] else [lines[-1], fresh, ""]
-    _write(home, lines, without=mine[:-1])
-
-
-def unset_variable(home: Home, name: str) -> bool:
-    """Returns whether the variable was set."""
-    lines, mine = _lines(home, name)
-    if mine:
-        _write(home, lines, without=mine)
-    return bool(mine)
-
-
-def _lines(home: Home, name: str) -> tuple[list[str], list[int]]:
-    """All lines, and the indices of those that set the variable."""
+def set_variable(home: Home, name: str, value: str | None) -> bool:
+    """Replaces the last line that sets the variable, or appends a line; None removes all of them.
+    Returns whether the variable was set before."""
     try:
         text = home.env_file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         text = ""
     except (OSError, UnicodeError) as error:
         raise ConfigError(f"Cannot read {home.env_file} ({error}).") from error
-    mine = [
+    lines = text.split("\n")
+    own = [
         number - 1
         for number, line in env_lines(text)
         if (parse_assignment(line) or ("",))[0] == name
     ]
-    return text.split("\n"), mine
+    without = set(own)
+    if value is not None and own:
+        lines[own[-1]] = format_env_line(name, value)
+        without.remove(own[-1])
+    elif value is not None:
+        fresh = [format_env_line(name, value), ""]
+        lines[-1:] = [lines[-1], *fresh] if lines[-1] else fresh
+    if own or value is not None:
+        kept = [line for number, line in enumerate(lines) if number not in without]
+        replace_file(home, home.env_file, "\n".join(kept).encode())
+    return bool(own)
 
 
-def _write(home: Home, lines: list[str], *, without: list[int]) -> None:
-    kept = [line for number, line in enumerate(lines) if number not in without]
-    replace_file(home, home.env_file, "\n".join(kept).encode())
+class HomeVault:
+    def __init__(self, run: RunContext) -> None:
+        self._run = run
+        self._secrets = run.config.secrets
+
+    def get(self, name: str) -> str:
+        """Includes secrets that another process added to `.env` since the start."""
+        value = self._secrets.get(name)
+        if not value and (saved := read_env_file(self._run.home).variables.get(name, "")):
+            self._run.redactor.know(saved)
+            self._secrets.add(name, saved)
+        return value or self._secrets.get(name)
+
+    def names(self) -> tuple[str, ...]:
+        return self._secrets.names()
+
+    def keep(self, name: str, value: str) -> None:
+        # Registered before it is stored, so that it is masked from the start.
+        self._run.redactor.know(value)
+        set_variable(self._run.home, name, value)
+        self._secrets.add(name, value)
+
+    def may_pass(self, name: str) -> bool:
+        return not is_providers(name)

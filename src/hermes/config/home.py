@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pwd
 import re
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hermes.codec import atomic_files as whole_files
+from hermes.codec.file_lock import FileLock
 from hermes.core.errors import ConfigError, NotFound, UsageError
 
 PROFILE_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
@@ -48,9 +48,15 @@ class Home:
 
     def ensure_folder(self, path: Path) -> Path:
         """Creates a folder and its parents with mode 0700; raises ConfigError."""
+        # `mkdir(parents=True)` would not make all of them private.
+        missing: list[Path] = []
         try:
-            for missing in _missing_parents(path):
-                missing.mkdir(mode=0o700, exist_ok=True)
+            for folder in (path, *path.parents):
+                if folder.is_dir():
+                    break
+                missing.append(folder)
+            for folder in reversed(missing):
+                folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise unwritable_error(path, error) from error
         return path
@@ -148,17 +154,6 @@ def profile_names(root: Home) -> tuple[str, ...]:
         return ()
 
 
-def _missing_parents(path: Path) -> list[Path]:
-    """The folders to create, outermost first. `mkdir(parents=True)` would not make all private."""
-    found: list[Path] = []
-    while not path.is_dir():
-        found.append(path)
-        if path.parent == path:
-            break
-        path = path.parent
-    return found[::-1]
-
-
 def replace_file(home: Home, path: Path, data: bytes, *, durable: bool = True) -> None:
     """Replaces a file atomically with mode 0600; raises ConfigError. The target of a symbolic
     link is replaced, not the link. Without `durable` a power cut may lose the write."""
@@ -172,13 +167,12 @@ def replace_file(home: Home, path: Path, data: bytes, *, durable: bool = True) -
 @contextmanager
 def config_lock(home: Home) -> Iterator[None]:
     """Holds the lock for writes to config.yaml and `.env`."""
-    path = home.ensure_folder(home.locks) / "config.lock"
+    lock = FileLock(home.ensure_folder(home.locks) / "config.lock")
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+        lock.acquire()
     except OSError as error:
-        raise unwritable_error(path, error) from error
+        raise unwritable_error(lock.path, error) from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(descriptor)
+        lock.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -16,8 +17,10 @@ from hermes.config.schema import (
     KeyPath,
     Setting,
     WrongType,
+    all_settings,
     describe_type,
     field_of,
+    fields_of,
     find_setting,
     format_key,
     from_data,
@@ -109,33 +112,25 @@ def variable_layers(
     findings: list[Diagnostic],
 ) -> list[Layer]:
     """One layer per variable and place, strongest first: several variables may set one key."""
-    overrides = tuple(overrides)
     layers: list[Layer] = []
-    for kind, variables in places:
-        for override in overrides:
-            if text := variables.get(override.variable, ""):
-                source = SettingSource(kind=kind, name=override.variable)
-                layers += _variable_layer(override, text, source, findings)
+    for (kind, variables), override in product(places, overrides):
+        text = variables.get(override.variable, "")
+        is_off = override.when_true and text.strip().lower() not in TRUE_WORDS
+        if not text or is_off:
+            continue
+        text = override.when_true or text
+        source = SettingSource(kind=kind, name=override.variable)
+        setting = find_setting(Settings, parse_key(override.key))
+        assert setting is not None
+        try:
+            value = from_text(setting.kind, text)
+        except WrongType as error:
+            message = f"{source} is ignored: {override.key} {error}, not {text!r}"
+            fix = f"unset {source.name}"
+            findings.append(warning("wrong_type", message, fix=fix, key=override.key))
+        else:
+            layers.append({setting.path: SourcedValue(value=value, source=source)})
     return layers
-
-
-def _variable_layer(
-    override: Override, text: str, source: SettingSource, findings: list[Diagnostic]
-) -> list[Layer]:
-    if override.when_true:
-        if text.strip().lower() not in TRUE_WORDS:
-            return []
-        text = override.when_true
-    setting = find_setting(Settings, parse_key(override.key))
-    assert setting is not None
-    try:
-        value = from_text(setting.kind, text)
-    except WrongType as error:
-        message = f"{source} is ignored: {override.key} {error}, not {text!r}"
-        fix = f"unset {source.name}"
-        findings.append(warning("wrong_type", message, fix=fix, key=override.key))
-        return []
-    return [{setting.path: SourcedValue(value=value, source=source)}]
 
 
 class FileReader:
@@ -189,15 +184,13 @@ class FileReader:
             self._layer[path] = SourcedValue(value=result, source=SettingSource(kind="file"))
 
     def _report_kind(self, path: KeyPath, wanted: str, value: JsonValue) -> None:
-        key = format_key(path)
-        message = f"config.yaml: {key} {wanted}, not {_short(value)}; the default is used"
+        key, text = format_key(path), repr(value)
+        text = text if len(text) <= 60 else text[:57] + "..."
+        message = f"config.yaml: {key} {wanted}, not {text}; the default is used"
         fix = f"correct it, or remove it with `hermes config unset {key}`"
         self._findings.append(warning("wrong_type", message, fix=fix, key=key))
 
     def _report_unknown(self, path: KeyPath) -> None:
-        # Loaded only for an unknown key: difflib and the list of all keys are slow.
-        from hermes.config.suggestions import suggest_keys
-
         key = format_key(path)
         near = suggest_keys(path)
         hint = f"; did you mean {near[0]}?" if near else ""
@@ -211,11 +204,6 @@ def _long_form(path: KeyPath, value: JsonValue) -> JsonValue:
     return {short: value} if short and isinstance(value, str | int | float) else value
 
 
-def _short(value: JsonValue) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 def expand_variables(value: JsonValue, variables: Mapping[str, str]) -> JsonValue:
     """Replaces `${NAME}` in strings; a variable without a value stays as written."""
     if isinstance(value, str):
@@ -227,3 +215,23 @@ def expand_variables(value: JsonValue, variables: Mapping[str, str]) -> JsonValu
     if isinstance(value, dict):
         return {name: expand_variables(item, variables) for name, item in value.items()}
     return value
+
+
+def suggest_keys(path: KeyPath) -> tuple[str, ...]:
+    """The most similar keys: first those of the same section, then the same name in another
+    section, then any similar key. Slow: the list of all keys is built."""
+    section = find_setting(Settings, path[:-1])
+    kind: Any = Settings if len(path) == 1 else section.kind if section else None
+    beside = suggest_names(path[-1], fields_of(kind) if is_section(kind) else ())
+    here = tuple(format_key((*path[:-1], name)) for name in beside)
+    keys = [setting.key for setting in all_settings(Settings)]
+    same = tuple(key for key in keys if key.rpartition(".")[2] == path[-1])
+    return tuple(dict.fromkeys(here + same + suggest_names(format_key(path), keys)))[:3]
+
+
+def suggest_names(word: str, among: Iterable[str]) -> tuple[str, ...]:
+    """The most similar names, best first; empty if none is similar."""
+    # Loaded only for an unknown name.
+    import difflib
+
+    return tuple(difflib.get_close_matches(word, list(among), n=3, cutoff=0.6))

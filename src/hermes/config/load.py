@@ -27,6 +27,7 @@ from hermes.config.layers import (
     SourcedValue,
     VariablePlace,
     explicit_layer,
+    suggest_keys,
     variable_layers,
 )
 from hermes.config.migrations import (
@@ -82,16 +83,17 @@ class Config:
         self.home = home
         self.secrets = secrets
         self.diagnostics = tuple(diagnostics)
-        self.settings = _build_settings(layers)
+        values = {path: found.value for layer in reversed(layers) for path, found in layer.items()}
+        self.settings: Settings = _build_section(Settings, values)  # type: ignore[assignment]
         self._layers = tuple(layers)
 
     def explain(self, key: str) -> Explanation:
         """Raises NotFound for an unknown key."""
         setting = _find_leaf(key)
-        held = [layer[setting.path] for layer in self._layers if setting.path in layer]
-        held.append(SourcedValue(value=setting.default, source=DEFAULT))
+        found = [layer[setting.path] for layer in self._layers if setting.path in layer]
+        found.append(SourcedValue(value=setting.default, source=DEFAULT))
         return Explanation(
-            setting=setting, value=held[0].value, source=held[0].source, shadows=tuple(held[1:])
+            setting=setting, value=found[0].value, source=found[0].source, shadows=tuple(found[1:])
         )
 
     def known_keys(self) -> tuple[str, ...]:
@@ -175,10 +177,10 @@ def _find_overrides(strong: Sequence[Layer], file_layer: Layer) -> list[Diagnost
     """A forgotten variable is the usual cause of "my setting does nothing"."""
     found: dict[KeyPath, Diagnostic] = {}
     for layer in strong:
-        for path, held in layer.items():
-            if path in file_layer and file_layer[path].value != held.value:
-                message = f"{held.source} overrides {format_key(path)} in config.yaml"
-                fix = f"unset {held.source.name}, or `hermes config unset {format_key(path)}`"
+        for path, override in layer.items():
+            if path in file_layer and file_layer[path].value != override.value:
+                message = f"{override.source} overrides {format_key(path)} in config.yaml"
+                fix = f"unset {override.source.name}, or `hermes config unset {format_key(path)}`"
                 finding = warning("shadowed", message, fix=fix, key=format_key(path))
                 found.setdefault(path, finding)
     return list(found.values())
@@ -190,9 +192,6 @@ def _find_leaf(key: str) -> Setting:
     setting = find_setting(Settings, path)
     if setting is not None and not is_section(setting.kind) and not mapping_section(setting.kind):
         return setting
-    # Loaded only for an unknown key: difflib and the list of all keys are slow.
-    from hermes.config.suggestions import suggest_keys
-
     if setting is not None:
         raise NotFound(f"{key} is a section; see `hermes config show`.")
     near = suggest_keys(path)
@@ -202,56 +201,43 @@ def _find_leaf(key: str) -> Setting:
 
 def _strings(value: Any) -> Iterable[str]:
     if isinstance(value, dict):
-        return [text for held in value.values() for text in _strings(held)]
+        return [text for inner in value.values() for text in _strings(inner)]
     return [value] if isinstance(value, str) else []
 
 
 def find_named_secrets(value: dict[str, Any]) -> Iterable[str]:
     """Values under names that mark a secret, at any depth."""
-    for name, held in value.items():
+    for name, inner in value.items():
         if is_secret_name(name) or name.lower() == "authorization":
-            yield from _strings(held)
-        elif isinstance(held, dict):
-            yield from find_named_secrets(held)
-        elif isinstance(held, list):
-            yield from (
-                text for item in held if isinstance(item, dict) for text in find_named_secrets(item)
-            )
+            yield from _strings(inner)
+            continue
+        for item in inner if isinstance(inner, list) else (inner,):
+            if isinstance(item, dict):
+                yield from find_named_secrets(item)
 
 
-class _Leaf:
-    """Distinguishes a value that is a mapping from a section."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-_Tree = dict[str, Any]
-
-
-def _build_settings(layers: Sequence[Layer]) -> Settings:
-    tree: _Tree = {}
-    for layer in reversed(layers):
-        for path, held in layer.items():
-            node = tree
-            for name in path[:-1]:
-                node = node.setdefault(name, {})
-            node[path[-1]] = _Leaf(held.value)
-    return _build_section(Settings, tree) if tree else Settings()  # type: ignore[return-value]
+def _build_section(section: type[Struct], values: Mapping[KeyPath, Any]) -> Struct:
+    """Builds a section from values by path, relative to the section."""
+    fields: dict[str, Any] = {}
+    for name, inner in _group(values).items():
+        if () in inner:
+            # A value for the whole key, even if it is a mapping.
+            fields[name] = inner[()]
+            continue
+        setting = field_of(section, name)
+        assert setting is not None
+        if is_section(setting.kind):
+            fields[name] = _build_section(setting.kind, inner)
+        else:
+            entry = mapping_section(setting.kind)
+            assert entry is not None
+            fields[name] = {own: _build_section(entry, each) for own, each in _group(inner).items()}
+    return section(**fields)
 
 
-def _build_section(section: type[Struct], tree: _Tree) -> Struct:
-    return section(**{name: _build_value(section, name, node) for name, node in tree.items()})
-
-
-def _build_value(section: type[Struct], name: str, node: Any) -> Any:
-    if isinstance(node, _Leaf):
-        return node.value
-    setting = field_of(section, name)
-    assert setting is not None
-    kind = setting.kind
-    if is_section(kind):
-        return _build_section(kind, node)
-    held = mapping_section(kind)
-    assert held is not None
-    return {own: _build_section(held, inner) for own, inner in node.items()}
+def _group(values: Mapping[KeyPath, Any]) -> dict[str, dict[KeyPath, Any]]:
+    """The values by the first name of their path."""
+    groups: dict[str, dict[KeyPath, Any]] = {}
+    for path, value in values.items():
+        groups.setdefault(path[0], {})[path[1:]] = value
+    return groups

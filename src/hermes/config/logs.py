@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import re
@@ -15,6 +14,7 @@ from errno import EACCES, EDQUOT, ENOSPC, EPERM, EROFS
 from pathlib import Path
 from typing import TextIO
 
+from hermes.codec.file_lock import FileLock
 from hermes.config.environment import MIN_MASKED_LENGTH, mask
 from hermes.config.home import Home
 from hermes.config.load import Config
@@ -83,10 +83,8 @@ class RotatingFile(logging.Handler):
     def _close_file(self) -> None:
         file, self._file = self._file, None
         if file is not None:
-            try:
+            with suppress(OSError):
                 file.close()
-            except OSError:
-                return
 
     def _current(self) -> TextIO:
         if self._file is not None and not self._is_at_path(self._file):
@@ -105,25 +103,20 @@ class RotatingFile(logging.Handler):
             return False
 
     def _rotate(self, file: TextIO) -> None:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX)
-        if self._is_at_path(file):
-            for number in range(self._backups - 1, 0, -1):
-                _move(self._backup_path(number), self._backup_path(number + 1))
-            if self._backups:
-                _move(self._path, self._backup_path(1))
-            else:
-                self._path.unlink()
-        self._close_file()  # releases the lock
-
-    def _backup_path(self, number: int) -> Path:
-        return self._path.with_name(f"{self._path.name}.{number}")
-
-
-def _move(old: Path, new: Path) -> None:
-    try:
-        old.replace(new)
-    except FileNotFoundError:
-        return
+        lock = FileLock(self._path)
+        try:
+            lock.acquire()
+            if self._is_at_path(file):
+                if not self._backups:
+                    self._path.unlink()
+                for number in range(self._backups, 0, -1):
+                    older = f".{number - 1}" if number > 1 else ""
+                    with suppress(FileNotFoundError):
+                        source = self._path.with_name(self._path.name + older)
+                        source.replace(self._path.with_name(f"{self._path.name}.{number}"))
+        finally:
+            lock.close()
+        self._close_file()
 
 
 # The session of the running task, shown in each log line.
@@ -170,17 +163,13 @@ class LineFormatter(logging.Formatter):
         stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record.created))
         session = getattr(record, "session_id", "") or session_tag.get() or "-"
         head = f"{stamp}.{int(record.msecs):03d} {record.levelname} [{session}] {record.name}: "
-        return head + self._redact(_body(record))
-
-
-def _body(record: logging.LogRecord) -> str:
-    body = _one_line(record_text(record))
-    if repeated := getattr(record, "repeated", 0):
-        body += f" (and {repeated} more times since)"
-    if record.exc_info:
-        trace = logging.Formatter().formatException(record.exc_info)
-        body += "".join(f"\n  {_one_line(line)}" for line in trace.splitlines())
-    return body
+        body = _one_line(record_text(record))
+        if repeated := getattr(record, "repeated", 0):
+            body += f" (and {repeated} more times since)"
+        if record.exc_info:
+            trace = self.formatException(record.exc_info)
+            body += "".join(f"\n  {_one_line(line)}" for line in trace.splitlines())
+        return head + self._redact(body)
 
 
 def record_text(record: logging.LogRecord) -> str:
@@ -208,7 +197,8 @@ class RepeatFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno < logging.WARNING:
             return True
-        fault = (record.name, record.levelno, record_text(record), _error_kind(record))
+        error = (record.exc_info[0], str(record.exc_info[1])) if record.exc_info else None
+        fault = (record.name, record.levelno, record_text(record), error)
         since, count = self._seen.get(fault, (0.0, 0))
         if since and 0 <= record.created - since < REPEAT_SECONDS:
             self._seen[fault] = (since, count + 1)
@@ -219,10 +209,6 @@ class RepeatFilter(logging.Filter):
         if len(self._seen) > _REMEMBERED_FAULTS:
             del self._seen[next(iter(self._seen))]
         return True
-
-
-def _error_kind(record: logging.LogRecord) -> object:
-    return (record.exc_info[0], str(record.exc_info[1])) if record.exc_info else None
 
 
 class LogHandlers:

@@ -44,18 +44,16 @@ def migrate_document(document: JsonObject, steps: Sequence[Migration] = MIGRATIO
         return document
     result = decode(JsonObject, encode(document))
     for step in steps:
-        if step.to > version:
-            result = _apply_step(step, result)
+        if step.to <= version:
+            continue
+        try:
+            result = step.change(result)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise ConfigError(
+                f"config.yaml cannot be migrated to version {step.to} ({error!r}); "
+                "correct it by hand."
+            ) from error
     return {**result, VERSION_KEY: newest_version(steps)}
-
-
-def _apply_step(step: Migration, document: JsonObject) -> JsonObject:
-    try:
-        return step.change(document)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise ConfigError(
-            f"config.yaml cannot be migrated to version {step.to} ({error!r}); correct it by hand."
-        ) from error
 
 
 class Removed(Value):
@@ -64,6 +62,14 @@ class Removed(Value):
 
 REMOVED = Removed()
 Changes = dict[KeyPath, JsonValue]
+
+
+def value_at(data: JsonObject, path: KeyPath) -> JsonValue:
+    """The value of a key; REMOVED if there is none."""
+    found: JsonValue = data
+    for name in path:
+        found = found.get(name, REMOVED) if isinstance(found, dict) else REMOVED
+    return found
 
 
 def changes_between(old: JsonObject, new: JsonObject, before: KeyPath = ()) -> Changes:
@@ -112,7 +118,7 @@ def translate_legacy(data: JsonObject) -> JsonObject:
         chain = found.get("fallback_providers")
         found["fallback_providers"] = [
             *(chain if isinstance(chain, list) else ()),
-            _fallback_entry(spare),
+            {"model": spare} if isinstance(spare, str) else spare,
         ]
     if isinstance(sessions := found.get("sessions"), dict):
         found["sessions"] = _translate_sessions(sessions)
@@ -134,18 +140,15 @@ def _translate_summaries(held: JsonObject, auxiliary: JsonObject) -> JsonObject:
 
 
 def _index_by_name(listed: list[JsonValue]) -> JsonObject:
-    """An entry without a name is named after its position."""
+    """`My Box` becomes `my-box`; an entry without a name is named after its position."""
     found: JsonObject = {}
     for position, entry in enumerate(listed, start=1):
         if isinstance(entry, dict):
-            held = {key: value for key, value in entry.items() if key != "name"}
-            found[_plain(entry.get("name")) or f"custom-{position}"] = held
+            settings = {key: value for key, value in entry.items() if key != "name"}
+            name = entry.get("name")
+            plain = name.strip().lower() if isinstance(name, str) else ""
+            found[re.sub(r"[^a-z0-9._-]+", "-", plain) or f"custom-{position}"] = settings
     return found
-
-
-def _plain(name: JsonValue) -> str:
-    """`My Box` becomes `my-box`."""
-    return re.sub(r"[^a-z0-9._-]+", "-", name.strip().lower()) if isinstance(name, str) else ""
 
 
 def _translate_endpoint(held: JsonValue) -> JsonValue:
@@ -168,10 +171,6 @@ def _translate_sessions(held: JsonObject) -> JsonObject:
     if "mode" in given and isinstance(given["mode"], bool):
         given["mode"] = "prune" if given["mode"] else "off"
     return {**kept, "retention": {**given, **_mapping(kept.get("retention"))}} if given else held
-
-
-def _fallback_entry(given: JsonValue) -> JsonValue:
-    return {"model": given} if isinstance(given, str) else given
 
 
 def _mapping(given: JsonValue) -> JsonObject:

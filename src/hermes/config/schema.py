@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from msgspec import Meta, Struct
 
 from hermes.codec.json import DecodeError, convert, decode
-from hermes.codec.values import JsonValue, Value
+from hermes.codec.values import JsonValue, Value, replace
 from hermes.config.environment import TRUE_WORDS
 from hermes.core.errors import UsageError
 
@@ -120,7 +120,7 @@ def all_settings(section: type[Struct], before: KeyPath = ()) -> Iterator[Settin
         elif held := mapping_section(setting.kind):
             yield from all_settings(held, (*path, ANY_NAME))
         else:
-            yield _with_path(setting, path)
+            yield replace(setting, path=path)
 
 
 def find_setting(section: type[Struct], path: KeyPath) -> Setting | None:
@@ -133,20 +133,10 @@ def find_setting(section: type[Struct], path: KeyPath) -> Setting | None:
         kind, rest = held, rest[1:]
         setting = Setting(path=(), kind=held, default=held(), meaning=setting.meaning)
     if not rest:
-        return _with_path(setting, path)
+        return replace(setting, path=path)
     if not is_section(kind) or (found := find_setting(kind, rest)) is None:
         return None
-    return _with_path(found, path)
-
-
-def _with_path(setting: Setting, path: KeyPath) -> Setting:
-    return Setting(
-        path=path,
-        kind=setting.kind,
-        default=setting.default,
-        meaning=setting.meaning,
-        secret=setting.secret,
-    )
+    return replace(found, path=path)
 
 
 def strip_bounds(kind: Any) -> tuple[Any, tuple[Meta, ...]]:
@@ -179,12 +169,11 @@ def describe_type(kind: Any) -> str:
         return "one of " + ", ".join(word or "''" for word in get_args(plain))
     if get_origin(plain) is tuple:
         return "a list of mappings" if is_section(get_args(plain)[0]) else "a list of text"
-    return _WORDS.get(plain, "a mapping") + "".join(_bounds(meta) for meta in metas)
-
-
-def _bounds(meta: Meta) -> str:
-    words = (("from", meta.ge), ("above", meta.gt), ("up to", meta.le), ("below", meta.lt))
-    return "".join(f" {word} {bound:g}" for word, bound in words if bound is not None)
+    described = _WORDS.get(plain, "a mapping")
+    for meta in metas:
+        words = (("from", meta.ge), ("above", meta.gt), ("up to", meta.le), ("below", meta.lt))
+        described += "".join(f" {word} {bound:g}" for word, bound in words if bound is not None)
+    return described
 
 
 FALSE_WORDS = frozenset({"0", "false", "no", "off"})

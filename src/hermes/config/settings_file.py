@@ -27,6 +27,7 @@ from hermes.config.migrations import (
     changes_between,
     migrate_document,
     newest_version,
+    value_at,
     version_of,
 )
 from hermes.config.schema import KeyPath, format_key
@@ -53,14 +54,14 @@ def block_lines(path: KeyPath, value: JsonValue, indent: int) -> list[str]:
 
 
 def flow_pair(path: KeyPath, value: JsonValue) -> str:
-    held = flow(value) if len(path) == 1 else "{" + flow_pair(path[1:], value) + "}"
-    return f"{scalar(path[0])}: {held}"
+    inner = flow(value) if len(path) == 1 else "{" + flow_pair(path[1:], value) + "}"
+    return f"{scalar(path[0])}: {inner}"
 
 
 def flow(value: JsonValue) -> str:
     """A value on one line."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(flow_pair((name,), held) for name, held in value.items()) + "}"
+        return "{" + ", ".join(flow_pair((name,), inner) for name, inner in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(flow(item) for item in value) + "]"
     return scalar(value)
@@ -85,20 +86,18 @@ def _escape(code: int) -> str:
 def apply_changes(text: str, changes: Changes) -> str:
     """Sets keys, or removes those whose value is REMOVED; raises BadYaml."""
     for path, value in changes.items():
-        text = _apply_change(text, path, value)
+        data = parse_text(text)
+        wanted = _expected_data(data, path, value)
+        if encode(wanted) == encode(data):
+            continue
+        for attempt in (_edit_in_place, _rewrite):
+            result = attempt(text, path, value)
+            if result is not None and _reads_as(result, wanted):
+                text = result
+                break
+        else:
+            raise BadYaml(f"{format_key(path)} cannot be changed in place; edit the file by hand")
     return text
-
-
-def _apply_change(text: str, path: KeyPath, value: JsonValue) -> str:
-    data = parse_text(text)
-    wanted = _expected_data(data, path, value)
-    if encode(wanted) == encode(data):
-        return text
-    for attempt in (_edit_in_place, _rewrite):
-        result = attempt(text, path, value)
-        if result is not None and _reads_as(result, wanted):
-            return result
-    raise BadYaml(f"{format_key(path)} cannot be changed in place; edit the file by hand")
 
 
 def _expected_data(data: JsonObject, path: KeyPath, value: JsonValue) -> JsonObject:
@@ -109,7 +108,7 @@ def _expected_data(data: JsonObject, path: KeyPath, value: JsonValue) -> JsonObj
             return data
         return {**data, name: _expected_data(inner if isinstance(inner, dict) else {}, rest, value)}
     if isinstance(value, Removed):
-        return {own: held for own, held in data.items() if own != name}
+        return {own: inner for own, inner in data.items() if own != name}
     return {**data, name: value}
 
 
@@ -148,14 +147,18 @@ class _Editor:
         pair = next((pair for pair in node.value if pair[0].value == path[0]), None)
         if pair is None:
             return None if isinstance(value, Removed) else self._insert(node, path, value)
-        key, held = pair
-        if len(path) > 1 and _is_empty(held):
-            return None if isinstance(value, Removed) else self._fill(key, path[1:], value)
+        key, old = pair
+        if len(path) > 1 and not _is_empty(old):
+            return self.apply(old, path[1:], value)
         if len(path) > 1:
-            return self.apply(held, path[1:], value)
+            if isinstance(value, Removed):
+                return None
+            # The first key below a bare `name:`; a comment on that line stays.
+            lines = block_lines(path[1:], value, key.start_mark.column + 2)
+            return self._with_lines(self._line_end(self._after_colon(key)), lines)
         if isinstance(value, Removed):
-            return None if node.flow_style else self._remove(key, held)
-        return self._replace(key, held, value)
+            return None if node.flow_style else self._remove(key, old)
+        return self._replace(key, old, value)
 
     def _insert(self, node: MappingNode, path: KeyPath, value: JsonValue) -> str:
         if node.flow_style:
@@ -165,15 +168,10 @@ class _Editor:
         lines = block_lines(path, value, node.value[0][0].start_mark.column)
         return self._with_lines(self._line_end(_end(node)), lines)
 
-    def _fill(self, key: Node, path: KeyPath, value: JsonValue) -> str:
-        """Inserts the first key below a bare `name:`; a comment on that line stays."""
-        lines = block_lines(path, value, key.start_mark.column + 2)
-        return self._with_lines(self._line_end(self._after_colon(key)), lines)
-
-    def _replace(self, key: Node, held: Node, value: JsonValue) -> str:
-        start, end = held.start_mark.index, _end(held)
+    def _replace(self, key: Node, inner: Node, value: JsonValue) -> str:
+        start, end = inner.start_mark.index, _end(inner)
         colon = self._after_colon(key)
-        if _is_empty(held):
+        if _is_empty(inner):
             return self._splice(colon, colon, f" {flow(value)}")
         if "\n" in self._text[colon:start]:
             # The old value is on its own lines; the new one follows the colon.
@@ -182,9 +180,9 @@ class _Editor:
         tail = self._newline if self._text[end - 1] == "\n" else ""
         return self._splice(start, end, flow(value) + tail)
 
-    def _remove(self, key: Node, held: Node) -> str:
+    def _remove(self, key: Node, inner: Node) -> str:
         start = self._text.rfind("\n", 0, key.start_mark.index) + 1
-        end = self._after_colon(key) if _is_empty(held) else _end(held)
+        end = self._after_colon(key) if _is_empty(inner) else _end(inner)
         if self._text[end - 1] != "\n":
             end = min(self._line_end(end) + len(self._newline), len(self._text))
         return self._splice(start, end, "")
@@ -216,8 +214,8 @@ def _end(node: Node) -> int:
     after its comments."""
     if isinstance(node, CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
-        key, held = last if isinstance(last, tuple) else (last, last)
-        return _end(key) if _is_empty(held) else _end(held)
+        key, inner = last if isinstance(last, tuple) else (last, last)
+        return _end(key) if _is_empty(inner) else _end(inner)
     return int(node.end_mark.index)
 
 
@@ -293,14 +291,8 @@ class SettingsFile:
         found: Changes = {}
         for key, inner in SHORT_FORMS.items():
             path = tuple(key.split("."))
-            value = self._at(path)
+            value = value_at(self.data, path)
             is_inside = any(len(each) > len(path) and each[: len(path)] == path for each in changes)
             if isinstance(value, str | int | float) and is_inside:
                 found[path] = {inner: value}
-        return found
-
-    def _at(self, path: tuple[str, ...]) -> JsonValue:
-        found: JsonValue = self.data
-        for name in path:
-            found = found.get(name) if isinstance(found, dict) else None
         return found

@@ -43,7 +43,10 @@ def parse_text(text: str) -> JsonObject:
         return {}
     if not isinstance(data, dict):
         raise BadYaml("line 1, column 1: the file must hold `key: value` lines")
-    return _as_json(data)
+    try:
+        return decode(JsonObject, encode(_to_plain(data, 0)))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BadYaml(f"a value cannot be used: {error}") from error
 
 
 def compose_text(text: str) -> Node | None:
@@ -54,13 +57,6 @@ def compose_text(text: str) -> Node | None:
 
 def _library() -> Any:
     return YAML(typ="safe", pure=True)
-
-
-def _as_json(data: dict[Any, Any]) -> JsonObject:
-    try:
-        return decode(JsonObject, encode(_to_plain(data, 0)))
-    except (TypeError, ValueError, OverflowError) as error:
-        raise BadYaml(f"a value cannot be used: {error}") from error
 
 
 def _to_plain(value: Any, depth: int) -> Any:

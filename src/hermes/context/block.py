@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
+from hermes.codec.tokens import CHARS_PER_TOKEN, estimate_tokens
 from hermes.codec.values import JsonValue, Value
-from hermes.context.budget import CHARS_PER_TOKEN, TokenBudget, reduce_budget, text_tokens
-from hermes.context.pruning import elide
+from hermes.context.budget import TokenBudget, reduce_budget
+from hermes.context.pruning import elide, fitting
 from hermes.context.references import ATTACHED, BLOCK_BEGINS, BLOCK_ENDS
-from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from hermes.core.messages import Message, ToolMessage, ToolResult, UserMessage
 from hermes.core.transcript import Transcript
 
 # Commands, bans and their withdrawal: kept before all others.
@@ -131,61 +133,56 @@ def files_seen(transcript: Transcript, upto: int) -> list[FileSeen]:
     """Returns files read or changed in the first `upto` messages, at their newest state, oldest
     first; deleted files are left out."""
     found: dict[str, FileSeen] = {}
-    for message in transcript.messages[:upto]:
-        for result in message.results if isinstance(message, ToolMessage) else ():
-            if result.failed:
-                continue
-            number, details = transcript.number_of(result), result.details
-            if result.name == "read_file" and isinstance(path := details.get("path"), str):
-                seen = _file_seen(path, details, number, found.pop(path, None))
-                found.update({path: seen} if seen else {})
-            for path in _detail_paths(details, "files_modified", "files_created"):
-                found.pop(path, None)
-                found[path] = FileSeen(path=path, lines="written by you", number=number)
-            for path in _detail_paths(details, "files_deleted"):
-                found.pop(path, None)
+    for result in _results(transcript, upto):
+        if result.failed:
+            continue
+        number, details = transcript.number_of(result), result.details
+        if result.name == "read_file" and isinstance(path := details.get("path"), str):
+            seen = _file_seen(path, details, number, found.pop(path, None))
+            found.update({path: seen} if seen else {})
+        for path in _detail_texts(details, "files_modified", "files_created"):
+            found.pop(path, None)
+            found[path] = FileSeen(path=path, lines="written by you", number=number)
+        for path in _detail_texts(details, "files_deleted"):
+            found.pop(path, None)
     return list(found.values())
 
 
 def tools_found(transcript: Transcript, upto: int) -> list[str]:
     """Returns the descriptions of tools found by tool_search."""
-    found: dict[str, None] = {}
+    searches = (each for each in _results(transcript, upto) if each.name == "tool_search")
+    found = (name for each in searches for name in _detail_texts(each.details, "found"))
+    return list(dict.fromkeys(found))
+
+
+def _results(transcript: Transcript, upto: int) -> Iterator[ToolResult]:
     for message in transcript.messages[:upto]:
-        for result in message.results if isinstance(message, ToolMessage) else ():
-            if result.name == "tool_search":
-                found.update(dict.fromkeys(_detail_paths(result.details, "found")))
-    return list(found)
+        if isinstance(message, ToolMessage):
+            yield from message.results
 
 
-def names_in_use(messages: Sequence[Message], known: Iterable[str]) -> list[str]:
+def names_in_use(messages: Sequence[Message], known: Sequence[str]) -> list[str]:
     """Returns paths, URLs, ids, versions and similar names, newest and most used first."""
     last: dict[str, int] = {}
-    count: dict[str, int] = {}
+    count: Counter[str] = Counter()
     for place, message in enumerate(messages):
         for name in _NAME.findall(_message_text(message)):
             if len(name) <= _LONGEST_NAME:
                 last[name] = place
-                count[name] = count.get(name, 0) + 1
-    already_listed = set(known)
-    already_listed.update(posixpath.basename(path) for path in known)
+                count[name] += 1
+    already_listed = {*known, *map(posixpath.basename, known)}
     ranked = sorted(last, key=lambda name: (-min(count[name], 4), -last[name]))
     return [name for name in ranked if name not in already_listed]
 
 
 def _message_text(message: Message) -> str:
-    match message:
-        case UserMessage():
-            return message.text.partition(ATTACHED)[0][:4_000]
-        case AssistantMessage():
-            arguments = (
-                value
-                for call in message.calls
-                for value in call.arguments.values()
-                if isinstance(value, str)
-            )
-            return "\n".join((message.text[:4_000], *(value[:400] for value in arguments)))
-        case _:
-            return ""
+    if isinstance(message, UserMessage):
+        return message.text.partition(ATTACHED)[0][:4_000]
+    if isinstance(message, ToolMessage):
+        return ""
+    values = (value for call in message.calls for value in call.arguments.values())
+    arguments = (value[:400] for value in values if isinstance(value, str))
+    return "\n".join((message.text[:4_000], *arguments))
 
 
 def _file_seen(
@@ -204,7 +201,7 @@ def _file_seen(
     return FileSeen(path=path, lines=lines, digest=digest, number=number)
 
 
-def _detail_paths(details: dict[str, JsonValue], *keys: str) -> list[str]:
+def _detail_texts(details: dict[str, JsonValue], *keys: str) -> list[str]:
     values = (details.get(key) for key in keys)
     return [str(each) for value in values if isinstance(value, list) for each in value]
 
@@ -231,32 +228,36 @@ class Carried(Value):
     request: tuple[tuple[int, str], ...] = ()
 
 
-def fitting_block(carried: Carried, room: TokenBudget, tokens: int) -> str:
+def fitting_block(carried: Carried, budget: TokenBudget, tokens: int) -> str:
     """Builds the block within a token limit; rules and the request shrink last."""
     text = ""
     for percent in (100, 60, 30):
-        text = block_text(carried, reduce_budget(room, percent))
-        if text_tokens(text) <= tokens:
+        text = block_text(carried, reduce_budget(budget, percent))
+        if estimate_tokens(text) <= tokens:
             break
     return text
 
 
-def block_text(carried: Carried, room: TokenBudget) -> str:
+def block_text(carried: Carried, budget: TokenBudget) -> str:
     """Builds the block; truncated parts say how much is missing."""
+    number, text = carried.first
+    chars = budget.request * CHARS_PER_TOKEN
+    most = chars // max(1, len(carried.request))
+    request = [elide(words, most, n) for n, words in carried.request]
     sections = (
-        _section("Standing rules of the user, verbatim", _rules(carried, room)),
-        _section("How it began, verbatim", _first(carried, room)),
+        _section("Standing rules of the user, verbatim", _rules(carried, budget)),
+        _section("How it began, verbatim", elide(text, chars // 4, number)),
         _section("Summary", carried.summary),
-        _section("Open to-dos", _fit_lines(carried.todos, room.todos, "to-dos")),
+        _section("Open to-dos", _fit_lines(carried.todos, budget.todos, "to-dos")),
         _section(
             "Files already read or written; do not read them again unless they changed",
-            _format_files(carried, room),
+            _format_files(carried, budget),
         ),
-        _section("Names in use", _fit_names(carried.names, room.names)),
+        _section("Names in use", ", ".join(fitting(carried.names, budget.names))),
         _section(
-            "Tools found so far, for tool_call", _fit_lines(carried.tools, room.todos, "tools")
+            "Tools found so far, for tool_call", _fit_lines(carried.tools, budget.todos, "tools")
         ),
-        _section("The request you are working on, verbatim", _request(carried, room)),
+        _section("The request you are working on, verbatim", "\n\n".join(request)),
     )
     parts = (_heading(carried), *sections, BLOCK_ENDS)
     return "\n\n".join(part for part in parts if part)
@@ -279,30 +280,18 @@ def _section(title: str, text: str) -> str:
     return f"## {title}\n{text}" if text else ""
 
 
-def _rules(carried: Carried, room: TokenBudget) -> str:
+def _rules(carried: Carried, budget: TokenBudget) -> str:
     """Lists rules, then wishes in the remaining space."""
-    rules = _fit_newest([_rule(each) for each in carried.rules], room.rules, "older rules")
-    left = (room.rules - text_tokens(rules)) // 2
-    wishes = _fit_newest([_rule(each) for each in carried.wishes], left, "older wishes")
-    return "\n".join(filter(None, (rules, wishes)))
+    strong, weak = (
+        [f"- [{number}] {text}" if number else f"- {text}" for number, text in some]
+        for some in (carried.rules, carried.wishes)
+    )
+    rules = _fit_newest(strong, budget.rules, "older rules")
+    left = (budget.rules - estimate_tokens(rules)) // 2
+    return "\n".join(filter(None, (rules, _fit_newest(weak, left, "older wishes"))))
 
 
-def _rule(rule: tuple[int, str]) -> str:
-    number, text = rule
-    return f"- [{number}] {text}" if number else f"- {text}"
-
-
-def _first(carried: Carried, room: TokenBudget) -> str:
-    number, text = carried.first
-    return elide(text, room.request * CHARS_PER_TOKEN // 4, number)
-
-
-def _request(carried: Carried, room: TokenBudget) -> str:
-    most = room.request * CHARS_PER_TOKEN // max(1, len(carried.request))
-    return "\n\n".join(elide(text, most, number) for number, text in carried.request)
-
-
-def _format_files(carried: Carried, room: TokenBudget) -> str:
+def _format_files(carried: Carried, budget: TokenBudget) -> str:
     folders: dict[str, list[str]] = {}
     for seen in carried.files:
         path = seen.path
@@ -310,53 +299,30 @@ def _format_files(carried: Carried, room: TokenBudget) -> str:
             path = posixpath.relpath(path, carried.cwd)
         folder, name = posixpath.split(path)
         mark = f", #{seen.digest[:6]}" if seen.digest else ""
-        folders.setdefault(folder or ".", []).append(f"{name} ({_line_range(seen.lines)}{mark})")
-    lines = [f"{folder}/: {', '.join(names)}" for folder, names in folders.items()]
-    if sum(map(text_tokens, lines)) > room.files:
+        # "1-80 of 80" is "80 lines".
+        first, _, total = seen.lines.partition(" of ")
+        lines = f"{total} lines" if total and first == f"1-{total}" else seen.lines
+        folders.setdefault(folder or ".", []).append(f"{name} ({lines}{mark})")
+    shown = [f"{folder}/: {', '.join(names)}" for folder, names in folders.items()]
+    if sum(map(estimate_tokens, shown)) > budget.files:
         # Names alone tell which files need not be read again.
-        lines = [
+        shown = [
             f"{folder}/: {', '.join(name.partition(' (')[0] for name in names)}"
             for folder, names in folders.items()
         ]
-    return _fit_newest(lines, room.files, "folders")
+    return _fit_newest(shown, budget.files, "folders")
 
 
-def _line_range(lines: str) -> str:
-    """Shortens "1-80 of 80" to "80 lines"."""
-    first, _, total = lines.partition(" of ")
-    return f"{total} lines" if total and first == f"1-{total}" else lines
-
-
-def _fit_names(names: Sequence[str], tokens: int) -> str:
-    kept: list[str] = []
-    for name in names:
-        tokens -= text_tokens(name) + 1
-        if tokens < 0:
-            break
-        kept.append(name)
-    return ", ".join(kept)
-
-
-def _fit_lines(lines: Iterable[str], tokens: int, what: str) -> str:
-    kept: list[str] = []
-    left = 0
-    for line in lines:
-        tokens -= text_tokens(line) + 1
-        if tokens < 0:
-            left += 1
-        else:
-            kept.append(line)
-    return "\n".join((*kept, *((f"(and {left} more {what})",) if left else ())))
+def _fit_lines(lines: Sequence[str], tokens: int, what: str) -> str:
+    shown = fitting(lines, tokens)
+    if left := len(lines) - len(shown):
+        shown.append(f"(and {left} more {what})")
+    return "\n".join(shown)
 
 
 def _fit_newest(lines: Sequence[str], tokens: int, what: str) -> str:
     """Keeps order; drops the oldest lines that do not fit."""
-    kept: list[str] = []
-    for line in reversed(lines):
-        tokens -= text_tokens(line) + 1
-        if tokens < 0:
-            break
-        kept.append(line)
-    left = len(lines) - len(kept)
-    note = (f"({left} {what} not shown here)",) if left else ()
-    return "\n".join((*note, *reversed(kept)))
+    shown = fitting(lines[::-1], tokens)
+    if left := len(lines) - len(shown):
+        shown.append(f"({left} {what} not shown here)")
+    return "\n".join(shown[::-1])

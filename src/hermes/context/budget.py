@@ -3,52 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from hermes.codec.json import encode
+from hermes.codec.tokens import IMAGE_TOKENS, estimate_tokens, tokens_of_size
 from hermes.codec.values import Value, replace
 from hermes.core.events import Compacted
-from hermes.core.messages import (
-    AssistantMessage,
-    Image,
-    Message,
-    Reasoning,
-    Text,
-    ToolCall,
-    ToolMessage,
-    UserMessage,
-)
+from hermes.core.messages import Image, Message, Reasoning, Text, ToolCall, ToolMessage
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt, Reply, ToolSpec, tool_sizes
 from hermes.core.transcript import Transcript
 from hermes.core.world import Clock
 
-CHARS_PER_TOKEN = 4
-# Non-ASCII letters are mostly tokens of their own or in pairs.
-_WIDE_BYTES_PER_TOKEN = 2.5
-IMAGE_TOKENS = 1_500
 _PER_MESSAGE = 6
 _LEAST_SCALE, _MOST_SCALE = 0.7, 2.5
 
 
-def text_tokens(text: str) -> int:
-    if text.isascii():
-        return -(-len(text) // CHARS_PER_TOKEN)
-    wide = len(text.encode("utf-8", "surrogatepass")) - len(text)
-    return int(len(text) / CHARS_PER_TOKEN + wide / _WIDE_BYTES_PER_TOKEN) + 1
-
-
 def message_tokens(message: Message) -> int:
-    match message:
-        case UserMessage():
-            return _PER_MESSAGE + sum(map(_part_tokens, message.parts))
-        case AssistantMessage():
-            return _PER_MESSAGE + sum(map(_assistant_part_tokens, message.parts))
-        case ToolMessage():
-            parts = (part for result in message.results for part in result.parts)
-            return _PER_MESSAGE * (1 + len(message.results)) + sum(map(_part_tokens, parts))
-        case _:
-            assert_never(message)
+    if isinstance(message, ToolMessage):
+        parts = (part for result in message.results for part in result.parts)
+        return _PER_MESSAGE * (1 + len(message.results)) + sum(map(_part_tokens, parts))
+    return _PER_MESSAGE + sum(map(_part_tokens, message.parts))
 
 
 def messages_tokens(messages: Sequence[Message]) -> int:
@@ -68,15 +43,21 @@ class TokenGauge:
         """Returns the tokens of the system text and the tools."""
         system, tools, tokens = self._fixed
         if prompt.system is not system or prompt.tools is not tools:
-            tokens = text_tokens(prompt.system)
-            tokens += sum([-(-size // CHARS_PER_TOKEN) for size in tool_sizes(prompt.tools)])
+            tokens = estimate_tokens(prompt.system)
+            tokens += sum(map(tokens_of_size, tool_sizes(prompt.tools)))
             self._fixed = prompt.system, prompt.tools, tokens
         return tokens
 
     def range_tokens(self, messages: list[Message], start: int, end: int) -> int:
         """Returns the tokens of a range of messages."""
-        self._follow(messages)
-        return self._sums[end] - self._sums[start]
+        known, sums = self._known, self._sums
+        while known and (len(known) > len(messages) or known[-1] is not messages[len(known) - 1]):
+            known.pop()
+            sums.pop()
+        for message in messages[len(known) :]:
+            known.append(message)
+            sums.append(sums[-1] + message_tokens(message))
+        return sums[end] - sums[start]
 
     def request_tokens(
         self, transcript: Transcript, prompt: Prompt, upto: int | None = None
@@ -97,34 +78,27 @@ class TokenGauge:
         ours = self.request_tokens(transcript, prompt, transcript.measured_upto)
         return round(max(_LEAST_SCALE, min(_MOST_SCALE, transcript.measured / max(1, ours))), 3)
 
-    def provider_tokens(self, transcript: Transcript, prompt: Prompt) -> int:
-        """Estimates the next request in provider tokens."""
+    def budget(
+        self, transcript: Transcript, prompt: Prompt, window: int, rules: CompressionRules
+    ) -> TokenBudget:
+        """Returns the budgets; the window shrinks by the factor of our underestimate."""
         scale = self.scale(transcript, prompt)
-        return int(self.request_tokens(transcript, prompt) * scale)
-
-    def _follow(self, messages: list[Message]) -> None:
-        known, sums = self._known, self._sums
-        while known and (len(known) > len(messages) or known[-1] is not messages[len(known) - 1]):
-            known.pop()
-            sums.pop()
-        for message in messages[len(known) :]:
-            known.append(message)
-            sums.append(sums[-1] + message_tokens(message))
+        most = int(prompt.max_tokens / scale) if prompt.max_tokens else None
+        fixed = self.fixed_tokens(prompt)
+        return budget_for(max(1, int(window / scale)), fixed, rules, max_tokens=most)
 
 
-def _part_tokens(part: Text | Image) -> int:
-    return text_tokens(part.text) if isinstance(part, Text) else IMAGE_TOKENS
-
-
-def _assistant_part_tokens(part: Text | Reasoning | ToolCall) -> int:
+def _part_tokens(part: Text | Image | Reasoning | ToolCall) -> int:
     match part:
         case Text():
-            return text_tokens(part.text)
+            return estimate_tokens(part.text)
+        case Image():
+            return IMAGE_TOKENS
         case Reasoning():
             sealed = len(encode(part.sealed)) if part.sealed else 0
-            return text_tokens(part.text) + sealed // CHARS_PER_TOKEN
+            return estimate_tokens(part.text) + tokens_of_size(sealed)
         case ToolCall():
-            return _PER_MESSAGE + -(-len(encode(part.arguments)) // CHARS_PER_TOKEN)
+            return _PER_MESSAGE + tokens_of_size(len(encode(part.arguments)))
         case _:
             assert_never(part)
 
@@ -169,9 +143,9 @@ def budget_for(
     window: int, fixed: int, rules: CompressionRules, *, max_tokens: int | None = None
 ) -> TokenBudget:
     """Computes the budgets for a window of which `fixed` tokens are used in every request."""
-    reserve = min(max_tokens, window // 2) if max_tokens else window // 10
-    limit = window - reserve
-    usable = window - (min(max_tokens, window // 2) if max_tokens else 0)
+    reserved = min(max_tokens, window // 2) if max_tokens else 0
+    usable = window - reserved
+    limit = window - (reserved or window // 10)
     share = rules.threshold
     if window < _LARGE_WINDOW:
         share = max(share, _SMALL_WINDOW_THRESHOLD)
@@ -192,18 +166,16 @@ def budget_for(
     )
 
 
-def reduce_budget(room: TokenBudget, percent: int) -> TokenBudget:
+def reduce_budget(budget: TokenBudget, percent: int) -> TokenBudget:
     """Reduces the budgets of what can be looked up again."""
     if percent == 100:
-        return room
+        return budget
     names = ("todos", "names", "files")
-    return replace(room, **{name: getattr(room, name) * percent // 100 for name in names})
+    return replace(budget, **{name: getattr(budget, name) * percent // 100 for name in names})
 
 
 Summarise = Callable[[Prompt, Meter], Awaitable[Reply]]
 Hints = Callable[[tuple[Message, ...]], Awaitable[str]]
-
-
 Renew = Callable[[Transcript, int], Awaitable[str]]
 
 
@@ -215,43 +187,16 @@ async def no_hints(_messages: tuple[Message, ...]) -> str:
     return ""
 
 
-class EngineDeps:
+class EngineDeps(NamedTuple):
     """Dependencies for one session. `summarise` asks a model; `hints` returns what a summary
     must keep; `redact` removes secrets from summary requests. `renew` returns a new system text
     for a window, or ""."""
 
-    def __init__(
-        self,
-        session_id: str,
-        summarise: Summarise,
-        *,
-        clock: Clock,
-        rules: CompressionRules | None = None,
-        cwd: str = "",
-        hints: Hints = no_hints,
-        redact: Callable[[str], str] = str,
-        renew: Renew = keep_system,
-    ) -> None:
-        self.session_id = session_id
-        self.summarise = summarise
-        self.clock = clock
-        self.rules = rules or CompressionRules()
-        self.cwd = cwd
-        self.hints = hints
-        self.redact = redact
-        self.renew = renew
-
-
-class SizeMonitor:
-    """Sizes and limits of requests, in estimated tokens."""
-
-    def __init__(self, rules: CompressionRules) -> None:
-        self.gauge = TokenGauge()
-        self.rules = rules
-
-    def budget(self, transcript: Transcript, prompt: Prompt, window: int) -> TokenBudget:
-        """Returns the budgets; the window shrinks by the factor of our underestimate."""
-        scale = self.gauge.scale(transcript, prompt)
-        most = int(prompt.max_tokens / scale) if prompt.max_tokens else None
-        fixed = self.gauge.fixed_tokens(prompt)
-        return budget_for(max(1, int(window / scale)), fixed, self.rules, max_tokens=most)
+    session_id: str
+    summarise: Summarise
+    clock: Clock
+    rules: CompressionRules = CompressionRules()
+    cwd: str = ""
+    hints: Hints = no_hints
+    redact: Callable[[str], str] = str
+    renew: Renew = keep_system

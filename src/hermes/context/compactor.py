@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from typing import NamedTuple
 
+from hermes.codec.tokens import CHARS_PER_TOKEN
 from hermes.codec.values import replace
 from hermes.context.block import (
     SEARCH_TOOL,
@@ -17,11 +19,10 @@ from hermes.context.block import (
     tools_found,
 )
 from hermes.context.budget import (
-    CHARS_PER_TOKEN,
     LEAST_SUMMARY,
     EngineDeps,
-    SizeMonitor,
     TokenBudget,
+    TokenGauge,
     messages_tokens,
 )
 from hermes.context.pruning import prune, shrink
@@ -42,92 +43,95 @@ COOL_SECONDS_PASSING = 60.0
 _PASSING = ("timeout", "overloaded", "server_error", "rate_limit", "upstream_rate_limit", "cut")
 
 
+class _Task(NamedTuple):
+    """One compaction."""
+
+    transcript: Transcript
+    prompt: Prompt
+    occasion: CompactionRequest
+    budget: TokenBudget
+
+
 class Compactor:
     """For one session. Its only state is the cool-down after a failed summary."""
 
-    def __init__(self, means: EngineDeps, watch: SizeMonitor) -> None:
-        self._means = means
-        self._rules = means.rules
-        self._watch = watch
-        self._gauge = watch.gauge
+    def __init__(self, deps: EngineDeps, gauge: TokenGauge) -> None:
+        self._deps = deps
+        self._rules = deps.rules
+        self._gauge = gauge
         self._cool_until = 0.0
 
     async def compact(
         self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest, meter: Meter
     ) -> Compacted | None:
-        room = self._watch.budget(transcript, prompt, occasion.window)
-        shortened = self._prune(transcript, prompt, occasion)
-        size = self._size(transcript, prompt, shortened)
-        cut = self._cut(transcript, prompt, room, occasion)
-        if cut and self._wants_summary(shortened, size, room):
-            notes = await self._notes(transcript, cut, room, occasion, meter)
+        task = self._task(transcript, prompt, occasion)
+        budget, shortened = task.budget, self._prune(task)
+        size = self._size(task, shortened)
+        cut = self._cut(task)
+        if cut and self._wants_summary(shortened, size, budget):
+            notes = await self._notes(task, cut, meter)
             # Without a summary, pruning suffices while it stays below the threshold.
-            if notes or not (self._rules.abort_on_failure or size < room.threshold):
-                shortened = self._with_summary(transcript, prompt, occasion, cut, notes)
-            elif size > room.limit:
+            if notes or not (self._rules.abort_on_failure or size < budget.threshold):
+                shortened = self._with_summary(task, cut, notes)
+            elif size > budget.limit:
                 # Truncating messages would lose what a summary should keep.
                 return None
-        done = self._finish(transcript, prompt, shortened, room)
+        done = self._finish(task, shortened)
         if done is None:
             return None
-        return replace(done, system=await self._means.renew(transcript, occasion.window))
+        return replace(done, system=await self._deps.renew(transcript, occasion.window))
 
     def preview(
         self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest
     ) -> Compacted | None:
-        room = self._watch.budget(transcript, prompt, occasion.window)
-        shortened = self._prune(transcript, prompt, occasion)
-        if cut := self._cut(transcript, prompt, room, occasion):
-            notes = "x" * (self._summary_tokens(transcript, cut, room) * CHARS_PER_TOKEN)
-            shortened = self._with_summary(transcript, prompt, occasion, cut, notes)
-        return self._finish(transcript, prompt, shortened, room)
+        task = self._task(transcript, prompt, occasion)
+        shortened = self._prune(task)
+        if cut := self._cut(task):
+            notes = "x" * (self._summary_tokens(task, cut) * CHARS_PER_TOKEN)
+            shortened = self._with_summary(task, cut, notes)
+        return self._finish(task, shortened)
 
-    def _prune(
-        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest
-    ) -> Compacted:
+    def _task(self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest) -> _Task:
+        budget = self._gauge.budget(transcript, prompt, occasion.window, self._rules)
+        return _Task(transcript, prompt, occasion, budget)
+
+    def _prune(self, task: _Task) -> Compacted:
         """Keeps the existing block and the tail, and prunes the messages between."""
-        room = self._watch.budget(transcript, prompt, occasion.window)
+        transcript, occasion = task.transcript, task.occasion
         newest = transcript.compactions[-1] if transcript.compactions else None
         summarised, upto = (newest.summarised, newest.upto) if newest else (0, 0)
-        tail = self._tail_tokens(transcript, prompt, room.content // 3, occasion)
-        upto = max(upto, self._tail(transcript, tail, occasion.keep, least=summarised))
+        upto = max(upto, self._tail(task, task.budget.content // 3, least=summarised))
         block = newest.head[:1] if newest and summarised else ()
-        chars = room.request * CHARS_PER_TOKEN
+        chars = task.budget.request * CHARS_PER_TOKEN
         lines = prune(transcript.messages[summarised:upto], transcript.number_of, user_chars=chars)
         return _compaction(occasion, upto=upto, head=(*block, *lines), summarised=summarised)
 
-    def _wants_summary(self, shortened: Compacted, size: int, room: TokenBudget) -> bool:
+    def _wants_summary(self, shortened: Compacted, size: int, budget: TokenBudget) -> bool:
         """Returns whether a summary would gain enough beyond pruning."""
-        if shortened.cause != "threshold" or size > room.limit:
+        if shortened.cause != "threshold" or size > budget.limit:
             return True
         lines = shortened.head[1:] if shortened.summarised else shortened.head
-        return size > room.content and messages_tokens(lines) > (room.content - room.tail) // 10
+        least = (budget.content - budget.tail) // 10
+        return size > budget.content and messages_tokens(lines) > least
 
-    def _cut(
-        self, transcript: Transcript, prompt: Prompt, room: TokenBudget, occasion: CompactionRequest
-    ) -> int:
+    def _cut(self, task: _Task) -> int:
         """Returns how many messages to summarise; 0 when there are no new ones."""
-        before = transcript.compactions[-1].summarised if transcript.compactions else 0
-        tail = self._tail_tokens(transcript, prompt, room.tail, occasion)
-        cut = self._tail(transcript, tail, occasion.keep, least=before)
+        compactions = task.transcript.compactions
+        before = compactions[-1].summarised if compactions else 0
+        cut = self._tail(task, task.budget.tail, least=before)
         return cut if cut > before else 0
 
-    def _tail_tokens(
-        self, transcript: Transcript, prompt: Prompt, tokens: int, occasion: CompactionRequest
-    ) -> int:
-        """Limits the tail; an explicit request always leaves something to compact."""
-        if occasion.cause == "threshold":
-            return tokens
-        spoken = self._gauge.request_tokens(transcript, prompt) - self._gauge.fixed_tokens(prompt)
-        return min(tokens, spoken // 4)
-
-    def _tail(self, transcript: Transcript, tokens: int, keep: int, *, least: int) -> int:
-        """Returns where the unchanged tail begins; never between a call and its result. `keep`
-        exchanges stay if given."""
-        messages = transcript.messages
+    def _tail(self, task: _Task, tokens: int, *, least: int) -> int:
+        """Returns where the unchanged tail of about `tokens` begins; never between a call and its
+        result. An explicit request keeps the number of exchanges it names, and always leaves
+        something to compact."""
+        messages, keep = task.transcript.messages, task.occasion.keep
         if keep:
-            starts = [start for start in transcript.turn_starts if start >= least]
+            starts = [start for start in task.transcript.turn_starts if start >= least]
             return starts[-keep] if len(starts) >= keep else least
+        if task.occasion.cause != "threshold":
+            whole = self._gauge.request_tokens(task.transcript, task.prompt)
+            tokens = min(tokens, (whole - self._gauge.fixed_tokens(task.prompt)) // 4)
         start, protected = len(messages), self._rules.protect_last
         while start > least:
             size = self._gauge.range_tokens(messages, start - 1, len(messages))
@@ -140,81 +144,56 @@ class Compactor:
             start -= 1
         return start
 
-    def _summary_tokens(self, transcript: Transcript, cut: int, room: TokenBudget) -> int:
+    def _summary_tokens(self, task: _Task, cut: int) -> int:
         """Limits a summary to a fifth of what it covers."""
-        told = self._gauge.range_tokens(transcript.messages, 0, cut)
-        return max(LEAST_SUMMARY, min(room.summary, told // 5))
+        covered = self._gauge.range_tokens(task.transcript.messages, 0, cut)
+        return max(LEAST_SUMMARY, min(task.budget.summary, covered // 5))
 
-    async def _notes(
-        self,
-        transcript: Transcript,
-        cut: int,
-        room: TokenBudget,
-        occasion: CompactionRequest,
-        meter: Meter,
-    ) -> str:
+    async def _notes(self, task: _Task, cut: int, meter: Meter) -> str:
         """Asks a model for a summary; "" when that fails."""
-        if self._means.clock.monotonic() < self._cool_until and occasion.cause != "asked":
+        transcript, occasion = task.transcript, task.occasion
+        if self._deps.clock.monotonic() < self._cool_until and occasion.cause != "asked":
             return ""
         known = next((c for c in reversed(transcript.compactions) if c.summary), None)
         part = tuple(transcript.messages[known.summarised if known else 0 : cut])
+        most = self._summary_tokens(task, cut)
         asked = summary_prompt(
             part,
             transcript.number_of,
             before=known.summary if known else "",
             topic=occasion.topic,
-            hints=await self._means.hints(part),
-            tokens=room.limit,
-            most=(most := self._summary_tokens(transcript, cut, room)),
+            hints=await self._deps.hints(part),
+            tokens=task.budget.limit,
+            most=most,
         )
-        words = user_says(self._means.redact(asked.messages[0].text))  # type: ignore[union-attr]
+        words = user_says(self._deps.redact(asked.messages[0].text))  # type: ignore[union-attr]
         try:
-            reply = await self._means.summarise(replace(asked, messages=(words,)), meter)
+            reply = await self._deps.summarise(replace(asked, messages=(words,)), meter)
+            if notes := clean_summary(reply.message.text, most):
+                return notes
+            raise ProviderError("The summary was empty.", reason="cut")
         except HermesError as error:
-            self._note_failure(error)
+            passing = isinstance(error, ProviderError) and error.reason in _PASSING
+            seconds = COOL_SECONDS_PASSING if passing else COOL_SECONDS
+            self._cool_until = self._deps.clock.monotonic() + seconds
+            log.warning("no summary", extra={"why": str(error)})
             return ""
-        notes = clean_summary(reply.message.text, most)
-        if not notes:
-            self._note_failure(ProviderError("The summary was empty.", reason="cut"))
-        return notes
 
-    def _note_failure(self, error: HermesError) -> None:
-        passing = isinstance(error, ProviderError) and error.reason in _PASSING
-        seconds = COOL_SECONDS_PASSING if passing else COOL_SECONDS
-        self._cool_until = self._means.clock.monotonic() + seconds
-        log.warning("no summary", extra={"why": str(error)})
-
-    def _with_summary(
-        self,
-        transcript: Transcript,
-        prompt: Prompt,
-        occasion: CompactionRequest,
-        cut: int,
-        notes: str,
-    ) -> Compacted:
-        room = self._watch.budget(transcript, prompt, occasion.window)
-        text = notes or local_notes(transcript.messages[:cut], transcript.number_of, room.summary)
-        carried = self._collect_carried(transcript, prompt, cut, text)
-        most = (room.threshold - self._gauge.fixed_tokens(prompt)) * 6 // 10
-        block = user_says(fitting_block(carried, room, most), origin=OWN_WORDS)
-        return _compaction(occasion, upto=cut, head=(block,), summarised=cut, summary=notes)
-
-    def _collect_carried(
-        self, transcript: Transcript, prompt: Prompt, cut: int, notes: str
-    ) -> Carried:
+    def _with_summary(self, task: _Task, cut: int, notes: str) -> Compacted:
+        transcript, prompt, occasion, budget = task
         number, older = transcript.number_of, transcript.messages[:cut]
         files = files_seen(transcript, cut)
         request = [m for m in current_request(transcript) if any(m is old for old in older)]
         rules = standing_rules(older)
         first = next((m for m in older if isinstance(m, UserMessage) and m.origin == "user"), None)
-        return Carried(
-            session_id=self._means.session_id,
+        carried = Carried(
+            session_id=self._deps.session_id,
             recallable=any(spec.name == SEARCH_TOOL for spec in prompt.tools),
             last_number=number(older[-1]) if older else 0,
-            cwd=self._means.cwd,
+            cwd=self._deps.cwd,
             rules=tuple((number(each.message), each.text) for each in rules if each.strong),
             wishes=tuple((number(each.message), each.text) for each in rules if not each.strong),
-            summary=notes,
+            summary=notes or local_notes(older, number, budget.summary),
             first=(number(first), first.text) if first and first not in request else (0, ""),
             todos=tuple(open_todos(transcript)),
             files=tuple(files),
@@ -222,18 +201,21 @@ class Compactor:
             tools=tuple(tools_found(transcript, cut)),
             request=tuple((number(message), message.text) for message in request),
         )
+        most = (budget.threshold - self._gauge.fixed_tokens(prompt)) * 6 // 10
+        block = user_says(fitting_block(carried, budget, most), origin=OWN_WORDS)
+        return _compaction(occasion, upto=cut, head=(block,), summarised=cut, summary=notes)
 
-    def _finish(
-        self, transcript: Transcript, prompt: Prompt, shortened: Compacted, room: TokenBudget
-    ) -> Compacted | None:
+    def _finish(self, task: _Task, shortened: Compacted) -> Compacted | None:
         """Adds sizes and shrinks further where needed; None for no gain."""
+        transcript, prompt, _, budget = task
         before = self._gauge.request_tokens(transcript, prompt)
-        size = self._size(transcript, prompt, shortened)
-        if size > room.limit:
-            spare = room.limit - self._gauge.fixed_tokens(prompt)
-            shortened = shrink(shortened, transcript, spare)
-            size = self._size(transcript, prompt, shortened)
-        if before - size < self._least_gain(prompt, before, shortened):
+        fixed = self._gauge.fixed_tokens(prompt)
+        size = self._size(task, shortened)
+        if size > budget.limit:
+            shortened = shrink(shortened, transcript, budget.limit - fixed)
+            size = self._size(task, shortened)
+        # An explicit compaction invalidates caches, so it must save a tenth.
+        if before - size < max(1, (before - fixed) // 10 if shortened.cause == "asked" else 0):
             return None
         scale = self._gauge.scale(transcript, prompt)
         return replace(
@@ -243,16 +225,10 @@ class Compactor:
             scale=scale,
         )
 
-    def _least_gain(self, prompt: Prompt, before: int, shortened: Compacted) -> int:
-        """An explicit compaction invalidates caches, so it must save a tenth."""
-        if shortened.cause != "asked":
-            return 1
-        return max(1, (before - self._gauge.fixed_tokens(prompt)) // 10)
-
-    def _size(self, transcript: Transcript, prompt: Prompt, shortened: Compacted) -> int:
-        messages = transcript.messages
+    def _size(self, task: _Task, shortened: Compacted) -> int:
+        messages = task.transcript.messages
         rest = self._gauge.range_tokens(messages, shortened.upto, len(messages))
-        return self._gauge.fixed_tokens(prompt) + messages_tokens(shortened.head) + rest
+        return self._gauge.fixed_tokens(task.prompt) + messages_tokens(shortened.head) + rest
 
 
 def _compaction(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.context.budget import EngineDeps, SizeMonitor
+from hermes.context.budget import EngineDeps, TokenGauge
 from hermes.core.events import Compacted
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt
@@ -26,31 +26,31 @@ BUILT_IN = "compressor"
 class BuiltInEngine:
     """`core.turn.ContextEngine`, for one session."""
 
-    def __init__(self, means: EngineDeps) -> None:
-        self._means = means
-        self._watch = SizeMonitor(means.rules)
+    def __init__(self, deps: EngineDeps) -> None:
+        self._deps = deps
+        self._gauge = TokenGauge()
         self._compactor: Compactor | None = None
         self._fruitless_at = 0
 
     def due(self, transcript: Transcript, prompt: Prompt, window: int) -> bool:
-        rules = self._means.rules
+        rules = self._deps.rules
         if not rules.enabled:
             return False
-        estimated = self._watch.gauge.request_tokens(transcript, prompt)
+        estimated = self._gauge.request_tokens(transcript, prompt)
         share = min(rules.threshold, 0.5)
         if estimated * 2 < window * share and len(prompt.messages) < rules.message_limit:
             # Provider token counts do not exceed our estimate by that factor.
             return False
-        room = self._watch.budget(transcript, prompt, window)
-        if estimated > room.limit:
+        budget = self._gauge.budget(transcript, prompt, window, rules)
+        if estimated > budget.limit:
             return True
-        if estimated < room.threshold and len(prompt.messages) < rules.message_limit:
+        if estimated < budget.threshold and len(prompt.messages) < rules.message_limit:
             return False
         return not self._is_stuck(transcript)
 
     def fits(self, transcript: Transcript, prompt: Prompt, window: int) -> bool:
-        room = self._watch.budget(transcript, prompt, window)
-        return self._watch.gauge.request_tokens(transcript, prompt) <= room.limit
+        budget = self._gauge.budget(transcript, prompt, window, self._deps.rules)
+        return self._gauge.request_tokens(transcript, prompt) <= budget.limit
 
     async def compact(
         self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest, meter: Meter
@@ -70,7 +70,7 @@ class BuiltInEngine:
             # Most conversations never need it.
             from hermes.context.compactor import Compactor
 
-            self._compactor = Compactor(self._means, self._watch)
+            self._compactor = Compactor(self._deps, self._gauge)
         return self._compactor
 
     def _is_stuck(self, transcript: Transcript) -> bool:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.config.home import Home, replace_file
-from hermes.context.project_files import Scan, no_scan
+from hermes.context.project_files import FolderContext, Scan, no_scan
 from hermes.core.effects import Allow, ReadPath
 from hermes.core.errors import ConfigError
 from hermes.core.events import SessionOpened
-from hermes.core.messages import ToolCall, ToolResult
 from hermes.core.ports import Policy, Workspace
 from hermes.core.turn import Remark
 
@@ -74,24 +72,7 @@ def nearby_files(
         effect = ReadPath(path=path)
         return isinstance(policy.decide(effect, opened.principal, frozenset({"user"})), Allow)
 
-    return _LazyNearby(workspace, permits, file_scan(run, opened.cwd))
-
-
-class _LazyNearby:
-    """Loaded with the first tool call."""
-
-    def __init__(self, workspace: Workspace, permits: Callable[[str], bool], scan: Scan) -> None:
-        self._workspace = workspace
-        self._permits = permits
-        self._scan = scan
-        self._inner: Remark | None = None
-
-    async def __call__(self, call: ToolCall, result: ToolResult) -> str:
-        if self._inner is None:
-            from hermes.context.project_files import FolderContext
-
-            self._inner = FolderContext(self._workspace, self._permits, known=(), scan=self._scan)
-        return await self._inner(call, result)
+    return FolderContext(workspace, permits, known=(), scan=file_scan(run, opened.cwd))
 
 
 def file_scan(run: RunContext, cwd: str) -> Scan:
@@ -100,9 +81,9 @@ def file_scan(run: RunContext, cwd: str) -> Scan:
     mode = run.settings.security.context_scan
     if mode == "off":
         return no_scan
-    if mode == "block" and _is_trusted(cwd, run.settings.security.trusted_dirs):
+    trusted = [Path(each).expanduser() for each in run.settings.security.trusted_dirs if cwd]
+    if any(Path(cwd).resolve().is_relative_to(each.resolve()) for each in trusted):
         mode = "warn"
-
     cache = ScanCache(run.home)
 
     def scan(name: str, text: str) -> str:
@@ -122,10 +103,3 @@ def file_scan(run: RunContext, cwd: str) -> Scan:
         return f"{found.warning(name)}\n\n{text}"
 
     return scan
-
-
-def _is_trusted(cwd: str, folders: tuple[str, ...]) -> bool:
-    if not folders or not cwd:
-        return False
-    here = Path(cwd).resolve()
-    return any(here.is_relative_to(Path(each).expanduser().resolve()) for each in folders)

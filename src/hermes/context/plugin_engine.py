@@ -52,30 +52,29 @@ class PlainMessages:
         the last message."""
         if not isinstance(given, list) or not given:
             raise InvalidConversation("no messages were returned")
-        found = list(self._messages(given))
+        found: list[Message] = []
+        for each in map(self._read_one, given):
+            if not isinstance(each, ToolResult):
+                found.append(each)
+            elif found and isinstance(last := found[-1], ToolMessage):
+                found[-1] = ToolMessage(results=(*last.results, each))
+            else:
+                found.append(ToolMessage(results=(each,)))
         if not isinstance(found[0], UserMessage):
             raise InvalidConversation("it does not begin with a user message")
         for before, after in zip(found, (*found[1:], None), strict=True):
-            _check_pair(before, after)
+            calls = before.calls if isinstance(before, AssistantMessage) else ()
+            results = after.results if isinstance(after, ToolMessage) else ()
+            if {call.id for call in calls} != {result.call_id for result in results}:
+                missing = "a call lacks its result" if calls else "a result lacks its call"
+                raise InvalidConversation(missing)
+            if isinstance(before, AssistantMessage) and isinstance(after, AssistantMessage):
+                raise InvalidConversation("two assistant messages in a row")
         if encode_sorted(given[-1]) != encode_sorted(self.dicts[-1]):
             raise InvalidConversation("the newest message is missing")
         return tuple(found)
 
-    def _messages(self, given: list[Any]) -> Iterator[Message]:
-        results: list[ToolResult] = []
-        for each in given:
-            part = self._one(each)
-            if isinstance(part, ToolResult):
-                results.append(part)
-                continue
-            if results:
-                yield ToolMessage(results=tuple(results))
-                results = []
-            yield part
-        if results:
-            yield ToolMessage(results=tuple(results))
-
-    def _one(self, each: Any) -> UserMessage | AssistantMessage | ToolResult:
+    def _read_one(self, each: Any) -> UserMessage | AssistantMessage | ToolResult:
         try:
             known = self._known.get(encode_sorted(each))
         except TypeError as error:
@@ -102,24 +101,6 @@ def _call(given: Any) -> ToolCall:
             return ToolCall(id=id, name=name, arguments=arguments)
         case _:
             raise InvalidConversation("a call cannot be read")
-
-
-def _check_pair(before: Message, after: Message | None) -> None:
-    match before:
-        case AssistantMessage(calls=calls) if calls:
-            wanted = {call.id for call in calls}
-            answered = after.results if isinstance(after, ToolMessage) else ()
-            if {result.call_id for result in answered} != wanted:
-                raise InvalidConversation("a call lacks its result")
-        case AssistantMessage() | UserMessage():
-            if isinstance(after, ToolMessage):
-                raise InvalidConversation("a result lacks its call")
-            if isinstance(before, AssistantMessage) and isinstance(after, AssistantMessage):
-                raise InvalidConversation("two assistant messages in a row")
-        case ToolMessage():
-            return
-        case _:
-            assert_never(before)
 
 
 def _to_dicts(
@@ -253,22 +234,19 @@ class PluggedEngine:
         plugin.threshold_tokens = int(window * self._threshold)
         if transcript.measured and transcript.measured_upto != self._reported_upto:
             self._reported_upto = transcript.measured_upto
-            output = transcript.measured - transcript.last_prompt
-            plugin.last_prompt_tokens = transcript.last_prompt
-            plugin.last_completion_tokens = output
-            plugin.last_total_tokens = transcript.measured
             usage: JsonObject = {
                 "prompt_tokens": transcript.last_prompt,
-                "completion_tokens": output,
+                "completion_tokens": transcript.measured - transcript.last_prompt,
                 "total_tokens": transcript.measured,
             }
+            for name, tokens in usage.items():
+                setattr(plugin, f"last_{name}", tokens)
             plugin.update_from_response(usage)
 
 
 def _size(transcript: Transcript, prompt: Prompt) -> int:
     """Returns the provider's last count plus an estimate of newer messages."""
-    if transcript.measured:
-        return transcript.measured + messages_tokens(
-            transcript.messages[transcript.measured_upto :]
-        )
-    return messages_tokens(prompt.messages)
+    if not transcript.measured:
+        return messages_tokens(prompt.messages)
+    newer = transcript.messages[transcript.measured_upto :]
+    return transcript.measured + messages_tokens(newer)

@@ -6,8 +6,10 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
+from hermes.codec.tokens import CHARS_PER_TOKEN
 from hermes.codec.values import Value
 from hermes.core.errors import ToolError
 from hermes.core.messages import ToolCall, ToolResult
@@ -17,7 +19,6 @@ OWN_NAMES = (".hermes.md", "HERMES.md")
 GUEST_NAMES = (("AGENTS.md", "agents.md"), ("CLAUDE.md", "claude.md"))
 LEAST_CHARS = 20_000
 MOST_CHARS = 500_000
-CHARS_PER_TOKEN = 4
 SHARE = 0.06
 HEAD, TAIL = 0.7, 0.2
 
@@ -49,7 +50,7 @@ def project_context(
     blocks: list[str] = []
     warnings: list[str] = []
     for path, text in found:
-        name = _name(path, cwd)
+        name = str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
         shown, cut = cut_middle(scan(name, text), limit, str(path))
         blocks.append(f"## {name}\n\n{shown}")
         if cut:
@@ -79,7 +80,9 @@ def _find(cwd: Path) -> list[tuple[Path, str]]:
     for folder in _up_to_git_root(str(cwd)):
         if own := _first(folder, OWN_NAMES):
             path, text = own
-            return [(path, _without_frontmatter(text))]
+            _, closing, body = text.partition("\n---\n")
+            has_frontmatter = text.startswith("---\n") and closing
+            return [(path, body.strip() if has_frontmatter else text)]
     for names in GUEST_NAMES:
         if guest := _first(str(cwd), names):
             return [guest]
@@ -103,27 +106,11 @@ def _first(folder: str, names: Iterable[str]) -> tuple[Path, str] | None:
     """Uses os.path instead of Path: every new session checks a dozen paths that rarely exist."""
     for name in names:
         path = os.path.join(folder, name)  # noqa: PTH118
-        if os.path.isfile(path) and (text := _read(Path(path))):  # noqa: PTH113
-            return Path(path), text
+        if os.path.isfile(path):  # noqa: PTH113
+            with suppress(OSError):
+                if text := Path(path).read_text("utf-8", "replace").strip():
+                    return Path(path), text
     return None
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", "replace").strip()
-    except OSError:
-        return ""
-
-
-def _without_frontmatter(text: str) -> str:
-    if not text.startswith("---\n"):
-        return text
-    _, separator, body = text[4:].partition("\n---\n")
-    return body.strip() if separator else text
-
-
-def _name(path: Path, cwd: Path) -> str:
-    return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
 
 
 NAMES = ("AGENTS.md", "CLAUDE.md", ".cursorrules")
@@ -159,14 +146,18 @@ class FolderContext:
     def _new_folders(self, call: ToolCall) -> list[str]:
         """Returns new folders inside the workspace, outermost first."""
         root = self._workspace.root.rstrip("/")
+        paths = [value for name in ARGUMENTS if isinstance(value := call.arguments.get(name), str)]
+        if isinstance(command := call.arguments.get("command"), str):
+            paths += _WORD.findall(command[:4_000])[:20]
         folders: dict[str, None] = {}
-        for path in _call_paths(call):
+        for path in paths:
+            if not path.strip() or "\0" in path:
+                continue
             try:
                 folder = posixpath.dirname(self._workspace.resolve(path))
-                candidates = (posixpath.join(folder, posixpath.basename(path)), folder)
             except (ToolError, OSError, ValueError):
                 continue
-            for start in candidates:
+            for start in (posixpath.join(folder, posixpath.basename(path)), folder):
                 folders.update(dict.fromkeys(reversed(_parents_below(start, root))))
         new = [folder for folder in folders if folder not in self._seen]
         self._seen.update(new)
@@ -189,14 +180,6 @@ class FolderContext:
                 text, _ = cut_middle(self._scan(shown, text), self._max_chars, path)
                 return f"\n\n<context file: {shown}>\n{text}\n</context>"
         return ""
-
-
-def _call_paths(call: ToolCall) -> list[str]:
-    named = [value for name in ARGUMENTS if isinstance(value := call.arguments.get(name), str)]
-    command = call.arguments.get("command")
-    if isinstance(command, str):
-        named += _WORD.findall(command[:4_000])[:20]
-    return [path for path in named if path.strip() and "\0" not in path]
 
 
 def _parents_below(folder: str, root: str) -> list[str]:

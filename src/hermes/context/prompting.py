@@ -1,4 +1,4 @@
-"""Builds the system prompt: persona, environment, guidance and prefilled messages."""
+"""Collects the inputs of the system prompt: persona, environment, guidance, prefilled messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import platform
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hermes.codec.atomic_files import write_new
 from hermes.codec.json import DecodeError, decode
@@ -108,16 +108,11 @@ _MARK = "EXTERNALLY-MANAGED"
 
 def toolchain_notes(env: Mapping[str, str], kernel: Path = _KERNEL) -> str:
     """Inspects files only and starts no process: this runs for every new session."""
-    return " ".join(filter(None, (_system(env, kernel), *_python(env.get("PATH", "")))))
-
-
-def _system(env: Mapping[str, str], kernel: Path) -> str:
-    if "TERMUX_VERSION" in env:
-        return TERMUX
-    try:
-        return WSL if "microsoft" in kernel.read_text().lower() else ""
-    except OSError:
-        return ""
+    system = TERMUX if "TERMUX_VERSION" in env else ""
+    with suppress(OSError):
+        if not system and "microsoft" in kernel.read_text().lower():
+            system = WSL
+    return " ".join(filter(None, (system, *_python(env.get("PATH", "")))))
 
 
 def _python(path: str) -> tuple[str, ...]:
@@ -151,12 +146,11 @@ DEFAULT_PROFILE = "default"
 REDUCED = "You are a helpful AI assistant named Hermes."
 
 
-class SystemText:
+class SystemText(NamedTuple):
     """The layers of a session's system prompt, and warnings about truncated files."""
 
-    def __init__(self, parts: tuple[Layer, ...], warnings: tuple[str, ...]) -> None:
-        self.layers = parts
-        self.warnings = warnings
+    layers: tuple[Layer, ...]
+    warnings: tuple[str, ...]
 
 
 def system_text(
@@ -185,7 +179,9 @@ def system_text(
         project = project_context(Path(cwd), window=choice.window, max_chars=limit, scan=scan)
     soul = read_soul(home, limit or limit_for(choice.window), scan) if opening.rules else ""
     agent = settings.agent
-    hints = filter(None, (_backend_hint(settings) or unusual, agent.environment_hint))
+    backend = describe_backend(settings.terminal)
+    place = f"Files and commands are not on this machine: {backend}." if backend else unusual
+    hints = filter(None, (place, agent.environment_hint))
     parts = layers(
         PromptFacts(
             platform=opening.platform,
@@ -228,8 +224,11 @@ def prompt_view(
         system, overlay = transcript.system, transcript.overlay.text
         key = (system, overlay, transcript.model, transcript.provider)
         if key not in texts:
-            system_line = _model_line(transcript)
-            texts[key] = f"{system_line}\n\n{overlay}" if overlay else system_line
+            first_model, now = transcript.opened, (transcript.model, transcript.provider)
+            if first_model and (first_model.model, first_model.provider) != now:
+                # Switching models starts with an empty cache anyway.
+                system = with_model(system, *now)
+            texts[key] = f"{system}\n\n{overlay}" if overlay else system
         return Prompt(
             system=texts[key],
             messages=(*first, *transcript.seen) if first else transcript.seen,
@@ -247,20 +246,6 @@ def effort_for(agent: AgentSettings, model: str) -> Effort:
     """If several overrides match the model name, the longest one applies."""
     parts = [part for part in agent.reasoning_overrides if part.lower() in model.lower()]
     return agent.reasoning_overrides[max(parts, key=len)] if parts else agent.reasoning_effort
-
-
-def _model_line(transcript: Transcript) -> str:
-    """The system text with the current model's name. Switching models starts with an empty cache
-    anyway."""
-    first, now = transcript.opened, (transcript.model, transcript.provider)
-    if first is None or (first.model, first.provider) == now:
-        return transcript.system
-    return with_model(transcript.system, *now)
-
-
-def _backend_hint(settings: Settings) -> str:
-    backend = describe_backend(settings.terminal)
-    return f"Files and commands are not on this machine: {backend}." if backend else ""
 
 
 def chosen_personality(settings: Settings) -> Overlaid | None:
@@ -298,10 +283,9 @@ def prefill_messages(run: RunContext) -> tuple[Message, ...]:
         if notice not in run.notices:
             run.notices.append(notice)
         return ()
-    return tuple(_message(line) for line in lines)
-
-
-def _message(line: PrefillLine) -> Message:
-    if line.role == "user":
-        return user_says(line.content)
-    return AssistantMessage(parts=(Text(text=line.content),))
+    return tuple(
+        user_says(line.content)
+        if line.role == "user"
+        else AssistantMessage(parts=(Text(text=line.content),))
+        for line in lines
+    )

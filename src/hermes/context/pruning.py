@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import assert_never
 
+from hermes.codec.tokens import CHARS_PER_TOKEN, estimate_tokens
 from hermes.codec.values import JsonObject, JsonValue, replace
-from hermes.context.budget import CHARS_PER_TOKEN, messages_tokens
+from hermes.context.budget import messages_tokens
 from hermes.core.events import Compacted
 from hermes.core.messages import (
     AssistantMessage,
@@ -94,6 +95,17 @@ def truncate(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"
 
 
+def fitting(lines: Iterable[str], tokens: int) -> list[str]:
+    """Returns the first lines that fit."""
+    found: list[str] = []
+    for line in lines:
+        tokens -= estimate_tokens(line) + 1
+        if tokens < 0:
+            break
+        found.append(line)
+    return found
+
+
 def elide(text: str, limit: int, number: int) -> str:
     """Keeps start and end of a long text with a note about the cut."""
     if len(text) <= limit:
@@ -115,20 +127,12 @@ def _user(message: UserMessage, number: int, limit: int) -> UserMessage:
 def _assistant(message: AssistantMessage, number: int) -> AssistantMessage:
     parts: list[Text | Reasoning | ToolCall] = []
     for part in message.parts:
-        match part:
-            case Text():
-                parts.append(replace(part, text=elide(part.text, _SPOKEN_CHARS, number)))
-            case ToolCall():
-                parts.append(replace(part, arguments=_shorten_arguments(part.arguments)))
-            case Reasoning():
-                continue
-            case _:
-                assert_never(part)
+        if isinstance(part, Text):
+            parts.append(replace(part, text=elide(part.text, _SPOKEN_CHARS, number)))
+        elif isinstance(part, ToolCall):
+            arguments = {name: _short(value) for name, value in part.arguments.items()}
+            parts.append(replace(part, arguments=arguments))
     return replace(message, parts=tuple(parts or message.parts))
-
-
-def _shorten_arguments(arguments: JsonObject) -> JsonObject:
-    return {name: _short(value) for name, value in arguments.items()}
 
 
 def _short(value: JsonValue) -> JsonValue:
@@ -155,7 +159,7 @@ def shrink(shortened: Compacted, transcript: Transcript, tokens: int) -> Compact
     best = shortened
     for cap in _CAPS:
         lines = prune(older, number, user_chars=max(cap, 2_000))
-        head = (*shortened.head, *lines, *(_cap_message(each, cap, number) for each in newest))
+        head = (*shortened.head, *lines, *(_cap_results(each, cap, number) for each in newest))
         best = replace(shortened, head=head, upto=len(transcript.messages))
         if messages_tokens(head) <= tokens:
             return best
@@ -179,19 +183,16 @@ def _cut_user_messages(shortened: Compacted, number: Number, tokens: int) -> Com
     return replace(shortened, head=tuple(head))
 
 
-def _cap_message(message: Message, cap: int, number: Number) -> Message:
-    match message:
-        case ToolMessage():
-            return ToolMessage(results=tuple(_result(r, cap, number) for r in message.results))
-        case AssistantMessage() | UserMessage():
-            return message
-
-
-def _result(result: ToolResult, cap: int, number: Number) -> ToolResult:
-    if len(result.text) <= cap:
-        return replace(result, details={})
-    kept = result.details.get("persisted")
-    note = f"\n[the whole text is in {kept}]" if kept else ""
-    text = elide(result.text, cap, number(result)) + note
-    images = tuple(part for part in result.parts if isinstance(part, Image))
-    return replace(result, parts=(Text(text=text), *images), details={})
+def _cap_results(message: Message, cap: int, number: Number) -> Message:
+    if not isinstance(message, ToolMessage):
+        return message
+    results: list[ToolResult] = []
+    for result in message.results:
+        parts = result.parts
+        if len(result.text) > cap:
+            persisted = result.details.get("persisted")
+            note = f"\n[the whole text is in {persisted}]" if persisted else ""
+            text = Text(text=elide(result.text, cap, number(result)) + note)
+            parts = (text, *(part for part in parts if isinstance(part, Image)))
+        results.append(replace(result, parts=parts, details={}))
+    return ToolMessage(results=tuple(results))

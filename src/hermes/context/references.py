@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import re
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
+from hermes.codec.tokens import estimate_tokens
 from hermes.codec.values import Value
-from hermes.context.budget import text_tokens
 from hermes.core.errors import HermesError, ToolError
 from hermes.core.ports import FileInfo
 
@@ -92,8 +92,18 @@ def find_mentions(text: str) -> tuple[Mention, ...]:
         quoted = match["double"] or match["single"] or match["tick"]
         target = quoted or _trim(match["bare"])
         end = match.end() if quoted else match.start("bare") + len(target)
+        kind, first, last = match["kind"], 0, 0
+        lines = _LINES.search(target) if kind == "file" else None
+        if lines and lines.start():
+            target = target[: lines.start()]
+            first = int(lines["first"] or lines["from"])
+            last = int(lines["last"] or lines["to"] or first)
         if target:
-            found.append(_with_lines(match["kind"], target, match.start(), end))
+            found.append(
+                Mention(
+                    kind=kind, target=target, start=match.start(), end=end, first=first, last=last
+                )
+            )
     return tuple(found)
 
 
@@ -114,7 +124,11 @@ async def expand_references(
         return ExpandedMessage(text=text, warnings=(why + "nothing was attached.",), tokens=tokens)
     if tokens > window * WARN_SHARE:
         warnings.append(f"The references take about {tokens:,} of {window:,} tokens.")
-    parts = [_remove_mentions(text, found)]
+    bare, at = "", 0
+    for mention in found:
+        bare += text[at : mention.start]
+        at = mention.end
+    parts = [re.sub(r"[ \t]{2,}", " ", bare + text[at:]).strip()]
     if warnings:
         parts.append("\n".join((WARNINGS, *(f"- {each}" for each in warnings))))
     if blocks:
@@ -139,7 +153,7 @@ class ReferenceBlock(Value):
 
     @property
     def tokens(self) -> int:
-        return text_tokens(self.text)
+        return estimate_tokens(self.text)
 
     @property
     def head(self) -> str:
@@ -151,32 +165,29 @@ class ReferenceBlock(Value):
 
 
 async def _resolve(mention: Mention, sources: ReferenceSources) -> ReferenceBlock | str:
+    origin = ""
     try:
-        found = await _load(mention, sources)
+        match mention.kind:
+            case "file":
+                text = await _file(mention, sources)
+            case "folder":
+                text = await _folder(mention, sources)
+            case "url":
+                page = await sources.page(mention.target)
+                text, origin = page.text, page.origin
+            case "diff":
+                text = await _fenced_git(sources, "diff")
+            case "staged":
+                text = await _fenced_git(sources, "diff --staged")
+            case _:
+                count = int(mention.target) if mention.target.isdecimal() else 1
+                text = await _fenced_git(sources, f"log -{max(1, min(MOST_COMMITS, count))} -p")
     except HermesError as error:
         return f"{mention.label}: {error}"
-    text, origin = (found.text, found.origin) if isinstance(found, ReferencePage) else (found, "")
     if not text.strip():
         return f"{mention.label}: it is empty."
     sign = SIGNS.get(mention.kind, "🧾")
     return ReferenceBlock(label=mention.label, sign=sign, text=text, origin=origin)
-
-
-def _load(mention: Mention, sources: ReferenceSources) -> Awaitable[str | ReferencePage]:
-    match mention.kind:
-        case "file":
-            return _file(mention, sources)
-        case "folder":
-            return _folder(mention, sources)
-        case "url":
-            return sources.page(mention.target)
-        case "diff":
-            return _fenced_git(sources, "diff")
-        case "staged":
-            return _fenced_git(sources, "diff --staged")
-        case _:
-            count = int(mention.target) if mention.target.isdecimal() else 1
-            return _fenced_git(sources, f"log -{max(1, min(MOST_COMMITS, count))} -p")
 
 
 async def _file(mention: Mention, sources: ReferenceSources) -> str:
@@ -213,25 +224,6 @@ def _fence(text: str, language: str) -> str:
     while fence in text:
         fence += "`"
     return f"{fence}{language}\n{text}\n{fence}"
-
-
-def _with_lines(kind: str, target: str, start: int, end: int) -> Mention:
-    match = _LINES.search(target) if kind == "file" else None
-    if match is None or not match.start():
-        return Mention(kind=kind, target=target, start=start, end=end)
-    first = int(match["first"] or match["from"])
-    last = int(match["last"] or match["to"] or first)
-    plain = target[: match.start()]
-    return Mention(kind=kind, target=plain, start=start, end=end, first=first, last=last)
-
-
-def _remove_mentions(text: str, found: Sequence[Mention]) -> str:
-    parts, at = [], 0
-    for mention in found:
-        parts.append(text[at : mention.start])
-        at = mention.end
-    joined = "".join((*parts, text[at:]))
-    return re.sub(r"[ \t]{2,}", " ", joined).strip()
 
 
 def _trim(target: str) -> str:

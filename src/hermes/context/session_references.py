@@ -106,7 +106,7 @@ class SessionSources:
         """The readable text of a web page."""
         from hermes.context.references import ReferencePage
         from hermes.policy.outgoing import host_of
-        from hermes.web.fetcher import extract_text
+        from hermes.web.reading import extract_text
 
         if self._session.busy:
             raise ToolError("a page can be attached when no turn is running.")

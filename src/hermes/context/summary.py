@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from hermes.context.budget import CHARS_PER_TOKEN, text_tokens
-from hermes.context.pruning import Number, describe_result, elide, main_argument, truncate
+from hermes.codec.tokens import CHARS_PER_TOKEN, estimate_tokens
+from hermes.context.pruning import Number, describe_result, elide, fitting, main_argument, truncate
 from hermes.context.references import BLOCK_BEGINS, BLOCK_ENDS
-from hermes.core.messages import (
-    AssistantMessage,
-    Message,
-    ToolCall,
-    ToolMessage,
-    UserMessage,
-    user_says,
-)
+from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage, user_says
 from hermes.core.prompt import Prompt
 
 INSTRUCTIONS = """\
@@ -52,17 +45,13 @@ def summary_prompt(
         parts.append(f"Focus on this topic: {topic}")
     if hints:
         parts.append(f"Do not lose this:\n{hints}")
-    room = tokens - text_tokens(system) - sum(map(text_tokens, parts)) - most
-    rendered = render_conversation(messages, number, max(400, room) * CHARS_PER_TOKEN)
+    space = tokens - estimate_tokens(system) - sum(map(estimate_tokens, parts)) - most
+    rendered = render_conversation(messages, number, max(400, space) * CHARS_PER_TOKEN)
     parts.append(f"The conversation:\n\n{rendered}")
     # Reasoning models count their reasoning as output.
     limit = most * 2 + 1_000
-    return Prompt(
-        system=system,
-        messages=(user_says("\n\n".join(parts)),),
-        max_tokens=limit,
-        effort="low",
-    )
+    words = user_says("\n\n".join(parts))
+    return Prompt(system=system, messages=(words,), max_tokens=limit, effort="low")
 
 
 def render_conversation(messages: Sequence[Message], number: Number, chars: int) -> str:
@@ -100,16 +89,11 @@ def local_notes(messages: Sequence[Message], number: Number, most: int) -> str:
                 continue
             case _:
                 assert_never(message)
-    kept: list[str] = []
-    for line in reversed(lines):
-        most -= text_tokens(line) + 1
-        if most < 0:
-            kept.append("- (earlier steps are not listed)")
-            break
-        kept.append(line)
-    return "No model was available for a summary; the newest steps were:\n" + "\n".join(
-        reversed(kept)
-    )
+    shown = fitting(reversed(lines), most)[::-1]
+    if len(shown) < len(lines):
+        shown.insert(0, "- (earlier steps are not listed)")
+    head = "No model was available for a summary; the newest steps were:"
+    return "\n".join((head, *shown))
 
 
 def _render_message(message: Message, number: Number, cap: int) -> list[str]:
@@ -120,7 +104,12 @@ def _render_message(message: Message, number: Number, cap: int) -> list[str]:
         case AssistantMessage():
             text = [f"[{number(message)}] assistant: {elide(message.text, cap, 0)}"]
             lines = text if message.text.strip() else []
-            return lines + [_call(call, min(cap, _ARGUMENT_CHARS)) for call in message.calls]
+            most = min(cap, _ARGUMENT_CHARS)
+            for call in message.calls:
+                pairs = call.arguments.items()
+                arguments = ", ".join(f"{name}={truncate(str(v), most)}" for name, v in pairs)
+                lines.append(f"assistant calls {call.name}({truncate(arguments, most)})")
+            return lines
         case ToolMessage():
             return [
                 f"[{number(each)}] result of {describe_result(each, None)}\n"
@@ -129,13 +118,6 @@ def _render_message(message: Message, number: Number, cap: int) -> list[str]:
             ]
         case _:
             assert_never(message)
-
-
-def _call(call: ToolCall, cap: int) -> str:
-    arguments = ", ".join(
-        f"{name}={truncate(str(value), cap)}" for name, value in call.arguments.items()
-    )
-    return f"assistant calls {call.name}({truncate(arguments, cap)})"
 
 
 def _line(text: str, limit: int) -> str:

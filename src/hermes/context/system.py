@@ -1,10 +1,11 @@
-"""Builds the system prompt: layers in a fixed order, once per session."""
+"""Orders the layers of the system prompt, once per session."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
 
+from hermes.codec.tokens import CHARS_PER_TOKEN
 from hermes.codec.values import Value
 from hermes.core.errors import NotFound
 
@@ -146,7 +147,6 @@ _MODEL, _PROVIDER = "Model: ", "Provider: "
 # Size limits of blocks from other packages.
 SLOT_CHARS = {"skills": 2_000, "memory": 4_500, "provider": 1_600}
 _SLOT_SHARE = 0.05
-_CHARS_PER_TOKEN = 4
 
 
 class Layer(Value):
@@ -205,8 +205,11 @@ def layers(
         ("about tools", about),
         ("tool use", _enforcement_text(here.model, enforcement) if tools else ""),
         ("skills index", fit_block("skills", brought.skills, here.window)),
-        ("environment", _environment(here)),
-        ("profile", _profile(here.profile)),
+        (
+            "environment",
+            f"You work on {here.system}, in the folder {here.cwd}. {here.hint}".strip(),
+        ),
+        ("profile", _PROFILE.format(here.profile) if here.profile else ""),
         ("platform", here.platform_hint),
         ("caller", extra.strip()),
         ("project files", project),
@@ -217,11 +220,17 @@ def layers(
     return tuple(Layer(name=name, text=text) for name, text in named if text)
 
 
+_PROFILE = (
+    "You run as the profile {}. Leave skills, plugins, schedules and memories of other profiles "
+    "alone unless you are told otherwise."
+)
+
+
 def fit_block(name: str, text: str, window: int) -> str:
     """Cuts a block at a line end to its limit."""
     limit = SLOT_CHARS[name]
     if window:
-        limit = min(limit, max(400, int(window * _CHARS_PER_TOKEN * _SLOT_SHARE)))
+        limit = min(limit, max(400, int(window * CHARS_PER_TOKEN * _SLOT_SHARE)))
     text = text.strip()
     if len(text) <= limit:
         return text
@@ -248,11 +257,6 @@ def with_model(text: str, model: str, provider: str) -> str:
     return before + mark + "\n".join(lines)
 
 
-def _environment(here: PromptFacts) -> str:
-    text = f"You work on {here.system}, in the folder {here.cwd}."
-    return f"{text} {here.hint}".strip()
-
-
 def _enforcement_text(model: str, wanted: str) -> str:
     """`wanted` is "auto", "true", "false" or comma-separated model names."""
     name, wanted = model.lower(), wanted.strip().lower()
@@ -263,15 +267,6 @@ def _enforcement_text(model: str, wanted: str) -> str:
         return ""
     notes = (note for names, note in _FAMILY_NOTES if any(each in name for each in names))
     return " ".join((ENFORCEMENT, *notes))
-
-
-def _profile(name: str) -> str:
-    if not name:
-        return ""
-    return (
-        f"You run as the profile {name}. Leave skills, plugins, schedules and memories of other "
-        "profiles alone unless you are told otherwise."
-    )
 
 
 def _facts(here: PromptFacts) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.codec.values import Value, replace
+from hermes.codec.values import Value
 from hermes.core.messages import Image
 
 
@@ -90,21 +90,6 @@ class End(Value, tag="end"):
 
 
 Command = (
-    Say
-    | Steer
-    | Withdraw
-    | Interrupt
-    | Answer
-    | SwitchModel
-    | Rewind
-    | Compact
-    | Overlay
-    | Tune
-    | Retitle
-    | Archive
-    | End
-)
-
-
-def with_key(command: Say | Steer, key: str) -> Say | Steer:
-    return replace(command, key=key)
+    Say | Steer | Withdraw | Interrupt | Answer | SwitchModel | Rewind | Compact | Overlay | Tune
+    | Retitle | Archive | End
+)  # fmt: skip

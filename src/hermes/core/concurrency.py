@@ -1,10 +1,13 @@
-"""Async primitives: stopping a turn, waking a waiter, and sharing the event loop."""
+"""Async primitives: stopping a turn, waking a waiter, threads, and sharing the event loop."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from contextvars import copy_context
+from threading import Thread
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -15,8 +18,8 @@ class TurnStopped(Exception):
 
 
 class Stop(asyncio.Event):
-    """A person's request to stop a turn. The future `wished` completes when it is set, so waiting
-    for it needs no extra task."""
+    """A person's request to stop a turn. The future `requested` completes when it is set, so that
+    waiting for it needs no extra task."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,12 +31,16 @@ class Stop(asyncio.Event):
             self.requested.set_result(None)
 
 
-async def run_unless_stopped(stop: Stop, work: Coroutine[Any, Any, T]) -> T:
-    """The result of `work`, or Stopped as soon as `stop` is set. The work is cancelled and has
-    ended when this raises."""
+async def run_unless_stopped(
+    stop: Stop, work: Coroutine[Any, Any, T], *, grace_seconds: float = 0.0
+) -> T:
+    """The result of `work`, or TurnStopped once `stop` is set and the grace is over. The work is
+    cancelled and has ended when this raises."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.wait((task, stop.requested), return_when=asyncio.FIRST_COMPLETED)
+        if grace_seconds and not task.done():
+            await asyncio.wait((task,), timeout=grace_seconds)
         if task.done():
             return task.result()
         raise TurnStopped
@@ -41,6 +48,24 @@ async def run_unless_stopped(stop: Stop, work: Coroutine[Any, Any, T]) -> T:
         if not task.done():
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+
+def start_daemon_thread(work: Callable[[], T]) -> Future[T]:
+    """Run a blocking call in a daemon thread, which does not block exit even if it hangs."""
+    done: Future[T] = Future()
+    # A caller that is cancelled leaves the future alone, so that the thread can finish it.
+    done.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            result = work()
+        except BaseException as error:
+            done.set_exception(error)
+        else:
+            done.set_result(result)
+
+    Thread(target=copy_context().run, args=(run,), daemon=True).start()
+    return done
 
 
 class Wakeup:

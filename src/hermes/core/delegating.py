@@ -247,33 +247,20 @@ class GatedFetcher:
         self._inner = inner
         self._gate = gate
 
-    async def fetch(
-        self,
-        effect: FetchUrl,
-        *,
-        headers: Mapping[str, str] | None = None,
-        body: bytes = b"",
-        max_bytes: int = 5_000_000,
-        timeout: float = 30,
-        passing: Callable[[FetchUrl], None] = lambda _: None,
-    ) -> FetchResponse:
-        if body and not effect.sends_body:
+    async def fetch(self, effect: FetchUrl, **options: Unpack[FetchOptions]) -> FetchResponse:
+        if options.get("body") and not effect.sends_body:
             raise ToolError("The request has a body that its effect does not declare.")
         await self._gate.require(effect)
+        passing = options.get("passing")
 
-        def onward(there: FetchUrl) -> None:
-            passing(there)
+        def check(there: FetchUrl) -> None:
+            if passing is not None:
+                passing(there)
             self._gate.check(there)
             self._gate.add_origin(there)
 
-        return await self._inner.fetch(
-            effect,
-            headers=headers,
-            body=body,
-            max_bytes=max_bytes,
-            timeout=timeout,
-            passing=onward,
-        )
+        options["passing"] = check
+        return await self._inner.fetch(effect, **options)
 
 
 class NoWeb:

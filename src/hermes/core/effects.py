@@ -107,20 +107,9 @@ class UseTool(Value, tag="use_tool"):
 
 
 Effect = (
-    RunCommand
-    | SignalProcess
-    | ReadPath
-    | WritePath
-    | DeletePath
-    | FetchUrl
-    | ReadHistory
-    | Remember
-    | ChangeSkill
-    | UseSecret
-    | CallServer
-    | Draw
-    | UseTool
-)
+    RunCommand | SignalProcess | ReadPath | WritePath | DeletePath | FetchUrl | ReadHistory
+    | Remember | ChangeSkill | UseSecret | CallServer | Draw | UseTool
+)  # fmt: skip
 
 Principal = Literal["owner", "member", "guest", "system"]
 

@@ -298,35 +298,12 @@ class ToolProgress(Value, tag="tool_progress"):
 
 
 DurableEvent: TypeAlias = (
-    SessionOpened
-    | SessionEnded
-    | Titled
-    | ModelSwitched
-    | MessageReceived
-    | TurnStarted
-    | Steered
-    | ModelCalled
-    | ReplyAdded
-    | ToolIntended
-    | ToolStarted
-    | ToolFinished
-    | ApprovalAsked
-    | ApprovalAnswered
-    | QuestionAsked
-    | QuestionAnswered
-    | Rewound
-    | TurnEnded
-    | CallSettled
-    | CapRaised
-    | EffectDecided
-    | Compacted
-    | Overlaid
-    | Erased
-    | Withdrawn
-    | HookAnswered
-    | Tuned
-    | Archived
-)
+    SessionOpened | SessionEnded | Titled | ModelSwitched | MessageReceived | TurnStarted
+    | Steered | ModelCalled | ReplyAdded | ToolIntended | ToolStarted | ToolFinished
+    | ApprovalAsked | ApprovalAnswered | QuestionAsked | QuestionAnswered | Rewound | TurnEnded
+    | CallSettled | CapRaised | EffectDecided | Compacted | Overlaid | Erased | Withdrawn
+    | HookAnswered | Tuned | Archived
+)  # fmt: skip
 LiveEvent: TypeAlias = TextDelta | ReasoningDelta | CallNamed | Notice | Restarted | ToolProgress
 Event: TypeAlias = DurableEvent | LiveEvent
 

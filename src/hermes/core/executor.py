@@ -44,16 +44,22 @@ async def run_calls(turn: Turn, calls: tuple[ToolCall, ...], *, resumed: bool = 
         planned = await _plan(turn, call, seen, resumed=resumed)
         if isinstance(planned, ToolResult):
             await batch.answer(call, planned, outcome_of(planned))
-        elif resumed and planned.tool.repeat == "never" and call.id in before.started:
-            answer = refuse_call(call, UNKNOWN_OUTCOME)
-            turn.recorder.note(ToolFinished(result=batch.complete(call, answer, 0.0)))
+            continue
+        tool, refusal = planned.tool, ""
+        if resumed and tool.repeat == "never" and call.id in before.started:
+            refusal = UNKNOWN_OUTCOME
         elif resumed and turn.recorder.redactor.lacks(planned.call):
-            answer = refuse_call(call, LOST_SECRET)
-            turn.recorder.note(ToolFinished(result=batch.complete(call, answer, 0.0)))
-        else:
-            plans.append(planned)
-            if not (resumed and call.id in before.intended):
-                turn.recorder.note(_intended_event(planned))
+            refusal = LOST_SECRET
+        if refusal:
+            answer = batch.complete(call, refuse_call(call, refusal), 0.0)
+            turn.recorder.note(ToolFinished(result=answer))
+            continue
+        plans.append(planned)
+        if not (resumed and call.id in before.intended):
+            id, judged = planned.call.id, planned.judged
+            turn.recorder.note(
+                ToolIntended(call_id=id, name=tool.name, repeat=tool.repeat, judged=judged)
+            )
     turn.fruitless = 0 if plans else turn.fruitless + 1
     for group in group_parallel(plans):
         await batch.run(group)
@@ -69,10 +75,10 @@ async def _plan(
     known = turn.recorder.transcript.hook_answers.get(call.id) if resumed else None
     if turn.hooks is not None or known is not None:
         begun = resumed and call.id in turn.recorder.transcript.started
-        heard = await before_tool(turn, None if begun else turn.hooks, call, known)
-        if isinstance(heard, ToolResult):
-            return heard
-        call, ask = heard
+        changed = await before_tool(turn, None if begun else turn.hooks, call, known)
+        if isinstance(changed, ToolResult):
+            return changed
+        call, ask = changed
     if turn.workspace.is_remote:
         planned = await asyncio.to_thread(plan_call, turn, call, seen)
     else:
@@ -80,15 +86,6 @@ async def _plan(
     if isinstance(planned, PlannedCall):
         planned.ask = ask
     return planned
-
-
-def _intended_event(plan: PlannedCall) -> ToolIntended:
-    return ToolIntended(
-        call_id=plan.call.id,
-        name=plan.tool.name,
-        repeat=plan.tool.repeat,
-        judged=plan.judged,
-    )
 
 
 class CallBatch:
@@ -237,25 +234,11 @@ class CallContext:
 
     def __init__(self, turn: Turn, call_id: str, gate: CallGate) -> None:
         self.call_id = call_id
+        self.workspace: Workspace = GatedWorkspace(turn.workspace, gate)
+        self.web: Fetcher = GatedFetcher(turn.web, gate)
+        self.settings: ToolSettings = turn.limits.settings
+        self.stop: asyncio.Event = turn.stop
         self._turn = turn
-        self._workspace = GatedWorkspace(turn.workspace, gate)
-        self._web = GatedFetcher(turn.web, gate)
-
-    @property
-    def workspace(self) -> Workspace:
-        return self._workspace
-
-    @property
-    def web(self) -> Fetcher:
-        return self._web
-
-    @property
-    def settings(self) -> ToolSettings:
-        return self._turn.limits.settings
-
-    @property
-    def stop(self) -> asyncio.Event:
-        return self._turn.stop
 
     def progress(self, text: str) -> None:
         self._turn.recorder.show(ToolProgress(call_id=self.call_id, text=text))
@@ -267,10 +250,5 @@ class CallContext:
         return cast(ServiceT, self._turn.services.get(cast(Any, kind)))
 
     async def ask(self, question: str, choices: tuple[str, ...]) -> str | None:
-        return await self._turn.questions.ask(
-            self.call_id,
-            question,
-            choices,
-            self._turn.limits.settings.clarify_timeout,
-            self._turn.stop,
-        )
+        seconds = self.settings.clarify_timeout
+        return await self._turn.questions.ask(self.call_id, question, choices, seconds, self.stop)

@@ -221,9 +221,8 @@ class Gate:
                 by="unattended",
             )
         if await self._is_judged_safe(effect, asked, stop):
-            await self.record(
-                call_id, JudgedEffect(effect=effect, decision=JUDGED_SAFE), by="judge"
-            )
+            judged = JudgedEffect(effect=effect, decision=JUDGED_SAFE)
+            await self.record(call_id, judged, by="judge")
             return False
         lasting = await self._find_irreversible(effect)
         choice, by, reason = await self._questions.approve(call_id, effect, asked, stop, lasting)
@@ -276,6 +275,8 @@ class CallGate:
     def __init__(
         self, gate: Gate, call_id: str, stop: asyncio.Event, judged: tuple[JudgedEffect, ...] = ()
     ) -> None:
+        self.partial_lines = gate.partial_lines
+        self.unknown_cwd = gate.unknown_cwd
         self._gate = gate
         self._call_id = call_id
         self._stop = stop
@@ -290,20 +291,14 @@ class CallGate:
         """The sources of the text that the call has read; "" for the workspace."""
         return ", ".join(self._sources)
 
-    @property
-    def partial_lines(self) -> dict[str, str]:
-        return self._gate.partial_lines
-
-    @property
-    def unknown_cwd(self) -> set[str]:
-        return self._gate.unknown_cwd
-
     async def require(self, effect: Effect, *, metadata_only: bool = False) -> None:
-        """`slight` effects reveal almost nothing; when allowed, they are not recorded."""
+        """Effects that read `metadata_only` reveal almost nothing; when allowed, they are not
+        recorded."""
         if effect in self._granted and (metadata_only or effect not in self._metadata_only):
             return
         judged = JudgedEffect(effect=effect, decision=self._judge(effect))
-        if metadata_only and _is_harmless(judged.decision):
+        decision = judged.decision
+        if metadata_only and isinstance(decision, Allow) and decision.harmless:
             self._metadata_only.append(effect)
         elif judged not in self._on_record:
             await self._gate.record(self._call_id, judged)
@@ -317,9 +312,8 @@ class CallGate:
     async def confirm(self, effect: Effect, why: str) -> None:
         """Ask a person regardless of the policy; EffectDenied."""
         asked = Ask(reason=why, category="hook", scopes=("once",))
-        await self._gate.admit(
-            self._call_id, JudgedEffect(effect=effect, decision=asked), self._stop
-        )
+        judged = JudgedEffect(effect=effect, decision=asked)
+        await self._gate.admit(self._call_id, judged, self._stop)
 
     async def authorize_command(self, effect: RunCommand) -> RunCommand:
         """The command as it may run: one that a person approved is not confined."""
@@ -342,7 +336,3 @@ class CallGate:
 
     def _judge(self, effect: Effect) -> Decision:
         return self._gate.judge(effect, frozenset(self._sources))
-
-
-def _is_harmless(decision: Decision) -> bool:
-    return isinstance(decision, Allow) and decision.harmless

@@ -6,6 +6,7 @@ from collections import Counter
 from zlib import crc32
 
 from hermes.codec.json import encode_sorted
+from hermes.codec.tokens import CHARS_PER_TOKEN
 from hermes.codec.values import Value, replace
 from hermes.core.errors import ToolError
 from hermes.core.messages import Image, Text, ToolCall, ToolResult
@@ -114,7 +115,6 @@ RESULT_FLOOR = 2_500
 TURN_FLOOR = 8_000
 READ_FLOOR = 3_000
 PREVIEW_CHARS = 1_500
-CHARS_PER_TOKEN = 4
 
 
 def limit_file_reads(settings: ToolSettings, window: int) -> ToolSettings:
@@ -150,8 +150,11 @@ class ResultLimiter:
 
     async def _move_to_file(self, result: ToolResult) -> ToolResult:
         text = result.text
+        safe = "".join(c if c.isalnum() or c in "-_" else "_" for c in result.call_id)[:60]
         try:
-            path = await self._workspace.scratch(_file_name(result.call_id, text), text.encode())
+            # Models reuse call ids, so the content is part of the name.
+            name = f"results/{safe}-{crc32(text.encode()):08x}.txt"
+            path = await self._workspace.scratch(name, text.encode())
         except ToolError:
             # Without a file to write to, keep what fits.
             head = text[: self._per_result // 2]
@@ -168,9 +171,3 @@ class ResultLimiter:
             parts=(Text(text=preview), *images),
             details={**result.details, "persisted": path},
         )
-
-
-def _file_name(call_id: str, text: str) -> str:
-    """Models reuse call ids, so the content is part of the name."""
-    safe = "".join(c if c.isalnum() or c in "-_" else "_" for c in call_id)[:60]
-    return f"results/{safe}-{crc32(text.encode()):08x}.txt"

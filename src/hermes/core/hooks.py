@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from hermes.codec.values import JsonObject, Value, replace
-from hermes.core.concurrency import Stop, run_unless_stopped
+from hermes.core.concurrency import Stop, TurnStopped, run_unless_stopped
 from hermes.core.events import HookAction, HookAnswered
 from hermes.core.messages import Image, Message, Reasoning, Text, ToolCall, ToolResult, UserMessage
 from hermes.core.planning import TOOL_CALL, find_tool, refuse_call, unwrap_tool_call
-from hermes.core.prompt import Prompt, Reply, TextDelta
+from hermes.core.ports import Provider
+from hermes.core.prompt import Delta, Prompt, Reply, TextDelta
 from hermes.core.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -60,29 +60,31 @@ class TurnHooks(Protocol):
         ...
 
 
-class HookContext:
-    """One per session. The changed message is built once, so that consecutive requests share their
-    prefix."""
+class HookTextProvider:
+    """Adds the text of hooks to the message of the turn. The changed message is built once, so that
+    consecutive requests share their prefix."""
 
-    def __init__(self) -> None:
+    def __init__(self, inner: Provider, transcript: Callable[[], Transcript]) -> None:
+        self._inner = inner
+        self._transcript = transcript
         self._made: tuple[Message, str, UserMessage] | None = None
 
-    def add_to(self, prompt: Prompt, transcript: Transcript) -> Prompt:
+    def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
+        return self._inner.reply(self._add_text(prompt, self._transcript()))
+
+    def _add_text(self, prompt: Prompt, transcript: Transcript) -> Prompt:
         if not transcript.hook_text:
             return prompt
         place = _message_position(prompt.messages, transcript)
         if place is None:
             return prompt
-        message = self._join(prompt.messages[place], transcript.hook_text)
-        messages = (*prompt.messages[:place], message, *prompt.messages[place + 1 :])
-        return replace(prompt, messages=messages)
-
-    def _join(self, message: Message, words: str) -> UserMessage:
+        message, words = prompt.messages[place], transcript.hook_text
         assert isinstance(message, UserMessage)
         if self._made is None or self._made[0] is not message or self._made[1] != words:
             joined = replace(message, parts=(*message.parts, Text(text=f"\n\n{words}")))
             self._made = (message, words, joined)
-        return self._made[2]
+        messages = (*prompt.messages[:place], self._made[2], *prompt.messages[place + 1 :])
+        return replace(prompt, messages=messages)
 
 
 def _message_position(messages: tuple[Message, ...], transcript: Transcript) -> int | None:
@@ -134,7 +136,21 @@ async def before_tool(
     turn.world.kill_point("hook.answered")
     if verdict is None:
         return call, ""
-    turn.recorder.note(_hook_event(call, verdict, hooks.sources))
+    action: HookAction = "modify"
+    if verdict.block is not None:
+        action = "block"
+    elif verdict.ask is not None:
+        action = "approve"
+    turn.recorder.note(
+        HookAnswered(
+            hook=BEFORE_CALL,
+            action=action,
+            call_id=call.id,
+            text=verdict.block or verdict.ask or "",
+            arguments=verdict.arguments,
+            origins=hooks.sources,
+        )
+    )
     return _apply_verdict(call, verdict)
 
 
@@ -188,22 +204,6 @@ def _resolve_call(turn: Turn, call: ToolCall) -> ToolCall:
     return replace(call, name=found.name) if found is not None else call
 
 
-def _hook_event(call: ToolCall, verdict: HookVerdict, sources: tuple[str, ...]) -> HookAnswered:
-    action: HookAction = "modify"
-    if verdict.block is not None:
-        action = "block"
-    elif verdict.ask is not None:
-        action = "approve"
-    return HookAnswered(
-        hook=BEFORE_CALL,
-        action=action,
-        call_id=call.id,
-        text=verdict.block or verdict.ask or "",
-        arguments=verdict.arguments,
-        origins=sources,
-    )
-
-
 def verdict_of(event: HookAnswered) -> HookVerdict:
     return HookVerdict(
         block=event.text if event.action == "block" else None,
@@ -222,13 +222,7 @@ def _apply_verdict(call: ToolCall, verdict: HookVerdict) -> tuple[ToolCall, str]
 
 async def _wait_briefly(stop: Stop, work: Coroutine[Any, Any, T]) -> T | None:
     """The result of the work, or None if it takes too long after the person stops the turn."""
-    task = asyncio.ensure_future(work)
     try:
-        await asyncio.wait((task, stop.requested), return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            await asyncio.wait((task,), timeout=GRACE_SECONDS)
-        return task.result() if task.done() else None
-    finally:
-        if not task.done():
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        return await run_unless_stopped(stop, work, grace_seconds=GRACE_SECONDS)
+    except TurnStopped:
+        return None

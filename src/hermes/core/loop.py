@@ -72,7 +72,9 @@ async def _steps(turn: Turn) -> Ending:
     while turn.budget.consume():
         if turn.stop.is_set():
             raise TurnStopped
-        await _steer(turn)
+        await turn.recorder.wait_for_writes()
+        if waiting := turn.recorder.transcript.steers():
+            turn.recorder.note(Steered(takes=waiting))
         reply = await _ask(turn)
         if not reply.message.calls:
             return Ending(reason="done", detail=f"text_response({reply.message.stop})")
@@ -82,12 +84,6 @@ async def _steps(turn: Turn) -> Ending:
         if turn.fruitless >= FRUITLESS_STEPS:
             return Ending(reason="partial", detail="invalid_tool_calls")
     return await _wrap_up(turn)
-
-
-async def _steer(turn: Turn) -> None:
-    await turn.recorder.wait_for_writes()
-    if waiting := turn.recorder.transcript.steers():
-        turn.recorder.note(Steered(takes=waiting))
 
 
 async def _ask(turn: Turn, *, words_only: bool = False) -> Reply:

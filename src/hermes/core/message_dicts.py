@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, assert_never
 
 from hermes.codec.json import DecodeError, decode, encode_sorted
-from hermes.codec.values import JsonObject
+from hermes.codec.values import JsonObject, replace
 from hermes.core.errors import UsageError
 from hermes.core.messages import (
     AssistantMessage,
@@ -45,9 +45,22 @@ def dicts_from_messages(messages: Sequence[Message]) -> list[JsonObject]:
     for message in messages:
         match message:
             case AssistantMessage():
-                converted.append(_assistant_dict(message))
+                entry: JsonObject = {"role": "assistant", "content": message.text or None}
+                calls: list[JsonObject] = []
+                for call in message.calls:
+                    arguments = encode_sorted(call.arguments).decode()
+                    function = {"name": call.name, "arguments": arguments}
+                    calls.append({"id": call.id, "type": "function", "function": function})
+                if calls:
+                    entry["tool_calls"] = calls
+                if message.reasoning:
+                    entry["reasoning"] = message.reasoning
+                entry["finish_reason"] = "tool_calls" if message.calls else "stop"
+                converted.append(entry)
             case ToolMessage():
-                converted.extend(_result_dict(result) for result in message.results)
+                for result in message.results:
+                    entry = {"role": "tool", "tool_call_id": result.call_id}
+                    converted.append(entry | {"name": result.name, "content": result.text})
             case UserMessage():
                 converted.append({"role": "user", "content": message.text})
             case _:
@@ -67,11 +80,12 @@ def _assistant_message(entry: JsonObject) -> AssistantMessage:
 
 def _call(raw: JsonObject) -> ToolCall:
     function = raw.get("function") or {}
+    call = ToolCall(id=str(raw["id"]), name=str(function.get("name")))
     try:
         arguments = decode(dict[str, Any], function.get("arguments") or "{}")
     except DecodeError as error:
-        return ToolCall(id=str(raw["id"]), name=str(function.get("name")), broken=str(error))
-    return ToolCall(id=str(raw["id"]), name=str(function.get("name")), arguments=arguments)
+        return replace(call, broken=str(error))
+    return replace(call, arguments=arguments)
 
 
 def _add_result(converted: list[Message], entry: JsonObject) -> None:
@@ -91,31 +105,3 @@ def _content(entry: JsonObject) -> str:
     if isinstance(content, list):
         return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     return str(content or "")
-
-
-def _assistant_dict(message: AssistantMessage) -> JsonObject:
-    entry: JsonObject = {"role": "assistant", "content": message.text or None}
-    if message.calls:
-        entry["tool_calls"] = [_call_dict(call) for call in message.calls]
-    if message.reasoning:
-        entry["reasoning"] = message.reasoning
-    entry["finish_reason"] = "tool_calls" if message.calls else "stop"
-    return entry
-
-
-def _call_dict(call: ToolCall) -> JsonObject:
-    arguments = encode_sorted(call.arguments).decode()
-    return {
-        "id": call.id,
-        "type": "function",
-        "function": {"name": call.name, "arguments": arguments},
-    }
-
-
-def _result_dict(result: ToolResult) -> JsonObject:
-    return {
-        "role": "tool",
-        "tool_call_id": result.call_id,
-        "name": result.name,
-        "content": result.text,
-    }

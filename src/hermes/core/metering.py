@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from hermes.codec.json import encode
 from hermes.codec.values import Value, replace
@@ -48,10 +48,14 @@ class PromptBound:
 
     def of(self, prompt: Prompt) -> int:
         for known, tokens in reversed(self._known):
-            if _is_prefix(prompt, known):
-                return tokens + _messages_bound(prompt.messages[len(known.messages) :])
+            # Messages are usually the same objects, so the comparison is fast.
+            size = len(known.messages)
+            start, rest = prompt.messages[:size], prompt.messages[size:]
+            same = prompt.tools == known.tools and start == known.messages
+            if same and prompt.system == known.system:
+                return tokens + sum(map(message_bound, rest))
         fixed = FIXED_TOKENS + _utf8_length(prompt.system) + sum(tool_sizes(prompt.tools))
-        return fixed + PART_TOKENS * len(prompt.tools) + _messages_bound(prompt.messages)
+        return fixed + PART_TOKENS * len(prompt.tools) + sum(map(message_bound, prompt.messages))
 
     def learn(self, prompt: Prompt, tokens: int) -> None:
         """Store that the prompt has at most this many tokens."""
@@ -60,42 +64,22 @@ class PromptBound:
 
 def message_bound(message: Message) -> int:
     match message:
-        case UserMessage():
-            parts = message.parts
-        case AssistantMessage():
-            return PART_TOKENS + sum(_part_bound(part) for part in message.parts)
-        case ToolMessage():
-            parts = tuple(part for result in message.results for part in result.parts)
-            names = sum(len(each.call_id) + _utf8_length(each.name) for each in message.results)
-            return (
-                PART_TOKENS * (1 + len(message.results)) + names + sum(map(_content_bound, parts))
-            )
+        case UserMessage() | AssistantMessage():
+            return PART_TOKENS + sum(map(_part_bound, message.parts))
+        case ToolMessage(results=results):
+            names = sum(len(each.call_id) + _utf8_length(each.name) for each in results)
+            parts = sum(_part_bound(part) for each in results for part in each.parts)
+            return PART_TOKENS * (1 + len(results)) + names + parts
         case _:
             assert_never(message)
-    return PART_TOKENS + sum(map(_content_bound, parts))
 
 
-def _is_prefix(prompt: Prompt, known: Prompt) -> bool:
-    """Messages are usually the same objects, so the comparison is fast."""
-    return (
-        prompt.tools == known.tools
-        and prompt.messages[: len(known.messages)] == known.messages
-        and prompt.system == known.system
-    )
-
-
-def _messages_bound(messages: tuple[Message, ...]) -> int:
-    return sum(map(message_bound, messages))
-
-
-def _content_bound(part: Text | Image) -> int:
-    return PART_TOKENS + (_utf8_length(part.text) if isinstance(part, Text) else IMAGE_TOKENS)
-
-
-def _part_bound(part: Text | Reasoning | ToolCall) -> int:
+def _part_bound(part: Text | Image | Reasoning | ToolCall) -> int:
     match part:
         case Text():
             return PART_TOKENS + _utf8_length(part.text)
+        case Image():
+            return PART_TOKENS + IMAGE_TOKENS
         case Reasoning():
             sealed = len(encode(part.sealed)) if part.sealed else 0
             return PART_TOKENS + _utf8_length(part.text) + sealed
@@ -164,15 +148,17 @@ class Metered:
                     yield part
         except ProviderError as error:
             if not settled and _is_unbilled(error, began=began):
-                self._settle(request, Usage(requests=1, cost=0.0))
+                self._settle(request.call, Usage(requests=1, cost=0.0))
                 settled = True
             raise
         finally:
             if not settled:
-                self._settle(request, request.granted, certain=False)
+                self._settle(request.call, request.granted, certain=False)
 
     async def _book(self, prompt: Prompt) -> _Request:
-        prompt_tokens, longest = self._bound.of(prompt), self._longest(prompt)
+        prompt_tokens = self._bound.of(prompt)
+        limits = [limit for limit in (prompt.max_tokens, self._max_output) if limit]
+        longest = min(limits, default=UNKNOWN_OUTPUT)
         most = self._worst_case(prompt_tokens, longest)
         least = self._worst_case(prompt_tokens, min(longest, LEAST_OUTPUT))
         call = ModelCalled(
@@ -187,47 +173,43 @@ class Metered:
             await self._world.pacer.turn()
         except asyncio.CancelledError:
             # The booking may be in the journal, but nothing was sent.
-            self._meter.settle(_settlement(call, Usage(requests=1, cost=0.0)))
+            self._settle(call, Usage(requests=1, cost=0.0))
             raise
         if granted is not most:
-            prompt = replace(prompt, max_tokens=self._limit(prompt, granted))
+            limit = granted.output
+            if self._max_output is None and prompt.max_tokens is None:
+                limit = min(limit, UNKNOWN_LIMIT)
+            prompt = replace(prompt, max_tokens=limit)
         return _Request(call, prompt, granted)
 
     def _settle_reply(self, request: _Request, reply: Reply) -> Reply:
         """Settle the request and add the cost to the reply."""
-        usage = self._with_cost(reply.usage)
+        usage = reply.usage
+        if usage.cost is None:
+            usage = replace(usage, cost=self._cost(usage))
         if reply.message.stop == "cut":
-            self._settle(request, request.granted, certain=False)
+            self._settle(request.call, request.granted, certain=False)
         elif usage.estimated and usage.cost != 0:
             # The provider reported no usage, so the visible output is the bound.
             output = min(message_bound(reply.message), request.granted.output)
             most = self._worst_case(request.granted.input, output)
-            self._settle(request, most, certain=False, reply=reply)
+            self._settle(request.call, most, certain=False, reply=reply)
             self._bound.learn(request.prompt, most.input)
         else:
-            self._settle(request, usage, reply=reply)
+            self._settle(request.call, usage, reply=reply)
             prompt_tokens = request.granted.input if usage.estimated else usage.prompt
             self._bound.learn(request.prompt, prompt_tokens)
         return replace(reply, usage=usage)
 
     def _settle(
-        self, request: _Request, usage: Usage, *, certain: bool = True, reply: Reply | None = None
+        self, call: ModelCalled, usage: Usage, *, certain: bool = True, reply: Reply | None = None
     ) -> None:
-        settled = _settlement(request.call, usage, certain=certain)
-        if reply is not None:
-            settled = replace(settled, model=reply.model, provider=reply.provider)
-        self._meter.settle(settled)
-
-    def _longest(self, prompt: Prompt) -> int:
-        ceiling = self._max_output or UNKNOWN_OUTPUT
-        if prompt.max_tokens is None:
-            return ceiling
-        return min(prompt.max_tokens, ceiling) if self._max_output else prompt.max_tokens
-
-    def _limit(self, prompt: Prompt, granted: Usage) -> int:
-        if self._max_output is None and prompt.max_tokens is None:
-            return min(granted.output, UNKNOWN_LIMIT)
-        return granted.output
+        by = reply or call
+        self._meter.settle(
+            CallSettled(
+                call=call.call, usage=usage, certain=certain, model=by.model, provider=by.provider
+            )
+        )
 
     def _worst_case(self, prompt_tokens: int, output: int) -> Usage:
         """The most expensive way to charge these tokens: as fresh input or as a cache write."""
@@ -236,23 +218,13 @@ class Metered:
         cost = None if fresh is None or cached is None else max(fresh, cached)
         return Usage(input=prompt_tokens, output=output, requests=1, cost=cost)
 
-    def _with_cost(self, usage: Usage) -> Usage:
-        return usage if usage.cost is not None else replace(usage, cost=self._cost(usage))
 
-
-class _Request:
+class _Request(NamedTuple):
     """A booked request. `prompt` fits what was granted."""
 
-    def __init__(self, call: ModelCalled, prompt: Prompt, granted: Usage) -> None:
-        self.call = call
-        self.prompt = prompt
-        self.granted = granted
-
-
-def _settlement(call: ModelCalled, usage: Usage, *, certain: bool = True) -> CallSettled:
-    return CallSettled(
-        call=call.call, usage=usage, certain=certain, model=call.model, provider=call.provider
-    )
+    call: ModelCalled
+    prompt: Prompt
+    granted: Usage
 
 
 def _is_unbilled(error: ProviderError, *, began: bool) -> bool:

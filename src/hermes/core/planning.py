@@ -131,17 +131,15 @@ def group_parallel(plans: list[PlannedCall]) -> list[list[PlannedCall]]:
     """The plans in order, in groups that may run in parallel."""
     groups: list[list[PlannedCall]] = []
     for plan in plans:
-        if groups and _can_join(plan, groups[-1]):
+        if (
+            groups
+            and all(map(_can_run_in_parallel, (plan, *groups[-1])))
+            and not any(_collide(plan, other) for other in groups[-1])
+        ):
             groups[-1].append(plan)
         else:
             groups.append([plan])
     return groups
-
-
-def _can_join(plan: PlannedCall, group: list[PlannedCall]) -> bool:
-    return _can_run_in_parallel(plan) and all(
-        _can_run_in_parallel(other) and not _collide(plan, other) for other in group
-    )
 
 
 def _can_run_in_parallel(plan: PlannedCall) -> bool:

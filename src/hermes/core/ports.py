@@ -24,6 +24,18 @@ class Provider(Protocol):
     def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]: ...
 
 
+Middleware = Callable[[Provider], Provider]
+"""Wraps a provider, or returns it unchanged if it has nothing to add."""
+
+
+def wrap_provider(stack: Sequence[Middleware | None], provider: Provider) -> Provider:
+    """The first entry sees a prompt first and its reply last; `provider` sends it."""
+    for middleware in reversed(stack):
+        if middleware is not None:
+            provider = middleware(provider)
+    return provider
+
+
 class Meter(Protocol):
     """Books every model request of one session."""
 

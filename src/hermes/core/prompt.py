@@ -15,11 +15,9 @@ class ToolSpec(Value):
     parameters: JsonObject
 
 
-def _sizes(tools: tuple[ToolSpec, ...]) -> tuple[int, ...]:
-    return tuple([len(encode(tool)) for tool in tools])
-
-
-tool_sizes: IdentityCache[tuple[ToolSpec, ...], tuple[int, ...]] = IdentityCache(_sizes)
+tool_sizes: IdentityCache[tuple[ToolSpec, ...], tuple[int, ...]] = IdentityCache(
+    lambda tools: tuple([len(encode(tool)) for tool in tools])
+)
 """The size of each tool as JSON, in bytes."""
 
 

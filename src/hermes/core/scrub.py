@@ -19,7 +19,7 @@ def scrub_database(db: sqlite3.Connection, *, patience_seconds: float = PATIENCE
 
 
 def truncate_wal(db: sqlite3.Connection, *, patience_seconds: float) -> bool:
-    """Truncate the write-ahead log; see `wiped`."""
+    """Truncate the write-ahead log; see `scrub_database`."""
     (usual,) = db.execute("PRAGMA busy_timeout").fetchone()
     db.execute(f"PRAGMA busy_timeout = {round(patience_seconds * 1000)}")
     busy, *_ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()

@@ -24,7 +24,6 @@ from hermes.core.commands import (
     SwitchModel,
     Tune,
     Withdraw,
-    with_key,
 )
 from hermes.core.effects import Decision, Effect
 from hermes.core.errors import Fenced, JournalError, UsageError
@@ -58,7 +57,7 @@ from hermes.core.messages import (
     user_says,
 )
 from hermes.core.metering import SessionMeter
-from hermes.core.ports import Fetcher, Meter, ProcessNotice, Workspace
+from hermes.core.ports import ProcessNotice
 from hermes.core.prompt import Notice
 from hermes.core.recorder import EventListener, Recorder, Subscription
 from hermes.core.transcript import Transcript
@@ -84,35 +83,32 @@ log = logging.getLogger(__name__)
 
 
 class Session:
-    """Takes commands by `send` and publishes events to `subscribe`. `app` opens and closes it."""
+    """Takes commands by `send` and publishes events to `subscribe`. `app` opens and closes it.
+    `workspace` and `web` are for what a person requests directly; ask `judge` first. `meter` books
+    the side work of the session."""
 
-    def __init__(self, parts: SessionDeps, recorder: Recorder) -> None:
-        self._deps = parts
+    def __init__(self, deps: SessionDeps, recorder: Recorder) -> None:
+        self.id = recorder.session_id
+        self.workspace, self.web = deps.workspace, deps.web
+        self._deps = deps
         self._recorder = recorder
         self._questions = Questions(
-            recorder,
-            parts.world,
-            attended=parts.attended,
-            approval_seconds=parts.approval_seconds,
+            recorder, deps.world, attended=deps.attended, approval_seconds=deps.approval_seconds
         )
         opened = recorder.transcript.opened
         self._gate = Gate(
-            parts.policy,
+            deps.policy,
             self._questions,
             opened.principal if opened else "owner",
             recorder,
-            judge=parts.judge,
-            preflight=parts.preflight,
+            judge=deps.judge,
+            preflight=deps.preflight,
         )
-        self._meter = SessionMeter(recorder, self._questions, parts.world, parts.budgeting)
-        self._turns = Turns(parts, recorder, self._gate, self._questions, self._meter)
+        self.meter = SessionMeter(recorder, self._questions, deps.world, deps.budgeting)
+        self._turns = Turns(deps, recorder, self._gate, self._questions, self.meter)
         self._poll_lock = asyncio.Lock()
         # The process that made these calls is gone, so their cost stays an upper bound.
         recorder.note(*recorder.transcript.open_calls)
-
-    @property
-    def id(self) -> str:
-        return self._recorder.session_id
 
     @property
     def transcript(self) -> Transcript:
@@ -121,16 +117,6 @@ class Session:
     @property
     def busy(self) -> bool:
         return self._turns.busy
-
-    @property
-    def workspace(self) -> Workspace:
-        """For reads that a person requests directly; ask `judge` first."""
-        return self._deps.workspace
-
-    @property
-    def web(self) -> Fetcher:
-        """For pages that a person requests directly; ask `judge` first."""
-        return self._deps.web
 
     def judge(self, effect: Effect) -> Decision:
         return self._gate.judge(effect)
@@ -148,11 +134,6 @@ class Session:
         """Ask a person regardless of the policy; EffectDenied."""
         await CallGate(self._gate, "", stop).confirm(effect, why)
 
-    @property
-    def meter(self) -> Meter:
-        """Books the side work of this session."""
-        return self._meter
-
     def subscribe(self) -> Subscription:
         return self._recorder.subscribe()
 
@@ -168,18 +149,18 @@ class Session:
         now."""
         if isinstance(command, Interrupt | Answer):
             # Writes nothing, so a failed journal does not matter.
-            await self._execute_inbox(command)
+            await self._execute(command)
             return
         if self._turns.failure is not None:
             await self._recover(self._turns.failure)
         try:
-            await self._execute_inbox(command)
+            await self._execute(command)
         except Fenced as error:
             if self.busy:
                 raise
             # Another process owned the session for a while. Nothing was written here.
             await self._recover(error)
-            await self._execute_inbox(command)
+            await self._execute(command)
 
     async def ask(self, say: Say) -> AsyncGenerator[Record]:
         """Send a message and yield all that happens until the turn that answers it has ended.
@@ -208,15 +189,23 @@ class Session:
                 idle.cancel()
             events.close()
 
-    async def _execute_inbox(self, command: Command) -> None:
+    async def _execute(self, command: Command) -> None:
         match command:
             case Say():
                 message = user_says(command.text, *command.images, origin=command.origin)
                 await self._receive(MessageReceived(message=message, key=command.key))
             case Steer():
-                await self._steer(command)
-            case Withdraw():
-                await self._withdraw(command.n)
+                if command.text.strip():
+                    message, joins = user_says(command.text), self._turns.running is not None
+                    received = MessageReceived(message=message, key=command.key, steer=joins)
+                    await self._receive(received)
+            case Withdraw(n=n):
+                # A message is either withdrawn or answered, so not while a turn takes it.
+                async with self._turns.take_lock:
+                    waiting = self.transcript.waiting.get(n)
+                    if waiting is None or waiting.steer:
+                        raise UsageError("That message is no longer waiting.")
+                    await self._recorder.commit(Withdrawn(n=n))
             case Interrupt():
                 self._turns.interrupt()
             case Answer():
@@ -279,7 +268,15 @@ class Session:
             return
         async with self._poll_lock:
             for waiting in await self._deps.journal.take(lease):
-                await self._take_over(waiting.id, waiting.command)
+                command = waiting.command
+                if isinstance(command, Say | Steer) and not command.key:
+                    # A crash before `acknowledge` must not execute it twice.
+                    command = replace(command, key=f"inbox:{waiting.id}")
+                try:
+                    await self.send(command)
+                except UsageError as error:
+                    why = {"why": str(error)}
+                    log.warning("a command from the inbox cannot be executed", extra=why)
                 await self._deps.journal.acknowledge(lease, (waiting.id,))
 
     async def close(self, *, soon: bool = False) -> None:
@@ -287,26 +284,11 @@ class Session:
         `soon`: see `Journal.release`."""
         await self._turns.end()
         await self._deps.workspace.close()
-        await self._write_pending()
-        await self._recorder.release(soon=soon)
-
-    async def _write_pending(self) -> None:
-        """Write the costs of the last calls if the journal accepts them."""
         if self._recorder.lease is not None:
+            # The costs of the last calls, if the journal accepts them.
             with suppress(JournalError):
                 await self._recorder.commit()
-
-    async def _take_over(self, waiting_id: int, command: Command) -> None:
-        match command:
-            case Say(key="") | Steer(key=""):
-                # A crash between execution and `taken` must not execute it twice.
-                command = with_key(command, f"inbox:{waiting_id}")
-            case _:
-                pass
-        try:
-            await self.send(command)
-        except UsageError as error:
-            log.warning("a command from the inbox cannot be executed", extra={"why": str(error)})
+        await self._recorder.release(soon=soon)
 
     async def _recover(self, error: Exception) -> None:
         """Continue from what the journal holds, after it failed under this session."""
@@ -319,13 +301,6 @@ class Session:
         self._deps.world.kill_point("message.received")
         self._turns.start()
 
-    async def _steer(self, command: Steer) -> None:
-        if not command.text.strip():
-            return
-        message, joins = user_says(command.text), self._turns.running is not None
-        received = MessageReceived(message=message, key=command.key, steer=joins)
-        await self._receive(received)
-
     async def _switch(self, command: SwitchModel) -> None:
         # Connect first: a model that cannot be used is refused before anything is written.
         self._turns.connect(command.model, command.provider)
@@ -335,14 +310,6 @@ class Session:
         except BaseException:
             self._turns.disconnect()
             raise
-
-    async def _withdraw(self, n: int) -> None:
-        # A message is either withdrawn or answered, so not while a turn takes it.
-        async with self._turns.take_lock:
-            received = self.transcript.waiting.get(n)
-            if received is None or received.steer:
-                raise UsageError("That message is no longer waiting.")
-            await self._recorder.commit(Withdrawn(n=n))
 
     async def _tune(self, command: Tune) -> None:
         tuned = Tuned(effort=command.effort, tier=command.tier, mode=command.mode)
@@ -370,7 +337,7 @@ class Session:
             raise UsageError("A turn is running; wait for its end or interrupt it first.")
         engine, occasion = self._compaction_request(command)
         prompt = self._deps.view(self.transcript)
-        compacted = await engine.compact(self.transcript, prompt, occasion, self._meter)
+        compacted = await engine.compact(self.transcript, prompt, occasion, self.meter)
         if compacted is None:
             raise UsageError("There is nothing to compact in this session yet.")
         self._deps.world.kill_point("compaction.made")

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Protocol, TypedDict, TypeVar
 
 from hermes.codec.signature import Parameters
 from hermes.codec.values import JsonObject, Value
@@ -15,6 +15,9 @@ from hermes.core.events import RepeatRule
 from hermes.core.messages import Image, Text
 from hermes.core.ports import Fetcher, Workspace
 from hermes.core.prompt import ToolSpec
+
+if TYPE_CHECKING:
+    from typing import Unpack
 
 P = ParamSpec("P")
 ServiceT = TypeVar("ServiceT")
@@ -111,32 +114,39 @@ class ToolDisplay(Value):
         return _FIELD.sub(lambda field: str(arguments.get(field[1], "")), template)
 
 
-class Tool:
-    """A tool. `interactive` tools wait for a person and run alone, as do tools whose effects are
-    not known beforehand to be independent."""
+def no_effects(_place: PathContext, _arguments: JsonObject) -> Iterable[Effect]:
+    return ()
 
+
+class ToolOptions(TypedDict, total=False):
+    """`effects` states beforehand what a call will do; `repeat="safe"` lets a call run again after
+    a crash; `interactive` tools wait for a person and run alone, as do tools whose effects are not
+    known beforehand to be independent; `toolset` is the group that offers it; `conditional` tools
+    are offered only while their provider works."""
+
+    effects: Effects
+    repeat: RepeatRule
+    interactive: bool
+    toolset: str
+    kind: ToolKind
+    display: ToolDisplay | None
+    conditional: bool
+
+
+class Tool:
     def __init__(
-        self,
-        run: Callable[..., Awaitable[ToolOutput]],
-        *,
-        effects: Effects,
-        repeat: RepeatRule,
-        interactive: bool,
-        toolset: str = "",
-        kind: ToolKind = "other",
-        display: ToolDisplay | None = None,
-        conditional: bool = False,
+        self, run: Callable[..., Awaitable[ToolOutput]], **options: Unpack[ToolOptions]
     ) -> None:
         self.name = run.__name__
         self.description = inspect.cleandoc(run.__doc__ or "")
         self.parameters = Parameters(run)
-        self.effects = effects
-        self.repeat: RepeatRule = repeat
-        self.interactive = interactive
-        self.toolset = toolset
-        self.kind: ToolKind = kind
-        self.display = display
-        self.conditional = conditional
+        self.effects = options.get("effects", no_effects)
+        self.repeat: RepeatRule = options.get("repeat", "never")
+        self.interactive = options.get("interactive", False)
+        self.toolset = options.get("toolset", "")
+        self.kind: ToolKind = options.get("kind", "other")
+        self.display = options.get("display")
+        self.conditional = options.get("conditional", False)
         self._run = run
 
     @property
@@ -150,35 +160,9 @@ class Tool:
         return await self._run(ctx, **arguments)
 
 
-def no_effects(_place: PathContext, _arguments: JsonObject) -> Iterable[Effect]:
-    return ()
-
-
 def tool(
-    *,
-    effects: Effects = no_effects,
-    repeat: RepeatRule = "never",
-    interactive: bool = False,
-    toolset: str = "",
-    kind: ToolKind = "other",
-    display: ToolDisplay | None = None,
-    conditional: bool = False,
+    **options: Unpack[ToolOptions],
 ) -> Callable[[Callable[Concatenate[Any, P], Awaitable[ToolOutput]]], Tool]:
     """Make a Tool of an async function `(ctx, …) -> ToolOutput`. This is the only declaration of a
-    tool: `scripts/generate_schemas.py` collects the built-in ones. `effects` states beforehand what
-    a call will do; `repeat="safe"` lets a call run again after a crash; `toolset` is the group that
-    offers it; `conditional` tools are offered only while their provider works."""
-
-    def wrap(run: Callable[Concatenate[Any, P], Awaitable[ToolOutput]]) -> Tool:
-        return Tool(
-            run,
-            effects=effects,
-            repeat=repeat,
-            interactive=interactive,
-            toolset=toolset,
-            kind=kind,
-            display=display,
-            conditional=conditional,
-        )
-
-    return wrap
+    tool: `scripts/generate_schemas.py` collects the built-in ones."""
+    return lambda run: Tool(run, **options)

@@ -106,7 +106,9 @@ class Transcript:
             case Withdrawn():
                 self.waiting.pop(event.n, None)
             case TurnStarted():
-                self._start_turn(record.turn_id, event)
+                self.turn_id, self.hook_text = record.turn_id, ""
+                self.turn_usage = Usage()
+                self._begin(event.takes)
             case Steered():
                 self.messages.extend(self._take(event.takes))
             case ModelCalled():
@@ -128,11 +130,17 @@ class Transcript:
             case Rewound():
                 self._rewind(event.turns)
             case Compacted():
-                self._compact(event)
+                self.compactions.append(event)
+                self.last_prompt = event.tokens_after
+                self.measured = 0
             case Overlaid():
                 self.overlay = event
             case HookAnswered():
-                self._apply_hook(event)
+                self._origins |= set(event.origins)
+                if event.call_id:
+                    self.hook_answers[event.call_id] = event
+                elif event.action == "context":
+                    self.hook_text = event.text
             case Tuned():
                 self.tuned = event
             case TurnEnded():
@@ -224,11 +232,6 @@ class Transcript:
         """The sources of this session's text, including text that was rewound."""
         return self._origins
 
-    def _start_turn(self, turn_id: str, event: TurnStarted) -> None:
-        self.turn_id, self.hook_text = turn_id, ""
-        self.turn_usage = Usage()
-        self._begin(event.takes)
-
     def _begin(self, takes: tuple[int, ...]) -> None:
         self.turn_starts.append(len(self.messages))
         self.messages.extend(self._take(takes))
@@ -287,24 +290,12 @@ class Transcript:
         results = sorted((*last.results, result), key=lambda each: place.get(each.call_id, 0))
         self.messages[-1] = ToolMessage(results=tuple(results))
 
-    def _apply_hook(self, event: HookAnswered) -> None:
-        self._origins |= set(event.origins)
-        if event.call_id:
-            self.hook_answers[event.call_id] = event
-        elif event.action == "context":
-            self.hook_text = event.text
-
     def _forget_numbers(self, gone: list[Message]) -> None:
         """Their ids may be reused by other objects."""
         for message in gone:
             self._numbers.pop(id(message), None)
             for result in message.results if isinstance(message, ToolMessage) else ():
                 self._numbers.pop(id(result), None)
-
-    def _compact(self, event: Compacted) -> None:
-        self.compactions.append(event)
-        self.last_prompt = event.tokens_after
-        self.measured = 0
 
     def _rewind(self, turns: int) -> None:
         for _ in range(turns):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeVar
+
+from msgspec import Struct, field
 
 from hermes.codec.values import Value
 from hermes.core.caps import StepBudget
@@ -15,10 +17,9 @@ from hermes.core.guardrails import Guardrails, LoopWatch, ResultLimiter
 from hermes.core.hooks import TurnHooks
 from hermes.core.messages import ToolCall, ToolResult
 from hermes.core.metering import Budgeting, SessionMeter
-from hermes.core.ports import Fetcher, Journal, Meter, Policy, Provider, Workspace
+from hermes.core.ports import Fetcher, Journal, Meter, Middleware, Policy, Provider, Workspace
 from hermes.core.prompt import Prompt, ToolSpec
 from hermes.core.recorder import Recorder
-from hermes.core.service_registry import ServiceRegistry
 from hermes.core.tools import Tool, ToolSettings
 from hermes.core.transcript import Transcript
 from hermes.core.world import World
@@ -84,6 +85,42 @@ class TurnLimits(Value):
     settings: ToolSettings = ToolSettings()
 
 
+T = TypeVar("T")
+Factory = Callable[[], object]
+
+
+class ServiceRegistry:
+    """Creates services by class. Factories are registered under "module:Class", so that nothing is
+    imported before a tool needs it; a class without a factory is called without arguments."""
+
+    def __init__(self, factories: Callable[[], dict[str, Factory]] = dict) -> None:
+        # Built for each lookup: an idle session must not keep a table of its own.
+        self._factories = factories
+
+    def replace(self, path: str, wrap: Callable[[object], object]) -> ServiceRegistry:
+        """Returns a registry in which `wrap` replaces the service of this path."""
+
+        def replaced() -> dict[str, Factory]:
+            factories = self._factories()
+            inner = factories[path]
+            return {**factories, path: lambda: wrap(inner())}
+
+        return ServiceRegistry(replaced)
+
+    def create(self, kind: type[T]) -> T:
+        factory = self._factories().get(f"{kind.__module__}:{kind.__qualname__}")
+        if factory is None:
+            return kind()
+        service = factory()
+        if not isinstance(service, kind):
+            raise TypeError(f"Expected {kind.__qualname__}, the factory created {type(service)}")
+        return service
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(self._factories())
+
+
 class ToolServices:
     """The services of tools while a session is open, one per type, created on first use. `services`
     creates those that need something from outside (a memory, an archive)."""
@@ -105,47 +142,36 @@ class ToolServices:
 
 
 class Turn:
+    """One turn with everything that it works with."""
+
     def __init__(
         self,
-        *,
+        deps: SessionDeps,
         recorder: Recorder,
-        provider: Provider,
-        view: View,
-        toolbox: Toolbox,
-        workspace: Workspace,
-        web: Fetcher,
         gate: Gate,
         questions: Questions,
         meter: SessionMeter,
+        *,
+        connection: tuple[Provider, TurnLimits],
         services: ToolServices,
-        limits: TurnLimits,
-        budget: StepBudget,
-        world: World,
         stop: Stop,
-        engine: ContextEngine | None = None,
-        remark: Remark | None = None,
-        hooks: TurnHooks | None = None,
+        hooks: TurnHooks | None,
     ) -> None:
+        self.provider, self.limits = connection
         self.recorder = recorder
-        self.provider = provider
-        self.view = view
-        self.toolbox = toolbox
-        self.workspace = workspace
-        self.web = web
         self.gate = gate
         self.questions = questions
         self.meter = meter
         self.services = services
-        self.limits = limits
-        self.budget = budget
-        self.world = world
         self.stop = stop
-        self.engine = engine
-        self.remark = remark
         self.hooks = hooks
-        self.window = limits.window
-        self.watch = LoopWatch(limits.guardrails)
-        self.result_limiter = ResultLimiter(workspace, limits.window)
+        self.view, self.toolbox = deps.view, deps.toolbox
+        self.workspace, self.web = deps.workspace, deps.web
+        self.world, self.engine, self.remark = deps.world, deps.engine, deps.remark
+        self.budget = StepBudget(self.limits.max_steps, deps.budget)
+        self.window = self.limits.window
+        self.watch = LoopWatch(self.limits.guardrails)
+        self.result_limiter = ResultLimiter(deps.workspace, self.limits.window)
         self.usage = recorder.transcript.turn_usage
         self.fruitless = 0
 
@@ -153,52 +179,31 @@ class Turn:
 Connect = Callable[[str, str, Meter], tuple[Provider, TurnLimits]]
 
 
-class SessionDeps:
+class SessionDeps(Struct, kw_only=True):
     """`connect` builds the provider for a model and provider name, with the limits of that model;
-    the meter books all its requests. `budgeting` returns what the session may spend now. `services`
-    creates the services of `ToolContext.service`. `judge` and `preflight`: see `Gate`. `engine`
-    compacts long conversations; `remark` adds text to tool results. `hooks` is called before every
-    turn until it returns hooks; `tune` receives changed session settings."""
+    the meter books all its requests. `middleware` wraps that provider, outermost first. `budgeting`
+    returns what the session may spend now. `services` creates the services of
+    `ToolContext.service`. `judge` and `preflight`: see `Gate`. `engine` compacts long
+    conversations; `remark` adds text to tool results. `hooks` is called before every turn until it
+    returns hooks; `tune` receives changed session settings."""
 
-    def __init__(
-        self,
-        *,
-        journal: Journal,
-        connect: Connect,
-        view: View,
-        toolbox: Toolbox,
-        workspace: Workspace,
-        policy: Policy,
-        world: World,
-        attended: bool,
-        approval_seconds: float = 60,
-        budget: StepBudget | None = None,
-        budgeting: Callable[[], Budgeting] = Budgeting,
-        services: ServiceRegistry | None = None,
-        web: Fetcher | None = None,
-        judge: Judge | None = None,
-        preflight: Preflight | None = None,
-        engine: ContextEngine | None = None,
-        remark: Remark | None = None,
-        hooks: Callable[[Recorder], TurnHooks | None] = lambda _recorder: None,
-        tune: Callable[[Tuned], None] = lambda _tuned: None,
-    ) -> None:
-        self.journal = journal
-        self.connect = connect
-        self.view = view
-        self.toolbox = toolbox
-        self.workspace = workspace
-        self.policy = policy
-        self.world = world
-        self.attended = attended
-        self.approval_seconds = approval_seconds
-        self.budget = budget
-        self.budgeting = budgeting
-        self.services = services or ServiceRegistry()
-        self.web = web or NoWeb()
-        self.judge = judge
-        self.preflight = preflight
-        self.engine = engine
-        self.remark = remark
-        self.hooks = hooks
-        self.tune = tune
+    journal: Journal
+    connect: Connect
+    middleware: Sequence[Middleware | None] = ()
+    view: View
+    toolbox: Toolbox
+    workspace: Workspace
+    policy: Policy
+    world: World
+    attended: bool
+    approval_seconds: float = 60
+    budget: StepBudget | None = None
+    budgeting: Callable[[], Budgeting] = Budgeting
+    services: ServiceRegistry = field(default_factory=ServiceRegistry)
+    web: Fetcher = field(default_factory=NoWeb)
+    judge: Judge | None = None
+    preflight: Preflight | None = None
+    engine: ContextEngine | None = None
+    remark: Remark | None = None
+    hooks: Callable[[Recorder], TurnHooks | None] = lambda _recorder: None
+    tune: Callable[[Tuned], None] = lambda _tuned: None

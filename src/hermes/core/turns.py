@@ -6,14 +6,13 @@ import asyncio
 import logging
 
 from hermes.codec.values import replace
-from hermes.core.caps import StepBudget
 from hermes.core.concurrency import Stop
 from hermes.core.errors import HermesError
 from hermes.core.events import TurnStarted
 from hermes.core.gate import Gate, Questions, expire_question
 from hermes.core.loop import run_turn
 from hermes.core.metering import SessionMeter
-from hermes.core.ports import Provider
+from hermes.core.ports import Provider, wrap_provider
 from hermes.core.recorder import Recorder
 from hermes.core.turn import SessionDeps, ToolServices, Turn, TurnLimits
 
@@ -23,26 +22,26 @@ END_SECONDS = 5
 
 
 class Turns:
-    """`taking` is held while a turn takes its message; `services` are the tool services."""
+    """`take_lock` is held while a turn takes its message; `services` are the tool services."""
 
     def __init__(
         self,
-        parts: SessionDeps,
+        deps: SessionDeps,
         recorder: Recorder,
         gate: Gate,
         questions: Questions,
         meter: SessionMeter,
     ) -> None:
-        self._parts = parts
+        self._deps = deps
         self._recorder = recorder
         self._gate = gate
         self._questions = questions
         self._meter = meter
         self._connection: tuple[Provider, TurnLimits] | None = None
-        self.services = ToolServices(parts.services)
-        self._hooks = parts.hooks(recorder)
+        self.services = ToolServices(deps.services)
+        self._hooks = deps.hooks(recorder)
         self.running: Turn | None = None
-        self.stop = Stop()
+        self._stop: Stop | None = None
         self.take_lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._closing = False
@@ -54,6 +53,13 @@ class Turns:
         return self._task is not None and not self._task.done()
 
     @property
+    def stop(self) -> Stop:
+        """Stops the current turn. An idle session has none, to save memory."""
+        if self._stop is None:
+            self._stop = Stop()
+        return self._stop
+
+    @property
     def connection(self) -> tuple[Provider, TurnLimits]:
         """The provider of the current model, with its limits."""
         if self._connection is None:
@@ -63,7 +69,8 @@ class Turns:
         return self._connection
 
     def connect(self, model: str, provider: str) -> None:
-        self._connection = self._parts.connect(model, provider, self._meter)
+        connected, limits = self._deps.connect(model, provider, self._meter)
+        self._connection = wrap_provider(self._deps.middleware, connected), limits
 
     def disconnect(self) -> None:
         """The next turn connects to its model again."""
@@ -73,7 +80,7 @@ class Turns:
         """Run the waiting turns in the background, unless they run already."""
         if not self.busy:
             # An interrupt from now on is meant for the turn that starts.
-            self.stop = Stop()
+            self._stop = None
             self.failure = None
             self._task = asyncio.ensure_future(self._run_waiting())
 
@@ -100,8 +107,14 @@ class Turns:
 
     async def _run_waiting(self) -> None:
         """Run turns until no message waits."""
+        transcript = self._recorder.transcript
         try:
-            await self._finish_open_turn()
+            if transcript.turn_id:
+                # The turn was open when its process ended.
+                for asked in tuple(transcript.asked.values()):
+                    self._recorder.note(expire_question(asked))
+                self._recorder.begin_turn(transcript.turn_id)
+                await self._run()
             while not self._closing and await self._take_next():
                 await self._run()
         except HermesError as error:
@@ -112,63 +125,48 @@ class Turns:
             log.exception("session crashed")
             self.failure = error
 
-    async def _finish_open_turn(self) -> None:
-        transcript = self._recorder.transcript
-        if transcript.turn_id:
-            for asked in tuple(transcript.asked.values()):
-                self._recorder.note(expire_question(asked))
-            self._recorder.begin_turn(transcript.turn_id)
-            await self._run()
-
     async def _take_next(self) -> bool:
         """Start the turn of the oldest waiting message; False without one."""
         async with self.take_lock:
             n = self._recorder.transcript.next_turn()
             if n is None:
                 return False
-            self._recorder.begin_turn(self._parts.world.new_id("turn"))
+            self._recorder.begin_turn(self._deps.world.new_id("turn"))
             # Committed with the reservation of its first model call. A turn that crashes before
             # has done nothing, and its message still waits.
             self._recorder.note(TurnStarted(takes=(n,)))
             self._recorder.apply_pending()
-        self._parts.world.kill_point("turn.started")
-        await self._parts.world.pacer.turn()
+        self._deps.world.kill_point("turn.started")
+        await self._deps.world.pacer.turn()
         return True
 
     async def _run(self) -> None:
         self.running = self._new_turn()
         try:
             await run_turn(self.running)
-            self._remember_window(self.running.window)
+            window = self.running.window
+            if self._connection is not None and window < self._connection[1].window:
+                # The context window turned out to be smaller.
+                provider, limits = self._connection
+                self._connection = provider, replace(limits, window=window)
         finally:
             self.running = None
-            self.stop = Stop()
+            self._stop = None
 
     def _new_turn(self) -> Turn:
-        provider, limits = self.connection
-        self._hooks = self._hooks or self._parts.hooks(self._recorder)
+        if self._hooks is None:
+            self._hooks = self._deps.hooks(self._recorder)
+            if self._hooks is not None:
+                # Middlewares that serve hooks are left out while there are none.
+                self.disconnect()
         return Turn(
-            recorder=self._recorder,
-            provider=provider,
-            view=self._parts.view,
-            toolbox=self._parts.toolbox,
-            workspace=self._parts.workspace,
-            web=self._parts.web,
-            gate=self._gate,
-            questions=self._questions,
-            meter=self._meter,
+            self._deps,
+            self._recorder,
+            self._gate,
+            self._questions,
+            self._meter,
+            connection=self.connection,
             services=self.services,
-            limits=limits,
-            budget=StepBudget(limits.max_steps, self._parts.budget),
-            world=self._parts.world,
             stop=self.stop,
-            engine=self._parts.engine,
-            remark=self._parts.remark,
             hooks=self._hooks,
         )
-
-    def _remember_window(self, window: int) -> None:
-        """Remember a context window that turned out to be smaller."""
-        if self._connection is not None and window < self._connection[1].window:
-            provider, limits = self._connection
-            self._connection = provider, replace(limits, window=window)

@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from hermes.config.layers import suggest_names
 from hermes.config.load import Config
+from hermes.config.settings import NetworkSettings
 from hermes.core.errors import ConfigError, NotFound
 from hermes.core.world import World
 from hermes.net.http import HttpClient
@@ -16,8 +18,8 @@ from hermes.providers.keys import Credential, KeyPool, SingleKey, numbered_varia
 
 if TYPE_CHECKING:
     from hermes.credentials.admin import AccountRow, CredentialAdmin
-    from hermes.credentials.credential_store import BorrowedKeys, CredentialStore
-    from hermes.credentials.oauth.flows import LoginScreen
+    from hermes.credentials.credential_store import CredentialStore
+    from hermes.credentials.stored_key import StoredKey
 
 CUSTOM = "custom"
 AUTH_FILE = "auth.json"
@@ -49,7 +51,7 @@ class Accounts:
         self._http = http
         self._env = env
         self._catalogue = catalogue or shipped_catalogue()
-        self._wallet: CredentialStore | None = None
+        self._store: CredentialStore | None = None
 
     def keys_for(self, provider: str, vendor: Vendor) -> KeyPool:
         """The keys for requests to this provider; a `SingleKey` when no pool is needed."""
@@ -61,50 +63,45 @@ class Accounts:
             return SingleKey(
                 Credential(id=source, provider=name, key=key, label=label, source=scope)
             )
-        return self.wallet.pool(name)
+        return self.store.pool(name)
 
     def active_provider(self) -> str:
         """The provider of the latest login, or ""."""
         if not self._has_file():
             return ""
         try:
-            return self.wallet.auth_file.peek().active_provider
+            return self.store.auth_file.peek().active_provider
         except ConfigError:
             return ""
 
     def secret_values(self) -> frozenset[str]:
         """The secrets in auth.json."""
         try:
-            return self.wallet.secret_values() if self._has_file() else frozenset()
+            return self.store.secret_values() if self._has_file() else frozenset()
         except ConfigError:
             return frozenset()
 
     def watch_secrets(self, watch: Callable[..., None]) -> None:
         """Register auth.json and the values read from the keyring as secret sources."""
-        watch(self.secret_values, self._config.home.root / AUTH_FILE, self._keyring_reads)
 
-    def _keyring_reads(self) -> int:
-        return 0 if self._wallet is None else self._wallet.keyring_reads()
+        def keyring_reads() -> int:
+            return 0 if self._store is None else len(self._store.keyring_secrets())
+
+        watch(self.secret_values, self._config.home.root / AUTH_FILE, keyring_reads)
 
     async def rows(self, provider: str = "") -> tuple[AccountRow, ...]:
         """The rows of one provider, or of all that have a key or login."""
+        from hermes.credentials.admin import CredentialAdmin
+
         names = [self.known_name(provider)] if provider else await self._names()
-        return tuple([row for name in names for row in await self._admin.rows(name)])
+        admins = [CredentialAdmin(self.store, name) for name in names]
+        return tuple([row for admin in admins for row in await admin.rows()])
 
-    async def add_key(self, provider: str, key: str, *, label: str = "") -> AccountRow:
-        return await self._admin.add_key(self.known_name(provider), key, label=label)
+    def admin(self, provider: str) -> CredentialAdmin:
+        """Manages the keys and logins of one provider; raises NotFound."""
+        from hermes.credentials.admin import CredentialAdmin
 
-    async def remove(self, provider: str, which: str) -> AccountRow:
-        return await self._admin.remove(self.known_name(provider), which)
-
-    async def reset(self, provider: str) -> int:
-        return await self._admin.reset(self.known_name(provider))
-
-    async def log_in(self, provider: str, screen: LoginScreen, *, label: str = "") -> AccountRow:
-        return await self._admin.log_in(self.known_name(provider), screen, label=label)
-
-    async def log_out(self, provider: str) -> tuple[AccountRow, ...]:
-        return await self._admin.log_out(self.known_name(provider))
+        return CredentialAdmin(self.store, self.known_name(provider))
 
     def takes_keys(self, provider: str) -> bool:
         """Whether the provider accepts API keys."""
@@ -112,44 +109,32 @@ class Accounts:
         return bool(self._vendor(name).keys) or name not in self.logins()
 
     def has_keyring(self) -> bool:
-        return self.wallet.keyring.is_installed()
+        return self.store.keyring.is_installed()
 
     def logins(self) -> tuple[str, ...]:
         """The providers that support logins."""
-        return self.wallet.logins.names()
+        return self.store.logins.names()
 
     async def close(self) -> None:
-        if self._wallet is not None:
-            await self._wallet.close()
+        if self._store is not None:
+            await self._store.close()
 
     @property
-    def wallet(self) -> CredentialStore:
-        if self._wallet is None:
-            from hermes.credentials.credential_store import CredentialSettings, CredentialStore
-            from hermes.credentials.key_health import KeyCooldowns
+    def store(self) -> CredentialStore:
+        if self._store is None:
+            from hermes.credentials.credential_store import CredentialStore
 
-            settings = self._config.settings.credential_pool_cooldowns
-            self._wallet = CredentialStore(
+            self._store = CredentialStore(
                 self._config.home,
                 world=self._world,
                 http=self._http,
                 env=self._env,
                 secret=self._config.secrets.get,
                 borrowed_keys=self._borrowed_keys,
-                settings=CredentialSettings(
-                    strategies=self._config.settings.credential_pool_strategies,
-                    cooldowns=KeyCooldowns(
-                        rate_limit=settings.rate_limit, billing=settings.billing, auth=settings.auth
-                    ),
-                ),
+                strategies=self._config.settings.credential_pool_strategies,
+                cooldowns=self._config.settings.credential_pool_cooldowns,
             )
-        return self._wallet
-
-    @property
-    def _admin(self) -> CredentialAdmin:
-        from hermes.credentials.admin import CredentialAdmin
-
-        return CredentialAdmin(self.wallet)
+        return self._store
 
     def environment_keys(self, provider: str, vendor: Vendor) -> list[EnvironmentKey]:
         """The keys from the settings, else from the provider's variables, without duplicates."""
@@ -176,7 +161,7 @@ class Accounts:
         if not self._has_file():
             return not keys and not vendor.key_optional and vendor.name != CUSTOM
         try:
-            document = self.wallet.auth_file.peek()
+            document = self.store.auth_file.peek()
         except ConfigError:
             return True
         return bool(document.entries(name) or document.suppressed_sources(name)) or not (
@@ -186,19 +171,15 @@ class Accounts:
     def _has_file(self) -> bool:
         return (self._config.home.root / AUTH_FILE).exists()
 
-    def _borrowed_keys(self, name: str) -> BorrowedKeys:
-        from hermes.credentials.credential_store import BorrowedKeys
+    def _borrowed_keys(self, name: str) -> tuple[tuple[StoredKey, ...], str]:
+        """The keys that auth.json does not store, and the scope of those that it does."""
         from hermes.credentials.stored_key import borrowed_key
 
-        provider, vendor = name.removeprefix(f"{CUSTOM}:"), self._vendor(name)
-        keys = self.environment_keys(provider, vendor)
+        vendor = self._vendor(name)
+        keys = self.environment_keys(name.removeprefix(f"{CUSTOM}:"), vendor)
+        borrowed = tuple(borrowed_key(name, key.source, key.key, scope=key.scope) for key in keys)
         scope = vendor.keys[0] if vendor.keys else LOGIN
-        return BorrowedKeys(
-            borrowed=tuple(
-                borrowed_key(name, each.source, each.key, scope=each.scope) for each in keys
-            ),
-            scope="" if name.startswith(CUSTOM) else scope,
-        )
+        return borrowed, "" if name.startswith(CUSTOM) else scope
 
     def _vendor(self, name: str) -> Vendor:
         return self._catalogue.vendor(name) or self._catalogue.vendors[CUSTOM]
@@ -211,10 +192,8 @@ class Accounts:
         bare = provider.removeprefix(f"{CUSTOM}:")
         if bare in self._config.settings.providers:
             return f"{CUSTOM}:{bare}"
-        if provider in self.logins() or provider in self.wallet.auth_file.peek().providers():
+        if provider in self.logins() or provider in self.store.auth_file.peek().providers():
             return provider
-        from hermes.config.suggestions import suggest_names
-
         near = tuple(suggest_names(provider, (*self._catalogue.vendors, *self.logins())))
         raise NotFound(
             f"There is no provider {provider!r}; `hermes model list` lists them.", near=near
@@ -224,7 +203,7 @@ class Accounts:
         """Providers that have a key or login of any kind."""
         from hermes.credentials.other_programs import LOGIN_PROGRAMS
 
-        names = list((await self.wallet.auth_file.read()).providers())
+        names = list((await self.store.auth_file.read()).providers())
         for vendor in self._catalogue.vendors.values():
             if vendor.auto and vendor.name != CUSTOM and self.environment_keys(vendor.name, vendor):
                 names.append(vendor.name)
@@ -234,7 +213,7 @@ class Accounts:
             ):
                 names.append(f"{CUSTOM}:{name}")
         for program in LOGIN_PROGRAMS:
-            if self.wallet.key_sources(program.provider).has_other_program:
+            if self.store.key_sources(program.provider).has_other_program:
                 names.append(program.provider)
         return list(dict.fromkeys(names))
 
@@ -254,16 +233,20 @@ def _usable(found: list[EnvironmentKey]) -> list[EnvironmentKey]:
     return list(seen.values())
 
 
-@asynccontextmanager
-async def open_accounts(config: Config, *, env: Mapping[str, str]) -> AsyncIterator[Accounts]:
-    """The accounts of a home, for commands that use no model."""
-    network = config.settings.network
-    http = HttpClient(
+def http_client(network: NetworkSettings) -> HttpClient:
+    """The client for model and image servers."""
+    return HttpClient(
         proxy=network.proxy or None,
         no_proxy=network.no_proxy,
         ca_file=network.ca_bundle or None,
         only_ipv4=network.force_ipv4,
     )
+
+
+@asynccontextmanager
+async def open_accounts(config: Config, *, env: Mapping[str, str]) -> AsyncIterator[Accounts]:
+    """The accounts of a home, for commands that use no model."""
+    http = http_client(config.settings.network)
     accounts = Accounts(config, world=World(), http=http, env=env)
     try:
         yield accounts

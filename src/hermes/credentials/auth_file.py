@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import calendar
-import fcntl
 import hashlib
-import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from hermes.codec.file_lock import FileLock
 from hermes.codec.json import DecodeError, convert, decode
 from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.config.home import Home, replace_file, unwritable_error
@@ -73,7 +72,7 @@ _FIELDS = frozenset(AuthEntry.__struct_fields__)
 
 def read_entry(raw: JsonObject) -> AuthEntry:
     """Raises DecodeError. Other programs write times as text and null for missing values."""
-    known = {name: value for name, value in raw.items() if name in _FIELDS and value is not None}
+    known = {name: value for name, value in raw.items() if name in _FIELDS}
     for name in ("expires_at", "last_status_at"):
         if isinstance(known.get(name), str):
             known[name] = parse_time(known[name])
@@ -117,62 +116,42 @@ _FIRST_PAUSE = 0.002
 _LONGEST_PAUSE = 0.05
 
 
-class HomeLock:
-    """Each holder opens the file separately, so the lock also excludes tasks and threads of this
-    process. Waiting blocks no thread and uses real time."""
-
-    def __init__(self, home: Home, path: Path, *, patience: float = PATIENCE_SECONDS) -> None:
-        self._home = home
-        self.path = path
-        self._patience = patience
-
-    @asynccontextmanager
-    async def hold(self) -> AsyncIterator[None]:
-        """Raises ConfigError if another process holds the lock for too long."""
-        loop = asyncio.get_running_loop()
-        until, pause = loop.time() + self._patience, _FIRST_PAUSE
-        while (descriptor := self._try_lock()) < 0:
+@asynccontextmanager
+async def hold_lock(path: Path, *, patience: float = PATIENCE_SECONDS) -> AsyncIterator[None]:
+    """Holds the lock of a file against other processes, tasks and threads. Waiting blocks no thread
+    and uses real time. Raises ConfigError if the lock is not free in time."""
+    loop = asyncio.get_running_loop()
+    until, pause = loop.time() + patience, _FIRST_PAUSE
+    lock = FileLock(path)
+    try:
+        while not _try_lock(lock):
             if loop.time() >= until:
                 raise ConfigError(
-                    f"Another process has locked {self.path} for more than "
-                    f"{self._patience:.0f} s; stop it and try again."
+                    f"Another process has locked {path} for more than {patience:.0f} s; "
+                    "stop it and try again."
                 )
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, _LONGEST_PAUSE)
-        try:
-            yield
-        finally:
-            os.close(descriptor)
+        yield
+    finally:
+        lock.close()
 
-    @contextmanager
-    def try_hold(self) -> Iterator[bool]:
-        """Yields whether the lock was free."""
-        descriptor = self._try_lock()
-        try:
-            yield descriptor >= 0
-        finally:
-            if descriptor >= 0:
-                os.close(descriptor)
 
-    def _try_lock(self) -> int:
-        """The descriptor that holds the lock; -1 if it is taken."""
-        descriptor = self._open()
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # If the file was removed meanwhile, nobody else sees this lock.
-            if os.fstat(descriptor).st_ino == self.path.stat().st_ino:
-                return descriptor
-        except (BlockingIOError, FileNotFoundError):
-            pass
-        os.close(descriptor)
-        return -1
+@contextmanager
+def try_lock(path: Path) -> Iterator[bool]:
+    """Yields whether the lock was free."""
+    lock = FileLock(path)
+    try:
+        yield _try_lock(lock)
+    finally:
+        lock.close()
 
-    def _open(self) -> int:
-        self._home.ensure_folder(self.path.parent)
-        try:
-            return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise unwritable_error(self.path, error) from error
+
+def _try_lock(lock: FileLock) -> bool:
+    try:
+        return lock.acquire(timeout=0)
+    except OSError as error:
+        raise unwritable_error(lock.path, error) from error
 
 
 T = TypeVar("T")
@@ -201,15 +180,19 @@ class AuthDocument:
 
     def entries(self, provider: str) -> tuple[AuthEntry, ...]:
         """Best first. Unreadable entries are skipped, and stay in the file."""
-        found = [entry for raw in self._list(provider) if (entry := _decode_entry(raw)) is not None]
+        found = []
+        for raw in self._list(provider):
+            with suppress(DecodeError):
+                if isinstance(raw, dict):
+                    found.append(read_entry(raw))
         return tuple(sorted(found, key=lambda entry: entry.priority))
 
     def entry(self, provider: str, entry_id: str) -> AuthEntry | None:
         return next((e for e in self.entries(provider) if e.id == entry_id), None)
 
     def suppressed_sources(self, provider: str) -> frozenset[str]:
-        held = self.raw.get("suppressed_sources")
-        found = held.get(provider, []) if isinstance(held, dict) else []
+        sources = self.raw.get("suppressed_sources")
+        found = sources.get(provider, []) if isinstance(sources, dict) else []
         return frozenset(text for text in found if isinstance(text, str))
 
     def put(self, provider: str, entry: AuthEntry) -> None:
@@ -235,10 +218,10 @@ class AuthDocument:
     def suppress(self, provider: str, source: str, *, on: bool = True) -> None:
         """Suppressed sources are ignored until they are added again."""
         sources = {*self.suppressed_sources(provider), source} - (set() if on else {source})
-        held = self.raw.setdefault("suppressed_sources", {})
-        held[provider] = sorted(sources)
+        suppressed = self.raw.setdefault("suppressed_sources", {})
+        suppressed[provider] = sorted(sources)
         if not sources:
-            del held[provider]
+            del suppressed[provider]
 
     def activate(self, provider: str) -> None:
         """ "" for none."""
@@ -266,13 +249,6 @@ class AuthDocument:
         return fresh
 
 
-def _decode_entry(raw: JsonValue) -> AuthEntry | None:
-    try:
-        return read_entry(raw) if isinstance(raw, dict) else None
-    except DecodeError:
-        return None
-
-
 class AuthFile:
     """The file of one home. It is read when it has changed, and replaced under a lock that all
     processes share."""
@@ -280,8 +256,11 @@ class AuthFile:
     def __init__(self, home: Home) -> None:
         self._home = home
         self.path = home.root / FILE
-        self.lock = HomeLock(home, home.root / "auth.lock")
         self._known: tuple[Signature | None, AuthDocument] = (None, AuthDocument())
+
+    def lock(self) -> AbstractAsyncContextManager[None]:
+        """Holds the lock for writes."""
+        return hold_lock(self._home.ensure_folder(self._home.root) / "auth.lock")
 
     @property
     def signature(self) -> Signature | None:
@@ -314,7 +293,7 @@ class AuthFile:
 
     async def edit(self, change: Callable[[AuthDocument], T]) -> T:
         """Applies a change under the lock."""
-        async with self.lock.hold():
+        async with self.lock():
             document = await self.read_for_edit()
             result = change(document)
             self.write(document)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 
-from hermes.codec.values import Value
 from hermes.config.home import Home
-from hermes.config.provider_settings import PoolStrategy
+from hermes.config.provider_settings import CooldownSettings, PoolStrategy
 from hermes.core.world import World
 from hermes.credentials.auth_file import AuthFile
-from hermes.credentials.key_health import KeyCooldowns, KeyHealth, KeyStateFile
+from hermes.credentials.key_health import KeyHealth, KeyStateFile
 from hermes.credentials.key_pool import KeyPool
 from hermes.credentials.key_sources import Keyring, KeySources
 from hermes.credentials.oauth.logins import LoginCatalogue
@@ -20,22 +19,10 @@ from hermes.credentials.token_refresh import TokenRefresher
 from hermes.net.http import HttpClient
 
 
-class CredentialSettings(Value):
-    strategies: dict[str, PoolStrategy] = {}
-    cooldowns: KeyCooldowns = KeyCooldowns()
-
-
-class BorrowedKeys(Value):
-    """Keys of one provider from the environment and the settings; `scope` applies to keys that
-    are added by hand."""
-
-    borrowed: tuple[StoredKey, ...] = ()
-    scope: str = ""
-
-
 class CredentialStore:
-    """`lent` returns the borrowed keys of a provider, `secret` the value of a variable; `env`
-    locates the files of other programs. Nothing is read before it is needed."""
+    """`borrowed_keys` returns the keys of a provider from the environment and the settings, and the
+    scope of keys that are added by hand; `secret` returns the value of a variable; `env` locates
+    the files of other programs. Nothing is read before it is needed."""
 
     def __init__(
         self,
@@ -45,8 +32,9 @@ class CredentialStore:
         http: HttpClient,
         env: Mapping[str, str],
         secret: Callable[[str], str],
-        borrowed_keys: Callable[[str], BorrowedKeys],
-        settings: CredentialSettings | None = None,
+        borrowed_keys: Callable[[str], tuple[tuple[StoredKey, ...], str]],
+        strategies: Mapping[str, PoolStrategy] | None = None,
+        cooldowns: CooldownSettings | None = None,
     ) -> None:
         self.home = home
         self.world = world
@@ -55,44 +43,41 @@ class CredentialStore:
         self.states = KeyStateFile(home)
         self.logins = LoginCatalogue(home, secret)
         # Homes on one machine share the keyring.
-        place = hashlib.sha256(str(home.root).encode()).hexdigest()[:8]
-        self.keyring = Keyring(place)
+        self.keyring = Keyring(hashlib.sha256(str(home.root).encode()).hexdigest()[:8])
         self._env = env
         self._borrowed_keys = borrowed_keys
-        self._settings = settings or CredentialSettings()
+        self._strategies = strategies or {}
+        self._cooldowns = cooldowns or CooldownSettings()
         self._pools: dict[str, KeyPool] = {}
         self._key_sources: dict[str, KeySources] = {}
 
     def key_sources(self, provider: str) -> KeySources:
         if provider not in self._key_sources:
-            source = self._borrowed_keys(provider)
+            borrowed, scope = self._borrowed_keys(provider)
             self._key_sources[provider] = KeySources(
                 provider,
                 store=self.auth_file,
-                borrowed=source.borrowed,
+                borrowed=borrowed,
                 others=OtherPrograms(provider, self._env),
                 login=self.logins.get(provider),
                 keyring=self.keyring,
-                scope=source.scope,
+                scope=scope,
             )
         return self._key_sources[provider]
 
     def key_health(self, provider: str) -> KeyHealth:
-        return KeyHealth(provider, self.states, self.world, self._settings.cooldowns)
-
-    def strategy(self, provider: str) -> PoolStrategy:
-        return self._settings.strategies.get(provider, "fill_first")
+        return KeyHealth(provider, self.states, self.world, self._cooldowns)
 
     def pool(self, provider: str) -> KeyPool:
         """The pool of a provider, shared by all sessions of this process."""
         if provider not in self._pools:
-            holdings = self.key_sources(provider)
+            sources = self.key_sources(provider)
             self._pools[provider] = KeyPool(
-                holdings,
-                TokenRefresher(holdings, store=self.auth_file, http=self.http, world=self.world),
+                sources,
+                TokenRefresher(sources, store=self.auth_file, http=self.http, world=self.world),
                 self.key_health(provider),
                 self.world,
-                strategy=self.strategy(provider),
+                strategy=self._strategies.get(provider, "fill_first"),
             )
         return self._pools[provider]
 
@@ -100,14 +85,13 @@ class CredentialStore:
         for pool in self._pools.values():
             await pool.close()
 
-    def keyring_reads(self) -> int:
-        """How many secrets were read from the keyring so far."""
-        return sum(len(held.keyring_secrets()) for held in self._key_sources.values())
+    def keyring_secrets(self) -> list[str]:
+        """The secrets read from the keyring so far."""
+        return [each for sources in self._key_sources.values() for each in sources.keyring_secrets]
 
     def secret_values(self) -> frozenset[str]:
         """All secrets of auth.json and those read from the keyring so far, for redaction."""
         document = self.auth_file.peek()
         entries = [e for name in document.providers() for e in document.entries(name)]
         values = (value for e in entries for value in (e.access_token, e.refresh_token))
-        used = (value for held in self._key_sources.values() for value in held.keyring_secrets())
-        return frozenset(value for value in (*values, *used) if value)
+        return frozenset(value for value in (*values, *self.keyring_secrets()) if value)

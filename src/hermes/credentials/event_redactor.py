@@ -14,6 +14,7 @@ from hermes.core.events import (
     CallSettled,
     CapRaised,
     DurableEvent,
+    EffectDecided,
     LiveEvent,
     MessageReceived,
     ModelCalled,
@@ -23,6 +24,7 @@ from hermes.core.events import (
     SessionOpened,
     Steered,
     ToolFinished,
+    ToolIntended,
     ToolProgress,
     ToolStarted,
     Tuned,
@@ -57,6 +59,9 @@ _WITHOUT_TEXT = frozenset(
         Withdrawn,
     )
 )
+# The text of these was checked a moment ago, as part of a reply or as a result, so that the files
+# with secrets are not checked again. Known values are masked in any case.
+_CHECKED_BEFORE = frozenset((EffectDecided, ToolFinished, ToolIntended))
 # Identifiers and fixed texts, which must not change.
 _FIXED = frozenset(
     (
@@ -110,14 +115,16 @@ class SecretEventRedactor:
 
     def __init__(self, redactor: SecretRedactor, *, again: bool = False) -> None:
         self._redactor = redactor
-        self._text = redactor.redact_known if again else redactor.clean
+        text = redactor.redact_known if again else redactor.clean
+        self._struct = TreeRedactor(redactor, text, _FIXED).struct
         self._streams: dict[str, StreamRedactor] = {}
         self._remarks: list[Notice] = []
 
     def durable(self, event: DurableEvent) -> DurableEvent:
         if type(event) in _WITHOUT_TEXT:
             return event
-        self._redactor.refresh()
+        if type(event) not in _CHECKED_BEFORE:
+            self._redactor.refresh()
         clean = self._struct(event)
         if isinstance(event, MessageReceived) and clean is not event:
             self._remark(clean)
@@ -175,7 +182,7 @@ class SecretEventRedactor:
         return record if clean is record.event else replace(record, event=clean)
 
     def lacks(self, call: ToolCall) -> bool:
-        return _holds_label(call.arguments)
+        return _any_text(call.arguments, LABEL.search)
 
     def _redact_text(
         self, stream_id: str, text: str, event: Callable[[str], LiveEvent]
@@ -191,16 +198,27 @@ class SecretEventRedactor:
             text = MASKED.format(labels=", ".join(labels))
             self._remarks.append(Notice(text=text, kind="warn"))
 
-    def _struct(self, value: S) -> S:
+
+class TreeRedactor:
+    """Redacts all texts in a value with `text`, except in the `fixed` fields. Returns the same
+    object if nothing is masked."""
+
+    def __init__(
+        self, redactor: SecretRedactor, text: Callable[[str], str], fixed: frozenset[str]
+    ) -> None:
+        self._redactor = redactor
+        self._text = text
+        self._fixed = fixed
+
+    def struct(self, value: S) -> S:
         changes: dict[str, Any] = {}
-        for name in _has_text(type(value)):
+        for name in _text_fields(type(value), self._fixed):
             item = getattr(value, name)
-            if (clean := self._clean(item)) is not item:
+            if (clean := self.clean(item)) is not item:
                 changes[name] = clean
         return replace(value, **changes) if changes else value
 
-    def _clean(self, value: Any) -> Any:
-        """Returns the same object if nothing is masked."""
+    def clean(self, value: Any) -> Any:
         if type(value) in _SCALARS:
             return value
         if isinstance(value, str):
@@ -211,9 +229,9 @@ class SecretEventRedactor:
         if isinstance(value, Reasoning):
             return self._reasoning(value)
         if isinstance(value, Struct):
-            return self._struct(value)
+            return self.struct(value)
         if isinstance(value, list | tuple):
-            items = [self._clean(item) for item in value]
+            items = [self.clean(item) for item in value]
             same = all(a is b for a, b in zip(items, value, strict=True))
             return value if same else type(value)(items)
         if isinstance(value, dict) and value:
@@ -224,7 +242,7 @@ class SecretEventRedactor:
         clean: dict[str, Any] = {}
         changed = False
         for key, item in value.items():
-            named, now = self._clean(key), self._clean(item)
+            named, now = self.clean(key), self.clean(item)
             if now is item and isinstance(item, str):
                 now = self._redact_named(key, item)
             changed |= named is not key or now is not item
@@ -245,7 +263,7 @@ class SecretEventRedactor:
         many blocks repeat the text."""
         sealed, text = reasoning.sealed, self._text(reasoning.text)
         redact = self._redactor.redact_known if text == reasoning.text else self._text
-        if sealed is not None and _contains_secret(sealed, redact):
+        if sealed is not None and _any_text(sealed, lambda found: redact(found) != found):
             sealed = None
         if sealed is reasoning.sealed and text == reasoning.text:
             return reasoning
@@ -253,9 +271,9 @@ class SecretEventRedactor:
 
 
 @lru_cache(maxsize=256)
-def _has_text(kind: type[Struct]) -> tuple[str, ...]:
+def _text_fields(kind: type[Struct], fixed: frozenset[str]) -> tuple[str, ...]:
     """The fields that may contain free text."""
-    return tuple(name for name in kind.__struct_fields__ if name not in _FIXED)
+    return tuple(name for name in kind.__struct_fields__ if name not in fixed)
 
 
 @lru_cache(maxsize=1024)
@@ -264,17 +282,10 @@ def _names_secret(key: str) -> bool:
     return any(word in low for word in _SECRET_WORDS)
 
 
-def _contains_secret(value: Any, clean: Callable[[str], str]) -> bool:
+def _any_text(value: Any, is_wanted: Callable[[str], object]) -> bool:
+    """Whether a text in the value, or a name of a mapping, satisfies the condition."""
     if isinstance(value, str):
-        return clean(value) != value
+        return bool(is_wanted(value))
     if isinstance(value, dict):
-        return any(_contains_secret(each, clean) for each in (*value, *value.values()))
-    return isinstance(value, list | tuple) and any(_contains_secret(each, clean) for each in value)
-
-
-def _holds_label(value: Any) -> bool:
-    if isinstance(value, str):
-        return LABEL.search(value) is not None
-    if isinstance(value, dict):
-        return any(_holds_label(each) for each in (*value, *value.values()))
-    return isinstance(value, list | tuple) and any(_holds_label(each) for each in value)
+        return any(_any_text(each, is_wanted) for each in (*value, *value.values()))
+    return isinstance(value, list | tuple) and any(_any_text(each, is_wanted) for each in value)

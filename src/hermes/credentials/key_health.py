@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Literal, TypeVar
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value, replace
 from hermes.config.home import Home, replace_file
+from hermes.config.provider_settings import CooldownSettings
 from hermes.core.errors import ConfigError, ProviderError
 from hermes.core.world import World
-from hermes.credentials.auth_file import HomeLock, Signature, file_signature
+from hermes.credentials.auth_file import Signature, file_signature, hold_lock, try_lock
 from hermes.credentials.stored_key import StoredKey
 from hermes.providers.keys import Credential
 
@@ -67,20 +69,23 @@ class KeyStateFile:
     def __init__(self, home: Home) -> None:
         self._home = home
         self.path = home.cache / "keys.json"
-        self._lock = HomeLock(home, home.locks / "keys.lock", patience=_PATIENCE_SECONDS)
         self._known: tuple[Signature | None, KeyStates] = (None, {})
 
     def read(self) -> KeyStates:
         """States by `provider/id`; read-only."""
         found = file_signature(self.path)
         if found != self._known[0]:
-            self._known = (found, self._read())
+            try:
+                states = dict(decode(_File, self.path.read_bytes()).keys)
+            except (OSError, DecodeError):
+                states = {}
+            self._known = (found, states)
         return self._known[1]
 
     async def change(self, change: Callable[[KeyStates], T]) -> T:
         """Applies a change to the shared state."""
         try:
-            async with self._lock.hold():
+            async with hold_lock(self._lock_file(), patience=_PATIENCE_SECONDS):
                 return self._apply(change)
         except ConfigError as error:
             log.warning("key states are not shared", extra={"error": str(error)})
@@ -92,12 +97,15 @@ class KeyStateFile:
     def try_change(self, change: Callable[[KeyStates], None]) -> bool:
         """Applies a change unless the file is locked."""
         try:
-            with self._lock.try_hold() as inside:
+            with try_lock(self._lock_file()) as inside:
                 if inside:
                     self._apply(change)
                 return inside
         except ConfigError:
             return False
+
+    def _lock_file(self) -> Path:
+        return self._home.ensure_folder(self._home.locks) / "keys.lock"
 
     def _apply(self, change: Callable[[KeyStates], T]) -> T:
         before = self.read()
@@ -107,12 +115,6 @@ class KeyStateFile:
             replace_file(self._home, self.path, encode(_File(keys=states)), durable=False)
             self._known = (file_signature(self.path), states)
         return result
-
-    def _read(self) -> KeyStates:
-        try:
-            return dict(decode(_File, self.path.read_bytes()).keys)
-        except (OSError, DecodeError):
-            return {}
 
 
 def drop_unused(states: KeyStates, now: float) -> None:
@@ -131,14 +133,6 @@ UNREACHABLE_SECONDS = 10.0
 _SHORTEST_SECONDS = 0.5
 
 
-class KeyCooldowns(Value):
-    """Cooldowns in seconds, for failures without a time from the provider."""
-
-    rate_limit: float = 3600.0
-    billing: float = 86_400.0
-    auth: float = 300.0
-
-
 def cooldown_reason(error: ProviderError) -> CooldownReason:
     """Why this error starts a cooldown; "" if it is not about the key."""
     match error.reason:
@@ -150,21 +144,21 @@ def cooldown_reason(error: ProviderError) -> CooldownReason:
             return ""
 
 
-def cooldown_seconds(error: ProviderError, *, failures: int, cooldowns: KeyCooldowns) -> float:
+def cooldown_seconds(error: ProviderError, *, failures: int, cooldowns: CooldownSettings) -> float:
     """`failures` are the previous cooldowns without a success in between. A guess starts small,
     because most limits end soon, and grows; so does the cooldown of a refused key, because most
     stay refused."""
-    given = error.retry_after
+    given, times = error.retry_after, min(failures, 16)
     match cooldown_reason(error):
         case "rate_limit" | "auth" if given is not None:
             return min(max(given, _SHORTEST_SECONDS), LONGEST_SECONDS)
         case "rate_limit":
-            return min(_backoff(FIRST_GUESS_SECONDS, 4, failures), cooldowns.rate_limit)
+            return min(FIRST_GUESS_SECONDS * 4.0**times, cooldowns.rate_limit)
         case "billing":
             return cooldowns.billing
         case _:
             most = max(cooldowns.auth, LONGEST_REFUSED_SECONDS)
-            return min(_backoff(cooldowns.auth, 2, failures), most)
+            return min(cooldowns.auth * 2.0**times, most)
 
 
 def lacks_permission(error: ProviderError) -> bool:
@@ -178,20 +172,16 @@ def accepts_key(error: ProviderError) -> bool:
     return 400 <= status < 500 and status not in (401, 402, 403, 408, 429)
 
 
-def _backoff(first: float, factor: int, times: int) -> float:
-    return first * float(factor ** min(times, 16))
-
-
 _NOTED_TOGETHER = 20
 _NOTE_LENGTH = 200
 
 
 class KeyHealth:
-    """A view of the state that all processes share, as of the last `look` or change. A look costs
-    one stat call. Request counts are written together with the next change."""
+    """A view of the state that all processes share, as of the last `refresh` or change. A
+    refresh costs one stat call. Request counts are written together with the next change."""
 
     def __init__(
-        self, provider: str, states: KeyStateFile, world: World, cooldowns: KeyCooldowns
+        self, provider: str, states: KeyStateFile, world: World, cooldowns: CooldownSettings
     ) -> None:
         self._provider = provider
         self._states = states
@@ -203,22 +193,22 @@ class KeyHealth:
     def refresh(self) -> None:
         self._seen = self._states.read()
 
-    def state_of(self, held: StoredKey) -> KeyState:
-        return _state_for(self._seen.get(self._name(held.id)), held)
+    def state_of(self, key: StoredKey) -> KeyState:
+        return _state_for(self._seen.get(self._name(key.id)), key)
 
-    def requests(self, held: StoredKey) -> int:
-        return self.state_of(held).requests + self._uses.get(held.id, 0)
+    def requests(self, key: StoredKey) -> int:
+        return self.state_of(key).requests + self._uses.get(key.id, 0)
 
-    async def claim(self, held: StoredKey) -> str:
+    async def claim(self, key: StoredKey) -> str:
         """Claims the probe of a key after its cooldown; "" if another task was first."""
         token = self._world.new_id("probe")
         now = self._now()
 
         def change(states: KeyStates) -> str:
-            state = states.get(self._name(held.id), KeyState())
+            state = states.get(self._name(key.id), KeyState())
             if state.in_cooldown(now) or state.is_being_probed(now):
                 return ""
-            states[self._name(held.id)] = replace(
+            states[self._name(key.id)] = replace(
                 state, probe=token, probe_until=now + PROBE_SECONDS
             )
             return token
@@ -227,37 +217,35 @@ class KeyHealth:
 
     async def accept(self, credential: Credential) -> None:
         """A probe succeeded. Calls that began before the cooldown prove nothing."""
-        if not credential.probe:
-            return
 
-        def change(states: KeyStates) -> None:
-            states[self._name(credential.id)] = KeyState(
-                requests=states[self._name(credential.id)].requests,
-                used_at=self._now(),
-                fingerprint=states[self._name(credential.id)].fingerprint,
-            )
+        def reset(states: KeyStates) -> None:
+            if state := self._probed_state(credential, states):
+                states[self._name(credential.id)] = KeyState(
+                    requests=state.requests, used_at=self._now(), fingerprint=state.fingerprint
+                )
 
-        await self._change(lambda states: self._if_probing(credential, states, change))
+        if credential.probe:
+            await self._change(reset)
 
     async def start_cooldown(
-        self, held: StoredKey, error: ProviderError, *, probe: str = ""
+        self, key: StoredKey, error: ProviderError, *, probe: str = ""
     ) -> None:
-        await self._change(lambda states: self._apply_cooldown(states, held, error, probe))
+        await self._change(lambda states: self._apply_cooldown(states, key, error, probe))
 
     def release(self, credential: Credential) -> None:
         """Lets another task probe the key after a short delay: the next probe may fail for the
         same reason."""
-        until = self._now() + UNCLEAR_SECONDS
 
-        def change(states: KeyStates) -> None:
-            state = states[self._name(credential.id)]
-            states[self._name(credential.id)] = replace(state, probe_until=until)
+        def delay(states: KeyStates) -> None:
+            if state := self._probed_state(credential, states):
+                until = self._now() + UNCLEAR_SECONDS
+                states[self._name(credential.id)] = replace(state, probe_until=until)
 
         if credential.probe:
-            self._states.try_change(lambda held: self._if_probing(credential, held, change))
+            self._states.try_change(delay)
 
-    async def count(self, held: StoredKey) -> None:
-        self._uses[held.id] = self._uses.get(held.id, 0) + 1
+    async def count(self, key: StoredKey) -> None:
+        self._uses[key.id] = self._uses.get(key.id, 0) + 1
         if sum(self._uses.values()) >= _NOTED_TOGETHER:
             await self.flush()
 
@@ -270,24 +258,22 @@ class KeyHealth:
         self.refresh()
         return result
 
-    def _if_probing(
-        self, credential: Credential, states: KeyStates, change: Callable[[KeyStates], None]
-    ) -> None:
+    def _probed_state(self, credential: Credential, states: KeyStates) -> KeyState | None:
+        """The state, if this credential's probe is the current one."""
         state = states.get(self._name(credential.id))
-        if state is not None and state.probe == credential.probe:
-            change(states)
+        return state if state is not None and state.probe == credential.probe else None
 
     def _apply_cooldown(
-        self, states: KeyStates, held: StoredKey, error: ProviderError, probe: str
+        self, states: KeyStates, key: StoredKey, error: ProviderError, probe: str
     ) -> None:
         now = self._now()
-        state = _state_for(states.get(self._name(held.id)), held)
+        state = _state_for(states.get(self._name(key.id)), key)
         until = now + cooldown_seconds(error, failures=state.failures, cooldowns=self._cooldowns)
         if state.in_cooldown(now):
             # The call began before the cooldown.
-            states[self._name(held.id)] = replace(state, until=max(state.until, until))
+            states[self._name(key.id)] = replace(state, until=max(state.until, until))
         elif not state.is_being_probed(now) or state.probe == probe:
-            states[self._name(held.id)] = replace(
+            states[self._name(key.id)] = replace(
                 state,
                 rests=cooldown_reason(error),
                 since=now,
@@ -317,8 +303,8 @@ class KeyHealth:
         return self._world.clock.now()
 
 
-def _state_for(state: KeyState | None, held: StoredKey) -> KeyState:
+def _state_for(state: KeyState | None, key: StoredKey) -> KeyState:
     """The state, or a fresh one if it belongs to another secret with this id."""
-    if state is None or (state.fingerprint and state.fingerprint != held.fingerprint):
-        return KeyState(fingerprint=held.fingerprint)
-    return state if state.fingerprint else replace(state, fingerprint=held.fingerprint)
+    if state is None or (state.fingerprint and state.fingerprint != key.fingerprint):
+        return KeyState(fingerprint=key.fingerprint)
+    return state if state.fingerprint else replace(state, fingerprint=key.fingerprint)

@@ -16,7 +16,7 @@ from hermes.credentials.key_health import (
     lacks_permission,
 )
 from hermes.credentials.key_sources import KeySources
-from hermes.credentials.stored_key import StoredKey, choose_key
+from hermes.credentials.stored_key import StoredKey
 from hermes.credentials.token_refresh import RefreshFailed, TokenRefresher
 from hermes.providers.failure_patterns import MAX_WAIT_SECONDS
 from hermes.providers.keys import Credential, KeyVerdict
@@ -32,19 +32,19 @@ def no_key_error(
     provider: str, keys: Sequence[StoredKey], state_of: Callable[[StoredKey], KeyState], now: float
 ) -> ProviderError:
     """`retry_after` is None if no key is in cooldown: waiting does not help."""
-    alive = [held for held in keys if not held.dead]
-    resting = [(state.until, held) for held in alive if (state := state_of(held)).in_cooldown(now)]
-    if resting:
-        until, first = min(resting, key=lambda pair: pair[0])
-        return _cooldown_error(provider, len(keys), state_of(first), until - now)
-    return ProviderError(_missing_message(provider, keys), reason="auth")
-
-
-def _cooldown_error(provider: str, count: int, state: KeyState, seconds: float) -> ProviderError:
-    keys = f"All {count} {provider} keys are" if count > 1 else f"The {provider} key is"
+    states = [state_of(key) for key in keys if not key.dead]
+    state = min(
+        (state for state in states if state.in_cooldown(now)),
+        key=lambda state: state.until,
+        default=None,
+    )
+    if state is None:
+        return ProviderError(_missing_message(provider, keys), reason="auth")
+    seconds = state.until - now
+    all_keys = f"All {len(keys)} {provider} keys are" if len(keys) > 1 else f"The {provider} key is"
     soon = seconds <= (MAX_WAIT_SECONDS if state.rests == "rate_limit" else _SOON_SECONDS)
     return ProviderError(
-        f"{keys} in cooldown ({_WHY[state.rests]}) for another {format_duration(seconds)}; "
+        f"{all_keys} in cooldown ({_WHY[state.rests]}) for another {format_duration(seconds)}; "
         f"add one with `hermes auth add {provider}`, or see `hermes auth list {provider}`.",
         reason=_REASONS[state.rests],
         status=state.code,
@@ -84,16 +84,16 @@ class KeyPool:
 
     def __init__(
         self,
-        holdings: KeySources,
-        renewal: TokenRefresher,
-        conditions: KeyHealth,
+        sources: KeySources,
+        refresher: TokenRefresher,
+        health: KeyHealth,
         world: World,
         *,
         strategy: PoolStrategy = "fill_first",
     ) -> None:
-        self._sources = holdings
-        self._refresher = renewal
-        self._health = conditions
+        self._sources = sources
+        self._refresher = refresher
+        self._health = health
         self._world = world
         self._strategy: PoolStrategy = strategy
         self._strikes: dict[str, int] = {}
@@ -104,18 +104,18 @@ class KeyPool:
         while True:
             keys = await self._keys()
             self._health.refresh()
-            able = [held for held in keys if held.id not in avoid and self._is_usable(held)]
+            able = [key for key in keys if key.id not in avoid and self._is_usable(key)]
             found = await self._claim_one(able, keys, again)
             if found is None:
                 await self._wait_for_probe(keys, avoid)
                 continue
-            held, probe = found
-            fresh = await self._refresh_if_needed(held)
+            key, probe = found
+            fresh = await self._refresh_if_needed(key)
             if fresh is None:
-                avoid = avoid | {held.id}
+                avoid = avoid | {key.id}
                 continue
-            self._last = held.id
-            await self._health.count(held)
+            self._last = key.id
+            await self._health.count(key)
             return fresh.credential(probe)
 
     async def report(self, credential: Credential, error: ProviderError | None) -> KeyVerdict:
@@ -151,12 +151,12 @@ class KeyPool:
             raise ProviderError(str(error), reason="auth") from error
 
     async def _find(self, credential: Credential) -> StoredKey | None:
-        return next((held for held in await self._keys() if held.id == credential.id), None)
+        return next((key for key in await self._keys() if key.id == credential.id), None)
 
-    def _is_usable(self, held: StoredKey) -> bool:
+    def _is_usable(self, key: StoredKey) -> bool:
         """Whether the key is healthy, or past its cooldown and not being probed."""
-        now, state = self._world.clock.now(), self._health.state_of(held)
-        alive = not held.dead and bool(held.renewal_token or not held.expires_within(0, now))
+        now, state = self._world.clock.now(), self._health.state_of(key)
+        alive = not key.dead and bool(key.renewal_token or not key.expires_within(0, now))
         return alive and not state.in_cooldown(now) and not state.is_being_probed(now)
 
     async def _claim_one(
@@ -164,53 +164,55 @@ class KeyPool:
     ) -> tuple[StoredKey, str] | None:
         """One of the able keys, with the probe token if it had a cooldown."""
         while able:
-            held = self._choose(able, keys, again)
-            if not self._health.state_of(held).rests:
-                return held, ""
-            if probe := await self._health.claim(held):
-                return held, probe
-            able.remove(held)
+            key = self._choose(able, keys, again)
+            if not self._health.state_of(key).rests:
+                return key, ""
+            if probe := await self._health.claim(key):
+                return key, probe
+            able.remove(key)
         return None
 
     def _choose(self, able: list[StoredKey], keys: tuple[StoredKey, ...], again: str) -> StoredKey:
-        for held in able:
-            if held.id == again:
-                return held
-        return choose_key(
-            self._strategy,
-            able,
-            requests=self._health.requests,
-            order=[held.id for held in keys],
-            last=self._last or self._last_used(keys),
-            chance=self._world.chance,
-        )
-
-    def _last_used(self, keys: tuple[StoredKey, ...]) -> str:
-        used = [(self._health.state_of(held).used_at, held.id) for held in keys]
-        moment, key_id = max(used, default=(0.0, ""))
-        return key_id if moment else ""
+        for key in able:
+            if key.id == again:
+                return key
+        match self._strategy:
+            case "fill_first":
+                return able[0]
+            case "least_used":
+                return min(able, key=self._health.requests)
+            case "random":
+                return self._world.chance.choice(able)
+            case "round_robin":
+                order = [key.id for key in keys]
+                used = [(self._health.state_of(key).used_at, key.id) for key in keys]
+                moment, last = max(used, default=(0.0, ""))
+                last = self._last or (last if moment else "")
+                start = order.index(last) + 1 if last in order else 0
+                turn = (*order[start:], *order[:start])
+                return min(able, key=lambda key: turn.index(key.id))
 
     async def _wait_for_probe(self, keys: tuple[StoredKey, ...], avoid: frozenset[str]) -> None:
         """Waits a moment if another task is probing a key; raises ProviderError otherwise."""
         now = self._world.clock.now()
-        candidates = (held for held in keys if held.id not in avoid and not held.dead)
-        if not any(self._health.state_of(held).is_being_probed(now) for held in candidates):
+        candidates = (key for key in keys if key.id not in avoid and not key.dead)
+        if not any(self._health.state_of(key).is_being_probed(now) for key in candidates):
             raise no_key_error(self._sources.provider, keys, self._health.state_of, now)
         await self._world.clock.sleep(_LOOK_AGAIN_SECONDS)
 
-    async def _refresh_if_needed(self, held: StoredKey) -> StoredKey | None:
+    async def _refresh_if_needed(self, key: StoredKey) -> StoredKey | None:
         """The key with a valid token, refreshed if needed; None if that fails."""
-        held = self._refresher.current(held)
+        key = self._refresher.current(key)
         now = self._world.clock.now()
-        if not held.renewal_token or not held.expires_within(self._refresher.skew_seconds, now):
-            return held
-        fresh = await self._refresher.refresh(held, stale=held.key)
+        if not key.renewal_token or not key.expires_within(self._refresher.skew_seconds, now):
+            return key
+        fresh = await self._refresher.refresh(key, stale=key.key)
         if not isinstance(fresh, RefreshFailed):
             return fresh
-        if not fresh.final and not held.expires_within(0, now):
-            return held
-        if not (fresh.final and held.own):
-            await self._health.start_cooldown(held, _refresh_error(fresh))
+        if not fresh.final and not key.expires_within(0, now):
+            return key
+        if not (fresh.final and key.own):
+            await self._health.start_cooldown(key, _refresh_error(fresh))
         return None
 
     async def _accept(self, credential: Credential) -> None:
@@ -220,31 +222,31 @@ class KeyPool:
 
     async def _handle_rate_limit(self, credential: Credential, error: ProviderError) -> KeyVerdict:
         """A rate limit without an end may be transient: the key gets a second try."""
-        held = await self._find(credential)
+        key = await self._find(credential)
         known = error.retry_after is not None or bool(credential.probe)
-        if known or held is None or self._health.state_of(held).rests:
+        if known or key is None or self._health.state_of(key).rests:
             return await self._start_cooldown(credential, error)
-        if not await self._has_other_usable_key(held.id):
+        if not await self._has_other_usable_key(key.id):
             return "stop"
-        strikes = self._strikes[held.id] = self._strikes.get(held.id, 0) + 1
+        strikes = self._strikes[key.id] = self._strikes.get(key.id, 0) + 1
         return "again" if strikes < 2 else await self._start_cooldown(credential, error)
 
     async def _handle_refusal(self, credential: Credential, error: ProviderError) -> KeyVerdict:
         if lacks_permission(error):
             await self._accept(credential)
             return "rotate"
-        held = await self._find(credential)
-        if held is None or held.dead:
+        key = await self._find(credential)
+        if key is None or key.dead:
             return "rotate"
-        held = self._refresher.current(held)
-        if held.key and held.key != credential.key:
+        key = self._refresher.current(key)
+        if key.key and key.key != credential.key:
             # Refreshed meanwhile, by this process or another program.
             return "again"
         # Sessions that were refused with the same token share one refresh.
-        refused = self._refused_tokens.setdefault(held.id, set())
+        refused = self._refused_tokens.setdefault(key.id, set())
         refused.add(credential.key)
-        if held.renewal_token and len(refused) <= _MOST_RENEWALS:
-            fresh = await self._refresher.refresh(held, stale=credential.key)
+        if key.renewal_token and len(refused) <= _MOST_RENEWALS:
+            fresh = await self._refresher.refresh(key, stale=credential.key)
             if not isinstance(fresh, RefreshFailed):
                 return "again"
             error = _refresh_error(fresh)
@@ -253,14 +255,14 @@ class KeyPool:
     async def _start_cooldown(self, credential: Credential, error: ProviderError) -> KeyVerdict:
         """Starts the cooldown of a key. The last usable key gets none if its length is only a
         guess: any attempt is better than none."""
-        held = await self._find(credential)
+        key = await self._find(credential)
         self._strikes.pop(credential.id, None)
-        if held is None or held.dead:
+        if key is None or key.dead:
             return "rotate"
         is_known = error.retry_after is not None or bool(credential.probe)
-        if not is_known and not await self._has_other_usable_key(held.id):
+        if not is_known and not await self._has_other_usable_key(key.id):
             return "stop"
-        await self._health.start_cooldown(held, error, probe=credential.probe)
+        await self._health.start_cooldown(key, error, probe=credential.probe)
         return "rotate"
 
     async def _has_other_usable_key(self, key_id: str) -> bool:

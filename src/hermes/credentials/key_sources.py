@@ -87,6 +87,7 @@ class KeySources:
         self._others = others
         self._keyring = keyring
         self._scope = scope
+        # Secrets read from the keyring so far, by id.
         self._secrets: dict[str, str] = {}
         self._known: tuple[object, tuple[StoredKey, ...]] | None = None
 
@@ -102,6 +103,7 @@ class KeySources:
             self._known = (signature, await self._read())
         return self._known[1]
 
+    @property
     def keyring_secrets(self) -> tuple[str, ...]:
         """The secrets read from the keyring so far."""
         return tuple(self._secrets.values())
@@ -131,64 +133,58 @@ class KeySources:
         )
 
     async def _read(self) -> tuple[StoredKey, ...]:
-        document = await self._document()
-        entries = [entry for entry in document.entries(self.provider) if not entry.is_borrowed]
-        own = [await self._read_own(entry) for entry in entries]
-        found = drop_duplicates(sorted((*own, *self._enabled_borrowed(document)), key=_rank))
-        if not any(not held.dead for held in found):
-            other = await self._others.read_key()
-            if other and other.source not in document.suppressed_sources(self.provider):
-                found.append(self._apply_login(other))
-        return tuple(found)
-
-    async def _document(self) -> AuthDocument:
         try:
-            return await self._store.read()
+            document = await self._store.read()
         except ConfigError as error:
             if not self.borrowed:
                 raise
             log.warning("auth.json is ignored", extra={"error": str(error)})
-            return AuthDocument()
-
-    async def _read_own(self, entry: AuthEntry) -> StoredKey:
-        if entry.kept_in != KEYRING:
-            return self.key_of(entry)
-        if entry.id not in self._secrets:
-            self._secrets[entry.id] = await self._keyring.get(f"{self.provider}/{entry.id}")
-        return self.key_of(entry, self._secrets[entry.id])
-
-    def _enabled_borrowed(self, document: AuthDocument) -> list[StoredKey]:
-        """Entries override label and priority of a borrowed key."""
-        overrides = {e.source: e for e in document.entries(self.provider) if e.is_borrowed}
+            document = AuthDocument()
         suppressed = document.suppressed_sources(self.provider)
-        found: list[StoredKey] = []
-        for held in self.borrowed:
-            if held.source in suppressed:
+        keys: list[StoredKey] = []
+        overrides: dict[str, AuthEntry] = {}
+        for entry in document.entries(self.provider):
+            if entry.is_borrowed:
+                overrides[entry.source] = entry
                 continue
-            if entry := overrides.get(held.source):
-                held = replace(held, priority=entry.priority, label=entry.label or held.label)
-            found.append(self._apply_login(held))
-        return found
+            if entry.kept_in != KEYRING:
+                keys.append(self.key_of(entry))
+                continue
+            if entry.id not in self._secrets:
+                self._secrets[entry.id] = await self._keyring.get(f"{self.provider}/{entry.id}")
+            keys.append(self.key_of(entry, self._secrets[entry.id]))
+        for key in self.borrowed:
+            if key.source in suppressed:
+                continue
+            if found := overrides.get(key.source):
+                key = replace(key, priority=found.priority, label=found.label or key.label)
+            keys.append(self._apply_login(key))
+        keys = drop_duplicates(sorted(keys, key=_rank))
+        if all(key.dead for key in keys):
+            other = await self._others.read_key()
+            if other and other.source not in suppressed:
+                keys.append(self._apply_login(other))
+        return tuple(keys)
 
-    def _apply_login(self, held: StoredKey) -> StoredKey:
+    def _apply_login(self, key: StoredKey) -> StoredKey:
         """Adds the authentication and headers that the provider's login requires."""
         login = self.login
         if login is None:
-            return held
-        token = held.renewal_token or held.key
+            return key
+        token = key.renewal_token or key.key
         if login.refused_prefix and token.startswith(login.refused_prefix):
-            return replace(held, dead=True, note=f"{login.name} does not accept classic tokens")
-        if login.exchange_url and not held.renewal_token:
-            held = replace(held, renewal_token=held.key, key="", oauth=True, scope=LOGIN)
-        is_token = login.bearer_prefix and held.key.startswith(login.bearer_prefix)
-        if not held.oauth and not is_token:
-            return held
-        account = {login.account_header: held.account_id} if held.account_id else {}
+            return replace(key, dead=True, note=f"{login.name} does not accept classic tokens")
+        if login.exchange_url and not key.renewal_token:
+            key = replace(key, renewal_token=key.key, key="", oauth=True, scope=LOGIN)
+        is_token = login.bearer_prefix and key.key.startswith(login.bearer_prefix)
+        if not key.oauth and not is_token:
+            return key
+        account = {login.account_header: key.account_id} if key.account_id else {}
         headers = {**login.headers, **(account if login.account_header else {})}
-        return replace(held, auth=login.auth, headers=headers)
+        return replace(key, auth=login.auth, headers=headers)
 
 
-def _rank(held: StoredKey) -> tuple[int, int]:
-    if held.own:
-        return (held.priority, 0 if held.oauth else 2)
-    return (held.priority, 1)
+def _rank(key: StoredKey) -> tuple[int, int]:
+    if key.own:
+        return (key.priority, 0 if key.oauth else 2)
+    return (key.priority, 1)

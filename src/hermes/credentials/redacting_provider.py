@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from typing import Any
-
-from msgspec import Struct
 
 from hermes.codec.values import IdentityCache, replace
-from hermes.core.messages import Image, Message, Reasoning
+from hermes.core.messages import Message, Reasoning
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Prompt, Reply, ToolSpec
+from hermes.credentials.event_redactor import TreeRedactor
 from hermes.credentials.redaction import SecretRedactor
 
 Tools = tuple[ToolSpec, ...]
+
+
+class _PromptRedactor(TreeRedactor):
+    def _reasoning(self, reasoning: Reasoning) -> Reasoning:
+        """A sealed block is signed as a whole: the vendor rejects it with another text."""
+        clean = super()._reasoning(reasoning)
+        return clean if clean is reasoning else replace(clean, sealed=None)
 
 
 class RedactionGuard:
@@ -23,6 +28,9 @@ class RedactionGuard:
     def __init__(self, redactor: SecretRedactor) -> None:
         self.redactor = redactor
         self._known = (0, False)
+        # Images are files, and the paths must stay valid.
+        fixed = frozenset(("file", "media_type"))
+        self.redact_value = _PromptRedactor(redactor, redactor.redact_known, fixed).clean
         self._tools: IdentityCache[Tools, Tools] = IdentityCache(self.redact_value)
         self._systems: IdentityCache[str, str] = IdentityCache(redactor.redact_known)
 
@@ -37,38 +45,6 @@ class RedactionGuard:
             self._tools.clear()
             self._systems.clear()
         return self._systems(system), self._tools(tools)
-
-    def redact_value(self, value: Any) -> Any:
-        """Returns the same object if nothing is masked."""
-        if isinstance(value, str):
-            clean = self.redactor.redact_known(value)
-            return value if clean == value else clean
-        if isinstance(value, Reasoning):
-            # Signed as a whole: the vendor rejects a changed block.
-            plain = self._struct(replace(value, sealed=None))
-            sealed = value.sealed and self.redact_value(value.sealed)
-            same = plain.text == value.text and sealed is value.sealed
-            return value if same else plain
-        if isinstance(value, Image):
-            return value
-        if isinstance(value, Struct):
-            return self._struct(value)
-        if isinstance(value, list | tuple):
-            items = [self.redact_value(item) for item in value]
-            same = all(a is b for a, b in zip(items, value, strict=True))
-            return value if same else type(value)(items)
-        if isinstance(value, dict):
-            pairs = {self.redact_value(key): self.redact_value(item) for key, item in value.items()}
-            return value if all(pairs.get(k) is v for k, v in value.items()) else pairs
-        return value
-
-    def _struct(self, value: Any) -> Any:
-        changes = {}
-        for name in value.__struct_fields__:
-            item = getattr(value, name)
-            if (clean := self.redact_value(item)) is not item:
-                changes[name] = clean
-        return replace(value, **changes) if changes else value
 
 
 class RedactingProvider:

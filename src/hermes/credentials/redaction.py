@@ -123,8 +123,15 @@ class SecretRedactor:
         """Like `text`, without checking for new values."""
         if len(text) < SHORTEST:
             return text
-        cached = self._clean.get((channel, text))
-        return self._redact(text, channel) if cached is None else cached
+        # Cached: a result passes here on its way to the journal, the model and the log.
+        if (cached := self._clean.get((channel, text))) is not None:
+            return cached
+        clean = self.redactor.redact(text, channel).text
+        if len(clean) <= _CACHED_CHARS:
+            if len(self._clean) >= _CACHE_SIZE:
+                self._clean.clear()
+            self._clean[channel, text] = self._clean[channel, clean] = clean
+        return clean
 
     def line(self, text: str) -> str:
         """For logs, exports and other text written for people."""
@@ -171,10 +178,6 @@ class SecretRedactor:
 
         return RedactedStream(self.redactor, "model")
 
-    def load(self) -> None:
-        """Load the rules, so that every encoding of a value is found."""
-        self._load()
-
     @property
     def is_loaded(self) -> bool:
         """Whether every encoding of a value is found."""
@@ -182,9 +185,10 @@ class SecretRedactor:
 
     @property
     def redactor(self) -> Redactor:
-        return self._redactor or self._load()
+        return self._redactor or self.load()
 
-    def _load(self) -> Redactor:
+    def load(self) -> Redactor:
+        """Load the rules, so that every encoding of a value is found."""
         from hermes.policy.redact.redactor import Redactor
 
         with self._lock:
@@ -196,15 +200,6 @@ class SecretRedactor:
     def _configured_values(self) -> Iterable[str]:
         from_file = read_env_file(self._config.home).secret_values()
         return (*self._config.secret_values(), *hidden_values(self._env), *from_file)
-
-    def _redact(self, text: str, channel: Channel) -> str:
-        """Cached: a result passes here on its way to the journal, the model and the log."""
-        clean = self.redactor.redact(text, channel).text
-        if len(clean) <= _CACHED_CHARS:
-            if len(self._clean) >= _CACHE_SIZE:
-                self._clean.clear()
-            self._clean[channel, text] = self._clean[channel, clean] = clean
-        return clean
 
 
 def _stamp(file: str) -> tuple[int, int]:

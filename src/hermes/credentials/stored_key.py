@@ -1,13 +1,10 @@
-"""A key of a provider from any source, and how to choose among several."""
+"""A key of a provider from any source."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from hermes.codec.values import Value
-from hermes.config.provider_settings import PoolStrategy
 from hermes.credentials.auth_file import borrowed_id, fingerprint_of
 from hermes.providers.endpoint import Auth, is_plausible_key
 from hermes.providers.keys import Credential
@@ -96,33 +93,3 @@ def drop_duplicates(keys: list[StoredKey]) -> list[StoredKey]:
             seen.add(secret)
             kept.append(key)
     return kept
-
-
-def choose_key(
-    strategy: PoolStrategy,
-    keys: Sequence[StoredKey],
-    *,
-    requests: Callable[[StoredKey], int],
-    order: Sequence[str],
-    last: str,
-    chance: random.Random,
-) -> StoredKey:
-    """Chooses from `keys`, sorted by priority. `order` has the ids of all keys of the provider;
-    `last` is the id of the previous choice."""
-    match strategy:
-        case "fill_first":
-            return keys[0]
-        case "least_used":
-            return min(keys, key=requests)
-        case "random":
-            return chance.choice(keys)
-        case "round_robin":
-            return _next_in_order(last, keys, order)
-
-
-def _next_in_order(last: str, keys: Sequence[StoredKey], order: Sequence[str]) -> StoredKey:
-    if last not in order:
-        return keys[0]
-    start = order.index(last) + 1
-    turn = {name: place for place, name in enumerate((*order[start:], *order[:start]))}
-    return min(keys, key=lambda key: turn[key.id])

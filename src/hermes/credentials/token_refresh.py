@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from hermes.codec.values import Value, replace
 from hermes.core.errors import ConfigError
 from hermes.core.world import World
-from hermes.credentials.auth_file import DEAD, AuthDocument, AuthEntry, AuthFile
+from hermes.credentials.auth_file import DEAD, AuthEntry, AuthFile
 from hermes.credentials.key_sources import KeySources
 from hermes.credentials.oauth.client import (
-    TERMINAL_ERRORS,
     OAuthErrorResponse,
     TokenSet,
     refresh_tokens,
@@ -35,9 +34,9 @@ class TokenRefresher:
     """Refreshes for one provider. Concurrent requests for the same login share one refresh."""
 
     def __init__(
-        self, holdings: KeySources, *, store: AuthFile, http: HttpClient, world: World
+        self, sources: KeySources, *, store: AuthFile, http: HttpClient, world: World
     ) -> None:
-        self._sources = holdings
+        self._sources = sources
         self._store = store
         self._http = http
         self._world = world
@@ -49,86 +48,76 @@ class TokenRefresher:
         login = self._sources.login
         return login.skew_seconds if login else 0.0
 
-    def current(self, held: StoredKey) -> StoredKey:
+    def current(self, key: StoredKey) -> StoredKey:
         """The key with the token that this process exchanged for a borrowed one, if any."""
-        made = self._exchanged_keys.get(held.id)
-        return made if made is not None and made.renewal_token == held.renewal_token else held
+        made = self._exchanged_keys.get(key.id)
+        return made if made is not None and made.renewal_token == key.renewal_token else key
 
-    async def refresh(self, held: StoredKey, *, stale: str) -> StoredKey | RefreshFailed:
+    async def refresh(self, key: StoredKey, *, stale: str) -> StoredKey | RefreshFailed:
         """The key with a token other than `stale`. A cancelled caller does not cancel the refresh:
         the server invalidates a refresh token on first use."""
-        task = self._running.get(held.id)
+        task = self._running.get(key.id)
         if task is None:
-            task = asyncio.create_task(self._refresh(held, stale))
-            self._running[held.id] = task
-            task.add_done_callback(lambda _: self._running.pop(held.id, None))
+            task = asyncio.create_task(self._refresh(key, stale))
+            self._running[key.id] = task
+            task.add_done_callback(lambda _: self._running.pop(key.id, None))
         return await asyncio.shield(task)
 
     async def close(self) -> None:
         await asyncio.gather(*self._running.values(), return_exceptions=True)
 
-    async def _refresh(self, held: StoredKey, stale: str) -> StoredKey | RefreshFailed:
+    async def _refresh(self, key: StoredKey, stale: str) -> StoredKey | RefreshFailed:
         login = self._sources.login
-        if login is None or not held.renewal_token:
-            return RefreshFailed(text=held.note or "it cannot be refreshed")
+        if login is None or not key.renewal_token:
+            return RefreshFailed(text=key.note or "it cannot be refreshed")
         try:
             login = await discover_endpoints(login, http=self._http)
-            if held.own:
-                return await self._refresh_own(held, stale, login)
-            return await self._refresh_borrowed(held, stale, login)
+            if key.own:
+                return await self._refresh_own(key, stale, login)
+            return await self._refresh_borrowed(key, stale, login)
         except ConfigError as error:
             return RefreshFailed(text=str(error))
 
     async def _refresh_borrowed(
-        self, held: StoredKey, stale: str, login: Login
+        self, key: StoredKey, stale: str, login: Login
     ) -> StoredKey | RefreshFailed:
-        known = self.current(held)
+        known = self.current(key)
         if known.key and known.key != stale:
             return known
-        tokens = await self._request(login, held.renewal_token, held.client_id)
+        tokens = await self._request(login, key.renewal_token, key.client_id)
         if isinstance(tokens, OAuthErrorResponse):
-            return RefreshFailed(text=tokens.message, final=_is_final(tokens))
-        self._exchanged_keys[held.id] = fresh = replace(
-            held, key=tokens.access_token, expires_at=tokens.expires_at, url=tokens.url or held.url
+            return RefreshFailed(text=tokens.message, final=tokens.is_final)
+        self._exchanged_keys[key.id] = fresh = replace(
+            key, key=tokens.access_token, expires_at=tokens.expires_at, url=tokens.url or key.url
         )
         return fresh
 
     async def _refresh_own(
-        self, held: StoredKey, stale: str, login: Login
+        self, key: StoredKey, stale: str, login: Login
     ) -> StoredKey | RefreshFailed:
-        async with self._store.lock.hold():
+        async with self._store.lock():
             for _ in range(2):
                 document = await self._store.read_fresh()
-                entry = document.entry(held.provider, held.id)
+                entry = document.entry(key.provider, key.id)
                 if entry is None or entry.is_dead:
                     return RefreshFailed(text="it was removed", final=True)
-                if entry.access_token != stale and self._is_valid(entry):
+                now = self._world.clock.now()
+                lives = entry.expires_at is None or entry.expires_at - now > self.skew_seconds
+                if entry.access_token not in ("", stale) and lives:
                     return self._sources.key_of(entry)
                 tokens = await self._request(login, entry.refresh_token, entry.client_id)
                 # No await between here and the end of the write.
                 if isinstance(tokens, TokenSet):
-                    return self._store_tokens(document, entry, tokens)
-                if not _is_final(tokens):
+                    fresh = with_tokens(entry, tokens)
+                    document.put(key.provider, fresh)
+                    self._store.write(document)
+                    return self._sources.key_of(fresh)
+                if not tokens.is_final:
                     return RefreshFailed(text=tokens.message)
                 if not await self._was_replaced(entry):
                     return await self._mark_dead(entry, tokens)
                 stale = entry.access_token
         return RefreshFailed(text="another program keeps refreshing it")
-
-    def _store_tokens(
-        self, document: AuthDocument, entry: AuthEntry, tokens: TokenSet
-    ) -> StoredKey:
-        fresh = replace(
-            entry,
-            access_token=tokens.access_token,
-            refresh_token=tokens.refresh_token,
-            expires_at=tokens.expires_at,
-            account_id=tokens.account_id or entry.account_id,
-            base_url=tokens.url or entry.base_url,
-        )
-        document.put(self._sources.provider, fresh)
-        self._store.write(document)
-        return self._sources.key_of(fresh)
 
     async def _was_replaced(self, entry: AuthEntry) -> bool:
         """Whether another program has stored a new refresh token."""
@@ -163,14 +152,13 @@ class TokenRefresher:
         endpoint = login.token_endpoint(client_id)
         return await refresh_tokens(endpoint, token, http=self._http, now=clock.now())
 
-    def _is_valid(self, entry: AuthEntry) -> bool:
-        now = self._world.clock.now()
-        return bool(entry.access_token) and (
-            entry.expires_at is None or entry.expires_at - now > self.skew_seconds
-        )
 
-
-def _is_final(refusal: OAuthErrorResponse) -> bool:
-    return refusal.code in TERMINAL_ERRORS or (
-        refusal.status == 401 and refusal.code != "invalid_client"
+def with_tokens(entry: AuthEntry, tokens: TokenSet) -> AuthEntry:
+    return replace(
+        entry,
+        access_token=tokens.access_token,
+        refresh_token=tokens.refresh_token,
+        expires_at=tokens.expires_at,
+        account_id=tokens.account_id or entry.account_id,
+        base_url=tokens.url or entry.base_url,
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +11,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from hermes.codec.atomic_files import PRIVATE, replace_file
+from hermes.codec.file_lock import hold_lock
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import HermesError, NotFound, UsageError
@@ -192,23 +191,18 @@ class JobStore:
     @contextmanager
     def _edit(self) -> Iterator[list[JsonObject]]:
         """Locks the file, yields the jobs and writes them back."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = os.open(self._folder / ".jobs.lock", os.O_WRONLY | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            stored = self._read()
-            yield stored.jobs
-            now = format_time(self._world.clock.now())
-            data = encode(_File(updated_at=now, jobs=stored.jobs))
-            if self._file.exists():
-                replace_file(
-                    self._file.with_suffix(".json.bak"), self._file.read_bytes(), mode=PRIVATE
-                )
-            replace_file(self._file, data, mode=PRIVATE)
+            with hold_lock(self._folder / ".jobs.lock"):
+                stored = self._read()
+                yield stored.jobs
+                now = format_time(self._world.clock.now())
+                data = encode(_File(updated_at=now, jobs=stored.jobs))
+                if self._file.exists():
+                    backup = self._file.with_suffix(".json.bak")
+                    replace_file(backup, self._file.read_bytes(), mode=PRIVATE)
+                replace_file(self._file, data, mode=PRIVATE)
         except OSError as error:
             raise HermesError(f"{self._file} cannot be written: {error.strerror}.") from error
-        finally:
-            os.close(lock)
 
 
 def _find_job(jobs: list[JsonObject], job_id: str) -> JsonObject:

@@ -24,20 +24,20 @@ def jobs_of(run: RunContext) -> JobStore:
 
 
 class JobService:
-    """Raises NotFound and UsageError. `whose` limits access to the jobs of one creator; ""
+    """Raises NotFound and UsageError. `creator` limits access to the jobs of one creator; ""
     gives access to all."""
 
     def __init__(self, run: RunContext) -> None:
         self._jobs = jobs_of(run)
         self._redact: Callable[[str], str] = run.redactor.text
 
-    async def all(self, *, disabled: bool = True, whose: str = "") -> list[JsonObject]:
+    async def all(self, *, disabled: bool = True, creator: str = "") -> list[JsonObject]:
         found = await asyncio.to_thread(self._jobs.all, disabled=disabled)
-        return [job for job in found if not whose or job.get("created_by") == whose]
+        return [job for job in found if not creator or job.get("created_by") == creator]
 
-    async def get(self, job_id: str, *, whose: str = "") -> JsonObject:
+    async def get(self, job_id: str, *, creator: str = "") -> JsonObject:
         job = await asyncio.to_thread(self._jobs.get, job_id)
-        if whose and job.get("created_by") != whose:
+        if creator and job.get("created_by") != creator:
             raise NotFound("There is no such job.")
         return job
 
@@ -48,25 +48,25 @@ class JobService:
         new = _read(NewJob, fields)
         return await asyncio.to_thread(self._jobs.add, new, by=by, id=id)
 
-    async def change(self, job_id: str, fields: JsonObject, *, whose: str = "") -> JsonObject:
+    async def change(self, job_id: str, fields: JsonObject, *, creator: str = "") -> JsonObject:
         change = _read(JobChange, fields)
-        await self.get(job_id, whose=whose)
+        await self.get(job_id, creator=creator)
         return await asyncio.to_thread(self._jobs.change, job_id, change)
 
-    async def pause(self, job_id: str, *, reason: str = "", whose: str = "") -> JsonObject:
-        await self.get(job_id, whose=whose)
+    async def pause(self, job_id: str, *, reason: str = "", creator: str = "") -> JsonObject:
+        await self.get(job_id, creator=creator)
         return await asyncio.to_thread(self._jobs.pause, job_id, reason=reason)
 
-    async def resume(self, job_id: str, *, whose: str = "") -> JsonObject:
-        await self.get(job_id, whose=whose)
+    async def resume(self, job_id: str, *, creator: str = "") -> JsonObject:
+        await self.get(job_id, creator=creator)
         return await asyncio.to_thread(self._jobs.resume, job_id)
 
-    async def run_now(self, job_id: str, *, whose: str = "") -> JsonObject:
-        await self.get(job_id, whose=whose)
+    async def run_now(self, job_id: str, *, creator: str = "") -> JsonObject:
+        await self.get(job_id, creator=creator)
         return await asyncio.to_thread(self._jobs.run_now, job_id)
 
-    async def remove(self, job_id: str, *, whose: str = "") -> None:
-        await self.get(job_id, whose=whose)
+    async def remove(self, job_id: str, *, creator: str = "") -> None:
+        await self.get(job_id, creator=creator)
         await asyncio.to_thread(self._jobs.remove, job_id)
 
     async def scheduler(self) -> JsonObject:

@@ -7,10 +7,10 @@ import sqlite3
 import stat
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from hermes.codec.values import Value
 from hermes.config.home import Home, unwritable_error
@@ -45,6 +45,14 @@ def is_persistent(path: PurePosixPath) -> bool:
     )
 
 
+def text_of(path: Path) -> str:
+    """The text of a file; "" if it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
 def files_of(root: Path, select: Select = is_persistent) -> Iterator[PurePosixPath]:
     """The selected files below a folder, sorted. Symbolic links are skipped."""
     for folder, names, files in os.walk(root):
@@ -70,7 +78,12 @@ def pack(
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file, TemporaryDirectory(dir=target.parent) as scratch:
             named = {str(path): root / path for path in files_of(root, select)}
-            count = _fill(file, {**named, **(more or {})}, Path(scratch))
+            count, copy = 0, Path(scratch, "copy.db")
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                for name, path in (named | dict(more or {})).items():
+                    with suppress(FileNotFoundError):  # deleted since it was listed
+                        archive.write(_packable(path, copy), name)
+                        count += 1
             file.flush()
             os.fsync(file.fileno())
         draft.replace(target)
@@ -82,29 +95,17 @@ def pack(
     return count
 
 
-def _fill(file: BinaryIO, named: Mapping[str, Path], scratch: Path) -> int:
-    count = 0
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, path in named.items():
-            is_database = name.endswith(_DATABASE)
-            try:
-                source = _database_copy(path, scratch / "copy.db") if is_database else path
-                archive.write(source, name)
-            except FileNotFoundError:
-                continue  # deleted since it was listed
-            count += 1
-    return count
-
-
-def _database_copy(source: Path, target: Path) -> Path:
-    """A consistent copy, even while the database is in use. A file that SQLite cannot read is
-    copied as it is: it may still be repairable."""
-    target.unlink(missing_ok=True)
+def _packable(path: Path, copy: Path) -> Path:
+    """The file itself, or a consistent copy of a database, even while it is in use. A file that
+    SQLite cannot read is packed as it is: it may still be repairable."""
+    if path.suffix != _DATABASE:
+        return path
+    copy.unlink(missing_ok=True)
     try:
-        copy_database(source, target)
+        copy_database(path, copy)
     except sqlite3.Error:
-        target.write_bytes(source.read_bytes())
-    return target
+        return path
+    return copy
 
 
 def copy_database(source: Path, target: Path) -> None:
@@ -114,6 +115,18 @@ def copy_database(source: Path, target: Path) -> None:
         closing(sqlite3.connect(target)) as new,
     ):
         old.backup(new)
+
+
+def put_file(source: Path, target: Path) -> None:
+    """Move a restored file to its place; ConfigError when that cannot be written."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if target.suffix == _DATABASE and target.exists():
+            copy_database(source, target)
+        else:
+            source.replace(target)
+    except OSError as error:
+        raise unwritable_error(target, error) from error
 
 
 class PackedHome:
@@ -129,7 +142,15 @@ class PackedHome:
             raise NotFound(f"There is no file {path}; name an existing backup.") from None
         except (OSError, zipfile.BadZipFile) as error:
             raise UsageError(f"{path} is not a readable zip file ({error}).") from error
-        self.names = tuple(_checked_members(path, entry) for entry in entries if not entry.is_dir())
+        files = [entry for entry in entries if not entry.is_dir()]
+        self.names = tuple(PurePosixPath(entry.filename) for entry in files)
+        for entry, name in zip(files, self.names, strict=True):
+            is_link = stat.S_ISLNK(entry.external_attr >> 16)
+            if name.is_absolute() or ".." in name.parts or "\\" in entry.filename or is_link:
+                raise UsageError(
+                    f"{path} contains {entry.filename!r}, a path outside the archive; "
+                    "it is not used."
+                )
 
     def unpack(self, root: Path, select: Select = is_persistent) -> list[PurePosixPath]:
         """Extract the selected files into a folder that has none of them yet."""
@@ -147,16 +168,6 @@ class PackedHome:
                         file.write(block)
                 done.append(name)
         return done
-
-
-def _checked_members(path: Path, entry: zipfile.ZipInfo) -> PurePosixPath:
-    name = PurePosixPath(entry.filename)
-    is_link = stat.S_ISLNK(entry.external_attr >> 16)
-    if name.is_absolute() or ".." in name.parts or "\\" in entry.filename or is_link:
-        raise UsageError(
-            f"{path} contains {entry.filename!r}, a path outside the archive; it is not used."
-        )
-    return name
 
 
 FOLDER = "_external"
@@ -197,12 +208,13 @@ class UserFiles:
         files: list[str] = []
         left_out: list[str] = []
         for path in paths:
-            for found in _files_at(self._user_home / path.expanduser()):
+            top = self._user_home / path.expanduser()
+            below = [top / name for name in files_of(top, lambda _: True)] if top.is_dir() else []
+            for found in [top] if top.is_file() else below:
                 if why := self.fault(found):
                     left_out.append(f"{found} {why}")
                 else:
-                    name = found.resolve().relative_to(self._user_home).as_posix()
-                    files.append(name)
+                    files.append(found.resolve().relative_to(self._user_home).as_posix())
         return OutsideFile(files=tuple(dict.fromkeys(files)), left_out=tuple(left_out))
 
     def fault(self, path: Path) -> str:
@@ -222,25 +234,10 @@ class UserFiles:
         names = tuple(str(name) for name in files_of(source, lambda _: True))
         self.check(names)
         for name in names:
-            target = self.at(name)
-            try:
-                target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                if target.suffix == ".db" and target.exists():
-                    copy_database(source / name, target)
-                else:
-                    (source / name).replace(target)
-            except OSError as error:
-                raise unwritable_error(target, error) from error
+            put_file(source / name, self.at(name))
         return names
 
     def check(self, names: Sequence[str]) -> None:
         for name in names:
             if why := self.fault(self.at(name)):
                 raise HermesError(f"{self.at(name)} {why}; nothing was restored.")
-
-
-def _files_at(path: Path) -> Iterator[Path]:
-    if path.is_dir():
-        yield from (path / name for name in files_of(path, lambda _: True))
-    elif path.is_file():
-        yield path

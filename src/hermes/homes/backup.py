@@ -8,10 +8,10 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from hermes.codec.values import Value
-from hermes.config.home import Home, unwritable_error
+from hermes.config.home import Home
 from hermes.core.errors import ConfigError, NotFound, UsageError
 from hermes.homes.archive_files import FOLDER as OUTSIDE_FOLDER
-from hermes.homes.archive_files import PackedHome, UserFiles, copy_database, is_persistent, pack
+from hermes.homes.archive_files import PackedHome, UserFiles, is_persistent, pack, put_file
 from hermes.journal.leases import is_alive, lock_folder
 
 FOLDER = "backups"
@@ -56,8 +56,6 @@ def back_up(
 ) -> Backup:
     """Everything that cannot be regenerated, including secrets, and the files in `beside`, keyed by
     their path relative to the user's home folder."""
-    if not home.root.is_dir():
-        raise NotFound(f"There is no home at {home.root} yet, so there is nothing to back up.")
     target = to or _unused_path(home, f"hermes-{_stamp(now)}", label)
     more = {f"{OUTSIDE_FOLDER}/{name}": path for name, path in (beside or {}).items()}
     return _create(home, target, more=more)
@@ -66,8 +64,6 @@ def back_up(
 def snapshot(home: Home, now: float, *, label: str = "", keep: int = QUICK_LIMIT) -> Backup:
     """Only settings, secrets and sessions. Removes the oldest snapshots with this label beyond
     `keep`."""
-    if not home.root.is_dir():
-        raise NotFound(f"There is no home at {home.root} yet, so there is nothing to back up.")
     target = _unused_path(home, f"quick-{_stamp(now)}", label)
     found = _create(home, target, QUICK)
     for old in sorted(target.parent.glob(f"quick-????????-??????{_ending(label)}.zip"))[:-keep]:
@@ -101,6 +97,8 @@ def _create(
     def select(path: PurePosixPath) -> bool:
         return is_persistent(path) and (only is None or str(path) in only)
 
+    if not home.root.is_dir():
+        raise NotFound(f"There is no home at {home.root} yet, so there is nothing to back up.")
     if target.is_dir():
         raise UsageError(f"{target} is a folder; name a file.")
     if home.root in target.parents:
@@ -130,7 +128,11 @@ def _stamp(now: float) -> str:
 def inspect(file: Path) -> tuple[PurePosixPath, ...]:
     """The files that a restore would write. Raises UsageError if the file is not a backup of a
     home."""
-    names = tuple(name for name in PackedHome(file).names if _is_inside(name))
+    names = tuple(
+        name
+        for name in PackedHome(file).names
+        if is_persistent(name) and name.parts[0] != OUTSIDE_FOLDER
+    )
     if not any(name.parts[0] in _HOME_MARKERS for name in names):
         raise UsageError(f"{file} is not a backup of a home; `hermes backup` creates one.")
     return names
@@ -140,10 +142,6 @@ def outside_files_in(file: Path) -> tuple[str, ...]:
     """The files of a backup that belong outside the home, relative to the user's home folder."""
     found = (name for name in PackedHome(file).names if name.parts[0] == OUTSIDE_FOLDER)
     return tuple("/".join(name.parts[1:]) for name in found if len(name.parts) > 1)
-
-
-def _is_inside(name: PurePosixPath) -> bool:
-    return is_persistent(name) and name.parts[0] != OUTSIDE_FOLDER
 
 
 def restore(home: Home, file: Path, now: float, beside: UserFiles | None = None) -> RestoreReport:
@@ -166,24 +164,14 @@ def restore(home: Home, file: Path, now: float, beside: UserFiles | None = None)
     with TemporaryDirectory(dir=home.root.parent, prefix=".restoring-") as scratch:
         PackedHome(file).unpack(Path(scratch))
         for name in names:
-            _put(home, Path(scratch) / name, home.root / name)
+            home.ensure_folder((home.root / name).parent)
+            put_file(Path(scratch) / name, home.root / name)
         if beside is not None:
             others = beside.put_back(Path(scratch) / OUTSIDE_FOLDER)
     home.index.unlink(missing_ok=True)
     return RestoreReport(
         added=len(names) - len(existing), replaced=len(existing), before=before, outside=others
     )
-
-
-def _put(home: Home, source: Path, target: Path) -> None:
-    home.ensure_folder(target.parent)
-    try:
-        if target.suffix == ".db" and target.exists():
-            copy_database(source, target)
-        else:
-            source.replace(target)
-    except OSError as error:
-        raise unwritable_error(target, error) from error
 
 
 def used_by(home: Home) -> tuple[str, ...]:

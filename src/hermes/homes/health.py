@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -15,16 +14,16 @@ from hermes.core.errors import HermesError, JournalError, UsageError
 from hermes.core.world import World
 from hermes.credentials.accounts import open_accounts
 from hermes.credentials.redaction import SecretRedactor
+from hermes.homes.archive_files import text_of
 from hermes.homes.profiles import DEFAULT
 from hermes.journal.index.search import SearchIndex
 from hermes.journal.index.source import JournalFile
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.verify import VerifyProblem, verify
+from hermes.journal.verify import verify
 from hermes.memory.entries import FILE_NAMES, entries_size, split_entries
-from hermes.models.explanation import CandidateReason, explain_choice
+from hermes.models.explanation import explain_choice
 from hermes.models.models import Models
 from hermes.tools.toolbox import wanted_names
-from hermes.workspaces.confinement.scope import ConfinementReport
 
 MAX_LISTED = 5
 
@@ -42,14 +41,16 @@ async def journal_findings(home: Home) -> list[Diagnostic]:
     if not problems:
         return [ok(f"{home.journal} is complete and unmodified")]
     text = f"{len(problems)} damaged records are skipped; all others stay usable"
-    named = [fault("record", _record_words(problem)) for problem in problems[:MAX_LISTED]]
+    named = [
+        fault(
+            "record",
+            f"record {each.n} of session {each.session_id}: {each.why}"
+            if each.session_id
+            else f"in the file: {each.why}",
+        )
+        for each in problems[:MAX_LISTED]
+    ]
     return [fault("journal", text, fix="restore a backup to get them back"), *named]
-
-
-def _record_words(problem: VerifyProblem) -> str:
-    if not problem.session_id:
-        return f"in the file: {problem.why}"
-    return f"record {problem.n} of session {problem.session_id}: {problem.why}"
 
 
 async def index_findings(home: Home) -> list[Diagnostic]:
@@ -75,7 +76,13 @@ async def confinement_findings(config: Config) -> list[Diagnostic]:
 
     terminal = config.settings.terminal
     undo = config.settings.checkpoints.enabled and not is_remote_backend(terminal)
-    found = [_undo_finding(config, undo)]
+    if undo:
+        found = [ok("file changes can be undone (`hermes undo`)")]
+    elif config.settings.checkpoints.enabled:
+        found = [warning("undo", "file changes on another machine cannot be undone")]
+    else:
+        fix = "`hermes config set checkpoints.enabled true`"
+        found = [warning("undo", "file changes cannot be undone", fix=fix)]
     env = process_environment()
     run = RunContext(config, env=env, world=World(), redactor=SecretRedactor(config, env))
     if is_remote_backend(terminal):
@@ -86,25 +93,14 @@ async def confinement_findings(config: Config) -> list[Diagnostic]:
             fix = fix or "`hermes config set terminal.backend local`"
             return [*found, fault("backend", text, fix=fix, key="terminal.backend")]
         found.append(ok(describe_backend(terminal)))
-    return [*found, *_protection_findings(await describe_protection(run))]
-
-
-def _undo_finding(config: Config, undo: bool) -> Diagnostic:
-    if undo:
-        return ok("file changes can be undone (`hermes undo`)")
-    if config.settings.checkpoints.enabled:
-        return warning("undo", "file changes on another machine cannot be undone")
-    fix = "`hermes config set checkpoints.enabled true`"
-    return warning("undo", "file changes cannot be undone", fix=fix)
-
-
-def _protection_findings(protection: ConfinementReport) -> list[Diagnostic]:
+    protection = await describe_protection(run)
     if not protection.confined:
         why = "; ".join(protection.gaps)
         fix = "`hermes config set terminal.confinement auto`, or install bubblewrap"
-        return [warning("confinement", f"commands run with all your permissions ({why})", fix=fix)]
-    details = [ok(f"{protection.kind}: {text}") for text in protection.details]
-    return [*details, *(ok(f"not covered: {text}") for text in protection.gaps)]
+        text = f"commands run with all your permissions ({why})"
+        return [*found, warning("confinement", text, fix=fix)]
+    found += [ok(f"{protection.kind}: {text}") for text in protection.details]
+    return found + [ok(f"not covered: {text}") for text in protection.gaps]
 
 
 def skill_findings(config: Config) -> list[Diagnostic]:
@@ -127,8 +123,13 @@ def model_findings(config: Config) -> list[Diagnostic]:
     models = Models(config, World(), env={}, is_secret=redactor.is_secret)
     models.accounts.watch_secrets(redactor.watch)
     why = explain_choice(models, config)
-    if why.winner is not None:
-        return [_winner(why.winner)]
+    if (winner := why.winner) is not None:
+        if not winner.problem:
+            name = winner.model or "its default model"
+            return [ok(f"{name} ({winner.provider}) answers: {winner.why}")]
+        text, _, fix = winner.problem.rstrip(".").partition("; ")
+        fix = fix or "`hermes model` selects another"
+        return [fault("model", text, fix=fix, key="model.provider")]
     if config.settings.local.model:
         return [ok(f"the model {config.settings.local.model} runs inside this process")]
     fix = (
@@ -136,15 +137,6 @@ def model_findings(config: Config) -> list[Diagnostic]:
         "or `hermes model install`"
     )
     return [warning("model", "no model is configured", fix=fix)]
-
-
-def _winner(reason: CandidateReason) -> Diagnostic:
-    if not reason.problem:
-        return ok(
-            f"{reason.model or 'its default model'} ({reason.provider}) answers: {reason.why}"
-        )
-    text, _, fix = reason.problem.rstrip(".").partition("; ")
-    return fault("model", text, fix=fix or "`hermes model` selects another", key="model.provider")
 
 
 # Suffixes of variables that hold bot tokens.
@@ -175,19 +167,12 @@ def memory_findings(config: Config) -> list[Diagnostic]:
     found = [
         _length(folder / name, entries_size(split_entries(text)), limits[target])
         for target, name in FILE_NAMES.items()
-        if (text := _text(folder / name))
+        if (text := text_of(folder / name))
     ]
-    if soul := _text(config.home.soul):
+    if soul := text_of(config.home.soul):
         longest = config.settings.context_file_max_chars or MOST_CHARS
         found.append(_length(config.home.soul, len(soul), longest))
     return found or [ok("memory is empty, and there is no SOUL.md")]
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
 
 
 def _length(path: Path, chars: int, limit: int) -> Diagnostic:
@@ -209,36 +194,31 @@ def tool_findings(config: Config) -> list[Diagnostic]:
 
 
 def profile_findings(home: Home) -> list[Diagnostic]:
+    """Faults of the profiles, and tokens that two of them share: a platform delivers each message
+    to only one listener per token, so both would lose messages."""
     root = root_home(home)
-    found = [_profile(root, name) for name in profile_names(root)]
-    return [*found, *_shared_tokens(root)] or [ok("there is only the default profile")]
-
-
-def _shared_tokens(root: Home) -> Iterator[Diagnostic]:
-    """A platform delivers each message to only one listener per token, so two profiles with one
-    token lose messages."""
+    found: list[Diagnostic] = []
     profiles_by_token: dict[tuple[str, str], list[str]] = {}
     for name in (DEFAULT, *profile_names(root)):
         try:
-            secrets = load(profile_home(root, name), env={}).secrets
-        except HermesError:
+            config = load(profile_home(root, name), env={})
+        except HermesError as error:
+            if name != DEFAULT:
+                fix = "`hermes profile rename` it"
+                found.append(warning("profile", f"{name}: {error}", fix=fix))
             continue
-        for variable in secrets.names():
-            if variable.endswith(BOT_TOKENS) and (value := secrets.get(variable)):
+        for variable in config.secrets.names():
+            if variable.endswith(BOT_TOKENS) and (value := config.secrets.get(variable)):
                 profiles_by_token.setdefault((variable, value), []).append(name)
+        broken = [each for each in config.diagnostics if each.level == "error"]
+        if broken and name != DEFAULT:
+            fix = f"`hermes -p {name} doctor`"
+            found.append(warning("profile", f"{name}: {broken[0].text}", fix=fix))
+        elif name != DEFAULT:
+            found.append(ok(f"{name} at {root.profiles / name}"))
     for (variable, _), names in profiles_by_token.items():
         if len(names) > 1:
             text = f"{variable} is the same in {' and '.join(names)}; only one can use it"
             fix = f"`hermes -p {names[-1]} config set {variable} …` with a separate token"
-            yield warning("token", text, fix=fix)
-
-
-def _profile(root: Home, name: str) -> Diagnostic:
-    try:
-        findings = load(profile_home(root, name), env={}).diagnostics
-    except HermesError as error:
-        return warning("profile", f"{name}: {error}", fix="`hermes profile rename` it")
-    broken = [each for each in findings if each.level == "error"]
-    if broken:
-        return warning("profile", f"{name}: {broken[0].text}", fix=f"`hermes -p {name} doctor`")
-    return ok(f"{name} at {root.profiles / name}")
+            found.append(warning("token", text, fix=fix))
+    return found or [ok("there is only the default profile")]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hermes.codec.values import Value
 from hermes.core.messages import Usage
-from hermes.journal.usage_tally import HOUR_SECONDS, SessionCounts, UsageTally
+from hermes.journal.usage_tally import (
+    HOUR_SECONDS,
+    SessionCounts,
+    SessionTotals,
+    session_totals,
+    usage_counts,
+)
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
@@ -24,12 +29,6 @@ DAY_SECONDS = 86_400
 TOP = 5
 # Causes that count as chat; all other calls are listed by task.
 CHAT = frozenset(("chat", "retry", "fallback", "continuation", "cron", "sub-session"))
-_SESSIONS = (
-    "SELECT session, id, title, preview, source, started_at, last_at, message_count,"
-    " tool_call_count, input + output + cache_read + cache_write AS tokens"
-    " FROM summaries JOIN sessions USING (session)"
-    " WHERE last_at >= ?1 AND (?2 = '' OR source = ?2)"
-)
 
 
 class ModelUse(Value, omit_defaults=False):
@@ -54,10 +53,10 @@ class ToolUse(Value, omit_defaults=False):
 class SkillUse(Value, omit_defaults=False):
     name: str
     loads: int
-    changes: int
-    well: int
-    badly: int
-    last_at: str
+    changes: int = 0
+    well: int = 0
+    badly: int = 0
+    last_at: str = ""
 
 
 class SessionUse(Value, omit_defaults=False):
@@ -95,19 +94,6 @@ class Insights(Value, omit_defaults=False):
     busiest: tuple[SessionUse, ...] = ()
 
 
-class _Session(NamedTuple):
-    session: int
-    id: str
-    title: str
-    preview: str
-    source: str
-    started_at: float
-    last_at: float
-    messages: int
-    tool_calls: int
-    tokens: int
-
-
 async def insights(
     run: RunContext,
     journal: SqliteJournal,
@@ -123,13 +109,10 @@ async def insights(
         return Insights(days_back=days, source=source)
     now = run.world.clock.now()
     since = _midnight(now) - (days - 1) * DAY_SECONDS
-    tally = UsageTally(run.home.cache / "insights.db")
 
-    def read(db: sqlite3.Connection) -> tuple[list[_Session], list[SessionCounts]]:
-        rows = db.execute(_SESSIONS, (since, source)).fetchall()
-        return [_Session(*row) for row in rows], tally.counts(db, since)
-
-    sessions, counted = await journal.reading(read)
+    sessions, counted = await journal.reading(
+        lambda db: (session_totals(db, since, source), usage_counts(db, since))
+    )
     known = {each.session for each in sessions}
     counted = [each for each in counted if each.session in known]
     names = {each.id for each in sessions}
@@ -138,20 +121,28 @@ async def insights(
         for line in await archive.spending(since=since)
         if not source or line.session_id in names
     ]
+    times: dict[str, Counter[str]] = defaultdict(Counter)
+    for each in counted:
+        times[each.kind][each.name] += each.times
     return Insights(
         days_back=days,
         source=source,
         sessions=len(sessions),
         messages=sum(each.messages for each in sessions),
-        tool_calls=sum(each.times for each in counted if each.kind == "tool"),
+        tool_calls=times["tool"].total(),
         usage=_sum(line.usage for line in lines),
         unpriced=sum(line.unpriced for line in lines),
         models=_models(lines),
         platforms=dict(Counter(each.source for each in sessions).most_common()),
-        tools=_tools(counted),
-        skills=await _skills(journal, skills, counted),
-        memory=await _memory(memory),
-        memory_changes=_count(counted, "memory"),
+        tools=tuple(
+            ToolUse(name=name, calls=count, failures=times["failed"][name])
+            for name, count in times["tool"].most_common()
+        ),
+        skills=await _skills(journal, skills, times["skill"]),
+        memory={
+            name: part.usage for name, part in (await memory.status()).parts.items() if part.is_on
+        },
+        memory_changes=times["tool"]["memory"],
         longest=_top(sessions, lambda each: each.last_at - each.started_at),
         busiest=_top(sessions, lambda each: each.tokens),
         **_activity(counted, now, days),
@@ -199,56 +190,33 @@ def _models(lines: Iterable[Spending]) -> tuple[ModelUse, ...]:
         )
         for (model, provider, task), group in groups.items()
     ]
-    return tuple(sorted(found, key=lambda each: (bool(each.task), -_tokens(each.usage))))
-
-
-def _tools(counted: Iterable[SessionCounts]) -> tuple[ToolUse, ...]:
-    calls: Counter[str] = Counter()
-    failures: Counter[str] = Counter()
-    for each in counted:
-        if each.kind == "tool":
-            calls[each.name] += each.times
-        elif each.kind == "failed":
-            failures[each.name] += each.times
-    return tuple(
-        ToolUse(name=name, calls=count, failures=failures[name])
-        for name, count in calls.most_common()
-    )
+    found.sort(key=lambda each: (bool(each.task), -each.usage.prompt - each.usage.output))
+    return tuple(found)
 
 
 async def _skills(
-    journal: SqliteJournal, skills: SkillLibrary, counted: Iterable[SessionCounts]
+    journal: SqliteJournal, skills: SkillLibrary, loads: Counter[str]
 ) -> tuple[SkillUse, ...]:
     """The skills loaded in this period; successes and failures count over all time."""
-    loads: Counter[str] = Counter()
-    for each in counted:
-        if each.kind == "skill":
-            loads[each.name] += each.times
     if not loads:
         return ()
     from hermes.skills.stats import skill_stats
 
-    known = {each.name: each for each in await skill_stats(journal, skills)}
-    return tuple(
-        SkillUse(
-            name=name,
-            loads=count,
-            changes=known[name].changes if name in known else 0,
-            well=known[name].successes if name in known else 0,
-            badly=known[name].failures if name in known else 0,
-            last_at=known[name].last_at if name in known else "",
-        )
-        for name, count in loads.most_common()
-    )
+    uses = {name: SkillUse(name=name, loads=count) for name, count in loads.most_common()}
+    for each in await skill_stats(journal, skills):
+        if each.name in uses:
+            uses[each.name] = SkillUse(
+                name=each.name,
+                loads=loads[each.name],
+                changes=each.changes,
+                well=each.successes,
+                badly=each.failures,
+                last_at=each.last_at,
+            )
+    return tuple(uses.values())
 
 
-async def _memory(memory: MemoryService) -> dict[str, str]:
-    """How full each part of memory is."""
-    status = await memory.status()
-    return {name: part.usage for name, part in status.parts.items() if part.is_on}
-
-
-def _top(sessions: list[_Session], weight: Any) -> tuple[SessionUse, ...]:
+def _top(sessions: list[SessionTotals], weight: Any) -> tuple[SessionUse, ...]:
     best = sorted(sessions, key=weight, reverse=True)[:TOP]
     return tuple(
         SessionUse(
@@ -263,19 +231,11 @@ def _top(sessions: list[_Session], weight: Any) -> tuple[SessionUse, ...]:
     )
 
 
-def _count(counted: Iterable[SessionCounts], tool: str) -> int:
-    return sum(each.times for each in counted if each.kind == "tool" and each.name == tool)
-
-
 def _sum(usages: Iterable[Usage]) -> Usage:
     total = Usage()
     for usage in usages:
         total += usage
     return total
-
-
-def _tokens(usage: Usage) -> int:
-    return usage.prompt + usage.output
 
 
 def _midnight(at: float) -> float:

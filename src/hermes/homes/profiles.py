@@ -25,11 +25,11 @@ from hermes.core.errors import NotFound, UsageError
 from hermes.homes.archive_files import (
     SECRET_FILES,
     PackedHome,
-    Select,
     copy_database,
     files_of,
     is_persistent,
     pack,
+    text_of,
 )
 from hermes.homes.backup import refuse_if_used, used_by
 from hermes.skills.session_index import seeds_of
@@ -161,7 +161,7 @@ class Profiles:
         return ProfileInfo(
             name=name,
             home=str(home.root),
-            description=_description(home),
+            description=text_of(home.root / DESCRIPTION),
             active=name == self.active,
             model=model.default,
             provider=model.provider,
@@ -188,11 +188,16 @@ class Profiles:
         def select(path: PurePosixPath) -> bool:
             if not is_persistent(path) or (not skills and path.parts[0] == "skills"):
                 return False
-            return _is_copied(path) if everything else _is_behaviour(path)
+            if everything:
+                return path.parts[0] not in _HISTORY | _LOGINS and str(path) not in _PROFILE_FILES
+            return str(path) in _BEHAVIOUR_FILES or path.parts[0] in _BEHAVIOUR_FOLDERS
 
         with self._draft(target) as draft:
             if source is not None and source.root.is_dir():
-                _copy(source.root, draft, select)
+                for path in files_of(source.root, select):
+                    (draft / path.parent).mkdir(mode=0o700, parents=True, exist_ok=True)
+                    copy = copy_database if path.suffix == ".db" else shutil.copy2
+                    copy(source.root / path, draft / path)
             if not skills:
                 seeds_of(Home(draft)).opt(out=True)
             if words:
@@ -291,33 +296,9 @@ class Profiles:
         return profile_home(self._root, name)
 
 
-def _is_behaviour(path: PurePosixPath) -> bool:
-    return str(path) in _BEHAVIOUR_FILES or path.parts[0] in _BEHAVIOUR_FOLDERS
-
-
-def _is_copied(path: PurePosixPath) -> bool:
-    return path.parts[0] not in _HISTORY | _LOGINS and str(path) not in _PROFILE_FILES
-
-
-def _description(home: Home) -> str:
-    try:
-        return (home.root / DESCRIPTION).read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
-
-
 def _plain(description: str) -> str:
     """On one line."""
     words = " ".join(description.split())
     if len(words) > MAX_DESCRIPTION_CHARS:
         raise UsageError(f"A description has at most {MAX_DESCRIPTION_CHARS} characters.")
     return words
-
-
-def _copy(source: Path, target: Path, select: Select) -> None:
-    for path in files_of(source, select):
-        (target / path.parent).mkdir(mode=0o700, parents=True, exist_ok=True)
-        if path.suffix == ".db":
-            copy_database(source / path, target / path)
-        else:
-            shutil.copy2(source / path, target / path)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import platform
 import sys
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Protocol
 
 from hermes.codec.json import encode
-from hermes.config.diagnostics import Diagnostic
 from hermes.config.environment import display_value, mask
 from hermes.core.errors import HermesError
 from hermes.homes.backup import used_by
@@ -24,7 +24,6 @@ from hermes.workspaces.shell import describe_backend
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hermes.config.load import Config
     from hermes.config.run_context import RunContext
     from hermes.journal.archive import SessionArchive
     from hermes.memory.service import MemoryService
@@ -53,11 +52,21 @@ async def status(parts: StatusSources) -> Page:
     """Creates and contacts nothing; secrets are masked."""
     run = parts.run
     home, settings = run.home, run.settings
+    sessions, memory = await parts.archive.stats(), await parts.memory.status()
+    winner = explain_choice(parts.models, run.config).winner
+    model = {"answers": "the offline assistant; `hermes model` selects a model"}
+    if winner is not None:
+        name = winner.model or "its default model"
+        model = {"answers": f"{name} ({winner.provider})", "because": winner.why}
+        model |= {"problem": winner.problem} if winner.problem else {}
     return {
         "Environment": environment_lines(run),
-        "Model": _model(parts.models, run.config),
+        "Model": model,
         "Keys": {name: mask(run.config.secrets.get(name)) for name in run.config.secrets.names()},
-        "Logins": await _logins(parts.models),
+        "Logins": {
+            f"{row.provider} {row.label or row.id}": row.status
+            for row in await parts.models.accounts.rows()
+        },
         "Terminal": {
             "backend": settings.terminal.backend,
             "where": describe_backend(settings.terminal) or "commands run on this machine",
@@ -68,9 +77,18 @@ async def status(parts: StatusSources) -> Page:
             "toolsets": ", ".join(settings.toolsets),
             "tools": ", ".join(wanted_names(settings)),
         },
-        "Memory": await _memory(parts.memory),
+        "Memory": {
+            **{
+                target: f"{part.entries} entries, {part.usage}" if part.is_on else "off"
+                for target, part in memory.parts.items()
+            },
+            "waiting": str(memory.pending),
+            "provider": memory.provider or "none",
+        },
         "Sessions": {
-            **await _sessions(parts.archive),
+            "sessions": str(sessions.sessions),
+            "messages": str(sessions.messages),
+            "bytes": f"{sessions.bytes:,}",
             "open in": ", ".join(used_by(home)) or "none",
         },
     }
@@ -85,40 +103,6 @@ def environment_lines(run: RunContext) -> dict[str, str]:
         "installed": f"checkout at {here.path}" if here.kind == "checkout" else "package",
         "home": str(run.home.root),
         "profile": run.home.profile,
-    }
-
-
-def _model(models: Models, config: Config) -> dict[str, str]:
-    why = explain_choice(models, config)
-    if why.winner is None:
-        return {"answers": "the offline assistant; `hermes model` selects a model"}
-    found = {
-        "answers": f"{why.winner.model or 'its default model'} ({why.winner.provider})",
-        "because": why.winner.why,
-    }
-    return {**found, "problem": why.winner.problem} if why.winner.problem else found
-
-
-async def _logins(models: Models) -> dict[str, str]:
-    rows = await models.accounts.rows()
-    return {f"{row.provider} {row.label or row.id}": row.status for row in rows}
-
-
-async def _memory(memory: MemoryService) -> dict[str, str]:
-    found = await memory.status()
-    parts: dict[str, str] = {
-        target: f"{part.entries} entries, {part.usage}" if part.is_on else "off"
-        for target, part in found.parts.items()
-    }
-    return {**parts, "waiting": str(found.pending), "provider": found.provider or "none"}
-
-
-async def _sessions(archive: SessionArchive) -> dict[str, str]:
-    found = await archive.stats()
-    return {
-        "sessions": str(found.sessions),
-        "messages": str(found.messages),
-        "bytes": f"{found.bytes:,}",
     }
 
 
@@ -142,43 +126,42 @@ async def dump(parts: StatusSources, *, with_keys: bool) -> Page:
 
 
 def packages() -> dict[str, str]:
-    return {name: _version(name) for name in _PACKAGES}
+    found = dict.fromkeys(_PACKAGES, "not installed")
+    for name in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def changed_settings(run: RunContext) -> dict[str, str]:
     """With the source of each."""
-    return {
-        key: _text(run, key)
-        for key in run.config.known_keys()
-        if run.config.explain(key).source.kind != "default"
-    }
-
-
-def _text(run: RunContext, key: str) -> str:
-    setting = run.config.explain(key)
-    value = display_value(setting.value, secret=setting.setting.secret)
-    text = value if isinstance(value, str) else encode(value).decode()
-    return f"{run.redactor.line(text)}  ({setting.source})"
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"
+    found: dict[str, str] = {}
+    for key in run.config.known_keys():
+        setting = run.config.explain(key)
+        if setting.source.kind != "default":
+            value = display_value(setting.value, secret=setting.setting.secret)
+            text = value if isinstance(value, str) else encode(value).decode()
+            found[key] = f"{run.redactor.line(text)}  ({setting.source})"
+    return found
 
 
 async def full_status(parts: StatusSources, plugins: Mapping[str, str]) -> Page:
     """Everything that is configured, used or not; `plugins` maps names to states. Makes no
     requests."""
-    from hermes.mcp.admin import McpAdmin as Servers
+    from hermes.mcp.admin import McpAdmin
 
     return {
         "Providers": {
-            row.name: "usable" if row.usable else _lack(row.problem)
+            # Without the advice, which would repeat on every line.
+            row.name: "usable"
+            if row.usable
+            else row.problem.partition(";")[0].rpartition(", and ")[2].rstrip(".")
             for row in ModelBrowser(parts.models).providers()
         },
-        "Servers": {row.name: _server(row.enabled, row.fault) for row in Servers(parts.run).rows()},
+        "Servers": {
+            row.name: row.fault or ("on" if row.enabled else "off")
+            for row in McpAdmin(parts.run).rows()
+        },
         "Plugins": dict(plugins),
         "Changed settings": changed_settings(parts.run),
         "Packages": packages(),
@@ -188,34 +171,18 @@ async def full_status(parts: StatusSources, plugins: Mapping[str, str]) -> Page:
 async def deep_checks(parts: StatusSources) -> Page:
     """Requests the provider's model list and reads every journal record once."""
     found = [*await journal_findings(parts.run.home), *await index_findings(parts.run.home)]
-    return {"Checks": {"model": await _check_model(parts), "sessions": _words(found)}}
-
-
-async def _check_model(parts: StatusSources) -> str:
+    words = "; ".join(f"{each.text} ({each.fix})" if each.fix else each.text for each in found)
     winner = explain_choice(parts.models, parts.run.config).winner
     if winner is None or winner.provider in IN_PROCESS:
-        return "runs in this process"
-    if winner.problem:
-        return winner.problem
-    started = parts.run.world.clock.monotonic()
-    try:
-        cards = await ModelBrowser(parts.models).cards(winner.provider, refresh=True)
-    except HermesError as error:
-        return str(error)
-    if cards.problem:
-        return cards.problem
-    elapsed = (parts.run.world.clock.monotonic() - started) * 1000
-    return f"{winner.provider} answers ({len(cards.cards)} models, {elapsed:.0f} ms)"
-
-
-def _lack(problem: str) -> str:
-    """Without the advice, which would repeat on every line."""
-    return problem.partition(";")[0].rpartition(", and ")[2].rstrip(".")
-
-
-def _server(enabled: bool, fault: str) -> str:
-    return fault or ("on" if enabled else "off")
-
-
-def _words(findings: list[Diagnostic]) -> str:
-    return "; ".join(f"{each.text} ({each.fix})" if each.fix else each.text for each in findings)
+        model = "runs in this process"
+    elif not (model := winner.problem):
+        clock = parts.run.world.clock
+        started = clock.monotonic()
+        try:
+            listed = await ModelBrowser(parts.models).cards(winner.provider, refresh=True)
+            count, elapsed = len(listed.cards), (clock.monotonic() - started) * 1000
+            answers = f"{winner.provider} answers ({count} models, {elapsed:.0f} ms)"
+            model = listed.problem or answers
+        except HermesError as error:
+            model = str(error)
+    return {"Checks": {"model": model, "sessions": words}}

@@ -9,7 +9,12 @@ from hermes.config.home import Home
 from hermes.config.schema import KeyPath
 from hermes.config.settings import Settings
 from hermes.core.errors import NotFound, UsageError
-from hermes.tools.toolbox import resolve_toolsets, toolsets_by_name, wanted_names
+from hermes.tools.toolbox import (
+    DEFAULT_TOOLSET,
+    resolve_toolsets,
+    toolsets_by_name,
+    wanted_names,
+)
 
 # Surfaces on which sessions start.
 PLATFORMS = ("cli", "acp", "api")
@@ -29,32 +34,27 @@ def toolset_states(
 ) -> tuple[ToolsetState, ...]:
     """With a home, MCP servers are included."""
     offered = {*wanted_names(settings, platform=platform)}
-    own = tuple(_state(name, offered) for name in _toolset_names())
-    if home is None or not settings.mcp_servers:
-        return own
-    from hermes.mcp import admin as mcp_admin
+    found = []
+    for name in toolsets_by_name():
+        if name != DEFAULT_TOOLSET:
+            tools = resolve_toolsets((name,))
+            available = offered & {*tools}
+            whole = len(available) == len(tools)
+            partly = bool(available) and not whole
+            found.append(ToolsetState(name=name, tools=tools, enabled=whole, partly=partly))
+    if home is not None and settings.mcp_servers:
+        from hermes.mcp import admin as mcp_admin
 
-    return own + tuple(
-        ToolsetState(name=name, tools=tools, enabled=on and not partly, partly=partly)
-        for name, tools, on, partly in mcp_admin.server_toolsets(settings, home)
-    )
+        found += [
+            ToolsetState(name=name, tools=tools, enabled=on and not partly, partly=partly)
+            for name, tools, on, partly in mcp_admin.server_toolsets(settings, home)
+        ]
+    return tuple(found)
 
 
 def check(names: Sequence[str]) -> None:
     """Raises UsageError for an unknown toolset."""
     resolve_toolsets(names)
-
-
-def _state(name: str, offered: set[str]) -> ToolsetState:
-    tools = resolve_toolsets((name,))
-    available = offered & {*tools}
-    whole = len(available) == len(tools)
-    return ToolsetState(name=name, tools=tools, enabled=whole, partly=bool(available) and not whole)
-
-
-def _toolset_names() -> tuple[str, ...]:
-    """Toolsets that have tools of their own."""
-    return tuple(name for name, toolset in toolsets_by_name().items() if toolset.tools)
 
 
 def switch(home: Home, name: str, *, on: bool) -> None:
@@ -90,16 +90,19 @@ def changes(
             hint = f"did you mean {near[0]}?" if near else "`hermes tools list` lists them."
             raise NotFound(f"There is no toolset {name!r}; {hint}", near=near)
     if platform:
-        return _for_platform(settings, names, on=on, platform=platform)
+        states = toolset_states(settings, platform)
+        now = {each.name for each in states if each.enabled or each.partly}
+        wanted = now | {*names} if on else now - {*names}
+        return {("platform_toolsets", platform): sorted(wanted)} if wanted != now else {}
     toolsets, off = list(settings.toolsets), list(settings.agent.disabled_toolsets)
     for name in names:
         off = [each for each in off if each != name]
         if on:
-            if not _covers(toolsets, name):
+            if not {*resolve_toolsets((name,))} <= {*resolve_toolsets(toolsets)}:
                 toolsets.append(name)
         else:
             toolsets = [each for each in toolsets if each != name]
-            if _overlaps(toolsets, name):
+            if {*resolve_toolsets((name,))} & {*resolve_toolsets(toolsets)}:
                 off.append(name)
     found: dict[KeyPath, JsonValue] = {}
     if tuple(toolsets) != settings.toolsets:
@@ -107,19 +110,3 @@ def changes(
     if tuple(off) != settings.agent.disabled_toolsets:
         found["agent", "disabled_toolsets"] = list(off)
     return found
-
-
-def _for_platform(
-    settings: Settings, names: Sequence[str], *, on: bool, platform: str
-) -> dict[KeyPath, JsonValue]:
-    now = [each.name for each in toolset_states(settings, platform) if each.enabled or each.partly]
-    changed = {*now} | {*names} if on else {*now} - {*names}
-    return {("platform_toolsets", platform): sorted(changed)} if changed != {*now} else {}
-
-
-def _covers(toolsets: Sequence[str], name: str) -> bool:
-    return {*resolve_toolsets((name,))} <= {*resolve_toolsets(toolsets)}
-
-
-def _overlaps(toolsets: Sequence[str], name: str) -> bool:
-    return bool({*resolve_toolsets((name,))} & {*resolve_toolsets(toolsets)})

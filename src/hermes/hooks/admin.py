@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from msgspec.structs import asdict
+
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, Value
 from hermes.config.child_environment import child_environment
@@ -18,6 +20,7 @@ from hermes.hooks.registry import HOOKS, Hooks
 from hermes.hooks.shell import (
     FILE,
     HookAllowlist,
+    HookRun,
     ShellCallback,
     ShellHook,
     hash_files,
@@ -40,13 +43,7 @@ def shell_hooks(run: RunContext) -> Iterator[ShellHook]:
     """Yields every entry of the settings, including unusable ones."""
     for event, entries in run.settings.hooks.items():
         for entry in entries:
-            yield ShellHook(
-                event=event,
-                command=entry.command,
-                matcher=entry.matcher,
-                timeout=entry.timeout,
-                fail_closed=entry.fail_closed,
-            )
+            yield ShellHook(event=event, **asdict(entry))
 
 
 def hook_allowlist(run: RunContext) -> HookAllowlist:
@@ -148,7 +145,30 @@ class HookTrial(Value):
 
 
 def hook_rows(context: RunContext) -> list[HookRow]:
-    return [_row(context, hook) for hook in shell_hooks(context)]
+    rows = []
+    for hook in shell_hooks(context):
+        words = find_problem(hook)
+        state: State = "unusable"
+        try:
+            if not words:
+                known = hook_allowlist(context).find(hook.event, hook.command)
+                state = "not allowed"
+                if known is not None:
+                    state = "allowed" if known.files == hash_files(hook.command) else "changed"
+        except HermesError as error:
+            words = str(error)
+        rows.append(
+            HookRow(
+                event=hook.event,
+                command=hook.command,
+                matcher=hook.matcher,
+                timeout=hook.seconds,
+                fail_closed=hook.fail_closed,
+                state=state,
+                words=words,
+            )
+        )
+    return rows
 
 
 def hooks_for_event(context: RunContext, event: str, tool: str) -> list[ShellHook]:
@@ -171,12 +191,21 @@ async def try_hook(context: RunContext, hook: ShellHook, tool: str) -> HookTrial
     payload = _sample(hook.event, tool, str(Path.cwd()))
     try:
         outcome = await run_hook(hook, payload, env=hook_environment(context))
+        answer = "nothing" if outcome.answer is None else encode(outcome.answer).decode()
+        if outcome.code is None:
+            answer = f"timed out after {hook.seconds:g} s"
     except (HermesError, OSError) as error:
-        return _describe(hook, None, 0.0, "", str(error), "cannot start")
-    if outcome.code is None:
-        return _describe(hook, None, outcome.seconds, "", "", f"timed out after {hook.seconds:g} s")
-    answer = "nothing" if outcome.answer is None else encode(outcome.answer).decode()
-    return _describe(hook, outcome.code, outcome.seconds, outcome.output, outcome.errors, answer)
+        outcome = HookRun(code=None, output="", errors=str(error), seconds=0.0)
+        answer = "cannot start"
+    return HookTrial(
+        event=hook.event,
+        command=hook.command,
+        code=outcome.code,
+        seconds=round(outcome.seconds, 3),
+        output=outcome.output,
+        errors=outcome.errors,
+        answer=answer,
+    )
 
 
 def revoke(context: RunContext, command: str) -> int:
@@ -206,42 +235,6 @@ def find_fault(hook: HookRow) -> str:
     if not HOOKS[hook.event].fired:
         return f"{hook.event} is not fired by this version"
     return ""
-
-
-def _row(context: RunContext, hook: ShellHook) -> HookRow:
-    words = find_problem(hook)
-    state: State = "unusable"
-    if not words:
-        try:
-            known = hook_allowlist(context).find(hook.event, hook.command)
-            state = "not allowed"
-            if known is not None:
-                state = "allowed" if known.files == hash_files(hook.command) else "changed"
-        except HermesError as error:
-            words = str(error)
-    return HookRow(
-        event=hook.event,
-        command=hook.command,
-        matcher=hook.matcher,
-        timeout=hook.seconds,
-        fail_closed=hook.fail_closed,
-        state=state,
-        words=words,
-    )
-
-
-def _describe(
-    hook: ShellHook, code: int | None, seconds: float, output: str, errors: str, answer: str
-) -> HookTrial:
-    return HookTrial(
-        event=hook.event,
-        command=hook.command,
-        code=code,
-        seconds=round(seconds, 3),
-        output=output,
-        errors=errors,
-        answer=answer,
-    )
 
 
 def _sample(event: str, tool: str, cwd: str) -> JsonObject:

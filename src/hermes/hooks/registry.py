@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import copy
 import difflib
 import inspect
 import logging
-import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, NamedTuple, cast
 
-from hermes.codec.values import Value
+from hermes.core.concurrency import start_daemon_thread
 from hermes.core.errors import NotFound
 
 
-class Hook(Value):
+class Hook(NamedTuple):
     """`returns` says what a return value may do, "" for observers. `fired` is False while the
     feature is not implemented."""
 
@@ -30,46 +28,31 @@ class Hook(Value):
 HOOKS: dict[str, Hook] = {
     hook.name: hook
     for hook in (
-        Hook(name="on_session_start", when="the first turn of a new session begins"),
-        Hook(name="pre_llm_call", when="a turn begins", returns="context for the model"),
-        Hook(name="pre_api_request", when="a request to a model is about to be made"),
-        Hook(name="post_api_request", when="a model has replied"),
-        Hook(name="api_request_error", when="a request to a model has failed"),
-        Hook(name="pre_tool_call", when="a tool is about to run", returns="block, approve, modify"),
-        Hook(name="post_tool_call", when="a tool call has finished"),
-        Hook(
-            name="transform_tool_result", when="a tool call has finished", returns="another result"
-        ),
-        Hook(
-            name="transform_terminal_output",
-            when="a foreground command has ended",
-            returns="another output",
-        ),
-        Hook(
-            name="transform_llm_output",
-            when="the final answer of a turn is ready",
-            returns="another answer",
-        ),
-        Hook(name="post_llm_call", when="a turn has ended with an answer"),
-        Hook(name="on_session_end", when="a turn has ended for any reason"),
-        Hook(name="on_session_finalize", when="a session is over"),
-        Hook(name="on_session_reset", when="a session has replaced another"),
-        Hook(name="on_session_compress", when="a conversation was compacted"),
-        Hook(name="pre_approval_request", when="a person is asked for approval"),
-        Hook(name="post_approval_response", when="an approval was answered or timed out"),
-        Hook(name="subagent_start", when="a child session begins", fired=False),
-        Hook(name="subagent_stop", when="a child session has ended", fired=False),
-        Hook(name="plan_created", when="a plan was created", fired=False),
-        Hook(name="plan_step_start", when="a step of a plan begins", fired=False),
-        Hook(name="plan_step_end", when="a step of a plan has ended", fired=False),
-        Hook(
-            name="pre_gateway_dispatch",
-            when="a chat message has arrived",
-            returns="skip, rewrite",
-            fired=False,
-        ),
-        Hook(name="pre_cron_run", when="a job is about to run", returns="skip", fired=False),
-        Hook(name="post_cron_run", when="a job has run", fired=False),
+        Hook("on_session_start", "the first turn of a new session begins"),
+        Hook("pre_llm_call", "a turn begins", "context for the model"),
+        Hook("pre_api_request", "a request to a model is about to be made"),
+        Hook("post_api_request", "a model has replied"),
+        Hook("api_request_error", "a request to a model has failed"),
+        Hook("pre_tool_call", "a tool is about to run", "block, approve, modify"),
+        Hook("post_tool_call", "a tool call has finished"),
+        Hook("transform_tool_result", "a tool call has finished", "another result"),
+        Hook("transform_terminal_output", "a foreground command has ended", "another output"),
+        Hook("transform_llm_output", "the final answer of a turn is ready", "another answer"),
+        Hook("post_llm_call", "a turn has ended with an answer"),
+        Hook("on_session_end", "a turn has ended for any reason"),
+        Hook("on_session_finalize", "a session is over"),
+        Hook("on_session_reset", "a session has replaced another"),
+        Hook("on_session_compress", "a conversation was compacted"),
+        Hook("pre_approval_request", "a person is asked for approval"),
+        Hook("post_approval_response", "an approval was answered or timed out"),
+        Hook("subagent_start", "a child session begins", fired=False),
+        Hook("subagent_stop", "a child session has ended", fired=False),
+        Hook("plan_created", "a plan was created", fired=False),
+        Hook("plan_step_start", "a step of a plan begins", fired=False),
+        Hook("plan_step_end", "a step of a plan has ended", fired=False),
+        Hook("pre_gateway_dispatch", "a chat message has arrived", "skip, rewrite", fired=False),
+        Hook("pre_cron_run", "a job is about to run", "skip", fired=False),
+        Hook("post_cron_run", "a job has run", fired=False),
     )
 }
 
@@ -124,12 +107,11 @@ class Hooks:
 
     def remove(self, owner: str) -> None:
         """Removes all callbacks of an owner."""
-        for hook, added in tuple(self._added.items()):
-            remaining = [each for each in added if each.owner != owner]
-            if remaining:
-                self._added[hook] = remaining
-            else:
-                del self._added[hook]
+        kept = {
+            hook: [each for each in added if each.owner != owner]
+            for hook, added in self._added.items()
+        }
+        self._added = {hook: added for hook, added in kept.items() if added}
 
     def has(self, *hooks: str) -> bool:
         """Returns whether one of these hooks, or any hook, has callbacks."""
@@ -151,7 +133,10 @@ class Hooks:
 
     async def _call(self, added: HookCallback, payload: Mapping[str, object]) -> object:
         seconds = self._timeout if added.timeout is None else added.timeout
-        given = {name: _copy(value) for name, value in payload.items()}
+        given = {
+            name: copy.deepcopy(value) if isinstance(value, dict | list) else value
+            for name, value in payload.items()
+        }
         task = asyncio.ensure_future(_answer(partial(added.callback, **given)))
         try:
             limit = min(seconds, MOST_SECONDS) if seconds > 0 else None
@@ -163,24 +148,16 @@ class Hooks:
             why = f"{type(error).__name__}: {error}"
         finally:
             if not task.done():
-                await self._give_up(task)
+                task.cancel()
+                await asyncio.wait((task,), timeout=GRACE_SECONDS)
+                if not task.done():
+                    self._abandoned.add(task)
+                    task.add_done_callback(self._abandoned.discard)
         log.warning("hook failed", extra={"hook": added.hook, "owner": added.owner, "why": why})
-        return {"action": "block", "message": _closed_message(added)} if added.fail_closed else None
-
-    async def _give_up(self, task: asyncio.Task[object]) -> None:
-        task.cancel()
-        await asyncio.wait((task,), timeout=GRACE_SECONDS)
-        if not task.done():
-            self._abandoned.add(task)
-            task.add_done_callback(self._abandoned.discard)
-
-
-def _closed_message(added: HookCallback) -> str:
-    return f"The check by {added.owner} failed; the call is not run without it."
-
-
-def _copy(value: object) -> object:
-    return copy.deepcopy(value) if isinstance(value, dict | list) else value
+        if not added.fail_closed:
+            return None
+        message = f"The check by {added.owner} failed; the call is not run without it."
+        return {"action": "block", "message": message}
 
 
 class CallbackExit(Exception):
@@ -190,10 +167,18 @@ class CallbackExit(Exception):
 async def _answer(call: Callable[[], object]) -> object:
     """Runs a coroutine on the loop and anything else in a daemon thread, which may hang without
     blocking the process."""
+
+    def in_thread() -> object:
+        try:
+            return call()
+        except (StopIteration, SystemExit, KeyboardInterrupt) as error:
+            # A future cannot carry these.
+            raise CallbackExit(type(error).__name__) from error
+
     try:
         if _is_async(call):
             return await cast(Awaitable[object], call())
-        answer = await _in_thread(call)
+        answer = await asyncio.wrap_future(start_daemon_thread(in_thread))
         return await answer if isinstance(answer, Coroutine) else answer
     except (SystemExit, KeyboardInterrupt) as error:
         raise CallbackExit(type(error).__name__) from error
@@ -205,36 +190,3 @@ def _is_async(call: Callable[[], object]) -> bool:
     return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(
         getattr(call, "__call__", None)  # noqa: B004
     )
-
-
-async def _in_thread(call: Callable[[], object]) -> object:
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[object] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def tell(answer: object, error: BaseException | None) -> None:
-        if future.done():
-            return
-        if error is not None:
-            future.set_exception(error)
-        else:
-            future.set_result(answer)
-
-    def work() -> None:
-        answer: object = None
-        failure: BaseException | None = None
-        try:
-            answer = context.run(call)
-        except (StopIteration, SystemExit, KeyboardInterrupt) as error:
-            # A future cannot carry these.
-            failure = CallbackExit(type(error).__name__)
-        except Exception as error:
-            failure = error
-        try:
-            loop.call_soon_threadsafe(tell, answer, failure)
-        except RuntimeError:
-            # The loop was closed meanwhile.
-            return
-
-    threading.Thread(target=work, name="hook", daemon=True).start()
-    return await future

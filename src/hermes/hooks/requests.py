@@ -5,28 +5,33 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject
 from hermes.core.errors import ProviderError
 from hermes.core.events import CallSettled, ModelCalled
-from hermes.core.ports import Provider
+from hermes.core.messages import Usage
+from hermes.core.ports import Meter, Provider
 from hermes.core.prompt import Delta, Prompt, Reply
 from hermes.core.world import Clock
 from hermes.hooks.session import SessionHooks, history
 
-EndpointOf = Callable[[str, str], tuple[str, str]]
+if TYPE_CHECKING:
+    from hermes.providers.endpoint import Endpoint
+
+FindEndpoint = Callable[[str, str], "Endpoint | None"]
 
 
 class RequestHooks:
-    """For one session. `where` returns base URL and wire format of a model and provider."""
+    """For one session. `find_endpoint` takes a model and a provider."""
 
     def __init__(
-        self, hooks: SessionHooks, *, clock: Clock, where: EndpointOf, attempts: int
+        self, hooks: SessionHooks, *, clock: Clock, find_endpoint: FindEndpoint, attempts: int
     ) -> None:
         self._hooks = hooks
         self._clock = clock
-        self._where = where
+        self._find_endpoint = find_endpoint
         self._attempts = attempts
         self._count = 0
         self._prompt: Prompt | None = None
@@ -35,13 +40,29 @@ class RequestHooks:
         self._attempt_count = 0
         self._failure: ProviderError | None = None
 
+    def wrap_provider(self, inner: Provider) -> Provider:
+        return _HookedProvider(self, inner)
+
+    def wrap_meter(self, meter: Meter) -> Meter:
+        return _HookedMeter(self, meter)
+
     async def reply(self, inner: Provider, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         self._prompt, self._attempt_count, self._failure = prompt, 0, None
         try:
             async with aclosing(inner.reply(prompt)) as parts:
                 async for part in parts:
                     if isinstance(part, Reply):
-                        await self._report_reply(part)
+                        message = part.message
+                        await self._hooks.fire(
+                            "post_api_request",
+                            **self._request_facts,
+                            api_duration=self._clock.monotonic() - self._began,
+                            finish_reason=message.stop,
+                            usage=plain(part.usage),
+                            response_model=part.model,
+                            assistant_content_chars=len(message.text),
+                            assistant_tool_call_count=len(message.calls),
+                        )
                     yield part
         except ProviderError as error:
             self._failure = error
@@ -57,13 +78,13 @@ class RequestHooks:
         self._began = self._clock.monotonic()
         if prompt is None:
             return
-        url, wire = self._where(call.model, call.provider)
+        endpoint = self._find_endpoint(call.model, call.provider)
         self._request_facts = {
             "api_request_id": call.call,
             "model": call.model,
             "provider": call.provider,
-            "base_url": url,
-            "api_mode": wire,
+            "base_url": endpoint.url if endpoint else "",
+            "api_mode": endpoint.wire if endpoint else "",
             "api_call_count": self._count,
             "message_count": len(prompt.messages),
             "tool_count": len(prompt.tools),
@@ -77,24 +98,11 @@ class RequestHooks:
                 "pre_api_request", **self._request_facts, request_messages=messages
             )
 
-    def on_settled(self, _settled: CallSettled) -> None:
+    def on_settled(self) -> None:
         """Called after a request; captures the error that is being raised."""
         error = sys.exception()
         if isinstance(error, ProviderError):
             self._failure = error
-
-    async def _report_reply(self, reply: Reply) -> None:
-        message = reply.message
-        await self._hooks.fire(
-            "post_api_request",
-            **self._request_facts,
-            api_duration=self._clock.monotonic() - self._began,
-            finish_reason=message.stop,
-            usage=plain(reply.usage),
-            response_model=reply.model,
-            assistant_content_chars=len(message.text),
-            assistant_tool_call_count=len(message.calls),
-        )
 
     async def _report_failure(self) -> None:
         error, self._failure = self._failure, None
@@ -110,3 +118,27 @@ class RequestHooks:
             reason=error.reason,
             error={"type": type(error).__name__, "message": str(error)},
         )
+
+
+class _HookedProvider:
+    def __init__(self, hooks: RequestHooks, inner: Provider) -> None:
+        self._hooks = hooks
+        self._inner = inner
+
+    def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
+        return self._hooks.reply(self._inner, prompt)
+
+
+class _HookedMeter:
+    def __init__(self, hooks: RequestHooks, inner: Meter) -> None:
+        self._hooks = hooks
+        self._inner = inner
+
+    async def reserve(self, call: ModelCalled, least: Usage) -> Usage:
+        granted = await self._inner.reserve(call, least)
+        await self._hooks.on_request(call)
+        return granted
+
+    def settle(self, settled: CallSettled) -> None:
+        self._hooks.on_settled()
+        self._inner.settle(settled)

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hermes.core.events import CallSettled, ModelCalled
-from hermes.core.hooks import HookContext
-from hermes.core.messages import Usage
-from hermes.core.ports import Meter, Provider, Workspace
-from hermes.core.prompt import Delta, Prompt, Reply
+from hermes.core.hooks import HookTextProvider
+from hermes.core.ports import Meter, Middleware, Provider, Workspace
 from hermes.core.recorder import Recorder
 from hermes.core.session import Session
-from hermes.core.transcript import Transcript
-from hermes.core.turn import Connect, TurnLimits
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
     from hermes.hooks.registry import Hooks
-    from hermes.hooks.requests import RequestHooks
     from hermes.hooks.session import SessionHooks
     from hermes.models.models import Models
     from hermes.tools.terminal import TerminalOutput
@@ -72,21 +66,24 @@ class RunHooks:
         follower = self._open.get(session_id)
         return follower.hooks if follower else None
 
-    def wrap(self, session_id: str, connect: Connect) -> Connect:
-        """Wraps `connect` with the hooks around model requests."""
+    def middleware(self, session_id: str, *, has_text: bool) -> Middleware:
+        """Fires hooks around model requests, if the session has any. `has_text`: text of hooks may
+        be in the journal, although there are no hooks now."""
 
-        def transcript() -> Transcript:
-            return self._find_session(session_id).transcript
-
-        def watch() -> RequestHooks | None:
+        def wrap(inner: Provider) -> Provider:
             follower = self._open.get(session_id)
-            return follower.requests if follower else None
+            if follower is not None:
+                inner = follower.requests.wrap_provider(inner)
+            elif not has_text:
+                return inner
+            return HookTextProvider(inner, lambda: self._find_session(session_id).transcript)
 
-        def connect_hooked(model: str, provider: str, meter: Meter) -> tuple[Provider, TurnLimits]:
-            inner, limits = connect(model, provider, _HookedMeter(meter, watch))
-            return _HookedProvider(inner, transcript, watch), limits
+        return wrap
 
-        return connect_hooked
+    def wrap_meter(self, session_id: str, meter: Meter) -> Meter:
+        """Fires hooks when a request is booked or settled, if the session has any."""
+        follower = self._open.get(session_id)
+        return follower.requests.wrap_meter(meter) if follower else meter
 
     def output(self, session_id: str) -> TerminalOutput:
         from hermes.tools.terminal import TerminalOutput
@@ -139,60 +136,10 @@ class _SessionFollower:
         self.requests = RequestHooks(
             self.hooks,
             clock=run.world.clock,
-            where=lambda model, provider: _endpoint(models, model, provider),
+            find_endpoint=models.find_endpoint,
             attempts=run.settings.agent.api_max_retries,
         )
         self.work = asyncio.ensure_future(self.hooks.follow())
 
     async def output(self, command: str, output: str, code: int) -> str | None:
         return await self.hooks.command_ran(command, output, code, self._backend)
-
-
-class _HookedProvider:
-    """A provider that calls request hooks."""
-
-    def __init__(
-        self,
-        inner: Provider,
-        transcript: Callable[[], Transcript],
-        watch: Callable[[], RequestHooks | None],
-    ) -> None:
-        self._inner = inner
-        self._transcript = transcript
-        self._watch = watch
-        self._context = HookContext()
-
-    def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        shown = self._context.add_to(prompt, self._transcript())
-        watch = self._watch()
-        return self._inner.reply(shown) if watch is None else watch.reply(self._inner, shown)
-
-
-class _HookedMeter:
-    """A meter that calls request hooks."""
-
-    def __init__(self, inner: Meter, watch: Callable[[], RequestHooks | None]) -> None:
-        self._inner = inner
-        self._watch = watch
-
-    async def reserve(self, call: ModelCalled, least: Usage) -> Usage:
-        granted = await self._inner.reserve(call, least)
-        if (watch := self._watch()) is not None:
-            await watch.on_request(call)
-        return granted
-
-    def settle(self, settled: CallSettled) -> None:
-        if (watch := self._watch()) is not None:
-            watch.on_settled(settled)
-        self._inner.settle(settled)
-
-
-def _endpoint(models: Models, model: str, provider: str) -> tuple[str, str]:
-    """Returns URL and wire format of a model; empty for an in-process model."""
-    from hermes.core.errors import HermesError
-
-    try:
-        found = models.endpoint(model, provider)
-    except HermesError:
-        return "", ""
-    return found.url, found.wire

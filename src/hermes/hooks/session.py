@@ -43,7 +43,10 @@ def history(messages: Iterable[Message]) -> list[JsonObject]:
             case AssistantMessage():
                 entry: JsonObject = {"role": "assistant", "content": message.text}
                 if message.calls:
-                    entry["tool_calls"] = [_call(call) for call in message.calls]
+                    entry["tool_calls"] = [
+                        {"id": call.id, "name": call.name, "arguments": call.arguments}
+                        for call in message.calls
+                    ]
                 found.append(entry)
             case ToolMessage():
                 for result in message.results:
@@ -52,10 +55,6 @@ def history(messages: Iterable[Message]) -> list[JsonObject]:
             case _:
                 assert_never(message)
     return found
-
-
-def _call(call: ToolCall) -> JsonObject:
-    return {"id": call.id, "name": call.name, "arguments": call.arguments}
 
 
 log = logging.getLogger(__name__)
@@ -85,8 +84,11 @@ def verdict(answers: tuple[object, ...]) -> HookVerdict | None:
         match answer:
             case {"action": "block", **more}:
                 return HookVerdict(block=_message(more) or BLOCK)
-            case {"action": "approve", **more}:
-                ask = _reason(more) if ask is None else ask
+            case {"action": "approve", **more} if ask is None:
+                ask, rule = _message(more) or ASK, more.get("rule_key")
+                ask += f" [{rule}]" if isinstance(rule, str) and rule else ""
+            case {"action": "approve"}:
+                pass
             case {"action": "modify", "args": dict() as given}:
                 arguments = _json(given) if arguments is None else arguments
             case _ if answer:
@@ -110,11 +112,6 @@ def first_text(hook: str, answers: tuple[object, ...]) -> str | None:
 def _message(answer: dict[object, object]) -> str:
     message = answer.get("message")
     return message.encode("utf-8", "replace").decode() if isinstance(message, str) else ""
-
-
-def _reason(answer: dict[object, object]) -> str:
-    rule, message = answer.get("rule_key"), _message(answer) or ASK
-    return f"{message} [{rule}]" if isinstance(rule, str) and rule else message
 
 
 def _json(given: dict[object, object]) -> JsonObject | None:
@@ -153,7 +150,7 @@ class SessionHooks:
         self._user_text = ""
         self._answer = ""
         self._plugin_sources: set[str] = set()
-        self._asked: dict[str, ApprovalAsked] = {}
+        self._asked: dict[str, JsonObject] = {}
 
     @property
     def holds_text(self) -> bool:
@@ -180,8 +177,7 @@ class SessionHooks:
             is_first_turn=is_first,
             sender_id=transcript.opened.principal if transcript.opened else "owner",
         )
-        texts = contexts(found)
-        return "\n\n".join([await self._limit_context(text) for text in texts])
+        return "\n\n".join([await self._limit_context(text) for text in contexts(found)])
 
     async def before_tool(self, call: ToolCall) -> HookVerdict | None:
         return verdict(await self.fire("pre_tool_call", **self._about(call)))
@@ -255,13 +251,8 @@ class SessionHooks:
         return first_text(hook, await self.fire(hook, **payload))
 
     async def _fire(self, hook: str, **payload: object) -> tuple[object, ...]:
-        heard = await self._hooks.fire_with_owner(hook, **{**self._common(), **payload})
-        self._plugin_sources |= {owner for owner, _ in heard if owner.startswith(PLUGIN)}
-        return tuple(answer for _, answer in heard)
-
-    def _common(self) -> JsonObject:
         opened = self._transcript.opened
-        return {
+        common: JsonObject = {
             "session_id": self._session_id,
             "task_id": (opened.job if opened else "") or self._session_id,
             "turn_id": self._transcript.turn_id,
@@ -269,6 +260,9 @@ class SessionHooks:
             "model": self._transcript.model,
             "cwd": opened.cwd if opened else "",
         }
+        answers = await self._hooks.fire_with_owner(hook, **(common | payload))
+        self._plugin_sources |= {owner for owner, _ in answers if owner.startswith(PLUGIN)}
+        return tuple(answer for _, answer in answers)
 
     async def _on_record(self, record: Record) -> None:
         match record.event:
@@ -277,10 +271,17 @@ class SessionHooks:
             case TurnEnded() as ended:
                 await self._turn_ended(ended, record.turn_id)
             case ApprovalAsked() as asked:
-                self._asked[asked.id] = asked
-                await self._fire("pre_approval_request", **_question(asked), **self._who())
+                facts: JsonObject = {
+                    "command": subject(asked.effect),
+                    "description": asked.reason,
+                    "pattern_keys": [asked.category],
+                }
+                self._asked[asked.id] = facts
+                await self._fire("pre_approval_request", **facts, **self._who())
             case ApprovalAnswered() as answered:
-                await self._on_approval_answered(answered)
+                facts = self._asked.pop(answered.id, {})
+                choice = "timeout" if answered.by == "time" else answered.choice
+                await self._fire("post_approval_response", **facts, **self._who(), choice=choice)
             case Compacted() as compacted:
                 await self._fire(
                     "on_session_compress",
@@ -314,12 +315,6 @@ class SessionHooks:
             interrupted=ended.reason == "interrupted",
         )
 
-    async def _on_approval_answered(self, answered: ApprovalAnswered) -> None:
-        asked = self._asked.pop(answered.id, None)
-        choice = "timeout" if answered.by == "time" else answered.choice
-        facts = _question(asked) if asked is not None else {}
-        await self._fire("post_approval_response", **facts, **self._who(), choice=choice)
-
     def _who(self) -> JsonObject:
         opened = self._transcript.opened
         return {"session_key": self._session_id, "surface": opened.source if opened else ""}
@@ -342,11 +337,3 @@ class SessionHooks:
             log.exception("the context of a hook could not be stored")
             return f"{text[:CONTEXT_CHARS]}\n[{len(text) - CONTEXT_CHARS} more characters]"
         return f"{text[:PREVIEW_CHARS]}\n[{len(text)} characters; the whole text is in {path}]"
-
-
-def _question(asked: ApprovalAsked) -> JsonObject:
-    return {
-        "command": subject(asked.effect),
-        "description": asked.reason,
-        "pattern_keys": [asked.category],
-    }

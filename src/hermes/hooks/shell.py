@@ -14,8 +14,9 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import Mapping
 from pathlib import Path
 
+from hermes.codec.atomic_files import PRIVATE, replace_file
 from hermes.codec.json import DecodeError, decode, encode
-from hermes.codec.values import JsonObject, Value, replace
+from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import ConfigError
 
 FILE = "shell-hooks-allowlist.json"
@@ -54,10 +55,8 @@ class HookAllowlist:
 
     def find(self, event: str, command: str) -> AllowedHook | None:
         """Returns the entry, even if its files have changed."""
-        for each in self.all():
-            if (each.event, each.command) == (event, command):
-                return each
-        return None
+        found = (each for each in self.all() if (each.event, each.command) == (event, command))
+        return next(found, None)
 
     def allow(self, event: str, command: str, *, at: float) -> None:
         known = [each for each in self.all() if (each.event, each.command) != (event, command)]
@@ -73,12 +72,7 @@ class HookAllowlist:
         return len(known) - len(kept)
 
     def _write(self, allowed: tuple[AllowedHook, ...]) -> None:
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        new = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-        file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(file, "wb") as out:
-            out.write(encode(replace(_List(), allowed=allowed)) + b"\n")
-        new.replace(self._path)
+        replace_file(self._path, encode(_List(allowed=allowed)) + b"\n", mode=PRIVATE)
 
 
 def split_command(command: str) -> list[str]:

@@ -113,18 +113,15 @@ class Admission:
         else:
             self.queued -= 1
         while self._waiting and self.active < self._max_active:
-            self._activate_next()
-
-    def _activate_next(self) -> None:
-        principal, queue = next(iter(self._waiting.items()))
-        # The principal moves to the end, so that the others come first.
-        del self._waiting[principal]
-        ticket, turn = queue.popleft()
-        if queue:
-            self._waiting[principal] = queue
-        if not turn.done():
-            self.activate(ticket)
-            turn.set_result(None)
+            principal, queue = next(iter(self._waiting.items()))
+            # The principal moves to the end, so that the others come first.
+            del self._waiting[principal]
+            following, turn = queue.popleft()
+            if queue:
+                self._waiting[principal] = queue
+            if not turn.done():
+                self.activate(following)
+                turn.set_result(None)
 
 
 def draining_error() -> AdmissionRefused:

@@ -25,12 +25,6 @@ class IdempotencyClaim(Value):
     run_id: str = ""
 
 
-class _Row(Value):
-    fingerprint: str
-    run_id: str
-    response: bytes | None
-
-
 IdempotentWork = Callable[[IdempotencyClaim], Awaitable[bytes]]
 
 
@@ -46,10 +40,10 @@ class Idempotency:
         """Keys are distinct per owner and route. IdempotencyConflict when the key was used for a
         request with another fingerprint."""
         key = digest(owner, route, key)
-        row = await self._row(key)
-        if row is not None and row.fingerprint != fingerprint:
+        known, run_id, _ = await self._row(key) or (fingerprint, "", None)
+        if known != fingerprint:
             raise IdempotencyConflict("This idempotency key was used for another request.")
-        return IdempotencyClaim(key=key, fingerprint=fingerprint, run_id=row.run_id if row else "")
+        return IdempotencyClaim(key=key, fingerprint=fingerprint, run_id=run_id)
 
     async def reserve_run(self, claim: IdempotencyClaim, run_id: str) -> str:
         """Store the run id before the run starts, so that a retry finds it. Returns the id to use:
@@ -71,19 +65,24 @@ class Idempotency:
         if (flying := self._in_flight.get(claim.key)) is not None:
             return await asyncio.shield(flying), True
         row = await self._row(claim.key)
-        if row is not None and row.response is not None:
-            return row.response, True
+        if row is not None and (stored := row[2]) is not None:
+            return stored, True
         if (flying := self._in_flight.get(claim.key)) is not None:
             return await asyncio.shield(flying), True
         flying = asyncio.get_running_loop().create_future()
         self._in_flight[claim.key] = flying
         try:
             response = await work(claim)
-            await self._store_response(claim, response)
+            await self._store.change(
+                "UPDATE idempotency_keys SET response = ? WHERE key = ?", [(response, claim.key)]
+            )
             flying.set_result(response)
             return response, False
         except BaseException as error:
-            flying.set_exception(error if isinstance(error, Exception) else _interrupted())
+            if not isinstance(error, Exception):
+                words = "The request was interrupted; send it again."
+                error = AdmissionRefused(words, retry_after=1.0, is_draining=True)
+            flying.set_exception(error)
             # Mark the exception as retrieved: there may be no waiter.
             flying.exception()
             raise
@@ -94,21 +93,14 @@ class Idempotency:
         oldest = self._clock.now() - KEY_SECONDS
         await self._store.change("DELETE FROM idempotency_keys WHERE at < ?", [(oldest,)])
 
-    async def _store_response(self, claim: IdempotencyClaim, response: bytes) -> None:
-        await self._store.change(
-            "UPDATE idempotency_keys SET response = ? WHERE key = ?", [(response, claim.key)]
-        )
-
-    async def _row(self, key: str) -> _Row | None:
+    async def _row(self, key: str) -> tuple[str, str, bytes | None] | None:
+        """Fingerprint, run id and response."""
         query = "SELECT fingerprint, run_id, response FROM idempotency_keys WHERE key = ?"
-        row = await self._store.run(lambda db: db.execute(query, (key,)).fetchone())
-        return _Row(fingerprint=row[0], run_id=row[1], response=row[2]) if row else None
+        row: tuple[str, str, bytes | None] | None = await self._store.run(
+            lambda db: db.execute(query, (key,)).fetchone()
+        )
+        return row
 
 
 def digest(*parts: str) -> str:
     return hashlib.sha256(encode(parts)).hexdigest()
-
-
-def _interrupted() -> AdmissionRefused:
-    words = "The request was interrupted; send it again."
-    return AdmissionRefused(words, retry_after=1.0, is_draining=True)

@@ -24,7 +24,7 @@ from hermes.core.events import (
     TurnStarted,
     Withdrawn,
 )
-from hermes.core.messages import AssistantMessage
+from hermes.core.messages import AssistantMessage, Usage
 from hermes.core.prompt import ReasoningDelta, Restarted, TextDelta
 from hermes.core.session import Session
 
@@ -83,6 +83,8 @@ class Run:
         self.failure: BaseException | None = None
         self.session: Session | None = None
         self.is_stopping = False
+        # Neither capacity nor the session is free yet; nothing is in the journal.
+        self.is_waiting = False
         self.pending: dict[str, ApprovalAsked | QuestionAsked] = {}
         self.message_count = 0
         self.is_persistent = False
@@ -174,6 +176,12 @@ class Run:
         """Wait until the message is durable; raises when it cannot be."""
         await asyncio.shield(self._accepted)
 
+    def cancel(self) -> None:
+        """End a run that has not started a turn."""
+        self.ended = TurnEnded(reason="interrupted", usage=Usage())
+        self.mark_accepted()
+        self._notify()
+
     def fail(self, error: BaseException) -> None:
         """End the run with an error, without a TurnEnded."""
         self.failure = error
@@ -233,11 +241,11 @@ class Run:
 
 
 class RunListener:
-    """Feeds the events of a session to a run. The bell wakes the task that executes the run: when
+    """Feeds the events of a session to a run. `wakeup` wakes the task that executes the run: when
     it ends, and when it is to be stopped."""
 
     def __init__(self, run: Run) -> None:
-        self.bell = Wakeup()
+        self.wakeup = Wakeup()
         self.is_closed = False
         self._run = run
 
@@ -245,7 +253,7 @@ class RunListener:
         run = self._run
         run.apply(record)
         if run.is_over or (run.is_stopping and run.turn_id and record.n):
-            self.bell.set()
+            self.wakeup.set()
 
     def settle(self, settled: asyncio.Future[None]) -> None:
         """No turn runs any more; an error that stopped it without a TurnEnded fails the run."""
@@ -254,8 +262,8 @@ class RunListener:
         error = settled.exception()
         if error is not None and not self._run.is_over:
             self._run.fail(error)
-            self.bell.set()
+            self.wakeup.set()
 
     def close(self) -> None:
         self.is_closed = True
-        self.bell.set()
+        self.wakeup.set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 
@@ -17,15 +17,15 @@ from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.credentials.event_redactor import SecretEventRedactor
 from hermes.hosting.admission import Admission, AdmissionTicket, draining_error
-from hermes.hosting.busy import send_message
-from hermes.hosting.request import TurnRequest, may_use, message_text, resume_request
+from hermes.hosting.request import TurnRequest, may_use, message_text, resume_request, send_message
 from hermes.hosting.run import Run, RunListener, session_of
 from hermes.hosting.session_pool import SessionPool, SessionSlot
-from hermes.hosting.store import RunStore
+from hermes.hosting.store import HostingStore
 
 log = logging.getLogger(__name__)
 
 INTERRUPT_SECONDS = 5.0
+CANCELLED_RUNS = 1_000
 
 OnEnd = Callable[[Run], Awaitable[None]]
 
@@ -40,7 +40,7 @@ class Runner:
         admission: Admission,
         *,
         platform: str,
-        store: RunStore | None = None,
+        store: HostingStore | None = None,
     ) -> None:
         self._app = app
         self._pool = pool
@@ -49,6 +49,8 @@ class Runner:
         self._store = store
         self._runs: dict[str, Run] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        # Runs that were stopped before their turn; the journal does not know them.
+        self._cancelled: deque[Run] = deque(maxlen=CANCELLED_RUNS)
         self._claims: set[str] = set()
         self._busy: Counter[str] = Counter()
         self.endings: Counter[str] = Counter()
@@ -102,7 +104,15 @@ class Runner:
         if persistent:
             assert self._store is not None
             try:
-                await self._store.add(run, self._redacted(request))
+                redactor = SecretEventRedactor(self._app.shared.redactor)
+                # The request as the journal would store it.
+                redacted = replace(
+                    request,
+                    text=redactor.words(request.text),
+                    instructions=redactor.words(request.instructions),
+                    history=tuple(redactor.redact_stored(message) for message in request.history),
+                )
+                await self._store.add_run(run, redacted)
             except BaseException:
                 del self._runs[run_id]
                 ticket.release()
@@ -116,11 +126,18 @@ class Runner:
         """An active or past run; RunNotFound."""
         if (run := self._runs.get(run_id)) is not None:
             return run
-        session_id = session_of(run_id)
+        if (run := next((each for each in self._cancelled if each.id == run_id), None)) is not None:
+            return run
+        run = Run(run_id, session_of(run_id), 0.0)
         with suppress(NotFound):
-            if session_id and (run := await self._load(run_id, session_id)).records:
-                return self._runs.get(run_id, run)
-        raise RunNotFound("There is no such run.")
+            if run.session_id:
+                run.apply_all(await self._app.archive.records(run.session_id))
+        if not run.records:
+            raise RunNotFound("There is no such run.")
+        run.created_at = run.records[0].at
+        if run.is_over:
+            run.settled.set()
+        return self._runs.get(run_id, run)
 
     def resume(self, run: Run) -> Run:
         """Resume a run that has not ended and is not active."""
@@ -133,13 +150,19 @@ class Runner:
     async def resume_all(self) -> None:
         """Resume the persistent runs that the last process left unfinished."""
         assert self._store is not None
-        for run_id, request in await self._store.unfinished():
+        for run_id, request in await self._store.unfinished_runs():
             if run_id not in self._runs:
                 run = Run(run_id, request.session_id, self._app.run.world.clock.now())
                 run.is_persistent = True
                 self._launch_resumed(run, request)
 
     async def stop(self, run: Run) -> None:
+        """Interrupt the turn of a run; a run that waits is cancelled and never starts one."""
+        await self._interrupt(run)
+        if run.is_waiting:
+            self._tasks[run.id].cancel()
+
+    async def _interrupt(self, run: Run) -> None:
         run.is_stopping = True
         if run.turn_id:
             await self.send(run, Interrupt())
@@ -158,7 +181,7 @@ class Runner:
             await asyncio.wait(tuple(self._tasks.values()), timeout=seconds)
         for run in tuple(self._runs.values()):
             if not run.is_over:
-                await self.stop(run)
+                await self._interrupt(run)
         if self._tasks:
             await asyncio.wait(tuple(self._tasks.values()), timeout=INTERRUPT_SECONDS)
         await self.close()
@@ -170,16 +193,6 @@ class Runner:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _redacted(self, request: TurnRequest) -> TurnRequest:
-        """The request as the journal would store it."""
-        redactor = SecretEventRedactor(self._app.redactor)
-        return replace(
-            request,
-            text=redactor.words(request.text),
-            instructions=redactor.words(request.instructions),
-            history=tuple(redactor.redact_stored(message) for message in request.history),
-        )
 
     def _launch_resumed(self, run: Run, request: TurnRequest) -> None:
         ticket = self._admission.enter(request.principal, is_resumed=True)
@@ -202,8 +215,11 @@ class Runner:
         try:
             await self._run_turn(run, request, ticket, on_end)
         except asyncio.CancelledError:
-            run.fail(draining_error())
-            raise
+            if not (run.is_waiting and run.is_stopping) or self._admission.is_draining:
+                run.fail(draining_error())
+                raise
+            run.cancel()
+            self._cancelled.append(run)
         except Exception as error:
             if not isinstance(error, HermesError):
                 log.exception("a run crashed")
@@ -215,7 +231,11 @@ class Runner:
             # A run without a TurnEnded resumes after a restart, unless that would fail again.
             is_final = run.ended is not None or isinstance(run.failure, NotFound | UsageError)
             if run.is_persistent and is_final:
-                await self._forget(run)
+                assert self._store is not None
+                try:
+                    await self._store.remove_run(run)
+                except HermesError as error:
+                    log.error("a finished run is still stored", extra={"error": str(error)})
 
     async def _run_turn(
         self, run: Run, request: TurnRequest, ticket: AdmissionTicket, on_end: OnEnd | None
@@ -225,10 +245,12 @@ class Runner:
         try:
             if run.is_persistent and (ticket.must_wait or slot.turn_lock.locked()):
                 run.mark_accepted()
+            run.is_waiting = True
             if request.exclusive:
                 await slot.acquire_turn()
                 has_turn = True
             await ticket.wait(None if run.is_persistent else self._admission.wait_seconds)
+            run.is_waiting = False
             while not run.is_over:
                 try:
                     session = await self._open(slot, request)
@@ -237,7 +259,11 @@ class Runner:
                 else:
                     await self._follow(run, session, request)
             if on_end is not None and run.ended is not None:
-                await self._finish(run, on_end)
+                try:
+                    await on_end(run)
+                except HermesError as error:
+                    # A store that fails does not lose the answer of a turn that has ended.
+                    log.error("the end of a run was not stored", extra={"error": str(error)})
             self._settle(run, ticket)
             if slot.session is not None and slot.session.busy:
                 # Closing the session would interrupt a turn that came from its inbox.
@@ -246,20 +272,6 @@ class Runner:
             if has_turn:
                 slot.turn_lock.release()
             await self._pool.release(slot)
-
-    async def _finish(self, run: Run, on_end: OnEnd) -> None:
-        """A store that fails does not lose the answer of a turn that has ended."""
-        try:
-            await on_end(run)
-        except HermesError as error:
-            log.error("the end of a run was not stored", extra={"error": str(error)})
-
-    async def _forget(self, run: Run) -> None:
-        assert self._store is not None
-        try:
-            await self._store.remove(run)
-        except HermesError as error:
-            log.error("a finished run is still stored", extra={"error": str(error)})
 
     def _settle(self, run: Run, ticket: AdmissionTicket) -> None:
         """Free the capacity and the session, and wake everyone who waits for the run to end."""
@@ -285,9 +297,12 @@ class Runner:
             return session
 
     async def _session_request(self, request: TurnRequest) -> SessionRequest:
-        is_new = request.create == "always" or (
-            request.create == "if_missing" and await self._is_missing(request.session_id)
-        )
+        is_new = request.create == "always"
+        if request.create == "if_missing":
+            try:
+                await self._app.archive.info(request.session_id)
+            except NotFound:
+                is_new = True
         return SessionRequest(
             source=request.source,
             platform=self._platform,
@@ -299,13 +314,6 @@ class Runner:
             person=request.person,
             toolsets=request.toolsets if is_new else (),
         )
-
-    async def _is_missing(self, session_id: str) -> bool:
-        try:
-            await self._app.archive.info(session_id)
-        except NotFound:
-            return True
-        return False
 
     async def _follow(self, run: Run, session: Session, request: TurnRequest) -> None:
         listener = RunListener(run)
@@ -319,7 +327,7 @@ class Runner:
             settled = asyncio.ensure_future(session.wait_until_idle())
             settled.add_done_callback(listener.settle)
             while not run.is_over:
-                await listener.bell.wait()
+                await listener.wakeup.wait()
                 if listener.is_closed and not run.is_over:
                     run.fail(HermesError("The session was closed before the turn ended."))
                 elif run.is_stopping and run.turn_id and not run.is_over:
@@ -345,15 +353,12 @@ class Runner:
         if not request.text and not request.images:
             raise NotFound("This run has no message.")
         transcript = session.transcript
-        if request.model and (request.model, request.provider) != (
-            transcript.model,
-            transcript.provider,
-        ):
+        current = (transcript.model, transcript.provider)
+        if request.model and (request.model, request.provider) != current:
             await session.send(SwitchModel(model=request.model, provider=request.provider))
-        tuned = self._app.controls[session.id]
         effort, tier, now = request.effort or None, request.tier or None, session.transcript.tuned
         if (effort, tier) != (now.effort, now.tier):
-            await session.send(tuned.change(effort=effort, tier=tier))
+            await session.send(self._app.controls[session.id].change(effort=effort, tier=tier))
         opened = transcript.opened
         text = message_text(request, opened.system if opened else "")
         say = Say(text=text, images=request.images, key=run.id, origin=request.origin)
@@ -376,12 +381,3 @@ class Runner:
         async with aclosing(followed):
             async for record in followed:
                 run.apply(record)
-
-    async def _load(self, run_id: str, session_id: str) -> Run:
-        run = Run(run_id, session_id, 0.0)
-        run.apply_all(await self._app.archive.records(session_id))
-        if run.records:
-            run.created_at = run.records[0].at
-        if run.is_over:
-            run.settled.set()
-        return run

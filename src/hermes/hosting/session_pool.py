@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from hermes.app.app import AdaptDeps, App
+from hermes.app.app import App
+from hermes.app.session_builder import AdaptDeps
 from hermes.core.errors import SessionBusy
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
@@ -71,14 +72,14 @@ class SessionPool:
         return slot
 
     async def open(
-        self, slot: SessionSlot, request: SessionRequest, *, arrange: AdaptDeps | None = None
+        self, slot: SessionSlot, request: SessionRequest, *, adapt: AdaptDeps | None = None
     ) -> Session:
         """The session of the slot, opened if necessary. The caller is a user of the slot and holds
         its `open_lock`. SessionBusy when another process has the session; NotFound."""
         if slot.session is None:
             # Many sessions that open at once must not block the event loop.
             await self._app.run.world.pacer.turn()
-            slot.session = await self._app.open(request, adapt=arrange)
+            slot.session = await self._app.open(request, adapt=adapt)
             if self._with_tasks:
                 self._app.start_session_tasks(slot.session)
         return slot.session
@@ -98,7 +99,9 @@ class SessionPool:
         try:
             await slot.acquire_turn()
             try:
-                await self._close_idle(slot)
+                if slot.users == 1:
+                    # The session stayed open after its last run.
+                    await self._close_session(slot)
                 yield
             finally:
                 slot.turn_lock.release()
@@ -130,11 +133,6 @@ class SessionPool:
         task = asyncio.ensure_future(self._close_unused(slot))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
-
-    async def _close_idle(self, slot: SessionSlot) -> None:
-        """Close a session that stayed open after its last run: the only user is the caller."""
-        if slot.users == 1:
-            await self._close_session(slot)
 
     async def _close_unused(self, slot: SessionSlot) -> None:
         if slot.users == 0:

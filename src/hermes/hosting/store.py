@@ -52,7 +52,10 @@ class HostingStore:
         try:
             return await loop.run_in_executor(self._pool, self._work, work, durable)
         except sqlite3.Error as error:
-            raise self._failure(error) from error
+            if getattr(error, "sqlite_errorname", "").startswith(FULL):
+                words = f"The disk of {self._path} is full; free some space and try again."
+                raise DiskFull(words) from error
+            raise JournalError(f"{self._path} cannot be used: {error}.") from error
 
     async def change(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
         """Run the statement for each row. Changes that wait for a running transaction share the
@@ -72,18 +75,40 @@ class HostingStore:
 
             await self.run(work)
 
+    async def add_run(self, run: Run, request: TurnRequest) -> None:
+        """Store a persistent run with its request: while it waits for capacity, it is not in the
+        journal."""
+        row = (run.id, encode(request), run.created_at)
+        statement = "INSERT OR IGNORE INTO pending_runs VALUES (?, ?, ?)"
+        await self.run(lambda db: db.execute(statement, row).rowcount, durable=True)
+
+    async def remove_run(self, run: Run) -> None:
+        await self.change("DELETE FROM pending_runs WHERE id = ?", [(run.id,)])
+
+    async def unfinished_runs(self) -> list[tuple[str, TurnRequest]]:
+        """The stored runs, oldest first, with requests that continue them."""
+        query = "SELECT id, request FROM pending_runs ORDER BY at"
+        rows = await self.run(lambda db: db.execute(query).fetchall())
+        return [(id, _continue(id, request)) for id, request in rows if session_of(id)]
+
     async def close(self) -> None:
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._pool, self._close)
+        def work() -> None:
+            if self._db is not None:
+                self._db.close()
+                self._db = self._is_durable = None
+
+        await asyncio.get_running_loop().run_in_executor(self._pool, work)
         self._pool.shutdown()
 
-    def _failure(self, error: sqlite3.Error) -> JournalError:
-        if getattr(error, "sqlite_errorname", "").startswith(FULL):
-            return DiskFull(f"The disk of {self._path} is full; free some space and try again.")
-        return JournalError(f"{self._path} cannot be used: {error}.")
-
     def _work(self, work: Callable[[sqlite3.Connection], T], durable: bool) -> T:
-        db = self._db or self._open()
+        if self._db is None:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._path.touch(mode=0o600)
+            db = sqlite3.connect(self._path, isolation_level=None, timeout=10)
+            db.execute("PRAGMA journal_mode = WAL")
+            db.executescript(self._schema)
+            self._db = db
+        db = self._db
         if durable is not self._is_durable:
             db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._is_durable = durable
@@ -91,48 +116,10 @@ class HostingStore:
             db.execute("BEGIN IMMEDIATE" if durable else "BEGIN")
             return work(db)
 
-    def _open(self) -> sqlite3.Connection:
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._path.touch(mode=0o600)
-        db = sqlite3.connect(self._path, isolation_level=None, timeout=10)
-        db.execute("PRAGMA journal_mode = WAL")
-        db.executescript(self._schema)
-        self._db = db
-        return db
-
-    def _close(self) -> None:
-        if self._db is not None:
-            self._db.close()
-            self._db = self._is_durable = None
-
-
-class RunStore:
-    """The persistent runs that have not ended, with their requests: a run that waits for capacity
-    is not in the journal yet."""
-
-    def __init__(self, store: HostingStore) -> None:
-        self._store = store
-
-    async def add(self, run: Run, request: TurnRequest) -> None:
-        row = (run.id, encode(request), run.created_at)
-        statement = "INSERT OR IGNORE INTO pending_runs VALUES (?, ?, ?)"
-        await self._store.run(lambda db: db.execute(statement, row).rowcount, durable=True)
-
-    async def remove(self, run: Run) -> None:
-        await self._store.change("DELETE FROM pending_runs WHERE id = ?", [(run.id,)])
-
-    async def unfinished(self) -> list[tuple[str, TurnRequest]]:
-        """The runs, oldest first, with requests that continue them."""
-        query = "SELECT id, request FROM pending_runs ORDER BY at"
-        rows = await self._store.run(lambda db: db.execute(query).fetchall())
-        return [(id, _continue(id, request)) for id, request in rows if session_of(id)]
-
 
 def _continue(run_id: str, request: bytes | None) -> TurnRequest:
-    if request is None:
-        return resume_request(session_of(run_id))
     try:
-        found = decode(TurnRequest, request)
+        found = decode(TurnRequest, request or b"")
     except DecodeError:
         # Another version stored it; the journal may hold the message.
         return resume_request(session_of(run_id))

@@ -36,17 +36,14 @@ def form(
         body += value.encode() + b"\r\n"
     for file in files:
         kind = media_type(file.data) or "application/octet-stream"
+        safe = re.sub(r'[^\w.() -]|"', "_", file.name)[:100] or "image"
         body += (
             f'--{boundary}\r\ncontent-disposition: form-data; name="{file.field}"; '
-            f'filename="{_safe(file.name)}"\r\ncontent-type: {kind}\r\n\r\n'
+            f'filename="{safe}"\r\ncontent-type: {kind}\r\n\r\n'
         ).encode()
         body += file.data + b"\r\n"
     body += f"--{boundary}--\r\n".encode()
     return bytes(body), {"content-type": f"multipart/form-data; boundary={boundary}"}
-
-
-def _safe(name: str) -> str:
-    return re.sub(r'[^\w.() -]|"', "_", name)[:100] or "image"
 
 
 _LONGEST = 300
@@ -69,7 +66,13 @@ def error_from_response(
     label: str, status: int, body: str, headers: Mapping[str, str], *, hide: str = ""
 ) -> ImageFault:
     """For a response with an error status. `hide` is a key that a server may repeat."""
-    said = _extract_message(body, headers.get("content-type", ""))
+    if "html" in headers.get("content-type", "").lower() or body.lstrip()[:1] == "<":
+        said = "a web page instead of JSON; is the address right?"
+    else:
+        try:
+            said = " ".join(_texts(decode(object, body)))
+        except DecodeError:
+            said = body
     kind = "content_policy" if is_policy(body) else _KINDS.get(status, "api_error")
     if kind == "rate_limited" and (wait := headers.get("retry-after", "")):
         said = f"{said} (retry after {wait[:20]} s)".strip()
@@ -102,15 +105,6 @@ def _sentence(what: str, said: str, kind: str, hide: str) -> str:
     return what + (f": {words}" if words else "") + (f"; {step}." if step else ".")
 
 
-def _extract_message(body: str, content_type: str) -> str:
-    if "html" in content_type.lower() or body.lstrip()[:1] == "<":
-        return "a web page instead of JSON; is the address right?"
-    try:
-        return " ".join(_texts(decode(object, body)))
-    except DecodeError:
-        return body
-
-
 def _texts(value: JsonValue) -> Iterator[str]:
     """Return the texts of an error object of any shape, without duplicates."""
     if isinstance(value, str):
@@ -119,21 +113,16 @@ def _texts(value: JsonValue) -> Iterator[str]:
         for each in value[:3]:
             yield from _texts(each)
     elif isinstance(value, dict):
-        yield from _find_text(value)
-
-
-def _find_text(value: JsonObject) -> Iterator[str]:
-    for word in _WORDS:
-        if value.get(word):
-            yield from _texts(value[word])
-            return
+        yield from _texts(next((value[word] for word in _WORDS if value.get(word)), None))
 
 
 # Errors after which nothing was generated and nothing is charged.
 _BUSY = (429, 503)
 _TRIES = 3
+# A busy server that names no time, or a longer one, is not asked again.
 _LONGEST_WAIT = 20.0
-_FAREWELL_SECONDS = 3.0
+_SECONDS = re.compile(r"\d+(?:\.\d+)?")
+_CANCEL_SECONDS = 3.0
 
 
 class ImageServerClient:
@@ -173,15 +162,16 @@ class ImageServerClient:
     async def get(self, path: str) -> JsonObject:
         return await self._json("GET", path, b"", {})
 
-    async def notify(self, method: str, path: str) -> None:
-        """Send a request whose answer does not matter."""
-        try:
-            async with self.http.send(
-                method, self._at(path), body=b"", headers=self.headers, timeouts=self.timeouts
-            ) as answer:
+    async def cancel(self, method: str, path: str) -> None:
+        """Cancel a request on the server; best effort."""
+        with suppress(ImageFault, ProviderError, TimeoutError):
+            async with (
+                asyncio.timeout(_CANCEL_SECONDS),
+                self.http.send(
+                    method, self._at(path), body=b"", headers=self.headers, timeouts=self.timeouts
+                ) as answer,
+            ):
                 await answer.drain()
-        except ProviderError as error:
-            raise unreachable_error(self.label, error) from error
 
     async def download_image(self, path: str, *, max_bytes: int = MAX_BYTES) -> bytes:
         """Download an image from the same server."""
@@ -214,12 +204,13 @@ class ImageServerClient:
                     if answer.status < 400:
                         return self._object(await answer.read())
                     fault = await self._error_for(answer)
-                    wait = _wait(answer)
+                    wait = answer.headers.get("retry-after", "")
             except ProviderError as error:
                 raise unreachable_error(self.label, error) from error
-            if answer.status not in _BUSY or wait is None or not left:
+            seconds = float(wait) if _SECONDS.fullmatch(wait) else _LONGEST_WAIT + 1
+            if answer.status not in _BUSY or seconds > _LONGEST_WAIT or not left:
                 raise fault
-            await self.world.clock.sleep(wait)
+            await self.world.clock.sleep(seconds)
         raise AssertionError("the last try returns or raises")
 
     def _at(self, path: str) -> str:
@@ -243,19 +234,3 @@ class ImageServerClient:
     async def _error_for(self, answer: HttpResponse) -> ImageFault:
         text = await answer.read_error()
         return error_from_response(self.label, answer.status, text, answer.headers, hide=self._hide)
-
-
-def _wait(answer: HttpResponse) -> float | None:
-    """Return how long a busy server wants us to wait; None when that is too long, or missing."""
-    try:
-        seconds = float(answer.headers.get("retry-after", ""))
-    except ValueError:
-        return None
-    return seconds if 0 <= seconds <= _LONGEST_WAIT else None
-
-
-async def cancel_request(line: ImageServerClient, method: str, path: str) -> None:
-    """Cancel a request on the server; best effort."""
-    with suppress(ImageFault, TimeoutError):
-        async with asyncio.timeout(_FAREWELL_SECONDS):
-            await line.notify(method, path)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from hermes.codec.json import encode
@@ -64,11 +65,14 @@ def _find_fault(answer: object) -> str:
         encode(answer)
     except TypeError:
         return "it cannot be written as JSON"
-    return _find_image_fault(answer) if answer["success"] else _find_error_fault(answer)
+    if answer["success"]:
+        return _find_image_fault(answer.get("image"))
+    if not isinstance(answer.get("error"), str) or not answer["error"]:
+        return "`error` says nothing"
+    return "" if isinstance(answer.get("error_type", ""), str) else "`error_type` is not text"
 
 
-def _find_image_fault(answer: JsonObject) -> str:
-    image = answer.get("image")
+def _find_image_fault(image: object) -> str:
     if not isinstance(image, str) or not image:
         return "`image` is neither a URL nor a path"
     if image.startswith(("http://", "https://")):
@@ -80,12 +84,6 @@ def _find_image_fault(answer: JsonObject) -> str:
             return "" if media_type(file.read(16)) else "the file of `image` is not an image"
     except OSError:
         return "the file of `image` does not exist"
-
-
-def _find_error_fault(answer: JsonObject) -> str:
-    if not isinstance(answer.get("error"), str) or not answer["error"]:
-        return "`error` says nothing"
-    return "" if isinstance(answer.get("error_type", ""), str) else "`error_type` is not text"
 
 
 def price_of(models: list[JsonObject], model: str) -> ImagePrice | None:
@@ -108,12 +106,8 @@ log = logging.getLogger(__name__)
 CAUSE = "image"
 # Failures for which certainly nothing is charged.
 _FREE = (
-    "auth_required",
-    "invalid_argument",
-    "rate_limited",
-    "content_policy",
-    "missing_dependency",
-)
+    "auth_required", "invalid_argument", "rate_limited", "content_policy", "missing_dependency",
+)  # fmt: skip
 
 
 class ImageRequest(Value):
@@ -141,98 +135,72 @@ class ImageGenerator:
         self._seconds = seconds
         self._clean = clean
 
-    async def generate(self, wish: ImageRequest, sources: tuple[str, ...] = ()) -> JsonObject:
+    async def generate(self, request: ImageRequest, sources: tuple[str, ...] = ()) -> JsonObject:
         """Return an answer in the agreed form, whatever happens."""
-        prompt = self._clean(wish.prompt)
+        prompt, studio = self._clean(request.prompt), self._providers.studio
+        failure = partial(error_response, prompt=prompt, aspect_ratio=request.aspect)
         try:
             provider = self._providers.get_active_provider()
         except ImageFault as fault:
-            return error_response(
-                error=str(fault), error_type=fault.kind, prompt=prompt, aspect_ratio=wish.aspect
-            )
-        most = capabilities_of(provider).get("max_prompt_chars")
+            return failure(error=str(fault), error_type=fault.kind)
+        failure = partial(failure, provider=provider.name)
+        able = capabilities_of(provider)
+        most = able.get("max_prompt_chars")
         if isinstance(most, int) and 0 < most < len(prompt):
             words = f"The prompt has {len(prompt)} characters; {provider.name} takes {most}."
-            return self._failure(provider, prompt, wish, words, "invalid_argument")
-        used, note = _limit_sources(provider, sources)
-        async with self._slots:
-            answer = await self._generate_booked(provider, prompt, wish, used)
-        return {"note": note, **answer} if note else answer
-
-    async def _generate_booked(
-        self, provider: ImageGenProvider, prompt: str, wish: ImageRequest, sources: tuple[str, ...]
-    ) -> JsonObject:
-        studio = self._providers.studio
+            return failure(error=words, error_type="invalid_argument")
+        most, note = able.get("max_reference_images"), ""
+        if isinstance(most, int) and 0 < most < len(sources):
+            note = f"Only the first {most} of {len(sources)} images were used."
+            sources = sources[:most]
         model = choose_model(provider, studio)
-        booking = ImageCost(
-            self._meter(),
-            studio.world,
-            model=model or provider.name,
-            provider=provider.name,
-            price=price_of(models_of(provider.list_models()), model),
-        )
-        try:
-            await booking.reserve()
-        except BudgetReached as reached:
-            return error_response(
-                error=str(reached),
-                error_type="BudgetReached",
-                provider=provider.name,
-                model=model,
-                prompt=prompt,
-                aspect_ratio=wish.aspect,
-            )
-        answer: JsonObject = {}
-        try:
-            answer = await self._call_provider(provider, prompt, wish, sources, model)
-        finally:
-            booking.settle(answer)
-        return answer
+        price = price_of(models_of(provider.list_models()), model)
+        names = (model or provider.name, provider.name)
+        cost = ImageCost(self._meter(), studio.world, *names, price=price)
+        async with self._slots:
+            answer: JsonObject = {}
+            try:
+                await cost.reserve()
+                try:
+                    answer = await self._call_provider(provider, prompt, request, sources, model)
+                finally:
+                    cost.settle(answer)
+            except BudgetReached as reached:
+                answer = failure(error=str(reached), error_type="BudgetReached", model=model)
+        return {"note": note, **answer} if note else answer
 
     async def _call_provider(
         self,
         provider: ImageGenProvider,
         prompt: str,
-        wish: ImageRequest,
+        request: ImageRequest,
         sources: tuple[str, ...],
         model: str,
     ) -> JsonObject:
-        given: JsonObject = {"upscale": True} if wish.upscale else {}
+        given: JsonObject = {"upscale": True} if request.upscale else {}
         if model:
             given["model"] = model
+        known = {"provider": provider.name, "prompt": prompt, "aspect_ratio": request.aspect}
         try:
             with use_studio(self._providers.studio):
                 async with asyncio.timeout(self._seconds + 5):
                     answer = await provider.agenerate(
                         prompt,
-                        wish.aspect,
+                        request.aspect,
                         image_url=sources[0] if sources else None,
                         reference_image_urls=list(sources[1:]) or None,
                         **given,
                     )
         except ImageFault as fault:
-            return self._failure(provider, prompt, wish, str(fault), fault.kind)
+            return error_response(error=str(fault), error_type=fault.kind, **known)
         except TimeoutError:
             words = f"{provider.display_name} did not finish within {self._seconds:g} s."
-            return self._failure(provider, prompt, wish, words, "timeout")
+            return error_response(error=words, error_type="timeout", **known)
         except Exception as error:
             log.exception("an image provider failed", extra={"provider": provider.name})
             words = self._clean(f"{provider.display_name} failed: {error}")
-            return self._failure(provider, prompt, wish, words, type(error).__name__)
-        return validate_answer(
-            answer, provider=provider.name, prompt=prompt, aspect_ratio=wish.aspect
-        )
-
-    def _failure(
-        self, provider: ImageGenProvider, prompt: str, wish: ImageRequest, error: str, kind: str
-    ) -> JsonObject:
-        return error_response(
-            error=error,
-            error_type=kind,
-            provider=provider.name,
-            prompt=prompt,
-            aspect_ratio=wish.aspect,
-        )
+            return error_response(error=words, error_type=type(error).__name__, **known)
+        return validate_answer(answer, **known)
 
 
 class ImageCost:
@@ -242,9 +210,9 @@ class ImageCost:
         self,
         meter: Meter | None,
         world: World,
-        *,
         model: str,
         provider: str,
+        *,
         price: ImagePrice | None,
     ) -> None:
         self._meter = meter
@@ -267,25 +235,19 @@ class ImageCost:
         certain."""
         if self._meter is None:
             return
-        told = answer.get("cost_usd")
+        reported = answer.get("cost_usd")
         usage, certain = self._most, True
-        if isinstance(told, int | float) and not isinstance(told, bool):
-            usage = Usage(requests=1, cost=float(told))
+        if isinstance(reported, int | float) and not isinstance(reported, bool):
+            usage = Usage(requests=1, cost=float(reported))
         elif answer.get("success"):
             usage = Usage(requests=1, cost=self._most.cost, estimated=self._estimated)
         elif answer.get("error_type") in _FREE:
             usage = Usage(requests=1, cost=0.0)
         else:
             certain = False
-        call = self._call
+        id, model, provider = self._call.call, self._call.model, self._call.provider
         self._meter.settle(
-            CallSettled(
-                call=call.call,
-                usage=usage,
-                certain=certain,
-                model=call.model,
-                provider=call.provider,
-            )
+            CallSettled(call=id, usage=usage, certain=certain, model=model, provider=provider)
         )
 
 
@@ -297,15 +259,3 @@ def capabilities_of(provider: ImageGenProvider) -> JsonObject:
         log.exception("an image provider failed to list its capabilities")
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _limit_sources(
-    provider: ImageGenProvider, sources: tuple[str, ...]
-) -> tuple[tuple[str, ...], str]:
-    """Return as many sources as the provider takes, and a note about the others."""
-    most = capabilities_of(provider).get("max_reference_images")
-    if not isinstance(most, int):
-        return sources, ""
-    if not 0 < most < len(sources):
-        return sources, ""
-    return sources[:most], f"Only the first {most} of {len(sources)} images were used."

@@ -18,9 +18,22 @@ from hermes.images.provider import (
     success_response,
 )
 from hermes.images.registry import choose_model
-from hermes.images.storage import MAX_BYTES, ImageFault, check_image, decode_base64
+from hermes.images.storage import MAX_BYTES, ImageFault, check_image, data_url, decode_base64
 from hermes.images.studio import Studio, run_sync, use_studio
 from hermes.net.addresses import host_of
+
+RATIOS = {"landscape": "16:9", "square": "1:1", "portrait": "9:16"}
+
+
+def model_row(
+    id: str, display: str, *, speed: str = "", strengths: str, price: str = "", edits: bool = True
+) -> JsonObject:
+    """One model in a list; `edits` says whether it takes source images."""
+    modalities = ["text", "image"] if edits else ["text"]
+    return {
+        "id": id, "display": display, "speed": speed, "strengths": strengths, "price": price,
+        "modalities": modalities,
+    }  # fmt: skip
 
 
 class HostedRequest(Value):
@@ -32,10 +45,6 @@ class HostedRequest(Value):
     sources: tuple[str, ...] = ()
     seed: int | None = None
     upscale: bool = False
-
-    @property
-    def modality(self) -> str:
-        return "image" if self.sources else "text"
 
 
 class GeneratedImage(Value):
@@ -117,29 +126,16 @@ class HostedProvider(ImageGenProvider):
 
     def missing(self) -> ImageFault:
         """Return why it cannot be used although it was chosen."""
+        what = self.KEY or "to be chosen as image_gen.provider"
         return ImageFault(
-            f"{self.LABEL} needs {self.KEY}; set it up with `hermes tools images`.",
+            f"{self.LABEL} needs {what}; set it up with `hermes tools images`.",
             kind="auth_required",
         )
 
     def generate(
-        self,
-        prompt: str,
-        aspect_ratio: str = DEFAULT_ASPECT_RATIO,
-        *,
-        image_url: str | None = None,
-        reference_image_urls: list[str] | None = None,
-        **kwargs: Any,
+        self, prompt: str, aspect_ratio: str = DEFAULT_ASPECT_RATIO, **kwargs: Any
     ) -> JsonObject:
-        return run_sync(
-            self.agenerate(
-                prompt,
-                aspect_ratio,
-                image_url=image_url,
-                reference_image_urls=reference_image_urls,
-                **kwargs,
-            )
-        )
+        return run_sync(self.agenerate(prompt, aspect_ratio, **kwargs))
 
     async def agenerate(
         self,
@@ -163,10 +159,17 @@ class HostedProvider(ImageGenProvider):
             with use_studio(self.studio):
                 return await self._generate(order)
         except ImageFault as fault:
-            return self._failure(order, str(fault), fault.kind)
+            words, kind = str(fault), fault.kind
         except TimeoutError:
-            words = f"{self.LABEL} did not finish within {self.seconds:g} s."
-            return self._failure(order, words, "timeout")
+            words, kind = f"{self.LABEL} did not finish within {self.seconds:g} s.", "timeout"
+        return error_response(
+            error=words,
+            error_type=kind,
+            provider=self.name,
+            model=order.model,
+            prompt=order.prompt,
+            aspect_ratio=order.aspect,
+        )
 
     async def _generate(self, order: HostedRequest) -> JsonObject:
         self._check(order)
@@ -189,7 +192,7 @@ class HostedProvider(ImageGenProvider):
             prompt=order.prompt,
             aspect_ratio=order.aspect,
             provider=self.name,
-            modality=order.modality,
+            modality="image" if order.sources else "text",
             extra={**drawn.extra, **extra},
         )
 
@@ -199,47 +202,33 @@ class HostedProvider(ImageGenProvider):
         if not self.is_available():
             raise self.missing()
         most = self.most_sources(order.model)
-        if order.sources and not most:
-            raise ImageFault(
-                f"{order.model or self.LABEL} cannot edit images; omit them, or choose "
-                "another model with `hermes tools images`.",
-                kind="invalid_argument",
-            )
         if len(order.sources) > most:
-            raise ImageFault(
-                f"{order.model or self.LABEL} takes at most {most} images.",
-                kind="invalid_argument",
-            )
+            words = f"takes at most {most} images."
+            if not most:
+                words = (
+                    "cannot edit images; omit them, or choose another model with "
+                    "`hermes tools images`."
+                )
+            raise ImageFault(f"{order.model or self.LABEL} {words}", kind="invalid_argument")
 
     async def _save(self, drawn: GeneratedImage, line: ImageServerClient) -> tuple[str, JsonObject]:
         """Return the path of the image; a URL that cannot be saved is better than nothing."""
-        if drawn.data:
-            return str(await asyncio.to_thread(self._keep, drawn.data)), {}
-        if drawn.url[:5].lower() == "data:":
-            return str(await asyncio.to_thread(self._keep, decode_base64(drawn.url))), {}
+        data = drawn.data
+        if not data and drawn.url[:5].lower() == "data:":
+            data = decode_base64(drawn.url)
         try:
-            if line.owns(drawn.url):
+            if not data and line.owns(drawn.url):
                 data = await line.download_image(drawn.url)
-            else:
+            elif not data:
                 data = await self.studio.download(drawn.url, timeout=60, max_bytes=MAX_BYTES)
-            return str(await asyncio.to_thread(self._keep, data)), {}
+            keep = self.studio.cache.keep
+            return str(await asyncio.to_thread(keep, check_image(data), prefix=self.name)), {}
         except ImageFault as fault:
+            if drawn.data or drawn.url[:5].lower() == "data:":
+                raise
             if not drawn.url.startswith(("http://", "https://")):
                 raise ImageFault(f"{self.LABEL} returned no image.", kind="api_error") from fault
             return drawn.url, {"warning": f"The image could not be saved: {fault}"}
-
-    def _keep(self, data: bytes) -> str:
-        return str(self.studio.cache.keep(check_image(data), prefix=self.name))
-
-    def _failure(self, order: HostedRequest, error: str, kind: str) -> JsonObject:
-        return error_response(
-            error=error,
-            error_type=kind,
-            provider=self.name,
-            model=order.model,
-            prompt=order.prompt,
-            aspect_ratio=order.aspect,
-        )
 
 
 class SelfHostedProvider(HostedProvider):
@@ -255,6 +244,11 @@ class SelfHostedProvider(HostedProvider):
 
     def is_available(self) -> bool:
         return bool(self.options.get("base_url")) or self.studio.wanted == self.NAME
+
+
+async def source_urls(order: HostedRequest) -> list[str]:
+    """The source images as data URLs."""
+    return [data_url((await aload_source_image(source))[0]) for source in order.sources]
 
 
 async def generate_like_openai(

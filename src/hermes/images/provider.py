@@ -9,24 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from hermes.codec.values import JsonObject
+from hermes.core.concurrency import start_daemon_thread
 from hermes.images.storage import MAX_BYTES, decode_base64
-from hermes.images.studio import current_studio, run_in_daemon_thread, run_sync
+from hermes.images.studio import current_studio, run_sync
 
 DEFAULT_ASPECT_RATIO = "landscape"
 VALID_ASPECT_RATIOS = ("landscape", "square", "portrait")
 # Besides these, the name of an exception class.
 ERROR_TYPES = (
-    "provider_error",
-    "invalid_argument",
-    "auth_required",
-    "missing_dependency",
-    "timeout",
-    "rate_limited",
-    "content_policy",
-    "io_error",
-    "api_error",
-    "invalid_provider_response",
-)
+    "provider_error", "invalid_argument", "auth_required", "missing_dependency", "timeout",
+    "rate_limited", "content_policy", "io_error", "api_error", "invalid_provider_response",
+)  # fmt: skip
 
 
 def resolve_aspect_ratio(value: object) -> str:
@@ -186,12 +179,6 @@ class ImageGenProvider(ABC):
         reference_image_urls: list[str] | None = None,
         **kwargs: Any,
     ) -> JsonObject:
-        return await run_in_daemon_thread(
-            lambda: self.generate(
-                prompt,
-                aspect_ratio,
-                image_url=image_url,
-                reference_image_urls=reference_image_urls,
-                **kwargs,
-            )
-        )
+        given = {"image_url": image_url, "reference_image_urls": reference_image_urls, **kwargs}
+        work = start_daemon_thread(lambda: self.generate(prompt, aspect_ratio, **given))
+        return await asyncio.wrap_future(work)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import logging
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,7 +42,11 @@ def bundled_manifests(folder: Path) -> tuple[ImageProviderManifest, ...]:
 
 
 def _read_manifest(file: Path) -> ImageProviderManifest:
-    fields = dict(_field(line) for line in file.read_text("utf-8").splitlines() if ":" in line)
+    """Bundled manifests contain only `key: value` lines and lists in brackets."""
+    fields: dict[str, str] = {}
+    for line in file.read_text("utf-8").splitlines():
+        key, _, value = line.partition(":")
+        fields[key.strip()] = value.strip().strip("\"'")
     return ImageProviderManifest(
         folder=file.parent.name,
         name=fields["name"],
@@ -55,12 +58,6 @@ def _read_manifest(file: Path) -> ImageProviderManifest:
         requires_login=fields.get("requires_login", ""),
         opt_in=fields.get("opt_in") == "true",
     )
-
-
-def _field(line: str) -> tuple[str, str]:
-    """Bundled manifests contain only `key: value` lines and lists in brackets."""
-    key, _, value = line.partition(":")
-    return key.strip(), value.strip().strip("\"'")
 
 
 log = logging.getLogger(__name__)
@@ -75,24 +72,16 @@ def choose_model(provider: ImageGenProvider, studio: Studio, asked: object = Non
     skipped, and never sent."""
     known = [str(row["id"]) for row in models_of(provider.list_models())]
     own = studio.options(provider.name).get("model")
-    named = (asked, studio.variable(model_variable(provider.name)), own)
-    found = _first(named, known, provider.name)
-    if found:
-        return found
-    shared = str(studio.settings.get("model") or "").strip()
-    if shared in known:
-        return shared
-    return provider.default_model() or ""
-
-
-def _first(named: Iterable[object], known: list[str], provider: str) -> str:
-    for name in named:
+    for name in (asked, studio.variable(model_variable(provider.name)), own):
         if not isinstance(name, str) or not (name := name.strip()):
             continue
         if not known or name in known:
             return name
-        log.debug("a model that is not listed", extra={"provider": provider, "model": name})
-    return ""
+        log.debug("a model that is not listed", extra={"provider": provider.name, "model": name})
+    shared = str(studio.settings.get("model") or "").strip()
+    if shared in known:
+        return shared
+    return provider.default_model() or ""
 
 
 def models_of(rows: object) -> list[JsonObject]:
@@ -153,7 +142,9 @@ class ImageProviders:
     def get_provider(self, name: str) -> ImageGenProvider | None:
         if added := self._added.get(name):
             return list(added.values())[-1]
-        return self._from_bundle(name)
+        if name in self._manifests and name not in self._bundled:
+            self._bundled[name] = self._load(self._manifests[name])
+        return self._bundled.get(name)
 
     def list_providers(self) -> list[ImageGenProvider]:
         """All providers, by name."""
@@ -191,7 +182,7 @@ class ImageProviders:
                 "No image provider is configured; set one up with `hermes tools images`.",
                 kind="provider_error",
             )
-        return min(ready, key=lambda each: (_rank(each.name), each.name))
+        return min(ready, key=lambda each: ((*ORDER, each.name).index(each.name), each.name))
 
     def available(self) -> list[ImageGenProvider]:
         """Return the available providers, by name. Modules whose keys are missing are not
@@ -224,13 +215,6 @@ class ImageProviders:
             return False
         return all(studio.key(name) for name in manifest.requires_env)
 
-    def _from_bundle(self, name: str) -> ImageGenProvider | None:
-        if name not in self._manifests:
-            return None
-        if name not in self._bundled:
-            self._bundled[name] = self._load(self._manifests[name])
-        return self._bundled[name]
-
     def _load(self, manifest: ImageProviderManifest) -> ImageGenProvider | None:
         context = BundledContext(self.studio)
         try:
@@ -249,10 +233,6 @@ def is_available(provider: ImageGenProvider) -> bool:
     except Exception:
         log.exception("an image provider failed to report its availability")
         return False
-
-
-def _rank(name: str) -> int:
-    return ORDER.index(name) if name in ORDER else len(ORDER)
 
 
 class ProviderVariable(Value):
@@ -323,7 +303,18 @@ def settings_for_choice(row: ImageRow, model: str = "") -> dict[SettingPath, Jso
 
 def _row(providers: ImageProviders, provider: ImageGenProvider, used: str) -> ImageRow:
     schema = provider.get_setup_schema()
-    given = schema.get("env_vars") or []
+    variables = [
+        ProviderVariable(
+            key=(key := str(row["key"])),
+            prompt=str(row.get("prompt") or key),
+            url=str(row.get("url") or ""),
+            secret=bool(row.get("secret", True)),
+            required=bool(row.get("required", True)),
+            known=bool(providers.studio.variable(key)),
+        )
+        for row in schema.get("env_vars") or []
+        if row.get("key")
+    ]
     return ImageRow(
         name=provider.name,
         label=str(schema.get("name") or provider.display_name),
@@ -333,18 +324,6 @@ def _row(providers: ImageProviders, provider: ImageGenProvider, used: str) -> Im
         badge=str(schema.get("badge") or ""),
         tag=str(schema.get("tag") or ""),
         source=providers.source(provider.name),
-        variables=tuple(_variable(providers, each) for each in given if each.get("key")),
+        variables=tuple(variables),
         models=tuple(models_of(provider.list_models())),
-    )
-
-
-def _variable(providers: ImageProviders, row: JsonObject) -> ProviderVariable:
-    key = str(row["key"])
-    return ProviderVariable(
-        key=key,
-        prompt=str(row.get("prompt") or key),
-        url=str(row.get("url") or ""),
-        secret=bool(row.get("secret", True)),
-        required=bool(row.get("required", True)),
-        known=bool(providers.studio.variable(key)),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,6 @@ from hermes.tools.catalogue import CatalogueEntry
 from hermes.version import __version__
 
 if TYPE_CHECKING:
-    from hermes.config.home import Home
     from hermes.config.run_context import RunContext
     from hermes.core.ports import Meter
     from hermes.core.session import Session
@@ -34,12 +34,8 @@ if TYPE_CHECKING:
 AUTH_FILE = "auth.json"
 # Without one of these variables, no bundled provider needs to be checked.
 KEYS = (
-    "FAL_KEY",
-    "OPENAI_API_KEY",
-    "OPENROUTER_API_KEY",
-    "REPLICATE_API_TOKEN",
-    "XAI_API_KEY",
-)
+    "FAL_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "REPLICATE_API_TOKEN", "XAI_API_KEY",
+)  # fmt: skip
 _FILE = "image_tool.json"
 _ENDING = "_IMAGE_MODEL"
 
@@ -82,22 +78,6 @@ def offer_key(run: RunContext) -> str:
     return hashlib.sha256(encode_sorted(facts)).hexdigest()[:32]
 
 
-def load_offer(run: RunContext, reason: str) -> ImageOffer | None:
-    try:
-        offer = decode(ImageOffer, (run.home.cache / _FILE).read_bytes())
-    except (OSError, DecodeError):
-        return None
-    return offer if offer.why == reason else None
-
-
-def save_offer(run: RunContext, offer: ImageOffer) -> None:
-    """Best effort: without it, the next start takes a little longer."""
-    try:
-        replace_file(run.home, run.home.cache / _FILE, encode_sorted(offer), durable=False)
-    except ConfigError:
-        return
-
-
 TOOL = "image_generate"
 FOLDER = "images"
 MEGABYTE = 1024 * 1024
@@ -132,16 +112,20 @@ class ImageGeneration:
         if not loaded and not is_likely_available(self._run):
             return
         reason = "" if loaded else offer_key(self._run)
-        offer = load_offer(self._run, reason) if reason else None
-        if offer is None:
-            offer = ImageOffer(why=reason, spec=self._spec())
+        file = self._run.home.cache / _FILE
+        offer = ImageOffer(why="")
+        if reason:
+            with suppress(OSError, DecodeError):
+                offer = decode(ImageOffer, file.read_bytes())
+        if not reason or offer.why != reason:
+            available = self.providers.any_available()
+            offer = ImageOffer(why=reason, spec=self._tool().spec if available else None)
             if reason and not only_look:
-                save_offer(self._run, offer)
+                # Without the cache, the next start takes a little longer.
+                with suppress(ConfigError):
+                    replace_file(self._run.home, file, encode_sorted(offer), durable=False)
         entry = _LateEntry(offer.spec, self._tool) if offer.spec is not None else None
         self._tools.offer(TOOL, entry)
-
-    def _spec(self) -> ToolSpec | None:
-        return self._tool().spec if self.providers.any_available() else None
 
     def _tool(self) -> Tool:
         from hermes.images.tools import ImageTool
@@ -198,13 +182,13 @@ class _LateEntry(CatalogueEntry):
 
 def make_studio(run: RunContext, models: Models) -> Studio:
     from hermes.core.effects import Allow
+    from hermes.credentials.accounts import http_client
     from hermes.images.storage import MAX_BYTES, ImageCache, ImageFault
-    from hermes.images.studio import Network, Studio
+    from hermes.images.studio import Studio
     from hermes.policy.rule_setup import policy_settings
     from hermes.policy.rules import Rules
     from hermes.web.access import web_access
 
-    network = run.settings.network
     root = str(Path(run.settings.terminal.cwd).expanduser().resolve())
     rules = Rules(
         policy_settings(run.config, surface="image_gen"),
@@ -225,6 +209,23 @@ def make_studio(run: RunContext, models: Models) -> Studio:
             why = error.strerror or "it cannot be opened"
             raise ImageFault(f"{path} cannot be read ({why}).", kind="invalid_argument") from error
 
+    async def login(name: str) -> Credential | None:
+        """Return the credential of an account, renewed if due; ProviderError."""
+        vendor = models.resolver.catalogue.vendor(name)
+        if vendor is None:
+            return None
+        keys = models.accounts.keys_for(name, vendor)
+        credential = await keys.pick()
+        keys.release(credential)
+        return credential
+
+    def logged_in(name: str) -> bool:
+        try:
+            exists = (run.home.root / AUTH_FILE).exists()
+            return exists and name in models.accounts.store.auth_file.peek().providers()
+        except ConfigError:
+            return False
+
     return Studio(
         cache=ImageCache(run.home.cache / FOLDER, run.world),
         world=run.world,
@@ -232,32 +233,7 @@ def make_studio(run: RunContext, models: Models) -> Studio:
         read=read,
         secret=run.config.secrets.get,
         settings=plain(run.settings.image_gen),
-        network=Network(
-            proxy=network.proxy,
-            no_proxy=network.no_proxy,
-            ca_file=network.ca_bundle,
-            only_ipv4=network.force_ipv4,
-        ),
-        login=lambda name: _login(models, name),
-        logged_in=lambda name: _is_logged_in(run.home, models, name),
+        connect=lambda: http_client(run.settings.network),
+        login=login,
+        logged_in=logged_in,
     )
-
-
-async def _login(models: Models, name: str) -> Credential | None:
-    """Return the credential of an account, renewed if due; ProviderError."""
-    vendor = models.resolver.catalogue.vendor(name)
-    if vendor is None:
-        return None
-    keys = models.accounts.keys_for(name, vendor)
-    credential = await keys.pick()
-    keys.release(credential)
-    return credential
-
-
-def _is_logged_in(home: Home, models: Models, name: str) -> bool:
-    if not (home.root / AUTH_FILE).exists():
-        return False
-    try:
-        return name in models.accounts.wallet.auth_file.peek().providers()
-    except ConfigError:
-        return False

@@ -106,7 +106,8 @@ class ImageCache:
         `extension`."""
         ending = EXTENSIONS.get(media_type(data), extension.lstrip(".") or "png")
         stamp = time.strftime("%Y%m%d_%H%M%S", time.localtime(self._world.clock.now()))
-        name = f"{_safe(prefix)}_{stamp}_{self._world.chance.getrandbits(32):08x}.{ending}"
+        safe = re.sub(r"[^A-Za-z0-9._-]+", "-", prefix).strip("-._")[:60] or "image"
+        name = f"{safe}_{stamp}_{self._world.chance.getrandbits(32):08x}.{ending}"
         path = self.folder.absolute() / name
         partial = path.with_name(f".{name}.part")
         try:
@@ -143,7 +144,3 @@ class ImageCache:
         except OSError:
             return found
         return found
-
-
-def _safe(prefix: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", prefix).strip("-._")[:60] or "image"

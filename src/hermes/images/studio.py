@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
-from contextvars import ContextVar, copy_context
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from threading import Thread
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from hermes.codec.values import JsonObject, Value
+from hermes.codec.values import JsonObject
+from hermes.core.concurrency import start_daemon_thread
 from hermes.core.effects import FetchUrl
 from hermes.core.errors import ToolError
 from hermes.core.ports import Fetcher
@@ -39,19 +39,11 @@ ReadPicture = Callable[[str], bytes]
 Login = Callable[[str], Awaitable[Credential | None]]
 
 
-class Network(Value):
-    """How external hosts are reached."""
-
-    proxy: str = ""
-    no_proxy: str = ""
-    ca_file: str = ""
-    only_ipv4: bool = False
-
-
 class Studio:
     """For one process. `secret` returns the value of a variable, `options` the settings of a
     provider under `image_gen`, `read` a local file that may be read. `login` returns the credential
-    of an account, and `logged_in` whether there is one, without a request."""
+    of an account, and `logged_in` whether there is one, without a request. `connect` makes the HTTP
+    client of one image."""
 
     def __init__(
         self,
@@ -62,7 +54,7 @@ class Studio:
         read: ReadPicture,
         secret: Callable[[str], str] = lambda _name: "",
         settings: JsonObject | None = None,
-        network: Network | None = None,
+        connect: Callable[[], HttpClient] = HttpClient,
         login: Login | None = None,
         logged_in: Callable[[str], bool] = lambda _name: False,
     ) -> None:
@@ -74,7 +66,7 @@ class Studio:
         self._fetcher = fetcher
         self._read = read
         self._secret = secret
-        self._network = network or Network()
+        self._connect = connect
 
     @property
     def wanted(self) -> str:
@@ -99,13 +91,7 @@ class Studio:
     @asynccontextmanager
     async def http(self) -> AsyncIterator[HttpClient]:
         """Return connections for one image; they belong to the running event loop."""
-        network = self._network
-        http = HttpClient(
-            proxy=network.proxy or None,
-            no_proxy=network.no_proxy,
-            ca_file=network.ca_file or None,
-            only_ipv4=network.only_ipv4,
-        )
+        http = self._connect()
         try:
             yield http
         finally:
@@ -189,47 +175,7 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    result: list[T] = []
-    failure: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            result.append(asyncio.run(work))
-        except BaseException as error:
-            failure.append(error)
-
-    thread = Thread(target=copy_context().run, args=(run,), daemon=True)
-    thread.start()
-    thread.join()
-    if failure:
-        raise failure[0]
-    return result[0]
-
-
-async def run_in_daemon_thread(work: Callable[[], T]) -> T:
-    """Run a blocking call in a daemon thread, which does not block exit even if it hangs."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
-
-    def tell(result: T | None, error: BaseException | None) -> None:
-        if done.done():
-            return
-        if error is None:
-            done.set_result(cast(T, result))
-        else:
-            done.set_exception(error)
-
-    def run() -> None:
-        result, failure = None, None
-        try:
-            result = work()
-        except BaseException as error:
-            failure = error
-        with suppress(RuntimeError):  # the loop is closed: nothing waits any more
-            loop.call_soon_threadsafe(tell, result, failure)
-
-    Thread(target=copy_context().run, args=(run,), daemon=True).start()
-    return await done
+    return start_daemon_thread(lambda: asyncio.run(work)).result()
 
 
 def plain_studio(
@@ -243,17 +189,7 @@ def plain_studio(
     """Images are stored in `folder`, which is also the only one that sources are read from. The web
     policy applies; `private` permits this machine, for test servers."""
     values, world = dict(env or {}), world or World()
-    return Studio(
-        cache=ImageCache(folder, world),
-        world=world,
-        fetcher=WebFetcher(make_url_policy(None, private, Blocked(), time.monotonic)),
-        read=_reader(folder),
-        secret=lambda name: values.get(name, ""),
-        settings=settings,
-    )
 
-
-def _reader(folder: Path) -> Callable[[str], bytes]:
     def read(path: str) -> bytes:
         place = Path(folder, path).resolve()
         if not place.is_relative_to(folder.resolve()):
@@ -264,4 +200,11 @@ def _reader(folder: Path) -> Callable[[str], bytes]:
         except OSError as error:
             raise ImageFault(f"{path} cannot be read.", kind="invalid_argument") from error
 
-    return read
+    return Studio(
+        cache=ImageCache(folder, world),
+        world=world,
+        fetcher=WebFetcher(make_url_policy(None, private, Blocked(), time.monotonic)),
+        read=read,
+        secret=lambda name: values.get(name, ""),
+        settings=settings,
+    )

@@ -29,7 +29,7 @@ _PICTURES_ONLY = ("image_url", "reference_image_urls")
 
 
 class ImageService:
-    """For one session: what the tool gets from `ToolContext.kept`."""
+    """For one session: what the tool gets from `ToolContext.service`."""
 
     def __init__(self, drawing: ImageGenerator | None = None) -> None:
         self.drawing = drawing
@@ -59,17 +59,22 @@ async def image_generate(
     if drawing is None:
         raise ToolError("No image provider is configured; set one up with `hermes tools images`.")
     references = references_of(image_url, reference_image_urls)
-    wish = ImageRequest(prompt=prompt, aspect=resolve_aspect_ratio(aspect_ratio), upscale=upscale)
+    request = ImageRequest(
+        prompt=prompt, aspect=resolve_aspect_ratio(aspect_ratio), upscale=upscale
+    )
     try:
         sources = [await _inline_image(ctx, each) for each in references]
     except ToolError as error:
         if type(error) is not ToolError:
             raise
         answer = error_response(
-            error=str(error), error_type="invalid_argument", prompt=prompt, aspect_ratio=wish.aspect
+            error=str(error),
+            error_type="invalid_argument",
+            prompt=prompt,
+            aspect_ratio=request.aspect,
         )
     else:
-        answer = await drawing.generate(wish, tuple(sources))
+        answer = await drawing.generate(request, tuple(sources))
     return await _output(ctx, answer)
 
 
@@ -93,21 +98,15 @@ async def _inline_image(ctx: ToolContext, ref: str) -> str:
 async def _output(ctx: ToolContext, answer: JsonObject) -> ToolOutput:
     details: JsonObject = {key: answer.get(key) for key in ("image", "provider", "model")}
     if answer["success"] and ctx.workspace.is_remote and not _is_remote(str(answer["image"])):
-        answer = {
-            **answer,
-            "agent_visible_image": await _copy_to_workspace(ctx, str(answer["image"])),
-        }
+        file = Path(str(answer["image"]))
+        data = await asyncio.to_thread(file.read_bytes)
+        copy = await ctx.workspace.scratch(file.name, data)
+        answer = {**answer, "agent_visible_image": copy}
     text = encode(answer).decode()
     # The user chose the image provider, like the model provider.
     return ToolOutput(
         parts=(Text(text=text),), details=details, failed=not answer["success"], origin="hermes"
     )
-
-
-async def _copy_to_workspace(ctx: ToolContext, path: str) -> str:
-    """Return the path of the image in a remote workspace."""
-    file = Path(path)
-    return await ctx.workspace.scratch(file.name, await asyncio.to_thread(file.read_bytes))
 
 
 def _is_remote(ref: str) -> bool:
@@ -127,7 +126,6 @@ class ImageTool(Tool):
 
     def __init__(self, active: Callable[[], ImageGenProvider]) -> None:
         self._active = active
-        self._inner = image_generate
         self.name = image_generate.name
         self.description = image_generate.description
         self.parameters = image_generate.parameters
@@ -141,7 +139,7 @@ class ImageTool(Tool):
         return spec_for({} if provider is None else capabilities_of(provider))
 
     async def __call__(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutput:
-        return await self._inner(ctx, arguments)
+        return await image_generate(ctx, arguments)
 
     def _effects(self, place: PathContext, arguments: JsonObject) -> Iterator[Effect]:
         """What is sent comes first: reading an image adds no text that could have asked for it."""

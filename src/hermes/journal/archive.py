@@ -23,14 +23,7 @@ from hermes.journal.import_ import Imported
 from hermes.journal.index.search import SearchHit, SearchIndex
 from hermes.journal.index.source import JournalFile
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.listing import (
-    SessionFilter,
-    SessionInfo,
-    Spending,
-    parse_age,
-    parse_date,
-    parse_since,
-)
+from hermes.journal.listing import SessionFilter, SessionInfo, Spending
 from hermes.journal.removal import PruneResult
 from hermes.journal.sessions import Lineage
 from hermes.journal.upkeep import JournalStats
@@ -38,24 +31,6 @@ from hermes.journal.verify import VerifyProblem
 
 if TYPE_CHECKING:
     from hermes.credentials.event_redactor import SecretEventRedactor
-
-__all__ = [
-    "ExportedMessage",
-    "Imported",
-    "JournalStats",
-    "Lineage",
-    "PruneResult",
-    "Redact",
-    "SearchHit",
-    "SessionArchive",
-    "SessionFilter",
-    "SessionInfo",
-    "Spending",
-    "VerifyProblem",
-    "parse_age",
-    "parse_date",
-    "parse_since",
-]
 
 S = TypeVar("S", bound=Struct)
 
@@ -102,15 +77,13 @@ class SessionArchive:
         return self._redact(found)
 
     async def recent(
-        self, wanted: SessionFilter | None = None, *, limit: int | None = 20, offset: int = 0
+        self, wanted: SessionFilter | None = None, *, limit: int | None = 20
     ) -> tuple[SessionInfo, ...]:
         """Lists sessions, last used first. Archived sessions are included only if `wanted` asks for
         them."""
         if self._is_empty():
             return ()
-        found = await listing.list_sessions(
-            self._journal, wanted or SessionFilter(), limit=limit, offset=offset
-        )
+        found = await listing.list_sessions(self._journal, wanted, limit=limit)
         return tuple(map(self._redact, found))
 
     async def records(self, session_id: str) -> tuple[Record, ...]:
@@ -210,42 +183,21 @@ class SessionArchive:
         """Applies the retention settings if they are due."""
         if self._is_empty():
             return upkeep.RetentionResult(ran=False)
-        archive = settings.mode == "archive"
-        policy = upkeep.RetentionPolicy(
-            enabled=settings.mode != "off",
-            days=settings.days,
-            archive_to=str(self._home.archive) if archive else "",
-            min_interval_hours=settings.min_interval_hours,
-        )
-        retained = await upkeep.apply_retention(self._journal, policy)
-        await self._remove_derived(retained.pruned.removed, keep_files=archive)
+        retained = await upkeep.apply_retention(self._journal, settings, self._home.archive)
+        keep_files = settings.mode == "archive"
+        await self._remove_derived(retained.pruned.removed, keep_files=keep_files)
         return retained
 
     async def report_retention(self, settings: RetentionSettings) -> str:
         """Applies retention; returns a message if sessions were removed, otherwise ""."""
         if settings.mode == "off":
             return ""
-        done = await self.apply_retention(settings)
-        if not done.pruned.removed:
-            return ""
+        count = len((await self.apply_retention(settings)).pruned.removed)
         verb = "archived" if settings.mode == "archive" else "removed"
-        count = len(done.pruned.removed)
-        return f"{count} session(s) older than {settings.days} days were {verb}."
+        return f"{count} session(s) older than {settings.days} days were {verb}." if count else ""
 
     async def stats(self) -> JournalStats:
-        if not self._is_empty():
-            return await upkeep.stats(self._journal)
-        return JournalStats(
-            sessions=0,
-            events=0,
-            messages=0,
-            bytes=0,
-            free_bytes=0,
-            quarantined=0,
-            by_source={},
-            oldest_at=None,
-            newest_at=None,
-        )
+        return JournalStats() if self._is_empty() else await upkeep.stats(self._journal)
 
     async def rebuild_index(self) -> None:
         await self._index().rebuild()
@@ -268,7 +220,9 @@ class SessionArchive:
 
     async def job_of(self, session_id: str) -> str:
         """Returns the job of a session for accounting; its own id if unknown."""
-        return await listing.job_of(self._journal, session_id)
+        query = "SELECT job FROM summaries JOIN sessions USING (session) WHERE id = ?"
+        row = await self._journal.reading(lambda db: db.execute(query, (session_id,)).fetchone())
+        return str(row[0]) if row else session_id
 
     def _redact(self, found: S) -> S:
         return found if self._redactor is None else self._redactor.redact_stored(found)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias, cast, get_args
 
-from hermes.codec.json import convert, decode, encode
+from hermes.codec.json import DecodeError, convert, decode, encode
 from hermes.codec.values import JsonObject
 from hermes.core.events import DurableEvent
 
@@ -49,6 +49,16 @@ def event_of(
     for step in range(version, current[kind]):
         raw = upgrades[kind, step](raw)
     return convert(EVENT, raw)
+
+
+def readable_event(kind: str, version: int, body: bytes) -> DurableEvent | None:
+    """The event of a stored body; None when it is damaged or written by a newer Hermes."""
+    if is_newer(kind, version):
+        return None
+    try:
+        return event_of(kind, version, body)
+    except DecodeError:
+        return None
 
 
 class BodyTemplate(NamedTuple):

@@ -6,13 +6,16 @@ import asyncio
 import logging
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from errno import EDQUOT, EFBIG, ENOSPC
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from hermes.core.errors import DiskFull, JournalError
+
+T = TypeVar("T")
 
 _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_READ", "SQLITE_IOERR_SHORT_READ")
 # SQLite reports only ENOSPC as full; a quota or file size limit is a failed write.
@@ -21,7 +24,7 @@ _READ_ONLY = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"
 _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")
 
 
-def name_of(error: sqlite3.Error) -> str:
+def name_of(error: sqlite3.Error | OSError) -> str:
     """SQLite's name of the error, or ""."""
     return str(getattr(error, "sqlite_errorname", ""))
 
@@ -36,48 +39,60 @@ def is_forbidden(error: sqlite3.Error) -> bool:
     return name_of(error).startswith(_READ_ONLY)
 
 
+@contextmanager
+def ignore_damage() -> Iterator[None]:
+    """Leaves the block when it meets a damaged part of the file; other errors rise."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if not is_damage(error):
+            raise
+
+
+def read_around_damage(read: Callable[[int, int], list[T]], first: int, last: int) -> list[T]:
+    """What `read` returns for a range of ids, which is halved until only bad pages are left out."""
+    with ignore_damage():
+        return read(first, last)
+    if first >= last:
+        return []
+    middle = (first + last) // 2
+    return read_around_damage(read, first, middle) + read_around_damage(read, middle + 1, last)
+
+
+def first_readable(db: sqlite3.Connection, *queries: str) -> int:
+    """The number that the first readable query returns, or 0."""
+    for query in queries:
+        with ignore_damage():
+            return int(db.execute(query).fetchone()[0] or 0)
+    return 0
+
+
 def journal_error(error: sqlite3.Error | OSError, path: Path) -> JournalError:
     """The error as one sentence for a person, with the next step."""
-    if isinstance(error, OSError):
-        return _of_system(error, path)
     name = name_of(error)
-    if name.startswith(_FULL):
-        return _disk_full(path)
-    if is_forbidden(error):
-        return JournalError(
-            f"{path} cannot be opened for writing; make the folder writable or choose another home."
+    is_full = isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT, EFBIG)
+    if is_full or name.startswith(_FULL):
+        return DiskFull(
+            f"The disk of {path.parent} is full or over a limit, so nothing was written; "
+            "free some space and try again."
         )
-    if name.startswith(_BUSY):
-        return JournalError(
-            f"Another program has locked {path}, perhaps a database browser; close it and "
-            "try again."
-        )
-    if is_damage(error):
-        return JournalError(
+    advice = "make the folder writable or choose another home."
+    if isinstance(error, OSError):
+        text = f"The journal in {path.parent} cannot be written ({error.strerror}); {advice}"
+    elif is_forbidden(error):
+        text = f"{path} cannot be opened for writing; {advice}"
+    elif name.startswith(_BUSY):
+        text = f"Another program has locked {path} (a database browser?); close it and try again."
+    elif is_damage(error):
+        text = (
             f"A part of {path} is damaged ({error}); `hermes sessions verify` names what is lost."
         )
-    return JournalError(f"The journal {path} failed: {error}.")
-
-
-def _of_system(error: OSError, path: Path) -> JournalError:
-    if error.errno in (ENOSPC, EDQUOT, EFBIG):
-        return _disk_full(path)
-    return JournalError(
-        f"The journal in {path.parent} cannot be written ({error.strerror}); "
-        "make the folder writable or choose another home."
-    )
-
-
-def _disk_full(path: Path) -> DiskFull:
-    return DiskFull(
-        f"The disk of {path.parent} is full or over a limit, so nothing was written; "
-        "free some space and try again."
-    )
+    else:
+        text = f"The journal {path} failed: {error}."
+    return JournalError(text)
 
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 BUSY_SECONDS = 10.0
 # The size that a restarted write-ahead log keeps: allocated space makes commits faster, and more
@@ -148,7 +163,17 @@ class ReaderPool:
         if self._closed:
             raise JournalError("The journal is closed.")
         try:
-            return self._use(work)
+            try:
+                db = self._idle.pop()
+            except IndexError:
+                db = open_immutable(self.path) if self._is_immutable else open_reader(self.path)
+            try:
+                return work(db)
+            finally:
+                if self._closed:
+                    db.close()
+                else:
+                    self._idle.append(db)
         except (sqlite3.Error, OSError) as error:
             if isinstance(error, sqlite3.Error) and is_forbidden(error) and self._use_immutable():
                 return self.use(work)
@@ -161,13 +186,6 @@ class ReaderPool:
         self._closed = True
         self._close_idle()
 
-    def _use(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        db = self._take()
-        try:
-            return work(db)
-        finally:
-            self._give_back(db)
-
     def _use_immutable(self) -> bool:
         """Switch to reading the file as immutable, once; whether that is possible."""
         if self._is_immutable:
@@ -179,18 +197,6 @@ class ReaderPool:
     def _close_idle(self) -> None:
         while self._idle:
             self._idle.pop().close()
-
-    def _take(self) -> sqlite3.Connection:
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return open_immutable(self.path) if self._is_immutable else open_reader(self.path)
-
-    def _give_back(self, db: sqlite3.Connection) -> None:
-        if self._closed:
-            db.close()
-        else:
-            self._idle.append(db)
 
 
 def is_read_only_copy(path: Path) -> bool:

@@ -17,36 +17,31 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     """The caller holds the write lock, so no other process does this at the same time."""
     db = connect(path, mode="rwc")
     try:
-        _prepare_tables(db, path)
+        is_new = schema.format_of(db) == 0
+        if is_new:
+            # By name, not by opening it: closing any other handle of the file would drop SQLite's
+            # locks.
+            path.chmod(0o600)
+        use_wal(db, path)
+        if is_new or not schema.is_current(db):
+            _prepare_tables(db, is_new=is_new)
     except BaseException:
+        # An open transaction is rolled back.
         db.close()
         raise
     return db
 
 
-def _prepare_tables(db: sqlite3.Connection, path: Path) -> None:
-    is_new = schema.format_of(db) == 0
-    if is_new:
-        # By name, not by opening it: closing any other handle of the file would drop SQLite's
-        # locks.
-        path.chmod(0o600)
-    use_wal(db, path)
-    if not is_new and schema.is_current(db):
-        return
+def _prepare_tables(db: sqlite3.Connection, *, is_new: bool) -> None:
     db.execute("BEGIN IMMEDIATE")
-    try:
-        if is_new:
-            schema.create(db)
-        else:
-            schema.migrate(db)
-            schema.repair_templates(db)
-            if not schema.projections_are_whole(db):
-                ledger.rebuild(db)
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
+    if is_new:
+        schema.create(db)
+    else:
+        schema.migrate(db)
+        schema.repair_templates(db)
+        if not schema.projections_are_whole(db):
+            ledger.rebuild(db)
+    db.execute("COMMIT")
 
 
 log = logging.getLogger(__name__)
@@ -87,7 +82,9 @@ class Checkpointer:
     def begin(self, db: sqlite3.Connection) -> None:
         """Start the thread, and copy a long log that other processes left behind."""
         self._start()
-        _truncate_if_due(db)
+        # Does not wait for readers. The caller holds the write lock.
+        if _is_truncation_due(db) and truncate_wal(db, patience_seconds=0):
+            mark_truncation_due(db, False)
         wal = self._path.with_name(f"{self._path.name}-wal")
         size = wal.stat().st_size if wal.exists() else 0
         if size > 2 * PAGES * PAGE_BYTES:
@@ -169,13 +166,6 @@ def _is_truncation_due(db: sqlite3.Connection) -> bool:
     return (
         db.execute("SELECT 1 FROM meta WHERE name = ?", (_TRUNCATION_DUE,)).fetchone() is not None
     )
-
-
-def _truncate_if_due(db: sqlite3.Connection) -> None:
-    """Truncate the log if that is due. Does not wait for readers. The caller holds the write
-    lock."""
-    if _is_truncation_due(db) and truncate_wal(db, patience_seconds=0):
-        mark_truncation_due(db, False)
 
 
 def _copy_pages(db: sqlite3.Connection) -> int:

@@ -43,11 +43,10 @@ class Mentions(Value):
 
 
 class Erasure(Value):
-    """The result: the numbers of changed records by session id, and their ids in the file.
-    `is_wiped` is False while a reader keeps old pages in the write-ahead log."""
+    """The result: the numbers of changed records by session id. `is_wiped` is False while a reader
+    keeps old pages in the write-ahead log."""
 
     sessions: Mapping[str, tuple[int, ...]] = {}
-    events: tuple[int, ...] = ()
     is_wiped: bool = True
 
 
@@ -76,15 +75,20 @@ async def erase(
     def work(tx: Transaction) -> Erasure:
         # Searched again, because other processes may have written meanwhile.
         changed = list(_find_records(tx.db, eraser, near)) if found else []
-        _check_free(tx, journal, changed)
-        _clean_inbox(tx.db, eraser)
-        ids: list[int] = []
+        owner, now = journal.writer.owner, journal.world.clock.now()
         for each in changed:
-            ids += _rewrite(tx, each)
+            try:
+                leases.check_available(tx, each.session, each.session_id, owner, now)
+            except SessionBusy as busy:
+                raise SessionBusy(
+                    f"{busy} It contains the text to be removed, so nothing was changed."
+                ) from busy
+        _clean_inbox(tx.db, eraser)
+        for each in changed:
+            _rewrite(tx, each)
             event = Erased(records=tuple(sorted(each.bodies)), by=by)
-            tx.put(each.session, encode_event(event), turn_id="", at=journal.world.clock.now())
-        numbers = {each.session_id: tuple(sorted(each.bodies)) for each in changed}
-        return Erasure(sessions=numbers, events=tuple(ids))
+            tx.put(each.session, encode_event(event), turn_id="", at=now)
+        return Erasure(sessions=_numbers(changed))
 
     done = await journal.writing(work)
     # Free pages and the write-ahead log still hold the old text.
@@ -97,7 +101,11 @@ async def find_affected(
 ) -> dict[str, tuple[int, ...]]:
     """The records that `erase` would change, by session id."""
     found = await journal.reading(lambda db: list(_find_records(db, eraser, near or {})))
-    return {each.session_id: tuple(sorted(each.bodies)) for each in found}
+    return _numbers(found)
+
+
+def _numbers(changed: Iterable[_ChangedRecords]) -> dict[str, tuple[int, ...]]:
+    return {each.session_id: tuple(sorted(each.bodies)) for each in changed}
 
 
 def _find_records(
@@ -147,52 +155,26 @@ def _without(value: JsonValue, eraser: Eraser, near: bool, fixed: frozenset[str]
     return value
 
 
-def _check_free(
-    tx: Transaction, journal: SqliteJournal, changed: Iterable[_ChangedRecords]
-) -> None:
-    now = journal.world.clock.now()
-    for each in changed:
-        try:
-            leases.check_available(tx, each.session, each.session_id, journal.writer.owner, now)
-        except SessionBusy as busy:
-            raise SessionBusy(
-                f"{busy} It contains the text to be removed, so nothing was changed."
-            ) from busy
-
-
-def _rewrite(tx: Transaction, changed: _ChangedRecords) -> list[int]:
+def _rewrite(tx: Transaction, changed: _ChangedRecords) -> None:
     """Store the new bodies and re-link the chain from the first of them on."""
     tx.settle()
-    parent_n, session_id = tx.db.execute(
-        "SELECT parent_n, id FROM sessions WHERE session = ?", (changed.session,)
-    ).fetchone()
-    ids: list[int] = []
-    previous = chain_seed(session_id)
-    is_tied = True
-    for row in read_rows(tx.db, changed.session).whole:
-        body = changed.bodies.get(row.n, row.body)
-        if row.n in changed.bodies:
-            ids.append(row.id)
-            is_tied = False
-        if not is_tied:
-            tied = chain_hash(previous, row.n, row.turn_id, row.kind, row.version, row.at, body)
-            _update(tx.db, row, body, tied)
-            previous = tied
-        else:
+    session, session_id, bodies = changed
+    query = "SELECT parent_n FROM sessions WHERE session = ?"
+    (parent_n,) = tx.db.execute(query, (session,)).fetchone()
+    previous, first = chain_seed(session_id), min(bodies)
+    for row in read_rows(tx.db, session).whole:
+        if row.n < first:
             previous = row.hash
-    tx.forget(changed.session)
-    ledger.rebuild_session(tx.db, changed.session, parent_n, session_id)
-    return ids
-
-
-def _update(db: sqlite3.Connection, row: LogRow, body: bytes, hash: bytes) -> None:
-    if body == row.body:
-        db.execute("UPDATE log SET hash = ? WHERE id = ?", (hash, row.id))
-        return
-    event = event_of(row.kind, row.version, body)
-    item = pack_body(event, row.kind, row.version, body)
-    values = (item.shape, item.rest, hash, row.id)
-    db.execute("UPDATE log SET shape = ?, rest = ?, hash = ? WHERE id = ?", values)
+            continue
+        kind, version, body = row.kind, row.version, bodies.get(row.n, row.body)
+        previous = chain_hash(previous, row.n, row.turn_id, kind, version, row.at, body)
+        if row.n in bodies:
+            item = pack_body(event_of(kind, version, body), kind, version, body)
+            values = (item.shape, item.rest, row.id)
+            tx.db.execute("UPDATE log SET shape = ?, rest = ? WHERE id = ?", values)
+        tx.db.execute("UPDATE log SET hash = ? WHERE id = ?", (previous, row.id))
+    tx.forget(session)
+    ledger.rebuild_session(tx.db, session, parent_n, session_id)
 
 
 def _clean_inbox(db: sqlite3.Connection, eraser: Eraser) -> None:

@@ -15,7 +15,7 @@ from hermes.journal.body_templates import is_newer
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import SessionFacts, facts_of
 from hermes.journal.reading import history_segments, read_session
-from hermes.journal.rows import LogRow, read_rows
+from hermes.journal.rows import read_rows
 
 FORMAT = "hermes-session-1"
 ROLES = ("user", "assistant", "system", "tool")
@@ -96,7 +96,14 @@ def session_line(db: sqlite3.Connection, session_id: str) -> SessionLine:
     records, _ = read_session(db, session_id)
     readable = {record.n for record in records}
     events = [
-        _event_line(row)
+        EventLine(
+            n=row.n,
+            at=row.at,
+            kind=row.kind,
+            version=row.version,
+            body=decode(dict, row.body),
+            turn_id=row.turn_id,
+        )
         for segment in history_segments(db, session_id)
         for row in read_rows(db, segment.session, upto=segment.upto).whole
         if row.n in readable or is_newer(row.kind, row.version)
@@ -127,17 +134,6 @@ def _exported_message(record: Record) -> ExportedMessage | None:
             n=n, at=at, role="tool", text=event.result.text, tool=event.result.name
         )
     return None
-
-
-def _event_line(row: LogRow) -> EventLine:
-    return EventLine(
-        n=row.n,
-        at=row.at,
-        kind=row.kind,
-        version=row.version,
-        body=decode(dict, row.body),
-        turn_id=row.turn_id,
-    )
 
 
 def _redact(line: SessionLine, redact: Redact) -> JsonObject:

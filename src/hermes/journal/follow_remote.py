@@ -19,43 +19,26 @@ async def follow_remote(
     """Yields the message with this key and the records of the turn that answers it. They end
     without a TurnEnded when the owner is gone; the message then waits until the session is opened
     again."""
-    turn = _Turn(key)
-    polls = last_read = 0
-    while not turn.ended:
+    polls = last_read = message = 0
+    turn_id = ""
+    while True:
         polls += 1
         is_abandoned = polls % POLLS_PER_LEASE_CHECK == 0 and await _is_free(journal, session_id)
         for record in await journal.read(session_id, after=last_read):
-            last_read = record.n
-            if turn.accepts(record):
+            last_read, event = record.n, record.event
+            if isinstance(event, MessageReceived) and event.key == key:
+                message = record.n
                 yield record
+                continue
+            if isinstance(event, TurnStarted | Steered) and message in event.takes:
+                turn_id = record.turn_id
+            if turn_id and record.turn_id == turn_id:
+                yield record
+                if isinstance(event, TurnEnded):
+                    return
         if is_abandoned:
             return
         await clock.sleep(POLL_SECONDS)
-
-
-class _Turn:
-    """Selects the records of the turn that answers a message."""
-
-    def __init__(self, key: str) -> None:
-        self._key = key
-        self._message = 0
-        self._id = ""
-        self.ended = False
-
-    def accepts(self, record: Record) -> bool:
-        if self.ended:
-            return False
-        match record.event:
-            case MessageReceived(key=self._key):
-                self._message = record.n
-                return True
-            case TurnStarted(takes=takes) | Steered(takes=takes) if self._message in takes:
-                self._id = record.turn_id
-            case TurnEnded() if self._id:
-                self.ended = record.turn_id == self._id
-            case _:
-                pass
-        return bool(self._id) and record.turn_id == self._id
 
 
 async def _is_free(journal: Journal, session_id: str) -> bool:

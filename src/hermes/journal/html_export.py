@@ -45,7 +45,7 @@ async def html_page(
     info = await archive.info(session_id)
     clean = redact or str
     facts = f"{info.id} · {info.source} · {info.model} ({info.provider}) · {_when(info.started_at)}"
-    messages = await _messages(journal, session_id)
+    messages = conversation_of(await journal.read(session_id))
     return _PAGE.format(
         title=html.escape(clean(info.title or info.preview or info.id)),
         facts=html.escape(facts),
@@ -64,15 +64,11 @@ async def prompts(
         found = await archive.recent(EVERYTHING, limit=None)
         ids = [info.id for info in sorted(found, key=lambda info: info.started_at)]
     for session_id in ids:
-        for message in await _messages(journal, session_id):
+        for message in conversation_of(await journal.read(session_id)):
             if message.role == "user" and not message.origin:
                 text = redact(message.text) if redact else message.text
                 line = {"session": session_id, "at": message.at, "role": "user", "text": text}
                 yield encode(line) + b"\n"
-
-
-async def _messages(journal: SqliteJournal, session_id: str) -> tuple[ExportedMessage, ...]:
-    return conversation_of(await journal.read(session_id))
 
 
 def _section(message: ExportedMessage, clean: Redact) -> str:

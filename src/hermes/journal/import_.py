@@ -75,50 +75,51 @@ class ChatLog:
         before = self._progress
         now = self._journal.world.clock.now()
 
-        def work(tx: Transaction) -> tuple[int, dict[str, Progress]]:
-            after: dict[str, Progress] = {}
-            created = 0
+        def work(tx: Transaction) -> tuple[int, int, dict[str, Progress]]:
+            after = dict(before)
+            created = added = 0
             for line in lines:
-                progress = after.get(line.session) or before.get(line.session)
+                progress = after.get(line.session)
                 if progress is None:
                     progress, is_new = self._begin(tx, line, now)
                     created += is_new
                 after[line.session] = _add_line(tx, line, progress)
-            return created, after
+                added += after[line.session].added - progress.added
+            return created, added, after
 
-        created, after = await self._journal.writing(work)
-        earlier = sum(before[name].added for name in after if name in before)
-        self._progress = before | after
-        return created, sum(progress.added for progress in after.values()) - earlier
+        created, added, self._progress = await self._journal.writing(work)
+        return created, added
 
     async def finish(self) -> None:
         """End the imported sessions."""
         touched = [progress for progress in self._progress.values() if progress.added]
+        ended = encode_event(SessionEnded(reason="imported"))
+
+        def end(some: Sequence[Progress], tx: Transaction) -> None:
+            for progress in some:
+                tx.put(tx.session(progress.id), ended, turn_id="", at=progress.at)
+
         for start in range(0, len(touched), SESSIONS):
-            some = touched[start : start + SESSIONS]
-            await self._journal.writing(partial(_end, some))
+            await self._journal.writing(partial(end, touched[start : start + SESSIONS]))
 
     def _begin(self, tx: Transaction, line: ChatLine, now: float) -> tuple[Progress, bool]:
         """A session of the same name that is not an import stays unchanged."""
         name = line.session if SAFE_ID.fullmatch(line.session) else _derived_id(line.session)
         for id in (name, _derived_id(line.session)):
-            row = tx.db.execute("SELECT session FROM sessions WHERE id = ?", (id,)).fetchone()
-            if row is None:
-                return self._create(tx, id, line), True
+            session = tx.find_session(id)
+            if session is None:
+                at = _seconds(line.at)
+                opened = SessionOpened(source=SOURCE, cwd="", model="", provider="", system="")
+                tx.put(tx.create(id), encode_event(opened), turn_id="", at=at)
+                return Progress(id=id, at=at), True
             tx.settle()
-            summary = ledger.load(tx.db, row[0])
+            summary = ledger.load(tx.db, session)
             if summary and summary.source == SOURCE:
-                leases.check_available(tx, row[0], id, self._journal.writer.owner, now)
-                tx.refresh(row[0])
-                marks = tx.db.execute("SELECT turn_id FROM log WHERE session = ?", row)
+                leases.check_available(tx, session, id, self._journal.writer.owner, now)
+                tx.refresh(session)
+                marks = tx.db.execute("SELECT turn_id FROM log WHERE session = ?", (session,))
                 return Progress(id=id, known=frozenset(mark for (mark,) in marks)), False
         raise AssertionError("a derived id is only used by imports")
-
-    def _create(self, tx: Transaction, id: str, line: ChatLine) -> Progress:
-        session, at = tx.create(id), _seconds(line.at)
-        opened = SessionOpened(source=SOURCE, cwd="", model="", provider="", system="")
-        tx.put(session, encode_event(opened), turn_id="", at=at)
-        return Progress(id=id, at=at)
 
 
 def _add_line(tx: Transaction, line: ChatLine, progress: Progress) -> Progress:
@@ -129,18 +130,13 @@ def _add_line(tx: Transaction, line: ChatLine, progress: Progress) -> Progress:
     session, at = tx.session(progress.id), _seconds(line.at)
     progress = progress._replace(added=progress.added + 1, at=at)
     if line.role == "assistant":
-        message = AssistantMessage(parts=(Text(text=_storable(line.text)),))
+        storable = line.text.encode("utf-8", "replace").decode()
+        message = AssistantMessage(parts=(Text(text=storable),))
         event: DurableEvent = ReplyAdded(message=message, usage=Usage(), model="", provider="")
     else:
         event = MessageReceived(message=user_says(line.text, origin=line.role), past=True)
     tx.put(session, encode_event(event), turn_id=mark, at=at)
     return progress
-
-
-def _end(sessions: Sequence[Progress], tx: Transaction) -> None:
-    for progress in sessions:
-        session = tx.session(progress.id)
-        tx.put(session, encode_event(SessionEnded(reason="imported")), turn_id="", at=progress.at)
 
 
 def _mark(line: ChatLine, place: int) -> str:
@@ -159,10 +155,6 @@ def _seconds(at: float | str) -> float:
     return parse_date(at) if isinstance(at, str) else float(at)
 
 
-def _storable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
-
-
 # Lines per commit: enough to be fast, few enough that no append waits long.
 LINES = 500
 
@@ -174,13 +166,6 @@ class Imported(Value):
     messages: int = 0
     skipped: int = 0
 
-    def __add__(self, other: Imported) -> Imported:
-        return Imported(
-            sessions=self.sessions + other.sessions,
-            messages=self.messages + other.messages,
-            skipped=self.skipped + other.skipped,
-        )
-
 
 async def import_file(journal: SqliteJournal, path: Path) -> Imported:
     """Import a file of JSON lines, optionally compressed with gzip."""
@@ -191,7 +176,8 @@ async def import_file(journal: SqliteJournal, path: Path) -> Imported:
 async def import_lines(journal: SqliteJournal, lines: Iterable[bytes]) -> Imported:
     """Import lines of either format. Known lines are skipped, so an import that was interrupted or
     refused (UsageError names the line) can simply be repeated."""
-    total, number, chats, source = Imported(), 0, ChatLog(journal), iter(lines)
+    sessions = messages = skipped = number = 0
+    chats, source = ChatLog(journal), iter(lines)
     while batch := await asyncio.to_thread(lambda: list(islice(source, LINES))):
         waiting: list[ChatLine] = []
         for line in batch:
@@ -200,12 +186,16 @@ async def import_lines(journal: SqliteJournal, lines: Iterable[bytes]) -> Import
             if isinstance(found, ChatLine):
                 waiting.append(found)
             elif found is not None:
-                total += await _import_session(journal, found, number)
-        sessions, messages = await chats.add(waiting)
-        skipped = len(waiting) - messages
-        total += Imported(sessions=sessions, messages=messages, skipped=skipped)
+                is_new = await _import_session(journal, found, number)
+                sessions += is_new
+                messages += len(found.messages) if is_new else 0
+                skipped += not is_new
+        created, added = await chats.add(waiting)
+        sessions += created
+        messages += added
+        skipped += len(waiting) - added
     await chats.finish()
-    return total
+    return Imported(sessions=sessions, messages=messages, skipped=skipped)
 
 
 def _parse_line(raw: bytes, number: int) -> ChatLine | SessionLine | None:
@@ -225,15 +215,16 @@ def _parse_line(raw: bytes, number: int) -> ChatLine | SessionLine | None:
     raise UsageError(f"Line {number} cannot be imported: {why}.")
 
 
-async def _import_session(journal: SqliteJournal, line: SessionLine, number: int) -> Imported:
+async def _import_session(journal: SqliteJournal, line: SessionLine, number: int) -> bool:
+    """Whether the session was new."""
     if not SAFE_ID.fullmatch(line.id):
         raise UsageError(f"Line {number}: {line.id!r} cannot be the id of a session.")
     events = [(item, _encode_line(item, number)) for item in line.events]
     now = journal.world.clock.now()
 
-    def work(tx: Transaction) -> Imported:
-        if tx.db.execute("SELECT 1 FROM sessions WHERE id = ?", (line.id,)).fetchone():
-            return Imported(skipped=1)
+    def work(tx: Transaction) -> bool:
+        if tx.find_session(line.id) is not None:
+            return False
         shared = line.parent_n if _has_parent(tx, line) else 0
         # A fork without its parent becomes independent, with copies of the shared records.
         parent = line.parent if shared == line.parent_n else ""
@@ -244,10 +235,10 @@ async def _import_session(journal: SqliteJournal, line: SessionLine, number: int
                 tx.put(session, event, turn_id=item.turn_id, at=item.at, n=item.n)
         tx.settle()
         title = tx.head(session).summary.title
-        if title and not titles.is_free(tx.db, title, session):
+        if title and titles.holder_of(tx.db, title, session):
             given = Titled(title=titles.next_title(tx.db, title))
             tx.put(session, encode_event(given), turn_id="", at=now)
-        return Imported(sessions=1, messages=len(line.messages))
+        return True
 
     return await journal.writing(work)
 
@@ -267,13 +258,10 @@ def _encode_line(item: EventLine, number: int) -> StoredEvent:
 
 def _has_parent(tx: Transaction, line: SessionLine) -> bool:
     """Whether the parent exists here with the same record at the branch point."""
-    if not line.parent_n:
-        return False
-    query = "SELECT session FROM sessions WHERE id = ?"
-    row = tx.db.execute(query, (line.parent,)).fetchone()
-    if row is None:
+    parent = tx.find_session(line.parent) if line.parent_n else None
+    if parent is None:
         return False
     tx.settle()
-    here = read_rows(tx.db, row[0], line.parent_n - 1, line.parent_n).whole
+    here = read_rows(tx.db, parent, line.parent_n - 1, line.parent_n).whole
     there = [item for item in line.events if item.n == line.parent_n]
     return [(row.at, row.body) for row in here] == [(i.at, encode(i.body)) for i in there]

@@ -83,8 +83,10 @@ class SqliteJournal:
 
     async def acquire(self, session_id: str) -> Lease:
         def work(tx: Transaction) -> Lease:
-            session, now = tx.session(session_id), self.world.clock.now()
-            return leases.acquire_lease(tx, session, session_id, self.writer.owner, now)
+            owner, now = self.writer.owner, self.world.clock.now()
+            session = tx.session(session_id)
+            leases.check_available(tx, session, session_id, owner, now)
+            return leases.take_lease(tx, session, session_id, owner, now)
 
         return await self.writing(work)
 

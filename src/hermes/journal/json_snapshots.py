@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -70,19 +71,18 @@ class JsonSnapshots:
             await asyncio.gather(task, return_exceptions=True)
 
     async def _follow(self, session: Session) -> None:
+        redact = self._run.redactor.text
         async for record in session.subscribe():
-            if isinstance(record.event, TurnEnded):
-                try:
-                    await self._write(session, record.at)
-                except (HermesError, OSError) as error:
-                    log.warning("cannot write session snapshot", extra={"error": str(error)})
-
-    async def _write(self, session: Session, now: float) -> None:
-        info = await self._archive.info(session.id)
-        transcript = session.transcript
-        url = self._endpoint_url(transcript.model, transcript.provider)
-        data = snapshot(session, info.started_at, now, url=url, redact=self._run.redactor.text)
-        await asyncio.to_thread(write, self._run.home, data)
+            if not isinstance(record.event, TurnEnded):
+                continue
+            try:
+                started_at = (await self._archive.info(session.id)).started_at
+                transcript = session.transcript
+                url = self._endpoint_url(transcript.model, transcript.provider)
+                data = snapshot(session, started_at, record.at, url=url, redact=redact)
+                await asyncio.to_thread(write, self._run.home, data)
+            except (HermesError, OSError) as error:
+                log.warning("cannot write session snapshot", extra={"error": str(error)})
 
 
 def snapshot(
@@ -109,15 +109,11 @@ def snapshot(
 def write(home: Home, data: JsonObject) -> None:
     """Replaces the file atomically, unless the existing file has more messages."""
     path = snapshot_file(home, str(data["session_id"]))
-    if _length(path) <= int(data["message_count"]):
+    length = 0
+    with suppress(DecodeError, FileNotFoundError):
+        length = decode(SnapshotLength, path.read_bytes()).message_count
+    if length <= int(data["message_count"]):
         replace_file(home, path, encode(data) + b"\n", durable=False)
-
-
-def _length(path: Path) -> int:
-    try:
-        return decode(SnapshotLength, path.read_bytes()).message_count
-    except (DecodeError, FileNotFoundError):
-        return 0
 
 
 def _redact(redact: Callable[[str], str], value: object) -> object:

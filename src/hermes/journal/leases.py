@@ -63,18 +63,10 @@ def lock_folder(home: Path) -> Path:
     return home / "locks"
 
 
-def acquire_lease(
-    tx: Transaction, session: int, session_id: str, owner: LeaseOwner, now: float
-) -> Lease:
-    """Acquire the lease; SessionBusy while another owner is alive."""
-    check_available(tx, session, session_id, owner, now)
-    return take_lease(tx, session, session_id, owner, now)
-
-
 def take_lease(
     tx: Transaction, session: int, session_id: str, owner: LeaseOwner, now: float
 ) -> Lease:
-    """The same for a new session, which cannot have an owner."""
+    """Take the lease of a new session, or of one that `check_available` has found free."""
     if not owner.holds_lock:
         owner.hold_lock()
         tx.db.execute("DELETE FROM owners WHERE beat < ?", (now - 2 * STALE_SECONDS,))
@@ -153,19 +145,15 @@ def waiting_commands(db: sqlite3.Connection, lease: Lease) -> tuple[InboxCommand
     row = db.execute(query, (lease.session_id, lease.owner, lease.fence)).fetchone()
     if row is None:
         raise Fenced(f"Session {lease.session_id} was taken over by another process.")
-    found = db.execute(
-        "SELECT id, body FROM inbox WHERE session = ? AND taken = 0 ORDER BY id", row
-    )
-    return tuple(item for id, body in found if (item := _waiting(id, body)))
-
-
-def _waiting(id: int, body: str) -> InboxCommand | None:
-    try:
-        return InboxCommand(id=id, command=decode(_COMMAND, body))
-    except DecodeError:
-        # Written by a newer Hermes, or damaged: it stays and does not block the others.
-        log.warning("a command in the inbox cannot be read", extra={"inbox_id": id})
-        return None
+    query = "SELECT id, body FROM inbox WHERE session = ? AND taken = 0 ORDER BY id"
+    found: list[InboxCommand] = []
+    for id, body in db.execute(query, row):
+        try:
+            found.append(InboxCommand(id=id, command=decode(_COMMAND, body)))
+        except DecodeError:
+            # Written by a newer Hermes, or damaged: it stays and does not block the others.
+            log.warning("a command in the inbox cannot be read", extra={"inbox_id": id})
+    return tuple(found)
 
 
 def mark_taken(tx: Transaction, lease: Lease, ids: Sequence[int], now: float) -> None:

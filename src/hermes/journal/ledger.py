@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
-from hermes.codec.json import DecodeError
-from hermes.core.events import CapRaised, DurableEvent, MessageReceived
+from hermes.core.events import MessageReceived
 from hermes.journal import schema
-from hermes.journal.body_templates import event_of, is_newer
+from hermes.journal.body_templates import readable_event
 from hermes.journal.rows import ABOVE, last_n, read_rows, shared_messages
-from hermes.journal.summaries import LedgerChange, PendingCall, Summary, UsageEntry, to_picodollars
+from hermes.journal.summaries import COLUMNS, LedgerChange, PendingCall, Summary, to_picodollars
 
 log = logging.getLogger(__name__)
 
-_SAVE = f"INSERT OR REPLACE INTO summaries VALUES ({','.join('?' * len(Summary.COLUMNS))})"
+_SAVE = f"INSERT OR REPLACE INTO summaries VALUES ({','.join('?' * len(COLUMNS))})"
 _CHARGE = """
 INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT(session, day, model, provider, cause) DO UPDATE SET
@@ -61,10 +60,10 @@ def load(db: sqlite3.Connection, session: int) -> Summary | None:
     row = db.execute(f"{query} WHERE session = ?", (session,)).fetchone()
     if row is None:
         return None
-    summary = Summary.of_row(row[1:], row[0])
-    columns = ", ".join(PendingCall._fields)
-    for entry in db.execute(f"SELECT {columns} FROM assumed WHERE session = ?", (session,)):
-        summary.assumed[entry[0]] = PendingCall(*entry)
+    query = f"SELECT {', '.join(PendingCall._fields)} FROM assumed WHERE session = ?"
+    calls = [PendingCall(*entry) for entry in db.execute(query, (session,))]
+    summary = Summary(*row[1:])
+    summary.id, summary.assumed = row[0], {call.call: call for call in calls}
     return summary
 
 
@@ -72,46 +71,28 @@ def charge(db: sqlite3.Connection, changed: Sequence[Changed]) -> None:
     """Write changes of the ledger in order."""
     _charge_sessions(db, changed)
     counted = [(summary, each) for summary, each in changed if each.spent or each.assumed]
-    if counted:
-        db.executemany(_DAILY, _sums(((c.day, s.principal), c) for s, c in counted))
-        db.executemany(_JOB, _sums(((s.job,), c) for s, c in counted))
-
-
-def _sums(changes: Iterable[tuple[tuple[object, ...], LedgerChange]]) -> list[tuple[object, ...]]:
-    """What was spent, one row per key."""
-    found: dict[tuple[object, ...], tuple[int, int]] = {}
-    for key, change in changes:
-        tokens, cost = found.get(key, (0, 0))
-        found[key] = tokens + change.tokens, cost + change.cost
-    return [(*key, *spent) for key, spent in found.items()]
+    db.executemany(_DAILY, [(c.day, s.principal, c.tokens, c.cost) for s, c in counted])
+    db.executemany(_JOB, [(s.job, c.tokens, c.cost) for s, c in counted])
 
 
 def _charge_sessions(db: sqlite3.Connection, changed: Sequence[Changed]) -> None:
     """Everything but the totals over sessions."""
-    items = [(summary.session, change) for summary, change in changed]
-    # An entry that is added and removed in one batch is inserted before it is deleted.
-    if assumed := [(session, *c.assumed) for session, c in items if c.assumed]:
-        db.executemany(_ASSUME, assumed)
-    if gone := [(session, c.gone) for session, c in items if c.gone]:
-        db.executemany(_SETTLE, gone)
-    if spent := [_charge_row(session, c.spent) for session, c in items if c.spent]:
-        db.executemany(_CHARGE, spent)
-    if raised := [_raise_row(session, c.raised) for session, c in items if c.raised]:
-        db.executemany(_RAISE, raised)
-
-
-def _charge_row(session: int, spent: UsageEntry) -> tuple[object, ...]:
-    usage = spent.usage
-    unpriced = spent.replies if usage.cost is None else 0
-    return (
-        *(session, spent.day, spent.model, spent.provider, spent.cause),
-        *(spent.calls, spent.replies, usage.input, usage.output, usage.cache_read),
-        *(usage.cache_write, usage.reasoning, to_picodollars(usage.cost), unpriced),
-    )
-
-
-def _raise_row(session: int, raised: CapRaised) -> tuple[object, ...]:
-    return (session, raised.scope, raised.key, to_picodollars(raised.usd), raised.tokens)
+    for summary, change in changed:
+        session = summary.session
+        if change.assumed:
+            db.execute(_ASSUME, (session, *change.assumed))
+        if change.gone:
+            db.execute(_SETTLE, (session, change.gone))
+        if change.spent:
+            day, model, provider, cause, usage, calls, replies = change.spent
+            key = (session, day, model, provider, cause)
+            amounts = (usage.input, usage.output, usage.cache_read, usage.cache_write)
+            priced = (usage.reasoning, to_picodollars(usage.cost))
+            unpriced = replies if usage.cost is None else 0
+            db.execute(_CHARGE, (*key, calls, replies, *amounts, *priced, unpriced))
+        if more := change.raised:
+            added = (to_picodollars(more.usd), more.tokens)
+            db.execute(_RAISE, (session, more.scope, more.key, *added))
 
 
 def remember_key(db: sqlite3.Connection, session: int, key: str, n: int) -> bool:
@@ -178,28 +159,19 @@ def drop_kept_spending(db: sqlite3.Connection, session_id: str) -> None:
 
 
 def _rebuild_rows(db: sqlite3.Connection, session: int, parent_n: int, id: str) -> Summary:
-    summary = Summary(session, parent_n, id)
+    summary = Summary(session, parent_n, id=id, job=id)
     changed: list[Changed] = []
-    for n, turn_id, at, event in _readable_rows(db, session):
-        change = summary.add(event, turn_id=turn_id, at=at)
+    for row in read_rows(db, session).whole:
+        event = readable_event(row.kind, row.version, row.body)
+        if event is None:
+            continue
+        change = summary.add(event, turn_id=row.turn_id, at=row.at)
         if change is not None:
             changed.append((summary, change))
         if isinstance(event, MessageReceived) and event.key:
-            db.execute(_KEY, (session, event.key, n))
+            db.execute(_KEY, (session, event.key, row.n))
     summary.last_n = max(parent_n, last_n(db, session))
     summary.inherited = shared_messages(db, session)
     save(db, [summary])
     _charge_sessions(db, changed)
     return summary
-
-
-def _readable_rows(
-    db: sqlite3.Connection, session: int
-) -> Iterator[tuple[int, str, float, DurableEvent]]:
-    for row in read_rows(db, session).whole:
-        if is_newer(row.kind, row.version):
-            continue
-        try:
-            yield row.n, row.turn_id, row.at, event_of(row.kind, row.version, row.body)
-        except DecodeError:
-            continue

@@ -13,7 +13,7 @@ from hermes.core.errors import UsageError
 from hermes.core.messages import Usage
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.rows import shared_preview
-from hermes.journal.summaries import PICO, Summary
+from hermes.journal.summaries import COLUMNS, PICO, Summary
 
 _SECONDS = {"": 86_400, "h": 3_600, "d": 86_400, "w": 7 * 86_400}
 _AGE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([hdw]?)\s*", re.IGNORECASE)
@@ -99,8 +99,9 @@ class SessionFilter(Value):
 
 
 EVERYTHING = SessionFilter(archived=None)
+_TOKENS = ("input", "output", "cache_read", "cache_write", "reasoning")
 
-_COLUMNS = ", ".join(f"m.{name}" for name in Summary.COLUMNS)
+_COLUMNS = ", ".join(f"m.{name}" for name in COLUMNS)
 _FROM = (
     "FROM summaries AS m JOIN sessions AS s USING (session)"
     " LEFT JOIN sessions AS p ON p.session = s.parent"
@@ -127,11 +128,10 @@ async def list_sessions(
     wanted: SessionFilter | None = None,
     *,
     limit: int | None = 20,
-    offset: int = 0,
 ) -> tuple[SessionInfo, ...]:
     """Most recently used first."""
     chosen = wanted or SessionFilter()
-    return await journal.reading(lambda db: select(db, chosen, limit=limit, offset=offset))
+    return await journal.reading(lambda db: select(db, chosen, limit=limit))
 
 
 async def session_info(journal: SqliteJournal, session_id: str) -> SessionInfo | None:
@@ -139,11 +139,11 @@ async def session_info(journal: SqliteJournal, session_id: str) -> SessionInfo |
 
 
 def select(
-    db: sqlite3.Connection, wanted: SessionFilter, *, limit: int | None, offset: int = 0
+    db: sqlite3.Connection, wanted: SessionFilter, *, limit: int | None
 ) -> tuple[SessionInfo, ...]:
     where, values = conditions(wanted)
-    query = f"{_SELECT} WHERE {where} ORDER BY m.last_at DESC, m.session DESC LIMIT ? OFFSET ?"
-    rows = db.execute(query, (*values, -1 if limit is None else limit, offset))
+    query = f"{_SELECT} WHERE {where} ORDER BY m.last_at DESC, m.session DESC LIMIT ?"
+    rows = db.execute(query, (*values, -1 if limit is None else limit))
     return tuple([_info(db, row) for row in rows.fetchall()])
 
 
@@ -154,7 +154,7 @@ def info_of(db: sqlite3.Connection, session_id: str) -> SessionInfo | None:
 
 def facts_of(db: sqlite3.Connection, session_id: str) -> SessionFacts | None:
     row = db.execute(f"{_SELECT} WHERE s.id = ?", (session_id,)).fetchone()
-    return SessionFacts(**_facts(row, _summary(row))) if row else None
+    return SessionFacts(**_facts(row, Summary(*row[3:]))) if row else None
 
 
 def conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
@@ -173,7 +173,7 @@ def conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
 
 
 def _info(db: sqlite3.Connection, row: tuple[Any, ...]) -> SessionInfo:
-    summary = _summary(row)
+    summary = Summary(*row[3:])
     facts = _facts(row, summary)
     facts["message_count"] += summary.inherited
     if not summary.preview and facts["parent_n"]:
@@ -181,25 +181,14 @@ def _info(db: sqlite3.Connection, row: tuple[Any, ...]) -> SessionInfo:
     return SessionInfo(**facts, archived=bool(summary.archived))
 
 
-def _summary(row: tuple[Any, ...]) -> Summary:
-    return Summary.of_row(row[3:], row[0])
-
-
 def _facts(row: tuple[Any, ...], summary: Summary) -> dict[str, Any]:
     id, parent, parent_n = row[:3]
-    usage = Usage(
-        input=summary.input,
-        output=summary.output,
-        cache_read=summary.cache_read,
-        cache_write=summary.cache_write,
-        reasoning=summary.reasoning,
-        cost=summary.cost,
-    )
+    usage = Usage(**{name: getattr(summary, name) for name in _TOKENS}, cost=summary.cost)
     same = {name: getattr(summary, name) for name in _SAME}
     return {"id": id, "parent": parent, "parent_n": parent_n, "usage": usage, **same}
 
 
-_SAME = tuple(name for name in SessionFacts.__struct_fields__ if name in Summary.COLUMNS)
+_SAME = tuple(name for name in SessionFacts.__struct_fields__ if name in COLUMNS)
 
 
 class Spending(Value):
@@ -261,17 +250,11 @@ async def read_spending(
     return tuple(_spending_of(row) for row in rows)
 
 
-async def job_of(journal: SqliteJournal, session_id: str) -> str:
-    query = "SELECT job FROM summaries JOIN sessions USING (session) WHERE id = ?"
-    row = await journal.reading(lambda db: db.execute(query, (session_id,)).fetchone())
-    return str(row[0]) if row else session_id
-
-
 def _spending_of(row: tuple[Any, ...]) -> Spending:
     session_id, day, model, provider, cause, principal, job, *numbers = row
     of = dict(zip(_SUMMED, numbers, strict=True))
-    names = ("input", "output", "cache_read", "cache_write", "reasoning")
-    is_priced = of["replies"] > of["unpriced"]
+    cost = of["cost"] / PICO if of["replies"] > of["unpriced"] else None
+    is_assumption_priced = of["assumed_calls"] > of["assumed_unpriced"]
     return Spending(
         session_id=session_id,
         day=day,
@@ -282,19 +265,12 @@ def _spending_of(row: tuple[Any, ...]) -> Spending:
         job=job,
         calls=of["calls"] + of["assumed_calls"],
         replies=of["replies"],
-        usage=Usage(
-            **{name: of[name] for name in names}, cost=of["cost"] / PICO if is_priced else None
-        ),
+        usage=Usage(**{name: of[name] for name in _TOKENS}, cost=cost),
         unpriced=of["unpriced"],
-        assumed=_assumed_usage(of),
+        assumed=Usage(
+            input=of["assumed_input"],
+            output=of["assumed_output"],
+            cost=of["assumed_cost"] / PICO if is_assumption_priced else None,
+        ),
         assumed_calls=of["assumed_calls"],
-    )
-
-
-def _assumed_usage(of: dict[str, int]) -> Usage:
-    is_priced = of["assumed_calls"] > of["assumed_unpriced"]
-    return Usage(
-        input=of["assumed_input"],
-        output=of["assumed_output"],
-        cost=of["assumed_cost"] / PICO if is_priced else None,
     )

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from hermes.codec.json import DecodeError
 from hermes.codec.values import Value
-from hermes.core.errors import JournalError, NotFound
+from hermes.core.errors import NotFound
 from hermes.core.events import Record
-from hermes.journal.body_templates import event_of, is_newer
-from hermes.journal.rows import MAX_N, LogRow, LogRows, UnreadableRow, read_rows
+from hermes.journal.body_templates import event_of, is_newer, readable_event
+from hermes.journal.rows import MAX_N, UnreadableRow, read_rows
 from hermes.journal.transaction import Transaction
 
 log = logging.getLogger(__name__)
@@ -40,31 +40,36 @@ def history_segments(db: sqlite3.Connection, session_id: str) -> list[HistorySeg
     if row is None:
         raise NotFound(f"There is no session {session_id}.")
     upto = MAX_N
-    while row is not None:
+    while row and upto:
         session, id, parent, parent_n = row
         found.append(HistorySegment(session, id, upto))
         upto = min(upto, parent_n)
-        row = upto and db.execute(f"{query} session = ?", (parent,)).fetchone()
-        row = row or None
+        row = db.execute(f"{query} session = ?", (parent,)).fetchone()
     return found[::-1]
 
 
 def read_session(
-    db: sqlite3.Connection, session_id: str, after: int = 0, upto: int = MAX_N
+    db: sqlite3.Connection, session_id: str, after: int = 0
 ) -> tuple[list[Record], list[DamagedRecord]]:
     """The records, each with the id of the session that stores it, and the newly found damaged
     ones. Records of a newer Hermes are skipped."""
     records: list[Record] = []
     lost: list[DamagedRecord] = []
-    for segment in history_segments(db, session_id):
-        rows = read_rows(db, segment.session, after, min(segment.upto, upto))
-        known = _quarantined_ids(db, segment.session)
-        damaged = _decode(rows, segment.session_id, known, records)
-        lost += [
-            DamagedRecord(segment.session, segment.session_id, record)
-            for record in damaged
-            if record.id not in known
-        ]
+    for session, id, upto in history_segments(db, session_id):
+        whole, damaged = read_rows(db, session, after, upto)
+        found = db.execute("SELECT event FROM quarantine WHERE session = ?", (session,))
+        known = {event for (event,) in found}
+        for row in whole:
+            if row.id in known or is_newer(row.kind, row.version):
+                continue
+            try:
+                event = event_of(row.kind, row.version, row.body)
+            except DecodeError as error:
+                damaged.append(UnreadableRow(row.id, row.n, f"it cannot be decoded ({error})"))
+            else:
+                record = Record(session_id=id, n=row.n, turn_id=row.turn_id, at=row.at, event=event)
+                records.append(record)
+        lost += [DamagedRecord(session, id, each) for each in damaged if each.id not in known]
     return records, lost
 
 
@@ -81,37 +86,10 @@ def quarantine(tx: Transaction, lost: Iterable[DamagedRecord], now: float) -> No
             )
 
 
-def _decode(
-    rows: LogRows, session_id: str, known: frozenset[int], records: list[Record]
-) -> list[UnreadableRow]:
-    damaged = list(rows.damaged)
-    for row in rows.whole:
-        if row.id in known or is_newer(row.kind, row.version):
-            continue
-        try:
-            records.append(_record(session_id, row))
-        except DecodeError as error:
-            damaged.append(UnreadableRow(row.id, row.n, f"it cannot be decoded ({error})"))
-    return damaged
-
-
-def _record(session_id: str, row: LogRow) -> Record:
-    event = event_of(row.kind, row.version, row.body)
-    return Record(session_id=session_id, n=row.n, turn_id=row.turn_id, at=row.at, event=event)
-
-
-def _quarantined_ids(db: sqlite3.Connection, session: int) -> frozenset[int]:
-    found = db.execute("SELECT event FROM quarantine WHERE session = ?", (session,))
-    return frozenset(event for (event,) in found)
-
-
-_SHAPES = "SELECT shape FROM shapes WHERE kind IN ({marks})"
 _SELECT = (
     "SELECT e.id, s.id, e.n, e.turn_id, e.kind, e.version, CAST(e.body AS BLOB), e.at"
-    " FROM events AS e JOIN sessions AS s USING (session)"
+    " FROM events AS e JOIN sessions AS s USING (session) WHERE e.id = ?"
 )
-_FORWARD = "SELECT id FROM log WHERE id > ? AND shape IN ({shapes}) {where} ORDER BY id LIMIT ?"
-_BACK = "SELECT id FROM log WHERE at >= ? AND shape IN ({shapes}) ORDER BY id DESC LIMIT ?"
 
 
 class FeedItem(Value):
@@ -134,39 +112,38 @@ def events_after(
     limit: int = 20,
 ) -> list[FeedItem]:
     """The next events of these kinds, oldest first."""
-    shapes = _template_ids(db, kinds)
-    where, values = "", [cursor]
+    where = "id > ?"
+    values: list[object] = [cursor]
     if session_id:
-        where = "AND session = (SELECT session FROM sessions WHERE id = ?)"
-    query = _FORWARD.format(shapes=",".join(map(str, shapes)), where=where)
-    given = (*values, *((session_id,) if session_id else ()), limit)
-    return _read_items(db, [row[0] for row in db.execute(query, given)])
+        where += " AND session = (SELECT session FROM sessions WHERE id = ?)"
+        values.append(session_id)
+    return _find_items(db, where, values, kinds, f"id LIMIT {limit}")
 
 
 def events_since(
     db: sqlite3.Connection, at: float, kinds: Sequence[str], *, limit: int = 1_000
 ) -> list[FeedItem]:
     """The newest events of these kinds since `at`, oldest first."""
-    shapes = ",".join(map(str, _template_ids(db, kinds)))
-    found = db.execute(_BACK.format(shapes=shapes), (at, limit))
-    return _read_items(db, sorted(row[0] for row in found))
+    return _find_items(db, "at >= ?", [at], kinds, f"id DESC LIMIT {limit}")
 
 
-def _template_ids(db: sqlite3.Connection, kinds: Sequence[str]) -> list[int]:
-    marks = ",".join("?" * len(kinds))
-    return [row[0] for row in db.execute(_SHAPES.format(marks=marks), tuple(kinds))]
-
-
-def _read_items(db: sqlite3.Connection, ids: Sequence[int]) -> list[FeedItem]:
+def _find_items(
+    db: sqlite3.Connection, where: str, values: list[object], kinds: Sequence[str], order: str
+) -> list[FeedItem]:
+    """Oldest first."""
+    shapes = f"SELECT shape FROM shapes WHERE kind IN ({','.join('?' * len(kinds))})"
+    ids = db.execute(
+        f"SELECT id FROM log WHERE {where} AND shape IN ({shapes}) ORDER BY {order}",
+        (*values, *kinds),
+    ).fetchall()
     found: list[FeedItem] = []
-    for id in ids:
-        row = db.execute(f"{_SELECT} WHERE e.id = ?", (id,)).fetchone()
+    for id in sorted(ids):
+        row = db.execute(_SELECT, id).fetchone()
         if row is None:
             continue
         cursor, session_id, n, turn_id, kind, version, body, at = row
-        try:
-            event = event_of(kind, version, body)
-        except (DecodeError, JournalError):
+        event = readable_event(kind, version, body)
+        if event is None:
             # Damaged records are reported when their session is read.
             continue
         record = Record(session_id=session_id, n=n, turn_id=turn_id, at=at, event=event)

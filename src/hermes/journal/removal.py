@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import os
 import sqlite3
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from hermes.codec.atomic_files import replace_file
 from hermes.codec.json import encode
 from hermes.codec.values import Value, replace
 from hermes.core.errors import JournalError, NotFound, SessionBusy, UsageError
 from hermes.journal import leases, ledger
-from hermes.journal.export import SessionLine, session_line
+from hermes.journal.export import session_line
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.listing import EVERYTHING, SessionFilter, info_of, select
+from hermes.journal.listing import EVERYTHING, SessionFilter, conditions, info_of
 from hermes.journal.schema import SESSION_TABLES
 from hermes.journal.transaction import Transaction
 
@@ -48,7 +48,8 @@ async def prune(
     """Delete the selected sessions whose last record is older. Most sessions never end explicitly,
     so the last record counts."""
     limit = journal.world.clock.now() - older_than_seconds
-    ids = await journal.reading(partial(_select_sessions, _older(wanted, limit)))
+    wanted = replace(wanted, before=limit if wanted.before is None else min(limit, wanted.before))
+    ids = await journal.reading(partial(_select_sessions, wanted))
     if dry_run:
         return await journal.writing(lambda tx: _dry_run(tx, journal, ids))
     removed: list[str] = []
@@ -73,7 +74,9 @@ async def archive(journal: SqliteJournal, session_id: str, folder: Path) -> Path
     await journal.writing(lambda tx: check_removable(tx, journal, session_id))
     line = await journal.reading(partial(session_line, session_id=session_id))
     path = folder / f"{session_id.replace('/', '_')}.jsonl.gz"
-    await asyncio.to_thread(_write_whole, path, line)
+    # A fixed time in the header: the same session always gives the same bytes.
+    data = await asyncio.to_thread(gzip.compress, encode(line) + b"\n", mtime=0)
+    await asyncio.to_thread(replace_file, path, data, mode=0o600)
 
     def work(tx: Transaction) -> None:
         info = info_of(tx.db, session_id)
@@ -122,13 +125,10 @@ def remove(tx: Transaction, journal: SqliteJournal, session_id: str) -> None:
 
 def _select_sessions(wanted: SessionFilter, db: sqlite3.Connection) -> list[str]:
     """Forks come before their parents, so that these can be removed too."""
-    ids = {info.id for info in select(db, wanted, limit=None)}
-    everything = db.execute("SELECT id FROM sessions ORDER BY session DESC")
-    return [id for (id,) in everything if id in ids]
-
-
-def _older(wanted: SessionFilter, limit: float) -> SessionFilter:
-    return replace(wanted, before=limit if wanted.before is None else min(limit, wanted.before))
+    where, values = conditions(wanted)
+    query = "SELECT s.id FROM sessions AS s JOIN summaries AS m USING (session)"
+    found = db.execute(f"{query} WHERE {where} ORDER BY session DESC", values)
+    return [id for (id,) in found]
 
 
 def _dry_run(tx: Transaction, journal: SqliteJournal, ids: Sequence[str]) -> PruneResult:
@@ -142,22 +142,3 @@ def _dry_run(tx: Transaction, journal: SqliteJournal, ids: Sequence[str]) -> Pru
         else:
             gone.add(session_id)
     return PruneResult(removed=tuple(id for id in ids if id in gone), kept=tuple(kept))
-
-
-def _write_whole(path: Path, line: SessionLine) -> None:
-    """Write the file completely and durably, or not at all."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.part")
-    with part.open("wb") as file:
-        # A fixed time in the header: the same session always gives the same bytes.
-        with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as packed:
-            packed.write(encode(line) + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
-    part.chmod(0o600)
-    part.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -10,12 +10,19 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from hermes.codec.json import DecodeError
 from hermes.core.events import SessionOpened
 from hermes.journal import ledger, schema
-from hermes.journal.body_templates import event_of, is_newer
-from hermes.journal.connections import connect, is_damage, name_of, open_raw
-from hermes.journal.rows import PAGE_DAMAGE
+from hermes.journal.body_templates import readable_event
+from hermes.journal.connections import (
+    connect,
+    first_readable,
+    ignore_damage,
+    is_damage,
+    name_of,
+    open_raw,
+    read_around_damage,
+)
+from hermes.journal.rows import HASH_BYTES, PAGE_DAMAGE
 
 PAGE = 4096
 _LEAF = 0x0D
@@ -26,6 +33,14 @@ _INTEGER_BYTES = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 # One letter per column: 0 the row id, i integer, n integer or null, t text, f number, h a hash.
 LOG_COLUMNS = "0iititfh"
 SESSION_COLUMNS = "0tni"
+_TYPES: dict[str, tuple[type, ...]] = {
+    "0": (type(None),),
+    "i": (int,),
+    "n": (int, type(None)),
+    "t": (str,),
+    "f": (int, float),
+    "h": (bytes,),
+}
 
 
 class PageDamage(Exception):
@@ -37,23 +52,13 @@ def salvage_rows(path: Path, kinds: str) -> Iterator[tuple[object, ...]]:
     with path.open("rb") as file:
         data = file.read()
     is_wal = len(data) >= 4 and struct.unpack(">I", data[:4])[0] in _WAL_MAGIC
-    pages = _wal_pages(data) if is_wal else _pages(data)
-    for number, page in enumerate(pages, start=1):
+    header, before = (_WAL_HEADER, _FRAME_HEADER) if is_wal else (0, 0)
+    starts = range(header + before, len(data), before + PAGE)
+    for number, page in enumerate((data[at : at + PAGE] for at in starts), start=1):
         # Page 1 of a database begins with the file header.
         start = 100 if number == 1 and not is_wal else 0
         if page[start : start + 1] == bytes([_LEAF]):
             yield from _rows(page, start, b"" if is_wal else data, kinds)
-
-
-def _pages(data: bytes) -> Iterator[bytes]:
-    for start in range(0, len(data), PAGE):
-        yield data[start : start + PAGE]
-
-
-def _wal_pages(data: bytes) -> Iterator[bytes]:
-    step = _FRAME_HEADER + PAGE
-    for start in range(_WAL_HEADER, len(data) - step + 1, step):
-        yield data[start + _FRAME_HEADER : start + step]
 
 
 def _rows(page: bytes, start: int, data: bytes, kinds: str) -> Iterator[tuple[object, ...]]:
@@ -104,8 +109,9 @@ def _columns(row_id: int, payload: bytes, kinds: str) -> tuple[object, ...]:
         raise PageDamage
     values: list[object] = []
     for wanted, kind in zip(kinds, types, strict=True):
-        value, place = _value(payload, place, kind)
-        if not _fits(wanted, value):
+        start = place
+        value, place = _value(payload, start, kind)
+        if type(value) not in _TYPES[wanted] or (wanted == "h" and place - start != HASH_BYTES):
             raise PageDamage
         values.append(row_id if wanted == "0" else value)
     if place != len(payload):
@@ -128,22 +134,6 @@ def _value(payload: bytes, place: int, kind: int) -> tuple[object, int]:
     size = (kind - 12) // 2
     raw = _slice(payload, place, size)
     return (raw.decode() if kind % 2 else raw), place + size
-
-
-def _fits(wanted: str, value: object) -> bool:
-    match wanted:
-        case "0":
-            return value is None
-        case "i":
-            return isinstance(value, int)
-        case "n":
-            return value is None or isinstance(value, int)
-        case "t":
-            return isinstance(value, str)
-        case "f":
-            return isinstance(value, int | float)
-        case _:
-            return isinstance(value, bytes) and len(value) == 16
 
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:
@@ -188,7 +178,9 @@ def repair_file(path: Path, now: float) -> bool:
         with closing(_open_damaged(path)) as db:
             if _is_sound(db):
                 return False
-            _copy_file(db, damaged_copy)
+            with closing(sqlite3.connect(damaged_copy)) as copy:
+                damaged_copy.chmod(0o600)
+                db.backup(copy)
             with _fresh_database(path) as other:
                 _copy_readable(db, [damaged_copy], other, now)
                 # Through SQLite, not by renaming: other processes have the file open.
@@ -216,10 +208,8 @@ def _replace(path: Path, damaged_copy: Path, now: float) -> None:
     """For a file that SQLite does not recognise, which nobody can have open."""
     moved = []
     for suffix in ("", "-wal", "-shm"):
-        old, new = (
-            path.with_name(path.name + suffix),
-            damaged_copy.with_name(damaged_copy.name + suffix),
-        )
+        old = path.with_name(path.name + suffix)
+        new = damaged_copy.with_name(damaged_copy.name + suffix)
         if old.exists():
             old.rename(new)
             moved.append(new)
@@ -250,12 +240,6 @@ def _is_sound(db: sqlite3.Connection) -> bool:
         return False
 
 
-def _copy_file(db: sqlite3.Connection, target: Path) -> None:
-    with closing(sqlite3.connect(target)) as other:
-        target.chmod(0o600)
-        db.backup(other)
-
-
 def _copy_readable(
     db: sqlite3.Connection | None, files: Sequence[Path], other: sqlite3.Connection, now: float
 ) -> None:
@@ -280,7 +264,11 @@ def _copy_readable(
     back = "DELETE FROM quarantine WHERE why LIKE ? AND event IN (SELECT id FROM log)"
     other.execute(back, (f"{PAGE_DAMAGE}%",))
     if db is not None:
-        _name_lost(db, other, now)
+        # Records that the old index knows and that could not be read.
+        places = _try_query(db, "SELECT id, session, n FROM log INDEXED BY log_place")
+        there = {id for (id,) in other.execute("SELECT id FROM log")}
+        lost = [(*place, PAGE_DAMAGE, now) for place in places if place[0] not in there]
+        other.executemany("INSERT OR IGNORE INTO quarantine VALUES (?, ?, ?, ?, ?)", lost)
     _find_sessions(db, other)
     ledger.rebuild(other)
     other.execute("COMMIT")
@@ -294,40 +282,19 @@ def _insert_rows(other: sqlite3.Connection, table: str, rows: Iterable[tuple[obj
 
 def _readable(db: sqlite3.Connection, table: str, key: str) -> Iterator[tuple[object, ...]]:
     """Every readable row, in ranges that are halved around a bad page."""
-    last = _last_key(db, table, key)
-    for first in range(1, last + 1, _STEP):
-        yield from _rows_between(db, table, key, first, min(first + _STEP - 1, last))
-
-
-def _rows_between(
-    db: sqlite3.Connection, table: str, key: str, first: int, last: int
-) -> Iterator[tuple[object, ...]]:
-    query = f"SELECT * FROM {table} NOT INDEXED WHERE {key} BETWEEN ? AND ? ORDER BY {key}"
-    try:
-        yield from db.execute(query, (first, last)).fetchall()
-        return
-    except sqlite3.DatabaseError as error:
-        if not is_damage(error):
-            raise
-    if first < last:
-        middle = (first + last) // 2
-        yield from _rows_between(db, table, key, first, middle)
-        yield from _rows_between(db, table, key, middle + 1, last)
-
-
-def _last_key(db: sqlite3.Connection, table: str, key: str) -> int:
     queries = [f"SELECT max({key}) FROM {table} NOT INDEXED"]
     if table == "log":
         queries.append("SELECT max(id) FROM log INDEXED BY log_place")
     if table in ("sessions", "inbox"):
         queries.append(f"SELECT max(seq) FROM sqlite_sequence WHERE name = '{table}'")
-    for query in queries:
-        try:
-            return int(db.execute(query).fetchone()[0] or 0)
-        except sqlite3.DatabaseError as error:
-            if not is_damage(error):
-                raise
-    return 0
+    query = f"SELECT * FROM {table} NOT INDEXED WHERE {key} BETWEEN ? AND ? ORDER BY {key}"
+
+    def read(first: int, last: int) -> list[tuple[object, ...]]:
+        return db.execute(query, (first, last)).fetchall()
+
+    last = first_readable(db, *queries)
+    for first in range(1, last + 1, _STEP):
+        yield from read_around_damage(read, first, min(first + _STEP - 1, last))
 
 
 def _find_sessions(db: sqlite3.Connection | None, other: sqlite3.Connection) -> None:
@@ -350,32 +317,15 @@ def _parent_of(other: sqlite3.Connection, session: int) -> tuple[int | None, int
         " ORDER BY n LIMIT 1"
     )
     n, kind, version, body = other.execute(query, (session,)).fetchone()
-    try:
-        event = None if is_newer(kind, version) else event_of(kind, version, body)
-    except DecodeError:
-        event = None
+    event = readable_event(kind, version, body)
     if not isinstance(event, SessionOpened) or n != event.parent_n + 1:
         return None, 0
     row = other.execute("SELECT session FROM sessions WHERE id = ?", (event.parent,)).fetchone()
     return (row[0], event.parent_n) if row else (None, event.parent_n)
 
 
-def _name_lost(db: sqlite3.Connection, other: sqlite3.Connection, now: float) -> None:
-    """Quarantine records that the old index knows and that could not be read."""
-    places = _try_query(db, "SELECT id, session, n FROM log INDEXED BY log_place")
-    there = {id for (id,) in other.execute("SELECT id FROM log")}
-    lost = [(id, session, n) for id, session, n in places if id not in there]
-    other.executemany(
-        "INSERT OR IGNORE INTO quarantine VALUES (?, ?, ?, ?, ?)",
-        ((id, session, n, PAGE_DAMAGE, now) for id, session, n in lost),
-    )
-
-
 def _try_query(db: sqlite3.Connection, query: str) -> list[tuple[Any, ...]]:
     """All rows, or none when they cannot be read."""
-    try:
+    with ignore_damage():
         return db.execute(query).fetchall()
-    except sqlite3.DatabaseError as error:
-        if not is_damage(error):
-            raise
-        return []
+    return []

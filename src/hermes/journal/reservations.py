@@ -57,53 +57,52 @@ def reserve_call(
 ) -> ModelCalled:
     """The call with as much reserved as the caps leave. BudgetReached when less than `least` is
     left. `events` are written before the call and may settle other calls."""
-    assert call.reserved is not None
+    most = call.reserved
+    assert most is not None
     # Writes in the same transaction count already.
     tx.settle()
     accounts = _Accounts(tx.db, tx.head(session).summary, events, turn_id, at)
-    range_ = _CostRange(least, call.reserved)
-    output = call.reserved.output
+    low, high = _amount(least), _amount(most)
+    output = most.output
     for limit in accounts.limits(caps):
-        if limit.unit == "usd" and call.reserved.cost is None:
+        unit, left = limit.unit, limit.cap - limit.spent
+        if unit == "usd" and most.cost is None:
             continue
-        if limit.spent + range_.least.of(limit.unit) > limit.cap:
-            raise _budget_error(limit, range_.least.of(limit.unit), accounts.pending(limit.scope))
-        output = min(output, range_.output_for(limit.unit, limit.cap - limit.spent))
-    return replace(call, reserved=range_.usage(output))
+        if low.of(unit) > left:
+            raise _budget_error(limit, low.of(unit), accounts.pending(limit.scope).of(unit))
+        line = _CostLine(low.of(unit), high.of(unit), least.output, most.output)
+        output = min(output, line.output_for(left))
+    if output < most.output:
+        cost = _CostLine(low.cost, high.cost, least.output, most.output).at(output) / PICO
+        cost_or_none = None if most.cost is None else cost
+        most = Usage(input=most.prompt, output=output, cost=cost_or_none)
+    return replace(call, reserved=replace(most, requests=1))
 
 
-class _CostRange:
-    """The cost of a call as a linear function of its output, from the shortest useful reply to the
-    longest."""
+class _CostLine(NamedTuple):
+    """The cost of a call as a linear function of its output, from the shortest useful reply
+    (`low`, `first`) to the longest (`high`, `last`)."""
 
-    def __init__(self, least: Usage, most: Usage) -> None:
-        self._most = most
-        self._outputs = (least.output, most.output)
-        self.least, self._top = _amount(least), _amount(most)
+    low: int
+    high: int
+    first: int
+    last: int
 
-    def usage(self, output: int) -> Usage:
-        if output == self._most.output:
-            return replace(self._most, requests=1)
-        cost = None if self._most.cost is None else self._at("usd", output) / PICO
-        return Usage(input=self._most.prompt, output=output, requests=1, cost=cost)
-
-    def output_for(self, unit: Unit, left: int) -> int:
-        """The output length that this amount pays for."""
-        first, last = self._outputs
-        ordinary = self._at(unit, min(last, max(first, ORDINARY_OUTPUT)))
-        room = max(left // SHARE, min(left, ordinary))
-        if room >= self._top.of(unit):
-            return last
-        growth = self._top.of(unit) - self.least.of(unit)
-        return first + max(0, room - self.least.of(unit)) * (last - first) // growth
-
-    def _at(self, unit: Unit, output: int) -> int:
-        first, last = self._outputs
-        if last == first:
-            return self._top.of(unit)
-        growth = self._top.of(unit) - self.least.of(unit)
+    def at(self, output: int) -> int:
+        if self.last == self.first:
+            return self.high
+        growth, length = self.high - self.low, self.last - self.first
         # Rounded up: the reservation covers the reply.
-        return self.least.of(unit) - (-growth * (output - first) // (last - first))
+        return self.low - (-growth * (output - self.first) // length)
+
+    def output_for(self, left: int) -> int:
+        """The output length that this amount pays for."""
+        ordinary = self.at(min(self.last, max(self.first, ORDINARY_OUTPUT)))
+        room = max(left // SHARE, min(left, ordinary))
+        if room >= self.high:
+            return self.last
+        growth, length = self.high - self.low, self.last - self.first
+        return self.first + max(0, room - self.low) * length // growth
 
 
 def _amount(usage: Usage) -> Amount:
@@ -132,12 +131,13 @@ class _Accounts:
     def limits(self, caps: Caps) -> list[Limit]:
         found: list[Limit] = []
         for scope, cap in caps.active():
-            key = self._key(scope)
-            spent, raised = self._sum_spent(scope), self._sum_raised(scope, key)
+            who = {"principal": self._summary.principal, "job": self._summary.job}
+            key = cap_key(scope, at=self._at, turn_id=self._turn_id, **who)
+            query = "SELECT sum(cost), sum(tokens) FROM raised WHERE scope = ? AND key = ?"
+            spent, raised = self._sum_spent(scope), self._sum(query, (scope, key))
             if cap.usd is not None:
-                found.append(
-                    Limit(scope, key, "usd", to_picodollars(cap.usd) + raised.cost, spent.cost)
-                )
+                usd = to_picodollars(cap.usd) + raised.cost
+                found.append(Limit(scope, key, "usd", usd, spent.cost))
             if cap.tokens is not None:
                 found.append(Limit(scope, key, "tokens", cap.tokens + raised.tokens, spent.tokens))
         return found
@@ -158,10 +158,6 @@ class _Accounts:
             f" JOIN summaries AS m USING (session) WHERE a.open = 1 AND {where}",
             values,
         )
-
-    def _key(self, scope: CapScope) -> str:
-        who = {"principal": self._summary.principal, "job": self._summary.job}
-        return cap_key(scope, at=self._at, turn_id=self._turn_id, **who)
 
     def _sum_spent(self, scope: CapScope) -> Amount:
         sums, summary, day = "SELECT sum(cost), sum(tokens) FROM", self._summary, self._day
@@ -185,28 +181,9 @@ class _Accounts:
             found.tokens + sum(change.tokens for change in changes),
         )
 
-    def _sum_raised(self, scope: CapScope, key: str) -> Amount:
-        query = "SELECT sum(cost), sum(tokens) FROM raised WHERE scope = ? AND key = ?"
-        return self._sum(query, (scope, key))
-
     def _sum(self, query: str, values: tuple[object, ...]) -> Amount:
         cost, tokens = self._db.execute(query, values).fetchone()
         return Amount(cost or 0, tokens or 0)
-
-
-def _budget_error(limit: Limit, asked: int, pending: Amount) -> BudgetReached:
-    size = PICO if limit.unit == "usd" else 1
-    cap, spent, wanted = limit.cap / size, limit.spent / size, asked / size
-    return BudgetReached(
-        _sentence(limit, cap, spent, wanted),
-        scope=limit.scope,
-        key=limit.key,
-        unit=limit.unit,
-        cap=cap,
-        spent=spent,
-        asked=wanted,
-        pending=pending.of(limit.unit) / size,
-    )
 
 
 _NAMES: dict[CapScope, str] = {
@@ -218,24 +195,29 @@ _NAMES: dict[CapScope, str] = {
 }
 
 
-def _sentence(limit: Limit, cap: float, spent: float, asked: float) -> str:
-    """What happened and the next step."""
-    key = f"budget.{limit.scope}"
+def _budget_error(limit: Limit, needed: int, pending: int) -> BudgetReached:
+    size = PICO if limit.unit == "usd" else 1
+    cap, spent, asked = limit.cap / size, limit.spent / size, needed / size
+    # A rounder, larger number for the example.
+    suggested = max(1.0, round(cap * 2, 2))
     if limit.unit == "tokens":
         amounts = (f"{cap:,.0f} tokens", f"{spent:,.0f}", f"{asked:,.0f}")
-        step = f"hermes config set {key}.tokens {_suggested_cap(cap):.0f}"
+        setting = f"budget.{limit.scope}.tokens {suggested:.0f}"
     else:
         amounts = (_dollars(cap), _dollars(spent), _dollars(asked))
-        step = f"hermes config set {key} {_suggested_cap(cap):g}"
-    return (
+        setting = f"budget.{limit.scope} {suggested:g}"
+    return BudgetReached(
         f"{_NAMES[limit.scope]} of {amounts[0]} does not allow the next model call, which may cost "
-        f"{amounts[2]} ({amounts[1]} spent or reserved); raise it with `{step}` and say “go on”."
+        f"{amounts[2]} ({amounts[1]} spent or reserved); raise it with "
+        f"`hermes config set {setting}` and say “go on”.",
+        scope=limit.scope,
+        key=limit.key,
+        unit=limit.unit,
+        cap=cap,
+        spent=spent,
+        asked=asked,
+        pending=pending / size,
     )
-
-
-def _suggested_cap(cap: float) -> float:
-    """A rounder, larger number for the example."""
-    return max(1.0, round(cap * 2, 2))
 
 
 def _dollars(amount: float) -> str:

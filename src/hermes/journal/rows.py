@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from hermes.codec.json import DecodeError, encode
+from hermes.codec.json import encode
 from hermes.core.events import MessageReceived
-from hermes.journal.body_templates import event_of, is_newer
-from hermes.journal.connections import is_damage
+from hermes.journal.body_templates import readable_event
+from hermes.journal.connections import (
+    first_readable,
+    ignore_damage,
+    is_damage,
+    read_around_damage,
+)
 from hermes.journal.summaries import preview_of
 
 HASH_BYTES = 16
@@ -71,16 +75,13 @@ class LogRows(NamedTuple):
 
 def read_rows(db: sqlite3.Connection, session: int, after: int = 0, upto: int = MAX_N) -> LogRows:
     """The records with after < n <= upto that the session itself stores, in order."""
-    try:
+    with ignore_damage():
         found = db.execute(_READ, (session, after, upto)).fetchall()
-    except sqlite3.DatabaseError as error:
-        if not is_damage(error):
-            raise
-        return _read_one_by_one(db, session, after, upto)
-    rows = LogRows([], [])
-    for raw in found:
-        _sort(raw, rows)
-    return rows
+        rows = LogRows([], [])
+        for raw in found:
+            _sort(raw, rows)
+        return rows
+    return _read_one_by_one(db, session, after, upto)
 
 
 def last_n(db: sqlite3.Connection, session: int) -> int:
@@ -93,26 +94,21 @@ def last_n(db: sqlite3.Connection, session: int) -> int:
     return int(row[0])
 
 
-def _sort(raw: tuple[object, ...], rows: LogRows) -> None:
-    match raw:
-        case (
-            int(id),
-            int(n),
-            bytes(turn_id),
-            bytes(kind),
-            int(version),
-            bytes(body),
-            float(at),
-            bytes(digest),
-        ):
-            try:
-                row = LogRow(id, n, turn_id.decode(), kind.decode(), version, body, at, digest)
-            except UnicodeDecodeError:
-                rows.damaged.append(UnreadableRow(id, n, "its turn id is not text"))
-            else:
-                rows.whole.append(row)
-        case (int(id), int(n), *_):
+_TYPES = (int, int, bytes, bytes, int, bytes, float, bytes)
+
+
+def _sort(raw: tuple[Any, ...], rows: LogRows) -> None:
+    id, n, turn_id, kind, version, body, at, digest = raw
+    if tuple(map(type, raw)) != _TYPES:
+        if isinstance(id, int) and isinstance(n, int):
             rows.damaged.append(UnreadableRow(id, n, "its columns have the wrong types"))
+        return
+    try:
+        row = LogRow(id, n, turn_id.decode(), kind.decode(), version, body, at, digest)
+    except UnicodeDecodeError:
+        rows.damaged.append(UnreadableRow(id, n, "its turn id is not text"))
+    else:
+        rows.whole.append(row)
 
 
 def _read_one_by_one(db: sqlite3.Connection, session: int, after: int, upto: int) -> LogRows:
@@ -136,41 +132,19 @@ def _read_one_by_one(db: sqlite3.Connection, session: int, after: int, upto: int
 def _positions(
     db: sqlite3.Connection, session: int, after: int, upto: int
 ) -> list[tuple[int, int]]:
-    try:
+    with ignore_damage():
         return db.execute(_PLACES, (session, after, upto)).fetchall()
-    except sqlite3.DatabaseError as error:
-        if not is_damage(error):
-            raise
-    places = []
-    for first in range(1, _last_id(db) + 1, _SCAN_IDS):
-        places += _scan(db, (first, first + _SCAN_IDS - 1), (session, after, upto))
+    # The index is damaged: find the positions in the table itself.
+    newest = "SELECT max(id) FROM log"
+    last_id = first_readable(db, newest, f"{newest} INDEXED BY log_place")
+
+    def scan(first: int, last: int) -> list[tuple[int, int]]:
+        return db.execute(_SCAN, (first, last, session, after, upto)).fetchall()
+
+    places: list[tuple[int, int]] = []
+    for first in range(1, last_id + 1, _SCAN_IDS):
+        places += read_around_damage(scan, first, first + _SCAN_IDS - 1)
     return sorted(places, key=lambda place: place[1])
-
-
-def _scan(
-    db: sqlite3.Connection, ids: tuple[int, int], wanted: tuple[int, int, int]
-) -> list[tuple[int, int]]:
-    """Find positions in the table itself, halving a range until only the bad page is left out."""
-    try:
-        return db.execute(_SCAN, (*ids, *wanted)).fetchall()
-    except sqlite3.DatabaseError as error:
-        if not is_damage(error):
-            raise
-    first, last = ids
-    if first == last:
-        return []
-    middle = (first + last) // 2
-    return _scan(db, (first, middle), wanted) + _scan(db, (middle + 1, last), wanted)
-
-
-def _last_id(db: sqlite3.Connection) -> int:
-    for query in ("SELECT max(id) FROM log", "SELECT max(id) FROM log INDEXED BY log_place"):
-        try:
-            return int(db.execute(query).fetchone()[0] or 0)
-        except sqlite3.DatabaseError as error:
-            if not is_damage(error):
-                raise
-    return 0
 
 
 # A fork of a fork shares with the oldest only what its parent shares.
@@ -198,9 +172,12 @@ def shared_messages(db: sqlite3.Connection, session: int) -> int:
 
 def shared_preview(db: sqlite3.Connection, session: int) -> str:
     """The beginning of the first message that a person wrote in an ancestor."""
+    query = "SELECT version, CAST(head AS BLOB), CAST(tail AS BLOB) FROM shapes WHERE shape = ?"
     for part in _ancestors(db, session):
-        for event in _received_messages(db, *part):
-            if found := preview_of(event):
+        for shape, rest in db.execute(_RECEIVED, part):
+            version, head, tail = db.execute(query, (shape,)).fetchone()
+            event = readable_event("message_received", version, head + rest + tail)
+            if isinstance(event, MessageReceived) and (found := preview_of(event)):
                 return found
     return ""
 
@@ -211,25 +188,6 @@ def _ancestors(db: sqlite3.Connection, session: int) -> list[tuple[int, int]]:
 
 
 def _count(db: sqlite3.Connection, session: int, shared: int) -> int:
-    try:
+    with ignore_damage():
         return int(db.execute(_COUNT, (session, shared)).fetchone()[0])
-    except sqlite3.DatabaseError as error:
-        if not is_damage(error):
-            raise
     return sum(_COUNTED.get(row.kind, 0) for row in read_rows(db, session, 0, shared).whole)
-
-
-def _received_messages(
-    db: sqlite3.Connection, session: int, shared: int
-) -> Iterator[MessageReceived]:
-    query = "SELECT version, CAST(head AS BLOB), CAST(tail AS BLOB) FROM shapes WHERE shape = ?"
-    for shape, rest in db.execute(_RECEIVED, (session, shared)):
-        version, head, tail = db.execute(query, (shape,)).fetchone()
-        if is_newer("message_received", version):
-            continue
-        try:
-            event = event_of("message_received", version, head + rest + tail)
-        except DecodeError:
-            continue
-        if isinstance(event, MessageReceived):
-            yield event

@@ -3,13 +3,10 @@ scan."""
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 
 from hermes.core.errors import JournalError
 from hermes.journal.body_templates import TEMPLATES
-
-log = logging.getLogger(__name__)
 
 FORMAT = 2
 PROJECTIONS = 3

@@ -54,7 +54,7 @@ async def retitle(journal: SqliteJournal, session_id: str, title: str) -> str:
         if info is None:
             raise NotFound(f"There is no session {session_id}.")
         if clean and clean != info.title:
-            titles.check_unused(db, clean)
+            titles.check_free(db, clean)
 
     await journal.reading(check)
     await _write_or_post(journal, session_id, Titled(title=clean), Retitle(title=clean))
@@ -109,8 +109,9 @@ async def fork(
 
     def work(tx: Transaction) -> str:
         events: list[DurableEvent] = [opening]
-        given = wished or _descendant_title(tx.db, session_id)
-        if given:
+        parent = info_of(tx.db, session_id)
+        inherited = titles.next_title(tx.db, parent.title) if parent and parent.title else ""
+        if given := wished or inherited:
             events.append(Titled(title=given))
         items = encode_events(events)
         tx.check_titles(0, items)
@@ -142,8 +143,7 @@ async def lineage(journal: SqliteJournal, session_id: str) -> Lineage:
 def _fork_opening(records: list[Record], parent: str, parent_n: int) -> SessionOpened:
     """The opening event of a fork: the state of the parent at that point."""
     opening = None
-    for record in records:
-        event = record.event
+    for event in (record.event for record in records):
         if isinstance(event, SessionOpened):
             opening = event
         elif isinstance(event, ModelSwitched) and opening:
@@ -153,38 +153,25 @@ def _fork_opening(records: list[Record], parent: str, parent_n: int) -> SessionO
     return replace(opening, parent=parent, parent_n=parent_n)
 
 
-def _descendant_title(db: sqlite3.Connection, session_id: str) -> str:
-    info = info_of(db, session_id)
-    return titles.next_title(db, info.title) if info and info.title else ""
-
-
 def _find(db: sqlite3.Connection, text: str) -> str:
     if not text:
         raise NotFound("Name the session by its id, the beginning of its id, or its title.")
     by_id = _ids(db, "id >= ?1 AND id < ?1 || char(1114111) ORDER BY session DESC", text)
     if text in by_id:
         return text
-    by_title = titles.find_numbered(db, text)
     if len(by_id) == 1:
         return by_id[0]
-    if by_title:
+    if by_title := titles.find_numbered(db, text):
         return by_title[max(by_title)]
     if by_id:
         raise NotFound(f"Several sessions begin with “{text}”; type more of the id.", tuple(by_id))
-    near = _similar(db, text)
+    # Sessions whose id or title contains the text, or whose title shares a word with it.
+    where = "instr(lower(id), ?1) OR instr(lower(title), ?1) ORDER BY last_at DESC"
+    words = [word for word in text.lower().split() if len(word) > 2][:8]
+    similar = (_ids(db, where, part) for part in (text.lower(), *words))
+    near = tuple(next(filter(None, similar), ()))
     hint = f" Near: {', '.join(near)}." if near else ""
     raise NotFound(f"There is no session “{text}”.{hint}", near)
-
-
-def _similar(db: sqlite3.Connection, text: str) -> tuple[str, ...]:
-    """Ids of sessions whose id or title contains the text, or whose title shares a word with it."""
-    words = [word for word in text.lower().split() if len(word) > 2][:8]
-    for part in (text.lower(), *words):
-        where = "instr(lower(id), ?1) OR instr(lower(title), ?1) ORDER BY last_at DESC"
-        found = _ids(db, where, part)
-        if found:
-            return tuple(found)
-    return ()
 
 
 def _ids(db: sqlite3.Connection, where: str, text: str) -> list[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, assert_never
 
+import msgspec
+
 from hermes.core.caps import day_of
 from hermes.core.events import (
     ApprovalAnswered,
@@ -94,70 +96,51 @@ class LedgerChange(NamedTuple):
     raised: CapRaised | None = None
 
 
-class Summary:
-    """The running totals of one session, updated by `add`. The attributes are the columns of the
-    table `summaries` in their order, plus the session's `id` and its `assumed` calls. A fork counts
-    its own records only; `inherited` is the number of messages it started with. `task` is the
-    newest turn and its spending."""
+class Summary(msgspec.Struct):
+    """The running totals of one session, updated by `add`. The fields are the columns of the table
+    `summaries` in their order, then the session's `id` and its `assumed` calls. A fork counts its
+    own records only; `inherited` is the number of messages it started with. `task` is the newest
+    turn and its spending."""
 
-    COLUMNS = (
-        "session last_n title source cwd model provider principal preview started_at last_at"
-        " ended_at end_reason message_count tool_call_count api_calls input output cache_read"
-        " cache_write reasoning cost call_turn call_cause call_booked job task task_tokens"
-        " task_cost inherited archived"
-    ).split()
-    __slots__ = ("__dict__", "assumed", "id")
-
-    def __init__(self, session: int, last_n: int, id: str) -> None:
-        self.id = id
-        self.assumed: dict[str, PendingCall] = {}
-        self.session = session
-        self.last_n = last_n
-        self.title = ""
-        self.source = ""
-        self.cwd = ""
-        self.model = ""
-        self.provider = ""
-        self.principal = ""
-        self.preview = ""
-        self.started_at = 0.0
-        self.last_at = 0.0
-        self.ended_at: float | None = None
-        self.end_reason = ""
-        self.message_count = 0
-        self.tool_call_count = 0
-        self.api_calls = 0
-        self.input = 0
-        self.output = 0
-        self.cache_read = 0
-        self.cache_write = 0
-        self.reasoning = 0
-        self.cost: float | None = None
-        self.call_turn = ""
-        self.call_cause = ""
-        self.call_booked = 0
-        self.job = id
-        self.task = ""
-        self.task_tokens = 0
-        self.task_cost = 0
-        self.inherited = 0
-        self.archived = 0
-
-    @classmethod
-    def of_row(cls, row: tuple[object, ...], id: str) -> Summary:
-        summary = cls.__new__(cls)
-        summary.id, summary.assumed = id, {}
-        summary.__dict__.update(zip(cls.COLUMNS, row, strict=True))
-        return summary
+    session: int
+    last_n: int
+    title: str = ""
+    source: str = ""
+    cwd: str = ""
+    model: str = ""
+    provider: str = ""
+    principal: str = ""
+    preview: str = ""
+    started_at: float = 0.0
+    last_at: float = 0.0
+    ended_at: float | None = None
+    end_reason: str = ""
+    message_count: int = 0
+    tool_call_count: int = 0
+    api_calls: int = 0
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+    cost: float | None = None
+    call_turn: str = ""
+    call_cause: str = ""
+    call_booked: int = 0
+    job: str = ""
+    task: str = ""
+    task_tokens: int = 0
+    task_cost: int = 0
+    inherited: int = 0
+    archived: int = 0
+    id: str = ""
+    assumed: dict[str, PendingCall] = {}
 
     def row(self) -> tuple[object, ...]:
-        return tuple(self.__dict__.values())
+        return msgspec.structs.astuple(self)[: len(COLUMNS)]
 
     def copy(self) -> Summary:
-        other = Summary.__new__(Summary)
-        other.id, other.assumed = self.id, dict(self.assumed)
-        other.__dict__.update(self.__dict__)
-        return other
+        return msgspec.structs.replace(self, assumed=dict(self.assumed))
 
     def add(self, event: DurableEvent, *, turn_id: str, at: float) -> LedgerChange | None:
         """Count one more event, and return its change of the ledger, if any."""
@@ -184,7 +167,10 @@ class Summary:
             case CapRaised():
                 return LedgerChange(day_of(at), raised=event)
             case SessionOpened():
-                self._open(event, at)
+                self.started_at = self.started_at or at
+                self.source, self.cwd, self.principal = event.source, event.cwd, event.principal
+                self.model, self.provider = event.model, event.provider
+                self.job = event.job or event.parent or self.id
             case SessionEnded(reason=reason):
                 self.ended_at, self.end_reason = at, reason
             case Titled(title=title):
@@ -216,53 +202,45 @@ class Summary:
                 assert_never(event)
         return None
 
-    def _open(self, event: SessionOpened, at: float) -> None:
-        self.started_at = self.started_at or at
-        self.source, self.cwd, self.principal = event.source, event.cwd, event.principal
-        self.model, self.provider = event.model, event.provider
-        self.job = event.job or event.parent or self.id
-
     def _add_call(self, event: ModelCalled, turn_id: str, at: float) -> LedgerChange:
         self.api_calls += 1
         self.call_turn, self.call_cause = turn_id, event.cause
         self.call_booked = int(bool(event.call))
         day = day_of(at)
+        who = (event.model, event.provider, event.cause)
         if not event.call:
-            who = (event.model, event.provider, event.cause)
             return LedgerChange(day, spent=UsageEntry(day, *who, Usage(), 1, 0))
-        return self._assume(_pending_call(event, event.reserved or Usage(), turn_id, day))
+        amounts = _amounts(event.reserved or Usage())
+        return self._assume(PendingCall(event.call, day, turn_id, *who, *amounts, open=1))
 
     def _settle(self, event: CallSettled) -> LedgerChange | None:
         """An unknown or finally settled call does not change any more."""
         before = self.assumed.get(event.call)
         if before is None:
             return None
-        model, provider = event.model or before.model, event.provider or before.provider
+        who = (event.model or before.model, event.provider or before.provider, before.cause)
+        amounts = _amounts(event.usage)
+        now = PendingCall(before.call, before.day, before.turn, *who, *amounts, open=0)
+        change = self._assume(now)
         if not event.certain:
-            again = ModelCalled(model=model, provider=provider, call=event.call, cause=before.cause)
-            now = _pending_call(again, event.usage, before.turn, before.day)
-            return self._assume(now._replace(open=0))
+            return change
         del self.assumed[event.call]
         self._count(event.usage)
-        spent = UsageEntry(before.day, model, provider, before.cause, event.usage, 1, 1)
-        tokens, cost = _tokens(event.usage), to_picodollars(event.usage.cost)
-        return self._set_amounts(before, tokens, cost)._replace(spent=spent, gone=event.call)
+        spent = UsageEntry(before.day, *who, event.usage, 1, 1)
+        return change._replace(assumed=None, spent=spent, gone=event.call)
 
     def _assume(self, now: PendingCall) -> LedgerChange:
-        before = self.assumed.get(now.call) or now._replace(input=0, output=0, cost=0)
+        before = self.assumed.get(now.call)
         self.assumed[now.call] = now
-        return self._set_amounts(before, now.tokens, now.cost)._replace(assumed=now)
+        tokens = now.tokens - (before.tokens if before else 0)
+        cost = now.cost - (before.cost if before else 0)
+        return self._spend(now.day, now.turn, tokens, cost)._replace(assumed=now)
 
-    def _set_amounts(self, before: PendingCall, tokens: int, cost: int) -> LedgerChange:
-        """Set the amounts of a call."""
-        tokens, cost = tokens - before.tokens, cost - before.cost
-        self._spend_in(before.turn, tokens, cost)
-        return LedgerChange(before.day, tokens, cost)
-
-    def _spend_in(self, turn_id: str, tokens: int, cost: int) -> None:
+    def _spend(self, day: int, turn_id: str, tokens: int, cost: int) -> LedgerChange:
         if turn_id == self.task:
             self.task_tokens += tokens
             self.task_cost += cost
+        return LedgerChange(day, tokens, cost)
 
     def _count(self, usage: Usage) -> None:
         self.input += usage.input
@@ -282,11 +260,14 @@ class Summary:
             return None
         usage = event.usage
         self._count(usage)
-        tokens, cost = _tokens(usage), to_picodollars(usage.cost)
-        self._spend_in(turn_id, tokens, cost)
         cause = self.call_cause if is_called and self.call_cause else "chat"
         spent = UsageEntry(day_of(at), event.model, event.provider, cause, usage, 0, 1)
-        return LedgerChange(spent.day, tokens, cost, spent)
+        cost = to_picodollars(usage.cost)
+        change = self._spend(spent.day, turn_id, usage.prompt + usage.output, cost)
+        return change._replace(spent=spent)
+
+
+COLUMNS = Summary.__struct_fields__[:-2]
 
 
 def preview_of(received: MessageReceived) -> str:
@@ -295,21 +276,6 @@ def preview_of(received: MessageReceived) -> str:
     return "" if message.origin != "user" else " ".join(message.text[:500].split())[:PREVIEW_CHARS]
 
 
-def _tokens(usage: Usage) -> int:
-    return usage.prompt + usage.output
-
-
-def _pending_call(call: ModelCalled, usage: Usage, turn_id: str, day: int) -> PendingCall:
-    return PendingCall(
-        call=call.call,
-        day=day,
-        turn=turn_id,
-        model=call.model,
-        provider=call.provider,
-        cause=call.cause,
-        input=usage.prompt,
-        output=usage.output,
-        cost=to_picodollars(usage.cost),
-        priced=int(usage.cost is not None),
-        open=1,
-    )
+def _amounts(usage: Usage) -> tuple[int, int, int, int]:
+    """Input, output, cost and whether the cost is known."""
+    return usage.prompt, usage.output, to_picodollars(usage.cost), int(usage.cost is not None)

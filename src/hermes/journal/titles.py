@@ -17,39 +17,29 @@ _NUMBERED = re.compile(r"(?P<name>.*\S) #(?P<number>[0-9]{1,9})", re.DOTALL)
 def clean_title(text: str) -> str:
     """The title without control, zero-width and direction characters, with single spaces.
     UsageError when it is too long; empty means no title."""
-    visible = "".join(_visible(char) for char in text)
-    title = " ".join(visible.split())
+    spaced = "".join(" " if char.isspace() else char for char in text)
+    visible = (c for c in spaced if unicodedata.category(c) not in ("Cc", "Cf", "Cs"))
+    title = " ".join("".join(visible).split())
     if len(title) > MAX_CHARS:
         raise UsageError(f"The title has {len(title)} characters; use at most {MAX_CHARS}.")
     return title
 
 
-def _visible(char: str) -> str:
-    if char.isspace():
-        return " "
-    return "" if unicodedata.category(char) in ("Cc", "Cf", "Cs") else char
-
-
-def check_free(db: sqlite3.Connection, title: str, session: int, staged: Mapping[str, int]) -> None:
+def check_free(
+    db: sqlite3.Connection, title: str, session: int = 0, staged: Mapping[str, int] | None = None
+) -> None:
     """UsageError unless the title is valid and unused. `staged` holds titles of the same
     transaction that are not written yet."""
     if clean_title(title) != title:
         raise UsageError("The title contains characters or spaces that are not allowed.")
-    holder = _holder(db, title, session)
-    if holder or staged.get(title, session) != session:
+    holder = holder_of(db, title, session)
+    if holder or (staged or {}).get(title, session) != session:
         name = f"session {holder}" if holder else "another session"
         raise UsageError(f"The title “{title}” belongs to {name}; choose another.")
 
 
-def is_free(db: sqlite3.Connection, title: str, session: int) -> bool:
-    return not _holder(db, title, session)
-
-
-def check_unused(db: sqlite3.Connection, title: str) -> None:
-    check_free(db, title, 0, {})
-
-
-def _holder(db: sqlite3.Connection, title: str, session: int) -> str:
+def holder_of(db: sqlite3.Connection, title: str, session: int = 0) -> str:
+    """The id of another session with this title, or ""."""
     query = (
         "SELECT id FROM summaries JOIN sessions USING (session) WHERE title = ? AND title <> ''"
         " AND session <> ?"
@@ -82,9 +72,9 @@ def find_numbered(db: sqlite3.Connection, name: str) -> dict[int, str]:
 
 def next_title(db: sqlite3.Connection, title: str) -> str:
     """The title itself if it is free, else the next "name #N"."""
-    name = lineage_name(title)
-    if not _holder(db, title, 0):
+    if not holder_of(db, title):
         return title
+    name = lineage_name(title)
     number = max(find_numbered(db, name), default=0) + 1
     suffix = f" #{max(number, 2)}"
     return name[: MAX_CHARS - len(suffix)].rstrip() + suffix

@@ -10,7 +10,7 @@ from hermes.core.events import MessageReceived, Titled
 from hermes.core.ports import Lease
 from hermes.journal import ledger, titles
 from hermes.journal.body_templates import StoredEvent
-from hermes.journal.connections import is_damage
+from hermes.journal.connections import ignore_damage
 from hermes.journal.rows import chain_hash, chain_seed, last_n, shared_messages
 from hermes.journal.summaries import LedgerChange, Summary
 
@@ -73,10 +73,13 @@ class Transaction:
 
     def session(self, session_id: str) -> int:
         """The number of a session; NotFound."""
-        row = self.db.execute("SELECT session FROM sessions WHERE id = ?", (session_id,)).fetchone()
-        if row is None:
+        if (found := self.find_session(session_id)) is None:
             raise NotFound(f"There is no session {session_id}.")
-        return int(row[0])
+        return found
+
+    def find_session(self, session_id: str) -> int | None:
+        row = self.db.execute("SELECT session FROM sessions WHERE id = ?", (session_id,)).fetchone()
+        return int(row[0]) if row else None
 
     def create(self, session_id: str, *, parent: str = "", parent_n: int = 0) -> int:
         """Create a session without records; a fork is linked to its parent."""
@@ -89,14 +92,17 @@ class Transaction:
         if row is None:
             raise JournalError(f"There is a session {session_id} already; choose another id.")
         found = int(row[0])
-        summary = Summary(found, parent_n, session_id)
+        summary = Summary(found, parent_n, id=session_id, job=session_id)
         summary.inherited = shared_messages(self.db, found) if parent_n else 0
         self.heads[found] = SessionHead(parent_n, chain_seed(session_id), summary)
         return found
 
     def check_lease(self, lease: Lease) -> int:
         """The number of the lease's session; Fenced when the lease is void."""
-        known = self.leases.get(lease.session_id) or self._held_in_file(lease.session_id)
+        known: HeldLease | None = self.leases.get(lease.session_id)
+        if known is None:
+            query = "SELECT session, owner, fence FROM sessions JOIN leases USING (session)"
+            known = self.db.execute(f"{query} WHERE id = ?", (lease.session_id,)).fetchone()
         if known is None or known[1:] != (lease.owner, lease.fence):
             if known is not None:
                 self._known.pop(known[0], None)
@@ -175,11 +181,6 @@ class Transaction:
                 staged = {self.heads[other].summary.title: other for other in self._dirty}
                 titles.check_free(self.db, item.event.title, session, staged)
 
-    def _held_in_file(self, session_id: str) -> HeldLease | None:
-        query = "SELECT session, owner, fence FROM sessions JOIN leases USING (session)"
-        row = self.db.execute(f"{query} WHERE id = ?", (session_id,)).fetchone()
-        return (int(row[0]), row[1], row[2]) if row else None
-
     def _new_id(self) -> int:
         # Ids are never reused, not even after the newest records were deleted: the search index
         # relies on them.
@@ -208,12 +209,9 @@ class Transaction:
     def _load(self, session: int) -> SessionHead:
         query = "SELECT id, parent_n FROM sessions WHERE session = ?"
         session_id, parent_n = self.db.execute(query, (session,)).fetchone()
-        try:
+        newest = None  # If it is lost with its page, the chain begins anew.
+        with ignore_damage():
             newest = self.db.execute(_NEWEST, (session,)).fetchone()
-        except sqlite3.DatabaseError as error:
-            if not is_damage(error):
-                raise
-            newest = None  # Lost with its page: the chain begins anew after it.
         hash = newest[0] if newest else chain_seed(session_id)
         n = max(parent_n, last_n(self.db, session))
         summary = ledger.load(self.db, session) or ledger.rebuild_session(

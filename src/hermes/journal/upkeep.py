@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hermes.codec.file_lock import FileLock
 from hermes.codec.values import Value
+from hermes.config.session_settings import RetentionSettings
 from hermes.core.errors import JournalError
 from hermes.core.scrub import PATIENCE_SECONDS, scrub_database
 from hermes.journal.connections import connect, journal_error
@@ -22,26 +23,15 @@ _RAN = "retention_ran_at"
 
 
 class JournalStats(Value):
-    sessions: int
-    events: int
-    messages: int
-    bytes: int
-    free_bytes: int
-    quarantined: int
-    by_source: Mapping[str, int]
-    oldest_at: float | None
-    newest_at: float | None
-
-
-class RetentionPolicy(Value):
-    """Off unless enabled. With `archive_to`, old sessions are archived as files instead of
-    deleted."""
-
-    enabled: bool = False
-    days: float = 90.0
-    archive_to: str = ""
-    vacuum: bool = True
-    min_interval_hours: float = 24.0
+    sessions: int = 0
+    events: int = 0
+    messages: int = 0
+    bytes: int = 0
+    free_bytes: int = 0
+    quarantined: int = 0
+    by_source: Mapping[str, int] = {}
+    oldest_at: float | None = None
+    newest_at: float | None = None
 
 
 class RetentionResult(Value):
@@ -49,32 +39,36 @@ class RetentionResult(Value):
 
     ran: bool
     pruned: PruneResult = PruneResult()
-    vacuumed: bool = False
 
 
 async def stats(journal: SqliteJournal) -> JournalStats:
     return await journal.reading(_stats)
 
 
-async def apply_retention(journal: SqliteJournal, policy: RetentionPolicy) -> RetentionResult:
+async def apply_retention(
+    journal: SqliteJournal, settings: RetentionSettings, archive: Path
+) -> RetentionResult:
+    """Delete or archive old sessions, as the settings say, if that is due."""
+    if settings.mode == "off":
+        return RetentionResult(ran=False)
+    query = "SELECT value FROM meta WHERE name = ?"
+    row = await journal.reading(lambda db: db.execute(query, (_RAN,)).fetchone())
     now = journal.world.clock.now()
-    interval = policy.min_interval_hours * 3_600
-    if not policy.enabled or now - await journal.reading(_last_run) < interval:
+    if row and now - float(row[0]) < settings.min_interval_hours * 3_600:
         return RetentionResult(ran=False)
     pruned = await prune(
         journal,
-        older_than_seconds=policy.days * 86_400,
-        archive_to=Path(policy.archive_to) if policy.archive_to else None,
+        older_than_seconds=settings.days * 86_400,
+        archive_to=archive if settings.mode == "archive" else None,
     )
 
     def note(tx: Transaction) -> None:
         tx.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_RAN, now))
 
     await journal.writing(note)
-    vacuumed = policy.vacuum and bool(pruned.removed)
-    if vacuumed:
+    if pruned.removed:
         await vacuum(journal)
-    return RetentionResult(ran=True, pruned=pruned, vacuumed=vacuumed)
+    return RetentionResult(ran=True, pruned=pruned)
 
 
 async def vacuum(journal: SqliteJournal, *, patience_seconds: float = PATIENCE_SECONDS) -> bool:
@@ -117,11 +111,6 @@ def _vacuum(path: Path, patience_seconds: float) -> bool:
         copying.close()
         lock.close()
     return is_wiped
-
-
-def _last_run(db: sqlite3.Connection) -> float:
-    row = db.execute("SELECT value FROM meta WHERE name = ?", (_RAN,)).fetchone()
-    return float(row[0]) if row else float("-inf")
 
 
 def _stats(db: sqlite3.Connection) -> JournalStats:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from functools import partial
 
 from hermes.codec.json import DecodeError
@@ -31,7 +30,10 @@ async def verify(
 ) -> tuple[VerifyProblem, ...]:
     """Verify one session, or all sessions and the file. Records that fail are quarantined;
     quarantined records that are valid again are restored."""
-    sessions = await journal.reading(lambda db: _sessions(db, session_id))
+    query = (
+        "SELECT session, id, parent_n FROM sessions WHERE ?1 IS NULL OR id = ?1 ORDER BY session"
+    )
+    sessions = await journal.reading(lambda db: db.execute(query, (session_id,)).fetchall())
     if session_id is not None and not sessions:
         raise NotFound(f"There is no session {session_id}.")
     problems: list[VerifyProblem] = []
@@ -41,7 +43,11 @@ async def verify(
         problems += [VerifyProblem(session_id=id, n=record.n, why=record.why) for record in lost]
         await _update_quarantine(journal, session, id, lost)
     if session_id is None:
-        problems += await journal.reading(lambda db: list(_file_problems(db)))
+        problems += [
+            VerifyProblem(session_id="", n=0, why=why)
+            for why in await journal.reading(_check_file)
+            if why != "ok"
+        ]
     return tuple(problems)
 
 
@@ -75,7 +81,9 @@ def _check(
         if why:
             damaged[row.n] = UnreadableRow(row.id, row.n, why)
         expected = row.n + 1
-    for n in range(expected, _last_known(db, session) + 1):
+    # The session list and the quarantine also know the newest record.
+    row = db.execute("SELECT last_n FROM summaries WHERE session = ?", (session,)).fetchone()
+    for n in range(expected, max(row[0] if row else 0, last_n(db, session)) + 1):
         damaged.setdefault(n, UnreadableRow(0, n, "it is missing"))
     return [damaged[n] for n in sorted(damaged)]
 
@@ -100,37 +108,25 @@ def _check_row(row: LogRow, previous: tuple[bytes, ...] | None) -> tuple[tuple[b
 
 def _identity(row: LogRow) -> tuple[object, ...]:
     """Equal for two records only if one event was written twice: the same turn, time and body.
-    Records outside of turns may be imported, with coarse times; old model calls have no ids; and
-    one call may ask for an effect twice at once. These count as different."""
+    Old model calls have no ids, and one call may ask for an effect twice at once: these count as
+    different. So do records outside of turns, which may be imported with coarse times, unless it is
+    a new message with an exact time."""
     has_no_id = row.kind == "model_called" and b'"call":' not in row.body
-    if not row.turn_id or has_no_id or row.kind == "effect_decided":
+    is_new = row.kind == "message_received" and b'"past":true' not in row.body
+    is_certain = bool(row.turn_id) or (is_new and row.at % 1 != 0)
+    if not is_certain or has_no_id or row.kind == "effect_decided":
         return (row.n,)
     return (row.turn_id, row.kind, row.at, row.body)
 
 
-def _last_known(db: sqlite3.Connection, session: int) -> int:
-    """The number of the newest record, also according to the session list and the quarantine."""
-    row = db.execute("SELECT last_n FROM summaries WHERE session = ?", (session,)).fetchone()
-    return max(int(row[0]) if row else 0, last_n(db, session))
-
-
-def _sessions(db: sqlite3.Connection, session_id: str | None) -> list[tuple[int, str, int]]:
-    query = (
-        "SELECT session, id, parent_n FROM sessions WHERE ?1 IS NULL OR id = ?1 ORDER BY session"
-    )
-    return db.execute(query, (session_id,)).fetchall()
-
-
-def _file_problems(db: sqlite3.Connection) -> Iterator[VerifyProblem]:
+def _check_file(db: sqlite3.Connection) -> list[str]:
+    """SQLite's own check: "ok", or the problems."""
     try:
-        found = [str(text) for (text,) in db.execute("PRAGMA integrity_check")]
+        return [str(text) for (text,) in db.execute("PRAGMA integrity_check")]
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise
-        found = [str(error)]
-    for text in found:
-        if text != "ok":
-            yield VerifyProblem(session_id="", n=0, why=text)
+        return [str(error)]
 
 
 async def _update_quarantine(
@@ -140,14 +136,12 @@ async def _update_quarantine(
     bad = {record.id for record in found if record.id}
     query = "SELECT event FROM quarantine WHERE session = ?"
     known = await journal.reading(lambda db: {event for (event,) in db.execute(query, (session,))})
-    healed = known - bad
-    if healed:
+    if healed := [(id,) for id in known - bad]:
 
         def forget(tx: Transaction) -> None:
-            tx.db.executemany("DELETE FROM quarantine WHERE event = ?", [(id,) for id in healed])
+            tx.db.executemany("DELETE FROM quarantine WHERE event = ?", healed)
 
         await journal.writing(forget)
-    lost = [
-        DamagedRecord(session, session_id, record) for record in found if record.id in bad - known
-    ]
+    new = bad - known
+    lost = [DamagedRecord(session, session_id, record) for record in found if record.id in new]
     await journal.set_aside(lost)

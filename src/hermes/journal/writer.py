@@ -41,21 +41,17 @@ BACKGROUND_SECONDS = 0.02
 
 
 class WriteJob(Generic[T]):
-    """Work and its outcome. Nobody waits for a patient job."""
+    """Work and its outcome. Nobody waits for a background job."""
 
     def __init__(
-        self, work: Work[T], future: asyncio.Future[T] | None = None, *, is_patient: bool = False
+        self, work: Work[T], future: asyncio.Future[T] | None = None, *, is_background: bool = False
     ) -> None:
         self.work = work
         self.future = future
-        self.is_background = is_patient
+        self.is_background = is_background
         self.result: T | None = None
         self.error: BaseException | None = None
         self.is_done = False
-
-    @property
-    def is_cancelled(self) -> bool:
-        return self.future is not None and self.future.cancelled()
 
     def outcome(self) -> T:
         if self.error is not None:
@@ -100,7 +96,7 @@ class Writer:
     def run_later(self, work: Work[None]) -> None:
         """Queue work that nobody waits for. If the journal cannot be written, it is repeated at the
         beginning of the next transaction that succeeds."""
-        self._take(WriteJob(work, is_patient=True))
+        self._take(WriteJob(work, is_background=True))
 
     def retry(self, work: Work[None]) -> None:
         """Repeat failed work at the beginning of the next transaction that succeeds."""
@@ -141,20 +137,17 @@ class Writer:
             with self._lock.hold(timeout=0) as is_ours:
                 if not is_ours or self._db is None or self._is_repair_requested:
                     return None
-                return self._commit_here(work)
+                job = WriteJob(work)
+                try:
+                    tx = self._commit([job])
+                except Exception:
+                    # Nothing was committed: the writer thread tries again and reports the error.
+                    self._roll_back()
+                    return None
+                self._finish([job], tx)
+                return job
         finally:
             self._turn.release()
-
-    def _commit_here(self, work: Work[T]) -> WriteJob[T] | None:
-        job = WriteJob(work)
-        try:
-            tx = self._commit([job])
-        except Exception:
-            # Nothing was committed: the writer thread tries again and reports the error.
-            self._roll_back()
-            return None
-        self._finish([job], tx)
-        return job
 
     def _start(self) -> None:
         """Start the writer thread. JournalError when the system refuses another thread."""
@@ -174,7 +167,12 @@ class Writer:
         while is_open:
             jobs, is_open = self._next_jobs()
             self._write(jobs)
-        self._close_files()
+        self._checkpointer.close()
+        if self._db is not None:
+            with self._lock.hold():
+                self._db.close()
+        self.owner.release()
+        self._lock.close()
 
     def _next_jobs(self) -> tuple[list[WriteJob[Any]], bool]:
         """Wait for jobs or until a heartbeat is due. Also returns whether more jobs may come."""
@@ -183,15 +181,16 @@ class Writer:
             found = [self._queue.get(timeout=None if wait is None else max(0.0, wait))]
         except Empty:
             return [], True
-        found += self._waiting(GROUP)
+        found += self._waiting()
         if all(job is not None and job.is_background for job in found):
             with suppress(Empty):
                 found.append(self._queue.get(timeout=BACKGROUND_SECONDS))
-                found += self._waiting(GROUP)
-        return [job for job in found if job and not job.is_cancelled], found[-1] is not None
+                found += self._waiting()
+        jobs = [job for job in found if job and not (job.future and job.future.cancelled())]
+        return jobs, found[-1] is not None
 
-    def _waiting(self, most: int) -> list[WriteJob[Any] | None]:
-        return [self._queue.get() for _ in range(min(most, self._queue.qsize()))]
+    def _waiting(self) -> list[WriteJob[Any] | None]:
+        return [self._queue.get() for _ in range(min(GROUP, self._queue.qsize()))]
 
     def _seconds_to_heartbeat(self) -> float | None:
         if not self._heads:
@@ -264,7 +263,11 @@ class Writer:
             self._checkpointer.begin(self._db)
         is_beat_due = self._is_heartbeat_due()
         self._db.execute("BEGIN IMMEDIATE")
-        self._check_other_writers(self._db)
+        # Cached knowledge of the file is valid while no other process writes it.
+        version = int(self._db.execute("PRAGMA data_version").fetchone()[0])
+        if version != self._version:
+            self._version = version
+            self._in_file.forget()
         changes = self._db.total_changes
         tx = Transaction(self._db, self._heads, self._in_file, self.owner.name)
         tx.overdue = tuple(self._overdue)
@@ -286,13 +289,6 @@ class Writer:
         self._db.execute("COMMIT")
         self._pace = 0.7 * self._pace + 0.3 * (time.perf_counter() - started)
         return tx
-
-    def _check_other_writers(self, db: sqlite3.Connection) -> None:
-        """Cached knowledge of the file is valid while no other process writes it."""
-        version = int(db.execute("PRAGMA data_version").fetchone()[0])
-        if version != self._version:
-            self._version = version
-            self._in_file.forget()
 
     def _is_heartbeat_due(self) -> bool:
         """From half the interval on, a heartbeat shares the commit of other work."""
@@ -350,14 +346,6 @@ class Writer:
         if self._db is not None:
             self._db.close()
             self._db = None
-
-    def _close_files(self) -> None:
-        self._checkpointer.close()
-        if self._db is not None:
-            with self._lock.hold():
-                self._db.close()
-        self.owner.release()
-        self._lock.close()
 
 
 def _deliver(jobs: Sequence[WriteJob[Any]]) -> None:

@@ -13,7 +13,7 @@ from hermes.core.session import Session
 from hermes.core.transcript import fold
 from hermes.learning.ledger import TurnReview
 from hermes.learning.regression import SkillRun, SkillUseTracker, find_regression
-from hermes.learning.rehearsal import SkillRehearsal, Verdict
+from hermes.learning.rehearsal import SkillRehearsal
 from hermes.learning.rehearsals import Rehearsals, ledger_of
 from hermes.learning.review import PastSession, SkillReview
 from hermes.learning.triggers import ReviewTrigger, TriggerWatch
@@ -25,7 +25,7 @@ from hermes.skills.library import SkillLibrary
 from hermes.skills.service import VERSION_DIGITS
 
 if TYPE_CHECKING:
-    from hermes.learning.deps import LearningDeps
+    from hermes.learning.rehearsals import LearningDeps
 
 REVERTED = "Reverted the skill {} to version {}: {}."
 ARCHIVED = "Archived the new skill {0}: {1}. `hermes curator restore {0}` restores it."
@@ -35,25 +35,21 @@ SUGGEST_REVERT = "The skill {0} performs worse: {1}. `hermes skills revert {0}` 
 def revert_regression(deps: LearningDeps, skills: SkillLibrary, run: SkillRun) -> str:
     """Records the run and reverts its skill version if that performs worse. Returns a notice for
     the user, or "". Only unpinned skills of the agent are changed; reverts are final."""
-    ledger = ledger_of(deps.run.home)
+    ledger, store = ledger_of(deps.run.home), skills.store
     ledger.record_run(run)
     try:
-        active = skills.store.active(run.skill)
-        if active is None or not _is_revertible(skills, active, run):
+        active = store.active(run.skill)
+        if active is None or active.hash[:VERSION_DIGITS] != run.version:
+            return ""
+        is_own = store.provenance(store.find(run.skill)) == "agent"
+        is_pinned = skills.usages.of(run.skill).pinned
+        if active.action.startswith("revert") or is_pinned or not is_own:
             return ""
         words = find_regression(ledger.runs(run.skill), run.version, active.base[:VERSION_DIGITS])
         return _act(deps, skills, active, words) if words else ""
     except HermesError:
         # The skill was changed or removed concurrently.
         return ""
-
-
-def _is_revertible(skills: SkillLibrary, active: Version, run: SkillRun) -> bool:
-    if active.hash[:VERSION_DIGITS] != run.version or active.action.startswith("revert"):
-        return False
-    entry = skills.store.find(run.skill)
-    is_pinned = skills.usages.of(run.skill).pinned
-    return skills.store.provenance(entry) == "agent" and not is_pinned
 
 
 def _act(deps: LearningDeps, skills: SkillLibrary, active: Version, words: str) -> str:
@@ -93,7 +89,14 @@ class Learner:
     async def follow(self, events: Subscription) -> None:
         try:
             watch, last, due = await self._catch_up()
-            await self._finish_pending(due)
+            # Other processes may have left reviews undone, of this session and of others.
+            before = self._deps.run.world.clock.now() - STALE_SECONDS
+            for review in await asyncio.to_thread(self._ledger.unfinished_reviews, before):
+                if review.session != self._session.id:
+                    await self._review_past(review)
+            if due is not None:
+                await self._review(self._session, self._opened, *due)
+            await settle_proposals(self._deps, self._library, self._session)
             async for record in events:
                 if not record.n or record.n <= last:
                     continue
@@ -126,20 +129,16 @@ class Learner:
         except NotFound:
             return ()
 
-    async def _finish_pending(self, due: tuple[str, ReviewTrigger] | None) -> None:
-        """Finishes reviews that another process left undone, of this session and of others."""
-        before = self._deps.run.world.clock.now() - STALE_SECONDS
-        for review in await asyncio.to_thread(self._ledger.unfinished_reviews, before):
-            if review.session != self._session.id:
-                await self._review_past(review)
-        if due is not None:
-            await self._review(self._session, self._opened, *due)
-        await settle_proposals(self._deps, self._library, self._session)
-
     async def _review_past(self, review: TurnReview) -> None:
-        upto = _turn_of(await self._records(review.session), review.turn)
+        records = await self._records(review.session)
+        ends = [place for place, record in enumerate(records) if record.turn_id == review.turn]
+        upto = records[: ends[-1] + 1] if ends else ()
         transcript = fold(upto)
-        trigger = _trigger(self._deps, upto, review.turn)
+        watch, trigger = _new_watch(self._deps), None
+        for record in upto:
+            found = watch.note(record.event)
+            if found is not None and record.turn_id == review.turn:
+                trigger = found
         if transcript.opened is None or trigger is None:
             return await self._done(review.session, review.turn)
         past = PastSession(review.session, transcript, self._session.meter, self._session.tell)
@@ -199,9 +198,8 @@ async def settle_proposals(deps: LearningDeps, skills: SkillLibrary, session: Se
     if deps.run.settings.skills.write_approval:
         return
     for version in await asyncio.to_thread(skills.store.proposals):
-        if version.cause.who == "review" and (
-            words := await _settle(deps, skills, session, version)
-        ):
+        by_review = version.cause.who == "review"
+        if by_review and (words := await _settle(deps, skills, session, version)):
             session.tell(words)
 
 
@@ -232,9 +230,16 @@ def decide(
         if verdict == "refuse":
             skills.store.refuse(version, rehearsal.words)
             return f"A change to the skill {version.name} was refused: {rehearsal.words}."
-        if verdict == "promote" or _may_skip_rehearsal(deps, version, verdict):
+        # With a new skill the model makes new calls, so a rehearsal can only show that it does no
+        # harm.
+        allowed, is_new = deps.run.settings.skills.unrehearsed, version.action == "create"
+        if (
+            verdict == "promote"
+            or (verdict == "keep" and is_new and allowed != "none")
+            or (verdict == "unrehearsed" and allowed in ("all", "new" if is_new else "all"))
+        ):
             skills.approve(version, rehearsal.words)
-            if version.action != "create":
+            if not is_new:
                 return f"Skill {version.name} improved ({rehearsal.words})."
             gone = skills.curator().archive_surplus() if deps.run.settings.curator.enabled else ()
             note = f" Archived to make space: {', '.join(gone)}." if gone else ""
@@ -245,32 +250,8 @@ def decide(
     return ""
 
 
-def _may_skip_rehearsal(deps: LearningDeps, version: Version, verdict: Verdict) -> bool:
-    """Returns whether the settings allow the version without a successful rehearsal. With a new
-    skill the model makes new calls, so a rehearsal can only show that it does no harm."""
-    allowed, is_new = deps.run.settings.skills.unrehearsed, version.action == "create"
-    if verdict == "keep":
-        return is_new and allowed != "none"
-    return verdict == "unrehearsed" and (allowed == "all" or (allowed == "new" and is_new))
-
-
 def _new_watch(deps: LearningDeps) -> TriggerWatch:
     skills = deps.run.settings.skills
     return TriggerWatch(
         task_calls=skills.review_calls, session_calls=skills.creation_nudge_interval
     )
-
-
-def _turn_of(records: tuple[Record, ...], turn_id: str) -> tuple[Record, ...]:
-    """Returns the records up to the end of the turn."""
-    ends = [place for place, record in enumerate(records) if record.turn_id == turn_id]
-    return records[: ends[-1] + 1] if ends else ()
-
-
-def _trigger(deps: LearningDeps, records: tuple[Record, ...], turn_id: str) -> ReviewTrigger | None:
-    watch, found = _new_watch(deps), None
-    for record in records:
-        trigger = watch.note(record.event)
-        if trigger is not None and record.turn_id == turn_id:
-            found = trigger
-    return found

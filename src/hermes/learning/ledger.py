@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from hermes.codec.atomic_files import replace_file
@@ -37,8 +38,8 @@ class LearningLedger:
     def claim(self, session: str, turn: str, at: float) -> bool:
         """Claims the review of a turn. A claim whose owner crashed can be taken once more."""
         with lock_skills(self._ensure_folder()):
-            reviews = self.reviews_of(session, turn)
-            if len(reviews) >= MOST_ATTEMPTS or any(review.done for review in reviews):
+            reviews = self.reviews().get((session, turn), [])
+            if not _may_retry(reviews):
                 return False
             self._append(TurnReview(session=session, turn=turn, at=at))
             return True
@@ -47,28 +48,22 @@ class LearningLedger:
         with lock_skills(self._ensure_folder()):
             self._append(TurnReview(session=session, turn=turn, at=at, done=True))
 
-    def reviews_of(self, session: str, turn: str) -> tuple[TurnReview, ...]:
-        return tuple(each for each in self._read() if (each.session, each.turn) == (session, turn))
-
     def unfinished_reviews(self, before: float) -> tuple[TurnReview, ...]:
         """Returns reviews started before this time that never ended and may be retried."""
+        by_turn = self.reviews().values()
+        return tuple(some[-1] for some in by_turn if _may_retry(some) and some[-1].at < before)
+
+    def reviews(self) -> dict[tuple[str, str], list[TurnReview]]:
         by_turn: dict[tuple[str, str], list[TurnReview]] = {}
-        for review in self._read():
+        for review in self._rows(TurnReview, REVIEWS):
             by_turn.setdefault((review.session, review.turn), []).append(review)
-        return tuple(
-            reviews[-1]
-            for reviews in by_turn.values()
-            if len(reviews) < MOST_ATTEMPTS
-            and not any(review.done for review in reviews)
-            and reviews[-1].at < before
-        )
+        return by_turn
 
     def rehearsal(self, version: str) -> SkillRehearsal | None:
         """Returns the rehearsal of a version, if there is one."""
+        file = self._folder / REHEARSALS / f"{version}.json"
         try:
-            return decode(
-                SkillRehearsal, (self._folder / REHEARSALS / f"{version}.json").read_bytes()
-            )
+            return decode(SkillRehearsal, file.read_bytes())
         except (OSError, DecodeError):
             return None
 
@@ -83,17 +78,12 @@ class LearningLedger:
 
     def runs(self, skill: str) -> tuple[SkillRun, ...]:
         """Returns the turns that used the skill, oldest first."""
-        found = {
-            (run.session, run.turn): run for run in self._rows(SkillRun, f"{RUNS}/{skill}.jsonl")
-        }
-        return tuple(found.values())
+        runs = self._rows(SkillRun, f"{RUNS}/{skill}.jsonl")
+        return tuple({(run.session, run.turn): run for run in runs}.values())
 
     def _ensure_folder(self) -> Path:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         return self._folder
-
-    def _read(self) -> list[TurnReview]:
-        return self._rows(TurnReview, REVIEWS)
 
     def _rows(self, kind: type[V], name: str) -> list[V]:
         try:
@@ -102,10 +92,8 @@ class LearningLedger:
             return []
         found = []
         for row in rows:
-            try:
+            with suppress(DecodeError):
                 found.append(decode(kind, row))
-            except DecodeError:
-                continue
         return found
 
     def _append(self, review: Value, name: str = REVIEWS) -> None:
@@ -117,3 +105,7 @@ class LearningLedger:
             file.write(b"\n" * is_truncated + encode(review) + b"\n")
             file.flush()
             os.fsync(file.fileno())
+
+
+def _may_retry(reviews: list[TurnReview]) -> bool:
+    return len(reviews) < MOST_ATTEMPTS and not any(review.done for review in reviews)

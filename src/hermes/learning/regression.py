@@ -41,9 +41,14 @@ class SkillUseTracker:
             case TurnStarted():
                 self._loaded, self._events, self._last = {}, [], ()
             case MessageReceived(message=message) if message.origin == "user":
-                return self._mark_corrected() if is_correction(message.text) else ()
+                return tuple(
+                    replace(run, outcome=replace(run.outcome, corrected=True))
+                    for run in self._last
+                    if is_correction(message.text)
+                )
             case ToolFinished(result=result) if result.name == VIEW and not result.failed:
-                self._note_load(str(result.details.get("name")), result.details.get("version"))
+                if version := result.details.get("version"):
+                    self._loaded[str(result.details.get("name"))] = str(version)
             case event if self._loaded:
                 self._events.append(event)
         if isinstance(record.event, TurnEnded) and record.event.reason in _CONCLUSIVE:
@@ -60,15 +65,6 @@ class SkillUseTracker:
             return self._last
         return ()
 
-    def _note_load(self, name: str, version: object) -> None:
-        if version:
-            self._loaded[name] = str(version)
-
-    def _mark_corrected(self) -> tuple[SkillRun, ...]:
-        return tuple(
-            replace(run, outcome=replace(run.outcome, corrected=True)) for run in self._last
-        )
-
 
 def find_regression(runs: Sequence[SkillRun], now: str, before: str) -> str:
     """Returns why version `now` should be reverted to `before`, or "". Failed calls count only
@@ -76,13 +72,10 @@ def find_regression(runs: Sequence[SkillRun], now: str, before: str) -> str:
     mine = [run.outcome for run in runs if run.version == now][-RECENT_RUNS:]
     theirs = sorted(run.outcome.failures for run in runs if run.version == before)
     usual = theirs[len(theirs) // 2] if theirs else None
-    bad = [each for each in mine if _is_bad(each, usual)]
-    if len(bad) < BAD_RUNS or 2 * len(bad) <= len(mine):
+    bad = sum(
+        each.end != "done" or each.corrected or (usual is not None and each.failures > usual)
+        for each in mine
+    )
+    if bad < BAD_RUNS or 2 * bad <= len(mine):
         return ""
-    return f"{len(bad)} of {len(mine)} turns with it went badly"
-
-
-def _is_bad(outcome: TurnOutcome, usual: int | None) -> bool:
-    if outcome.end != "done" or outcome.corrected:
-        return True
-    return usual is not None and outcome.failures > usual
+    return f"{bad} of {len(mine)} turns with it went badly"

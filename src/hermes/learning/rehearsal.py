@@ -38,14 +38,14 @@ class TurnOutcome(Value, omit_defaults=False):
     corrected: bool = False
 
     def __str__(self) -> str:
-        parts = [f"{self.calls} calls", f"{self.tokens} tokens"]
-        if self.failures:
-            parts.append(f"{self.failures} failed")
-        if self.unknown:
-            parts.append(f"{self.unknown} of unknown result")
-        if self.corrected:
-            parts.append("corrected")
-        return f"{self.end or 'open'}, {', '.join(parts)}"
+        parts = (
+            f"{self.calls} calls",
+            f"{self.tokens} tokens",
+            f"{self.failures} failed" if self.failures else "",
+            f"{self.unknown} of unknown result" if self.unknown else "",
+            "corrected" if self.corrected else "",
+        )
+        return f"{self.end or 'open'}, {', '.join(filter(None, parts))}"
 
 
 def outcome_of(
@@ -157,12 +157,10 @@ class SkillRehearsal(Value, omit_defaults=False):
     @property
     def words(self) -> str:
         """Summarises the result in one sentence."""
-        harmful = next((trial for trial in self.trials if trial.judgement == "worse"), None)
-        if harmful is not None:
-            return (
-                f"worse in session {harmful.session} from record {harmful.n} on: "
-                f"{'; '.join(harmful.worse)}"
-            )
+        for trial in self.trials:
+            if trial.worse:
+                why = "; ".join(trial.worse)
+                return f"worse in session {trial.session} from record {trial.n} on: {why}"
         played = [trial for trial in self.trials if not trial.problem]
         if not played:
             return "unrehearsed"
@@ -184,8 +182,8 @@ class Revision:
     def __init__(self, name: str, old: Mapping[str, bytes], new: Mapping[str, bytes]) -> None:
         self.name = name
         self._new = new
-        self._body = _skill_body(new)
-        self._lines = (_skill_line(name, old), _skill_line(name, new))
+        self._body, after = _text_and_line(new)
+        self._lines = (_text_and_line(old)[1], after)
 
     def loads(self, event: DurableEvent) -> bool:
         """Returns whether this event loaded the skill."""
@@ -203,11 +201,16 @@ class Revision:
             case ToolFinished(result=result) if self._is_view(result):
                 return replace(event, result=self._result(result))
             case MessageReceived(message=message) if self.loads(event):
-                return replace(event, message=self._message(message))
+                # The text between the skill's heading and the note on its folder.
+                head = HEAD.format(self.name)
+                before, _, rest = message.text.partition(head)
+                _, found, notes = rest.partition(NOTES)
+                text = f"{before}{head}{self._with_notes(found, notes)}"
+                return replace(event, message=_with_text(message, text))
             case SessionOpened(system=system):
-                before, after = self._lines
-                changed = before != after and before in system
-                return replace(event, system=system.replace(before, after)) if changed else event
+                old, new = self._lines
+                changed = old != new and old in system
+                return replace(event, system=system.replace(old, new)) if changed else event
             case _:
                 return event
 
@@ -215,27 +218,17 @@ class Revision:
         return result.name == VIEW and not result.failed and result.details.get("name") == self.name
 
     def _result(self, result: ToolResult) -> ToolResult:
-        text = result.text
         if file := str(result.details.get("file", "")):
             data = self._new.get(file)
-            if data is None:
-                words = GONE.format(self.name, file)
-                return replace(result, parts=(Text(text=words),), failed=True)
-            return replace(result, parts=(Text(text=data.decode("utf-8", "replace")),))
-        _, found, notes = text.rpartition(NOTES)
-        folder = notes.partition("]")[0] if found else ""
-        body = self._body.replace("${HERMES_SKILL_DIR}", folder)
-        return replace(result, parts=(Text(text=f"{body}{found}{notes}" if found else body),))
+            text = GONE.format(self.name, file) if data is None else data.decode("utf-8", "replace")
+            return replace(result, parts=(Text(text=text),), failed=data is None)
+        _, found, notes = result.text.rpartition(NOTES)
+        return replace(result, parts=(Text(text=self._with_notes(found, notes if found else "")),))
 
-    def _message(self, message: UserMessage) -> UserMessage:
-        """Replaces the text between the skill's heading and the note on its folder."""
-        head = HEAD.format(self.name)
-        before, _, rest = message.text.partition(head)
-        _, found, notes = rest.partition(NOTES)
-        folder = notes.partition("]")[0] if found else ""
-        body = self._body.replace("${HERMES_SKILL_DIR}", folder)
-        others = tuple(part for part in message.parts if not isinstance(part, Text))
-        return replace(message, parts=(Text(text=f"{before}{head}{body}{found}{notes}"), *others))
+    def _with_notes(self, mark: str, notes: str) -> str:
+        """Returns the new text with the note on the skill's folder, which it may refer to."""
+        folder = notes.partition("]")[0] if mark else ""
+        return f"{self._body.replace('${HERMES_SKILL_DIR}', folder)}{mark}{notes}"
 
 
 class Introduction(Revision):
@@ -249,26 +242,22 @@ class Introduction(Revision):
         return event == self._words
 
     def rewrite(self, event: DurableEvent) -> DurableEvent:
-        return replace(event, message=self._with_skill()) if event == self._words else event
-
-    def _with_skill(self) -> UserMessage:
+        if event != self._words:
+            return event
         message = self._words.message
-        others = tuple(part for part in message.parts if not isinstance(part, Text))
         text = f"{HEAD.format(self.name)}{self._body}{NOTES}{self.name}]\n\n{message.text}"
-        return replace(message, parts=(Text(text=text), *others))
+        return replace(event, message=_with_text(message, text))
 
 
-def _skill_body(tree: Mapping[str, bytes]) -> str:
+def _with_text(message: UserMessage, text: str) -> UserMessage:
+    others = tuple(part for part in message.parts if not isinstance(part, Text))
+    return replace(message, parts=(Text(text=text), *others))
+
+
+def _text_and_line(tree: Mapping[str, bytes]) -> tuple[str, str]:
+    """Returns the skill's text and its line in the index; both "" if it cannot be read."""
     try:
-        return parse_skill(tree[MAIN].decode("utf-8"))[1].strip()
+        skill, text = parse_skill(tree[MAIN].decode("utf-8"))
     except (KeyError, UsageError, UnicodeDecodeError):
-        return ""
-
-
-def _skill_line(name: str, tree: Mapping[str, bytes]) -> str:
-    """Returns the skill's line in the index."""
-    try:
-        description = parse_skill(tree[MAIN].decode("utf-8"))[0].description
-    except (KeyError, UsageError, UnicodeDecodeError):
-        return ""
-    return index_line(name, description)
+        return "", ""
+    return text.strip(), index_line(skill)

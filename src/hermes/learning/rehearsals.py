@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +22,7 @@ from hermes.core.events import (
     TurnStarted,
 )
 from hermes.core.ports import Meter, Provider
+from hermes.journal.usage_tally import sessions_with_skill
 from hermes.learning.ledger import LearningLedger
 from hermes.learning.rehearsal import (
     Introduction,
@@ -34,6 +34,7 @@ from hermes.learning.rehearsal import (
 from hermes.learning.triggers import is_correction
 from hermes.models.model_ref import IN_PROCESS
 from hermes.replay.collection import collect_recording
+from hermes.replay.environment import ReplayOverrides
 from hermes.replay.recorded_provider import OutsideProvider
 from hermes.replay.recorded_tools import UNKNOWN_CALL
 from hermes.replay.recording import (
@@ -47,8 +48,14 @@ from hermes.replay.replay import ReplayRun
 from hermes.skills.history import Version
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hermes.config.home import Home
-    from hermes.learning.deps import LearningDeps
+    from hermes.config.run_context import RunContext
+    from hermes.journal.journal import SqliteJournal
+    from hermes.memory.service import MemoryService
+    from hermes.models.models import Models
+    from hermes.replay.replay import OpenApp
     from hermes.skills.library import SkillLibrary
 
 CAUSE = "rehearsal"
@@ -56,13 +63,17 @@ SECONDS = 300.0
 NO_MODEL = "its model is not available now"
 NOT_LOADED = "the skill was not loaded in it"
 FOLDER = "learning"
-_USED = (
-    "SELECT DISTINCT sessions.id FROM events JOIN sessions ON sessions.session = events.session"
-    " WHERE (kind = 'tool_finished' AND instr(body, 'skill_view') > 0 AND instr(body, ?) > 0)"
-    " OR (kind = 'message_received' AND instr(body, ?) > 0)"
-    # Session ids do not sort by age: clients may choose them, and one second may have several.
-    " ORDER BY sessions.session DESC"
-)
+
+
+class LearningDeps(NamedTuple):
+    """`skills` returns the library of a project; `open_app` creates the app of a rehearsal."""
+
+    run: RunContext
+    journal: SqliteJournal
+    models: Models
+    memory: MemoryService
+    skills: Callable[[str], SkillLibrary]
+    open_app: OpenApp
 
 
 class _TargetTurn(NamedTuple):
@@ -96,63 +107,47 @@ class Rehearsals:
         names = (session,) if session else await self.sessions(version.name, most)
         if not names and not old and most and version.cause.session:
             names = (version.cause.session,)
-        found = [await self._collect(name) for name in names]
-        recordings = [each for each in found if isinstance(each, Recording)]
-        trials: list[RehearsalTrial] = []
-        for each in found:
-            if isinstance(each, Recording):
-                revision = _find_introduction(each, version, new) or Revision(
-                    version.name, old, new
-                )
-                trials.append(await self._trial(each, recordings, revision))
-            else:
-                trials.append(each)
+        trials: dict[str, RehearsalTrial] = {}
+        recordings: dict[str, Recording] = {}
+        for name in names:
+            try:
+                recording = await collect_recording(self._deps.run, self._deps.journal, name)
+                recordings[name] = recording
+            except HermesError as error:
+                trials[name] = RehearsalTrial(session=name, problem=str(error))
+        for name, each in recordings.items():
+            revision = _find_introduction(each, version, new) or Revision(version.name, old, new)
+            try:
+                async with asyncio.timeout(SECONDS):
+                    trials[name] = await self._play(each, recordings.values(), revision)
+            except TimeoutError:
+                why = f"it took longer than {SECONDS:g} s"
+                trials[name] = RehearsalTrial(session=name, problem=why)
+            except HermesError as error:
+                trials[name] = RehearsalTrial(session=name, problem=str(error))
         done = SkillRehearsal(
             skill=version.name,
             version=version.id,
             at=self._deps.run.world.clock.now(),
-            trials=tuple(trials),
+            trials=tuple(trials[name] for name in names),
         )
         await asyncio.to_thread(self._ledger.store_rehearsal, done)
         return done
 
     async def sessions(self, skill: str, most: int) -> tuple[str, ...]:
         """Returns the sessions that used the skill, newest first."""
-        words = (f'"{skill}"', f"# Skill {skill}\\n\\n")
-
-        def query(db: sqlite3.Connection) -> list[str]:
-            return [row[0] for row in db.execute(_USED, words)]
-
         usage = self._library.usages.of(skill)
         if not most or not usage.view_count + usage.use_count:
             return ()
-        return tuple(await self._deps.journal.reading(query))[:most]
+        return await self._deps.journal.reading(lambda db: sessions_with_skill(db, skill, most))
 
     def _trees(self, version: Version) -> tuple[Mapping[str, bytes], Mapping[str, bytes]]:
         store = self._library.store
         base = next((one for one in store.history(version.name) if one.hash == version.base), None)
         return (store.tree(base) if base else {}), store.tree(version)
 
-    async def _collect(self, session_id: str) -> Recording | RehearsalTrial:
-        try:
-            return await collect_recording(self._deps.run, self._deps.journal, session_id)
-        except HermesError as error:
-            return RehearsalTrial(session=session_id, problem=str(error))
-
-    async def _trial(
-        self, recording: Recording, others: list[Recording], revision: Revision
-    ) -> RehearsalTrial:
-        session_id = recording.session_id
-        try:
-            async with asyncio.timeout(SECONDS):
-                return await self._play(recording, others, revision)
-        except TimeoutError:
-            return RehearsalTrial(session=session_id, problem=f"it took longer than {SECONDS:g} s")
-        except HermesError as error:
-            return RehearsalTrial(session=session_id, problem=str(error))
-
     async def _play(
-        self, recording: Recording, others: list[Recording], revision: Revision
+        self, recording: Recording, others: Iterable[Recording], revision: Revision
     ) -> RehearsalTrial:
         target = _find_target(recording, revision)
         continuation = OutsideProvider(self._model(target))
@@ -162,11 +157,7 @@ class Rehearsals:
                 revised,
                 Path(folder) / "home",
                 self._deps.open_app,
-                tools={},
-                system=None,
-                mode="recorded",
-                requests_may_differ=True,
-                continue_with=continuation,
+                ReplayOverrides(requests_may_differ=True, continue_with=continuation),
                 env={},
                 copy=None,
             )
@@ -191,7 +182,7 @@ class Rehearsals:
         if provider in IN_PROCESS:
             raise UsageError(NO_MODEL)
         ref = self._deps.models.ref(model, provider)
-        return self._deps.models.link(ref, self._meter, cause=CAUSE).variants.patient
+        return self._deps.models.link(ref, self._meter, cause=CAUSE).connect()
 
 
 def _find_introduction(
@@ -214,8 +205,12 @@ def _find_introduction(
 def _find_target(recording: Recording, revision: Revision) -> _TargetTurn:
     """Returns the first turn that loaded the skill; raises UsageError when no turn did."""
     first = first_position(recording)
-    lines = [_revise(line, revision) for line in recording.lines]
     events = [line.event for line in recording.lines]
+    revised = [revision.rewrite(event) for event in events]
+    lines = [
+        line if now is event else replace(line, body=msgspec.Raw(encode(now)), hash="")
+        for line, event, now in zip(recording.lines, events, revised, strict=True)
+    ]
     loads = (i for i in range(first, len(lines)) if revision.loads(events[i]))
     position = next(loads, None)
     if position is None:
@@ -236,12 +231,6 @@ def _find_target(recording: Recording, revision: Revision) -> _TargetTurn:
     )
 
 
-def _revise(line: RecordedLine, revision: Revision) -> RecordedLine:
-    event = line.event
-    now = revision.rewrite(event)
-    return line if now is event else replace(line, body=msgspec.Raw(encode(now)), hash="")
-
-
 def _compare(
     recording: Recording, target: _TargetTurn, n: int, after: tuple[Record, ...]
 ) -> RehearsalTrial:
@@ -249,11 +238,14 @@ def _compare(
     recorded = [line.event for line in turn]
     same = [line.event for line in turn if line.n < n]
     now = [record.event for record in after]
+    later = (line.event for line in recording.lines[target.end :])
+    received = (event.message for event in later if isinstance(event, MessageReceived))
+    next_words = next((message.text for message in received if message.origin == "user"), "")
     return RehearsalTrial(
         session=recording.session_id,
         turn=target.turn_id,
         n=n,
-        before=outcome_of(recorded, corrected=_is_corrected(recording, target.end)),
+        before=outcome_of(recorded, corrected=is_correction(next_words)),
         after=outcome_of((*same, *now), unknown=UNKNOWN_CALL),
     )
 
@@ -261,12 +253,3 @@ def _compare(
 def _cwd(recording: Recording) -> str:
     opened = recording.lines[recording.shared].event
     return opened.cwd if isinstance(opened, SessionOpened) else ""
-
-
-def _is_corrected(recording: Recording, end: int) -> bool:
-    """Returns whether the user's next message was a correction."""
-    for line in recording.lines[end:]:
-        event = line.event
-        if isinstance(event, MessageReceived) and event.message.origin == "user":
-            return is_correction(event.message.text)
-    return False

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.codec.json import DecodeError
+from hermes.codec.json import DecodeError, encode
 from hermes.codec.values import JsonObject
 from hermes.core.effects import Allow
 from hermes.core.errors import HermesError, ToolError
 from hermes.core.events import SessionOpened
-from hermes.core.messages import Message, Text, ToolCall, ToolMessage, ToolResult, user_says
+from hermes.core.messages import (
+    AssistantMessage,
+    Message,
+    Text,
+    ToolCall,
+    ToolMessage,
+    ToolResult,
+    UserMessage,
+    user_says,
+)
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt
-from hermes.core.tools import Tool, ToolOutput
+from hermes.core.tools import Tool
 from hermes.core.transcript import Transcript
-from hermes.learning.review_prompt import build_review_prompt, conversation_digest, format_skills
 from hermes.learning.triggers import TriggerReason
 from hermes.memory.review import DENIED, REVIEW_TASK, MemoryReview, NoWorkspace, ReviewedSession
 from hermes.memory.tools import memory
@@ -24,11 +32,71 @@ from hermes.models.side_model import SideModel
 from hermes.policy.rule_setup import rules_for
 from hermes.skills.history import Cause, Version
 from hermes.skills.invocation import read_skill_file
-from hermes.skills.service import SkillService
-from hermes.skills.tools import execute_change, skill_manage, skill_view, skills_list
+from hermes.skills.tools import skill_manage, skill_view, skills_list
 
 if TYPE_CHECKING:
-    from hermes.learning.deps import LearningDeps
+    from hermes.learning.rehearsals import LearningDeps
+
+MOST_CHARS = 16_000
+RESULT_CHARS = 600
+ARGUMENT_CHARS = 400
+WORDS_CHARS = 2_000
+
+REVIEW = (
+    "Review the task below. Does it contain a procedure that will be needed again? Then save it, "
+    "in this order of preference: patch the skill that was loaded; patch another of your skills "
+    "for this kind of task; add a file to one; only then create a skill. Name a skill after the "
+    "kind of task, never after this case. Write the steps that worked, the pitfalls and how to "
+    "verify; leave out detours. Put the user's corrections into the skill for that work; facts "
+    "about the user or this environment go to memory. Do not save temporary failures, missing "
+    "programs, or that a tool does not work. Make one complete change per skill. If nothing is "
+    "worth saving, which is common, say “nothing to save” and stop."
+)
+WHY: dict[TriggerReason, str] = {
+    "task": "It took {calls} tool calls.",
+    "session": "Much work was done since the last save.",
+    "correction": "The user corrected the work: find out what would have prevented that.",
+}
+
+
+def conversation_digest(messages: Iterable[Message]) -> str:
+    """Renders the conversation, cut at the start; calls come with their results."""
+    text = "\n\n".join(line for message in messages for line in _lines(message))
+    return text if len(text) <= MOST_CHARS else "[…]\n" + text[-MOST_CHARS:]
+
+
+def format_skills(skills: Sequence[tuple[str, str, bool]]) -> str:
+    """Lists the skills and whether each may be changed."""
+    lines = [f"- {name}: {about}{'' if own else ' (not yours)'}" for name, about, own in skills]
+    return "\n".join(("Existing skills:", *lines)) if lines else "There are no skills yet."
+
+
+def _lines(message: Message) -> list[str]:
+    match message:
+        case UserMessage(origin="user"):
+            return [f"User: {_cut(message.text, WORDS_CHARS)}"]
+        case UserMessage():
+            return []
+        case AssistantMessage():
+            lines = [f"Assistant: {_cut(message.text, WORDS_CHARS)}"] if message.text else []
+            return lines + [
+                f"Call {call.name} {_cut(encode(call.arguments).decode(), ARGUMENT_CHARS)}"
+                for call in message.calls
+            ]
+        case ToolMessage(results=results):
+            return [
+                f"{'Failed' if result.failed else 'Result'} of {result.name}: "
+                f"{_cut(result.text, RESULT_CHARS)}"
+                for result in results
+            ]
+
+
+def _cut(text: str, most: int) -> str:
+    """Keeps both ends: requests are at the start, errors at the end."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2]} […] {text[-most // 2 :]}"
+
 
 MOST_ROUNDS = 8
 MOST_PROPOSALS = 3
@@ -37,16 +105,13 @@ ENOUGH = "No more changes in this review; say “nothing to save” and stop."
 PROPOSED = "Stored as {}; it is rehearsed before it is used."
 
 
-class PastSession:
+class PastSession(NamedTuple):
     """A closed session; another session pays for its review and receives the notices."""
 
-    def __init__(
-        self, id: str, transcript: Transcript, meter: Meter, tell: Callable[[str], None]
-    ) -> None:
-        self.id = id
-        self.transcript = transcript
-        self.meter = meter
-        self.tell = tell
+    id: str
+    transcript: Transcript
+    meter: Meter
+    tell: Callable[[str], None]
 
 
 class SkillReview:
@@ -62,9 +127,8 @@ class SkillReview:
         self._library = deps.skills(opened.cwd)
         self._memory = MemoryReview(deps.memory, reviewed, opened)
         self._skill_service = self._library.tool_service(
-            platform=opened.source, tools=opened.tools, session_id=reviewed.id, cause=self._cause
+            opened, session_id=reviewed.id, cause=self._cause, staged=True
         )
-        self._skill_service.staged = True
         self.proposed: list[Version] = []
 
     async def run(self, why: TriggerReason, calls: int) -> list[Version]:
@@ -72,46 +136,37 @@ class SkillReview:
         digest = conversation_digest(self._reviewed.transcript.messages)
         text = f"{await self._list_skills()}\n\n{digest}"
         messages: tuple[Message, ...] = (user_says(text),)
-        tools = self._tools()
+        offered: tuple[Tool, ...] = (skills_list, skill_view, skill_manage)
+        if memory.name in self._opened.tools and self._deps.memory.scope(self._opened):
+            offered = (memory, *offered)
+        tools = {tool.name: tool for tool in offered}
         prompt = Prompt(
-            system=build_review_prompt(why, calls),
+            system=f"{REVIEW}\n\n{WHY[why].format(calls=calls)}",
             messages=messages,
             tools=tuple(tool.spec for tool in tools.values()),
         )
         memory_service = await self._memory.tool_service(self._turn_id)
         for number in range(MOST_ROUNDS):
-            reply = await self._auxiliary().ask(REVIEW_TASK, prompt, self._reviewed.meter)
+            model = SideModel(self._deps.models, self._deps.run.settings, self._reviewed.transcript)
+            reply = await model.ask(REVIEW_TASK, prompt, self._reviewed.meter)
             if not reply.message.calls:
                 break
-            results = []
-            for call in reply.message.calls:
-                if call.name == memory.name and memory.name in tools:
-                    results.append(
-                        await self._memory.answer(memory_service, f"review {number}", call)
-                    )
-                else:
-                    results.append(await self._answer(tools, call))
+            results = [
+                await self._memory.answer(memory_service, f"review {number}", call)
+                if call.name == memory.name and memory.name in tools
+                else await self._answer(tools, call)
+                for call in reply.message.calls
+            ]
             messages = (*messages, reply.message, ToolMessage(results=tuple(results)))
             prompt = Prompt(system=prompt.system, messages=messages, tools=prompt.tools)
         return self.proposed
 
-    def _tools(self) -> dict[str, Tool]:
-        offered: tuple[Tool, ...] = (skills_list, skill_view, skill_manage)
-        is_known = bool(self._deps.memory.scope(self._opened))
-        if memory.name in self._opened.tools and is_known:
-            offered = (memory, *offered)
-        return {tool.name: tool for tool in offered}
-
     async def _list_skills(self) -> str:
-        def format_list() -> str:
-            return format_skills(
-                [
-                    (e.name, e.skill.description, self._skill_service.provenance(e) == "agent")
-                    for e in self._skill_service.available_skills()
-                ]
-            )
+        def list_skills() -> list[tuple[str, str, bool]]:
+            found, store = self._skill_service.available_skills(), self._library.store
+            return [(e.name, e.skill.description, store.provenance(e) == "agent") for e in found]
 
-        return await asyncio.to_thread(format_list)
+        return format_skills(await asyncio.to_thread(list_skills))
 
     async def _answer(self, tools: dict[str, Tool], call: ToolCall) -> ToolResult:
         try:
@@ -121,16 +176,17 @@ class SkillReview:
             text, failed = await self._apply(call, arguments), False
         except (HermesError, DecodeError) as error:
             text, failed = str(error), True
-        output = ToolOutput(parts=(Text(text=text),), failed=failed)
-        return ToolResult(call_id=call.id, name=call.name, parts=output.parts, failed=failed)
+        parts = (Text(text=text),)
+        return ToolResult(call_id=call.id, name=call.name, parts=parts, failed=failed)
 
     async def _apply(self, call: ToolCall, arguments: JsonObject) -> str:
         if call.name == skills_list.name:
             return await self._list_skills()
         if call.name == skill_view.name:
-            return await asyncio.to_thread(_text, self._skill_service, arguments)
+            name, file, find = arguments["name"], arguments["file_path"], self._skill_service.find
+            return await asyncio.to_thread(lambda: read_skill_file(find(name), file or "SKILL.md"))
         self._check(arguments)
-        version = await asyncio.to_thread(execute_change, self._skill_service, call.id, arguments)
+        version = await asyncio.to_thread(self._skill_service.change, call.id, arguments)
         self.proposed.append(version)
         return PROPOSED.format(version.id)
 
@@ -141,8 +197,7 @@ class SkillReview:
         if len(self.proposed) >= MOST_PROPOSALS:
             raise ToolError(ENOUGH)
         name = arguments["name"]
-        waiting = {version.name for version in self._skill_service.store.proposals()}
-        if name in waiting:
+        if any(version.name == name for version in self._skill_service.store.proposals()):
             raise ToolError(ONCE.format(name))
         rules = rules_for(self._deps.run.config, self._opened.cwd or "/", self._opened.source)
         origins = self._reviewed.transcript.origins()
@@ -157,16 +212,3 @@ class SkillReview:
             call=f"{self._turn_id} {call}",
             model=self._reviewed.transcript.model,
         )
-
-    def _auxiliary(self) -> SideModel:
-        transcript = self._reviewed.transcript
-        return SideModel(
-            self._deps.models,
-            self._deps.run.settings,
-            main=lambda: (transcript.model, transcript.provider),
-            tell=lambda _text: None,
-        )
-
-
-def _text(service: SkillService, arguments: JsonObject) -> str:
-    return read_skill_file(service.find(arguments["name"]), arguments["file_path"] or "SKILL.md")

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hermes.config.extension_settings import SkillSettings
-    from hermes.learning.deps import LearningDeps
+    from hermes.learning.rehearsals import LearningDeps
 
 
 async def learn(

@@ -75,18 +75,13 @@ class TriggerWatch:
                 self._calls += 1
                 self._since += 1
             case TurnEnded(reason=reason):
-                return self._on_turn_end(done=reason == "done")
+                self._is_answered = reason == "done"
+                if self._is_answered and (why := self._why()):
+                    self._since, self._is_corrected = 0, False
+                    return ReviewTrigger(why=why, calls=self._calls)
             case _:
                 pass
         return None
-
-    def _on_turn_end(self, *, done: bool) -> ReviewTrigger | None:
-        self._is_answered = done
-        why = self._why() if done else None
-        if why is None:
-            return None
-        self._since, self._is_corrected = 0, False
-        return ReviewTrigger(why=why, calls=self._calls)
 
     def _why(self) -> TriggerReason | None:
         if self._is_corrected:

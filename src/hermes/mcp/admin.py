@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from hermes.codec.json import plain
@@ -22,16 +23,18 @@ from hermes.mcp.oauth.store import TokenStore
 from hermes.mcp.run_servers import configured_pool, find_server, server_from_settings
 from hermes.mcp.server import (
     McpServer,
+    MissingLibrary,
     NeedsLogin,
-    ToolSelection,
     expand_server,
     require_valid,
     unset_variables,
 )
 
 if TYPE_CHECKING:
-    from hermes.mcp.oauth.login import LoginScreen
+    from hermes.credentials.oauth.redirect import BrowserScreen
 
+TOOLSET_PREFIX = "mcp-"
+ALL = McpToolSettings()
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}"
 
 
@@ -77,14 +80,31 @@ class McpAdmin:
         self._listings = ListingCache(run.home.cache / "mcp")
 
     def rows(self) -> list[ServerRow]:
-        return [self._row(name, settings) for name, settings in sorted(self._settings().items())]
+        rows = []
+        for name, settings in sorted(self._run.settings.mcp_servers.items()):
+            server = server_from_settings(name, settings)
+            listing = self._listings.get(server)
+            logged_in = server.uses_client_credentials or (
+                settings.auth == "oauth" and self._tokens(name).token() is not None
+            )
+            row = ServerRow(
+                name=name,
+                place=server.location,
+                enabled=settings.enabled,
+                auth=settings.auth,
+                logged_in=logged_in,
+                tools=len(select_tools(server, listing)) if listing else None,
+                fault=server.fault(),
+            )
+            rows.append(row)
+        return rows
 
     def tools(self, name: str) -> list[ToolRow]:
         """Lists the tools as last seen; none if the server was never connected."""
         server = find_server(self._run, name)
         listing = self._listings.get(server) or ToolListing()
         offered = {tool.name for tool in select_tools(server, listing)}
-        all_tools = select_tools(_with_all_tools(server), listing)
+        all_tools = select_tools(replace(server, tools=ALL), listing)
         names = tool_names((name, tool.name) for tool in all_tools)
         return [
             ToolRow(
@@ -103,7 +123,7 @@ class McpAdmin:
         name: str,
         settings: McpServerSettings,
         *,
-        screen: LoginScreen | None = None,
+        screen: BrowserScreen | None = None,
         secrets: Collection[str] = (),
     ) -> ToolListing:
         """Connects to the server, logging in if it requires that, and then adds it to the settings.
@@ -112,25 +132,34 @@ class McpAdmin:
             raise UsageError(
                 f"{name!r} is not a valid server name; use at most 32 letters, digits, '-' and '_'."
             )
-        if name in self._settings():
+        if name in self._run.settings.mcp_servers:
             raise UsageError(f"{name} already exists; remove it first: `hermes mcp remove {name}`.")
         server = require_valid(server_from_settings(name, settings))
         if server.auth == "oauth" and screen is not None:
             await self._log_in(server, screen)
         try:
-            listing, _ = await self._connect(server)
+            listing = await self._connect(server)
         except NeedsLogin:
             if screen is None or not server.url or server.auth or server.headers:
                 raise
             settings = replace(settings, auth="oauth")
             await self._log_in(server_from_settings(name, settings), screen)
-            listing, _ = await self._connect(server_from_settings(name, settings))
-        self._write(name, settings, secrets)
+            listing = await self._connect(server_from_settings(name, settings))
+        # Secrets go to `.env`; the settings refer to them.
+        stored: JsonObject = plain(settings)
+        for part in ("env", "headers", "oauth"):
+            for key, value in dict(stored.get(part, {})).items():
+                if key in secrets or _is_secret(part, key, value):
+                    variable = re.sub(r"[^A-Z0-9]", "_", f"MCP_{name}_{key}".upper())
+                    set_from_text(self._run.home, variable, value)
+                    stored[part][key] = f"${{{variable}}}"
+        written = {key: value for key, value in stored.items() if value != {}}
+        write_settings(self._run.home, {("mcp_servers", name): written})
         return listing
 
     def remove(self, name: str) -> None:
         find_server(self._run, name)
-        last = len(self._settings()) == 1
+        last = len(self._run.settings.mcp_servers) == 1
         path = ("mcp_servers",) if last else ("mcp_servers", name)
         write_settings(self._run.home, {path: REMOVED})
         self._listings.drop(name)
@@ -179,7 +208,7 @@ class McpAdmin:
             unset=unset_variables(self._expand(server)),
         )
 
-    async def log_in(self, name: str, screen: LoginScreen) -> None:
+    async def log_in(self, name: str, screen: BrowserScreen) -> None:
         server = find_server(self._run, name)
         if server.auth != "oauth":
             raise UsageError(
@@ -189,47 +218,21 @@ class McpAdmin:
         await self._connect(server)
 
     def log_out(self, name: str) -> bool:
-        return self._tokens(find_server(self._run, name).name).drop()
+        find_server(self._run, name)
+        return self._tokens(name).drop()
 
-    def _settings(self) -> Mapping[str, McpServerSettings]:
-        return self._run.settings.mcp_servers
-
-    def _row(self, name: str, settings: McpServerSettings) -> ServerRow:
-        server = server_from_settings(name, settings)
-        listing = self._listings.get(server)
-        return ServerRow(
-            name=name,
-            place=server.location,
-            enabled=settings.enabled,
-            auth=settings.auth,
-            logged_in=server.uses_client_credentials
-            or (settings.auth == "oauth" and self._tokens(name).token() is not None),
-            tools=len(select_tools(server, listing)) if listing else None,
-            fault=server.fault(),
-        )
-
-    async def _connect(self, server: McpServer) -> tuple[ToolListing, float]:
+    async def _connect(self, server: McpServer) -> ToolListing:
         servers = configured_pool(self._run, extra=(server,))
-        clock = self._run.world.clock
-        started = clock.monotonic()
         try:
-            listing = await servers.link(server.name).listing()
+            return await servers.link(server.name).listing()
         finally:
             await servers.close()
-        return listing, clock.monotonic() - started
 
-    async def _log_in(self, server: McpServer, screen: LoginScreen) -> None:
-        from importlib.util import find_spec
-
-        from hermes.mcp.server import MissingLibrary
-
+    async def _log_in(self, server: McpServer, screen: BrowserScreen) -> None:
         if find_spec("mcp") is None:
             raise MissingLibrary
-        expanded, store, clock = (
-            self._expand(server),
-            self._tokens(server.name),
-            self._run.world.clock,
-        )
+        expanded, store = self._expand(server), self._tokens(server.name)
+        clock = self._run.world.clock
         if server.uses_client_credentials:
             from hermes.mcp.oauth.bearer import machine_token
 
@@ -246,18 +249,6 @@ class McpAdmin:
     def _tokens(self, name: str) -> TokenStore:
         return TokenStore(self._run.home.root / "mcp-tokens", name)
 
-    def _write(self, name: str, settings: McpServerSettings, secrets: Collection[str]) -> None:
-        """Stores the server. Secrets go to `.env`; the settings refer to them."""
-        stored: JsonObject = plain(settings)
-        for part in ("env", "headers", "oauth"):
-            for key, value in dict(stored.get(part, {})).items():
-                if key in secrets or _is_secret(part, key, value):
-                    variable = _variable(name, key)
-                    set_from_text(self._run.home, variable, value)
-                    stored[part][key] = f"${{{variable}}}"
-        written = {key: value for key, value in stored.items() if value != {}}
-        write_settings(self._run.home, {("mcp_servers", name): written})
-
 
 def _is_secret(part: str, key: str, value: str) -> bool:
     if not value or "${" in value:
@@ -265,27 +256,12 @@ def _is_secret(part: str, key: str, value: str) -> bool:
     return {"headers": True, "oauth": key == "client_secret"}.get(part, is_secret_name(key))
 
 
-def _variable(name: str, key: str) -> str:
-    return re.sub(r"[^A-Z0-9]", "_", f"MCP_{name}_{key}".upper())
-
-
-def _with_all_tools(server: McpServer) -> McpServer:
-    return replace(server, tools=ToolSelection())
-
-
-TOOLSET_PREFIX = "mcp-"
-ALL = McpToolSettings()
-
-
 def is_server(settings: Settings, name: str) -> bool:
     """Returns whether the name denotes a server or one of its tools."""
     server, colon, _ = name.partition(":")
-    if colon:
-        return server in settings.mcp_servers
-    return (
-        name.startswith(TOOLSET_PREFIX)
-        and name.removeprefix(TOOLSET_PREFIX) in settings.mcp_servers
-    )
+    if not colon and not name.startswith(TOOLSET_PREFIX):
+        return False
+    return (server if colon else name.removeprefix(TOOLSET_PREFIX)) in settings.mcp_servers
 
 
 def server_toolsets(
@@ -315,10 +291,9 @@ def switch_changes(
         if colon:
             found |= _one_tool(server, settings.mcp_servers[server], tool, on=on)
             continue
-        server_settings = settings.mcp_servers[name.removeprefix(TOOLSET_PREFIX)]
-        if server_settings.enabled != on:
-            key = ("mcp_servers", name.removeprefix(TOOLSET_PREFIX), "enabled")
-            found[key] = REMOVED if on else False
+        server = name.removeprefix(TOOLSET_PREFIX)
+        if settings.mcp_servers[server].enabled != on:
+            found["mcp_servers", server, "enabled"] = REMOVED if on else False
         off = [each for each in off if each != name]
     if tuple(off) != settings.agent.disabled_toolsets:
         found["agent", "disabled_toolsets"] = list(off)

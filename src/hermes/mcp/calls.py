@@ -6,76 +6,39 @@ import base64
 import binascii
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import NamedTuple
+
+from msgspec import Struct
 
 from hermes.codec.json import encode
-from hermes.codec.values import JsonObject, JsonValue, Value
-from hermes.core.messages import Image, Message, Text
+from hermes.codec.values import JsonObject, JsonValue
+from hermes.core.messages import Image, Text
 from hermes.core.ports import Workspace
-from hermes.core.prompt import ToolSpec
+from hermes.core.prompt import Prompt, Reply
 from hermes.core.tools import ToolContext, ToolOutput
 from hermes.mcp.server import McpServer
 
-
-class SampleRequest(Value):
-    """A request for a model reply. `hints` are the server's preferred models."""
-
-    server: str
-    system: str
-    messages: tuple[Message, ...]
-    tools: tuple[ToolSpec, ...] = ()
-    max_tokens: int = 1024
-    hints: tuple[str, ...] = ()
-
-
-class Sample(Value):
-    """The reply in the protocol's content blocks."""
-
-    content: tuple[JsonObject, ...]
-    model: str
-    stop: str
-
-
-Sampler = Callable[[McpServer, SampleRequest], Awaitable[Sample]]
+# Asks a model; the last argument names the models that the server prefers.
+Sampler = Callable[[McpServer, Prompt, tuple[str, ...]], Awaitable[Reply]]
 KeepImage = Callable[[bytes, str], str]
 # Wraps a call that may write local files; True if the tool claims that it only reads.
 FileWatch = Callable[[Workspace, JsonObject, bool], AbstractAsyncContextManager[None]]
 
 
-def _no_watch(_: Workspace, __: JsonObject, ___: bool) -> AbstractAsyncContextManager[None]:
-    return nullcontext()
-
-
-class CallServices:
+class CallServices(Struct):
     """Services for one session. Without a sampler, sampling is refused. `keep_image` stores an
     image and returns its path; `watch` records that files may be written."""
 
-    def __init__(
-        self,
-        sampler: Sampler | None = None,
-        keep_image: KeepImage | None = None,
-        watch: FileWatch = _no_watch,
-    ) -> None:
-        self.sampler = sampler
-        self.keep_image = keep_image
-        self.watch = watch
+    sampler: Sampler | None = None
+    keep_image: KeepImage | None = None
+    watch: FileWatch = lambda *_: nullcontext()
 
 
-class ToolCaller:
-    """One tool call, as the server may reach back to it."""
+class ToolCaller(NamedTuple):
+    """One tool call, to which the requests of the server belong."""
 
-    def __init__(self, ctx: ToolContext, hosting: CallServices) -> None:
-        self.hosting = hosting
-        self._ctx = ctx
-
-    @property
-    def root(self) -> str:
-        return self._ctx.workspace.root
-
-    def progress(self, text: str) -> None:
-        self._ctx.progress(text)
-
-    async def ask(self, question: str, choices: tuple[str, ...]) -> str | None:
-        return await self._ctx.ask(question, choices)
+    ctx: ToolContext
+    services: CallServices
 
 
 MOST_BYTES = 50 * 1024 * 1024
@@ -87,10 +50,10 @@ NOTHING = "(no output)"
 class ResultReader:
     """Converts the content of one result. Other media become files."""
 
-    def __init__(self, ctx: ToolContext, server: McpServer, hosting: CallServices) -> None:
+    def __init__(self, ctx: ToolContext, server: McpServer, services: CallServices) -> None:
         self._ctx = ctx
         self._server = server
-        self._hosting = hosting
+        self._services = services
         self._files = 0
 
     async def output(self, result: JsonObject, *, structured: bool) -> ToolOutput:
@@ -147,8 +110,8 @@ class ResultReader:
             data = base64.b64decode(encoded, validate=True)
         except binascii.Error:
             return Text(text=f"[{kind}: cannot be decoded]")
-        if kind in IMAGE_TYPES and self._hosting.keep_image is not None:
-            return Image(file=self._hosting.keep_image(data, kind), media_type=kind)
+        if kind in IMAGE_TYPES and self._services.keep_image is not None:
+            return Image(file=self._services.keep_image(data, kind), media_type=kind)
         self._files += 1
         ending = _ENDINGS.get(kind, kind.rpartition("/")[2].partition("+")[0][:8] or "bin")
         name = f"mcp-{self._ctx.call_id}-{self._files}.{ending}"

@@ -28,12 +28,12 @@ class ChildRegistry:
 
     def record(self, pid: int) -> None:
         owner = os.getpid()
-        birth = ChildRecord(
+        child = ChildRecord(
             pid=pid, began=_start_time(pid), owner=owner, owner_began=_start_time(owner)
         )
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            (self._folder / str(pid)).write_bytes(encode(birth))
+            (self._folder / str(pid)).write_bytes(encode(child))
 
     def forget(self, pid: int) -> None:
         with contextlib.suppress(OSError):
@@ -41,26 +41,20 @@ class ChildRegistry:
 
     def kill_orphans(self) -> int:
         """Kills orphaned children; returns their number."""
-        swept = 0
-        for file in self._files():
+        killed = 0
+        for file in sorted(self._folder.iterdir()) if self._folder.is_dir() else ():
             try:
-                birth = decode(ChildRecord, file.read_bytes())
+                child = decode(ChildRecord, file.read_bytes())
             except (OSError, DecodeError):
                 continue
-            if birth.owner_began and _start_time(birth.owner) == birth.owner_began:
+            if child.owner_began and _start_time(child.owner) == child.owner_began:
                 continue
-            if birth.began and _start_time(birth.pid) == birth.began:
+            if child.began and _start_time(child.pid) == child.began:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(birth.pid, signal.SIGKILL)
-                    swept += 1
-            self.forget(birth.pid)
-        return swept
-
-    def _files(self) -> list[Path]:
-        try:
-            return sorted(self._folder.iterdir())
-        except OSError:
-            return []
+                    os.killpg(child.pid, signal.SIGKILL)
+                    killed += 1
+            self.forget(child.pid)
+        return killed
 
 
 def _start_time(pid: int) -> str:

@@ -65,7 +65,7 @@ class McpConnection:
         self._server = server
 
     async def ping(self) -> None:
-        """Checks that the server responds; Late or Lost. The newest protocol has no ping."""
+        """Checks that the server responds; ServerFault. The newest protocol has no ping."""
         if self._client.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return
         try:
@@ -96,7 +96,7 @@ class McpConnection:
         async def tell(progress: float, total: float | None, message: str | None) -> None:
             if caller is not None:
                 of = f"/{total:g}" if total else ""
-                caller.progress(message or f"{progress:g}{of}")
+                caller.ctx.progress(message or f"{progress:g}{of}")
 
         result = await self._translate_errors(
             self._client.call_tool(
@@ -154,35 +154,6 @@ class McpConnection:
             raise translate_error(self._server, error, what) from error
 
 
-class _RequestHandlers:
-    """Translates requests of the server to the protocol's types."""
-
-    def __init__(self, answering: ServerRequests) -> None:
-        self._answering = answering
-
-    async def sample(
-        self, context: ClientRequestContext, params: CreateMessageRequestParams
-    ) -> CreateMessageResult | CreateMessageResultWithTools | ErrorData:
-        try:
-            made = await self._answering.sample(_plain(params))
-        except HermesError as error:
-            return ErrorData(code=INTERNAL, message=str(error))
-        kind = CreateMessageResultWithTools if params.tools else CreateMessageResult
-        return kind.model_validate(made)
-
-    async def elicit(
-        self, context: ClientRequestContext, params: ElicitRequestParams
-    ) -> ElicitResult | ErrorData:
-        try:
-            return ElicitResult.model_validate(await self._answering.elicit(_plain(params)))
-        except HermesError as error:
-            return ErrorData(code=INVALID, message=str(error))
-
-    async def roots(self, context: ClientRequestContext) -> ListRootsResult:
-        roots = self._answering.roots()
-        return ListRootsResult(roots=[Root.model_validate(root) for root in roots])
-
-
 @asynccontextmanager
 async def connect(
     server: McpServer,
@@ -192,7 +163,27 @@ async def connect(
     changed: Changed,
 ) -> AsyncIterator[McpConnection]:
     """Opens a connection over a transport; ServerFault."""
-    handlers = _RequestHandlers(answering)
+
+    async def sample(
+        context: ClientRequestContext, params: CreateMessageRequestParams
+    ) -> CreateMessageResult | CreateMessageResultWithTools | ErrorData:
+        try:
+            made = await answering.sample(_plain(params))
+        except HermesError as error:
+            return ErrorData(code=INTERNAL, message=str(error))
+        kind = CreateMessageResultWithTools if params.tools else CreateMessageResult
+        return kind.model_validate(made)
+
+    async def elicit(
+        context: ClientRequestContext, params: ElicitRequestParams
+    ) -> ElicitResult | ErrorData:
+        try:
+            return ElicitResult.model_validate(await answering.elicit(_plain(params)))
+        except HermesError as error:
+            return ErrorData(code=INVALID, message=str(error))
+
+    async def list_roots(context: ClientRequestContext) -> ListRootsResult:
+        return ListRootsResult(roots=[Root.model_validate(root) for root in answering.roots()])
 
     async def on_message(message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
@@ -201,10 +192,10 @@ async def connect(
     client = Client(
         cast(Any, streams),
         client_info=Implementation(name="hermes-agent", title="Hermes", version=__version__),
-        sampling_callback=handlers.sample if server.sampling.enabled else None,
+        sampling_callback=sample if server.sampling.enabled else None,
         sampling_capabilities=SamplingCapability(tools=SamplingToolsCapability()),
-        elicitation_callback=handlers.elicit if server.elicitation.enabled else None,
-        list_roots_callback=handlers.roots,
+        elicitation_callback=elicit if server.elicitation.enabled else None,
+        list_roots_callback=list_roots,
         message_handler=on_message,
         cache=None,
     )
@@ -231,7 +222,11 @@ def translate_error(
     server: McpServer, error: BaseException, what: str = "the handshake"
 ) -> ServerFault:
     """Maps an exception of the library to a ServerFault."""
-    cause = _innermost(error)
+    cause = error
+    while isinstance(cause, BaseExceptionGroup):
+        # Several tasks fail for one reason; our own error is the most specific.
+        inner = cause.exceptions
+        cause = next((each for each in inner if isinstance(each, ServerFault)), inner[0])
     name = f"MCP server {server.name}"
     match cause:
         case ServerFault():
@@ -257,14 +252,6 @@ def translate_error(
             return ConnectionLost(f"{name} cannot be reached: {words}.", retryable=True)
         case _:
             return ServerError(mask_secrets(server, f"{name}: {cause}"))
-
-
-def _innermost(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        # Several tasks fail for one reason; our own error is the most specific.
-        inner = error.exceptions
-        error = next((each for each in inner if isinstance(each, ServerFault)), inner[0])
-    return error
 
 
 def _plain(model: Any) -> Any:

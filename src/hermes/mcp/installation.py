@@ -1,30 +1,269 @@
-"""Finds MCP servers in catalogues and installs them."""
+"""Finds MCP servers in catalogues, and turns their `server.json` descriptions into settings."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 from urllib.parse import quote, urlencode
 
 from hermes.codec.json import DecodeError, convert, decode
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.config.extension_settings import McpServerSettings
 from hermes.core.errors import HermesError, NotFound, UsageError
-from hermes.mcp.admin import McpAdmin
-from hermes.mcp.catalogue.install_plan import ADVICE, InstallPlan, ServerDescription, plan_install
 from hermes.mcp.listing import clean_description
 from hermes.web.fetcher import JudgedHttp
 
 if TYPE_CHECKING:
-    from hermes.config.run_context import RunContext
     from hermes.config.settings import Settings
-    from hermes.mcp.listing import ToolListing
-    from hermes.mcp.oauth.login import LoginScreen
     from hermes.net.http import HttpClient
+
+_SHORT = r"[^A-Za-z0-9_-]+"
+
+
+class InputField(Value, rename="camel"):
+    """A value to fill in, or a fixed `value`."""
+
+    name: str = ""
+    description: str = ""
+    value: str | None = None
+    default: str | None = None
+    choices: tuple[str, ...] = ()
+    is_required: bool = False
+    is_secret: bool = False
+    # Placeholders `{name}` in the value.
+    variables: dict[str, InputField] = {}
+
+
+class Argument(InputField, rename="camel"):
+    type: Literal["positional", "named"] = "positional"
+    value_hint: str = ""
+    is_repeated: bool = False
+
+
+class Transport(Value):
+    type: str = "stdio"
+    url: str = ""
+
+
+class ServerPackage(Value, rename="camel"):
+    """A package to install and run."""
+
+    registry_type: str
+    identifier: str
+    version: str = ""
+    runtime_hint: str = ""
+    transport: Transport = Transport()
+    runtime_arguments: tuple[Argument, ...] = ()
+    package_arguments: tuple[Argument, ...] = ()
+    environment_variables: tuple[InputField, ...] = ()
+
+
+class RemoteServer(Value):
+    """A hosted server."""
+
+    type: str
+    url: str
+    headers: tuple[InputField, ...] = ()
+    variables: dict[str, InputField] = {}
+
+    @property
+    def url_field(self) -> InputField:
+        return InputField(value=self.url, variables=self.variables)
+
+
+class ServerDescription(Value, rename="camel"):
+    name: str
+    description: str = ""
+    title: str = ""
+    version: str = ""
+    packages: tuple[ServerPackage, ...] = ()
+    remotes: tuple[RemoteServer, ...] = ()
+
+    @property
+    def short_name(self) -> str:
+        """Returns the default name for the settings."""
+        return re.sub(_SHORT, "-", self.name.rpartition("/")[2]).strip("-_")[:32]
+
+    def has(self, words: str) -> bool:
+        """Returns whether all words occur in the description."""
+        text = f"{self.name} {self.title} {self.description}".lower()
+        return all(word in text for word in words.lower().split())
+
+
+# Must not look like an option or a path traversal.
+_IDENTIFIER = r"@?[A-Za-z0-9][A-Za-z0-9._/:@-]*"
+_VERSION = r"[A-Za-z0-9][A-Za-z0-9._+:-]*"
+_PLACEHOLDER = r"\{(\w+)\}"
+RUNNERS = {"npm": "npx", "pypi": "uvx", "oci": "docker"}
+ADVICE = {
+    "npx": "install Node.js",
+    "uvx": "run `pip install uv`",
+    "docker": "install Docker or Podman",
+}
+Given = Mapping[str, Sequence[str]]
+
+
+class InstallPlan(Value):
+    """One way to use a server."""
+
+    description: ServerDescription
+    package: ServerPackage | None = None
+    remote: RemoteServer | None = None
+
+    @property
+    def runner(self) -> str:
+        """Returns the program that starts it; "" for a hosted server."""
+        return RUNNERS[self.package.registry_type] if self.package else ""
+
+    def inputs(self) -> dict[str, InputField]:
+        """Returns all inputs by name."""
+        fields: list[InputField] = []
+        if self.package is not None:
+            fields += self.package.runtime_arguments
+            fields += self.package.package_arguments
+            fields += self.package.environment_variables
+        if self.remote is not None:
+            fields += (self.remote.url_field, *self.remote.headers)
+        found: dict[str, InputField] = {}
+        for field in fields:
+            found |= _inputs(field)
+        return found
+
+    def missing(self, given: Given) -> list[InputField]:
+        """Returns required inputs without a value."""
+        return [
+            field
+            for name, field in self.inputs().items()
+            if field.is_required and field.default is None and not any(given.get(name, ()))
+        ]
+
+    def secrets(self) -> frozenset[str]:
+        """Returns variables and headers whose values must not be stored in the settings."""
+        named = self.package.environment_variables if self.package else ()
+        named = self.remote.headers if self.remote else named
+        return frozenset(
+            each.name
+            for each in named
+            if each.is_secret or any(inner.is_secret for inner in each.variables.values())
+        )
+
+    def settings(self, given: Given) -> JsonObject:
+        """Returns the settings for `mcp_servers.NAME`; UsageError for missing or unknown inputs."""
+        known = self.inputs()
+        if unknown := [name for name in given if name not in known]:
+            named = ", ".join(known) or "nothing"
+            raise UsageError(f"{unknown[0]!r} cannot be set; known inputs: {named}.")
+        if left := self.missing(given):
+            about = left[0].description or "required"
+            raise UsageError(f"Give --set {left[0].name}=VALUE ({about}).")
+        if self.package is not None:
+            return _command_settings(self.package, given)
+        assert self.remote is not None
+        settings: JsonObject = {"url": _values(self.remote.url_field, given)[0]}
+        if self.remote.type == "sse":
+            settings["transport"] = "sse"
+        if headers := _named_values(self.remote.headers, given):
+            settings["headers"] = headers
+        return settings
+
+
+def plan_install(description: ServerDescription, *, remote: bool = False) -> InstallPlan:
+    """Returns the first supported package or, without one or with `remote`, the first hosted
+    server. UsageError when there is none."""
+    if not remote:
+        for package in description.packages:
+            if package.registry_type in RUNNERS and package.transport.type == "stdio":
+                if not re.fullmatch(_IDENTIFIER, package.identifier):
+                    raise UsageError(f"{package.identifier!r} is not a valid package name.")
+                if package.version and not re.fullmatch(_VERSION, package.version):
+                    raise UsageError(f"{package.version!r} is not a valid version.")
+                return InstallPlan(description=description, package=package)
+    for place in description.remotes:
+        if place.type in ("streamable-http", "sse") and place.url.startswith(("https:", "http:")):
+            return InstallPlan(description=description, remote=place)
+    kinds = sorted({package.registry_type for package in description.packages}) or ["no package"]
+    raise UsageError(f"{description.name} cannot be installed: it has {', '.join(kinds)} only.")
+
+
+def _command_settings(package: ServerPackage, given: Given) -> JsonObject:
+    env = _named_values(package.environment_variables, given)
+    before = _arguments(package.runtime_arguments, given)
+    after = _arguments(package.package_arguments, given)
+    runner = RUNNERS[package.registry_type]
+    match runner:
+        case "npx":
+            call = ["-y", *before, _at(package, "@")]
+        case "uvx":
+            call = [*before, _at(package, "@")]
+        case _:
+            variables = [word for name in env for word in ("-e", name)]
+            image = package.identifier if ":" in package.identifier else _at(package, ":")
+            call = ["run", "-i", "--rm", *variables, *before, image]
+    return {"command": runner, "args": [*call, *after], **({"env": env} if env else {})}
+
+
+def _at(package: ServerPackage, sign: str) -> str:
+    return f"{package.identifier}{sign}{package.version}" if package.version else package.identifier
+
+
+def _named_values(fields: Sequence[InputField], given: Given) -> dict[str, str]:
+    return {field.name: found[0] for field in fields if (found := _values(field, given))}
+
+
+def _arguments(arguments: Sequence[Argument], given: Given) -> list[str]:
+    words: list[str] = []
+    for argument in arguments:
+        found = _values(argument, given)
+        for value in found if argument.is_repeated else found[:1]:
+            if argument.type == "named":
+                words.append(argument.name)
+            if value:
+                words.append(value)
+    return words
+
+
+def _inputs(field: InputField) -> dict[str, InputField]:
+    if field.value is not None:
+        names = dict.fromkeys(re.findall(_PLACEHOLDER, field.value))
+        known = {name: field.variables.get(name, InputField()) for name in names}
+        return {name: replace(inner, name=name) for name, inner in known.items()}
+    name = _name(field)
+    return {name: replace(field, name=name)} if name else {}
+
+
+def _name(field: InputField) -> str:
+    hint = field.value_hint if isinstance(field, Argument) else ""
+    return (hint or field.name).lstrip("-")
+
+
+def _values(field: InputField, given: Given) -> list[str]:
+    """Returns the values; none when the input is omitted."""
+    if field.value is None:
+        return _given_values(field, _name(field), given)
+    text = field.value
+    for name, placeholder in _inputs(field).items():
+        found = _given_values(placeholder, name, given)
+        if not found and not placeholder.is_required:
+            return []
+        text = text.replace(f"{{{name}}}", found[0])
+    return [text]
+
+
+def _given_values(field: InputField, name: str, given: Given) -> list[str]:
+    values = [each for each in given.get(name, ()) if each]
+    if not values and field.default is not None:
+        values = [field.default]
+    for each in values:
+        if field.choices and each not in field.choices:
+            raise UsageError(f"{name} must be one of {', '.join(field.choices)}.")
+    return values
+
 
 MAX_RESULTS = 50
 T = TypeVar("T")
@@ -107,9 +346,6 @@ def _clean(each: ServerDescription) -> ServerDescription:
     )
 
 
-Given = Mapping[str, Sequence[str]]
-
-
 class CatalogueRow(Value):
     """A line of the catalogue. `how` is the program that starts the server, "address" for a remote
     server, "-" for one that cannot be used."""
@@ -122,21 +358,10 @@ class CatalogueRow(Value):
     needs: tuple[str, ...]
 
 
-class RequiredValue(Value):
-    """A value that a server needs."""
-
-    name: str
-    description: str = ""
-    secret: bool = False
-
-
 def catalogue_row(server: ServerDescription) -> CatalogueRow:
     how, needs = "-", tuple[str, ...]()
-    try:
+    with suppress(UsageError):
         plan = plan_install(server)
-    except UsageError:
-        pass
-    else:
         how = plan.runner or "address"
         needs = tuple(value.name for value in plan.missing({}))
     return CatalogueRow(
@@ -149,37 +374,13 @@ def catalogue_row(server: ServerDescription) -> CatalogueRow:
     )
 
 
-class Installation:
-    """The installation of one server."""
-
-    def __init__(self, server: ServerDescription, *, remote: bool = False) -> None:
-        self._plan: InstallPlan = plan_install(server, remote=remote)
-
-    @property
-    def name(self) -> str:
-        return self._plan.description.short_name
-
-    def needs(self, values: Given) -> list[RequiredValue]:
-        """Lists missing values."""
-        return [
-            RequiredValue(name=each.name, description=each.description, secret=each.is_secret)
-            for each in self._plan.missing(values)
-        ]
-
-    def settings(self, values: Given, *, untrusted: bool) -> McpServerSettings:
-        """Raises UsageError when a value or the program that starts the server is missing."""
-        settings: JsonObject = self._plan.settings(values)
-        runner = self._plan.runner
-        if runner and shutil.which(runner) is None:
-            raise UsageError(f"This needs `{runner}`, which is not installed: {ADVICE[runner]}.")
-        try:
-            return convert(
-                McpServerSettings, settings | ({"trust": "untrusted"} if untrusted else {})
-            )
-        except DecodeError as error:
-            raise UsageError(f"This server cannot be configured: {error}.") from error
-
-    async def add(
-        self, run: RunContext, name: str, own: McpServerSettings, screen: LoginScreen
-    ) -> ToolListing:
-        return await McpAdmin(run).add(name, own, screen=screen, secrets=self._plan.secrets())
+def install_settings(plan: InstallPlan, values: Given, *, untrusted: bool) -> McpServerSettings:
+    """Raises UsageError when a value or the program that starts the server is missing."""
+    settings = plan.settings(values)
+    if plan.runner and shutil.which(plan.runner) is None:
+        advice = ADVICE[plan.runner]
+        raise UsageError(f"This needs `{plan.runner}`, which is not installed: {advice}.")
+    try:
+        return convert(McpServerSettings, settings | ({"trust": "untrusted"} if untrusted else {}))
+    except DecodeError as error:
+        raise UsageError(f"This server cannot be configured: {error}.") from error

@@ -7,6 +7,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
 from hermes.core.world import Clock, World
@@ -17,6 +18,7 @@ from hermes.mcp.server import (
     ConnectionLost,
     McpServer,
     NeedsLogin,
+    RefreshFailed,
     ServerFault,
     SessionExpired,
     Unreachable,
@@ -34,57 +36,39 @@ TRIES = 5
 PARKED_SECONDS = 300.0
 
 
-class CircuitBreaker:
-    """Blocks calls for a while after consecutive failures; then allows one."""
+class RetryDelay:
+    """Blocks attempts for a while after failures: `delays` gives the seconds by their number."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, delays: Callable[[int], float]) -> None:
         self._clock = clock
+        self._delays = delays
         self._failures = 0
-        self._open_until = 0.0
+        self._until = 0.0
 
     @property
     def left_seconds(self) -> float:
-        """Returns the seconds until a call is allowed."""
-        return max(0.0, self._open_until - self._clock.monotonic())
-
-    @property
-    def failures(self) -> int:
-        return self._failures
+        """Returns the seconds until an attempt is allowed."""
+        return max(0.0, self._until - self._clock.monotonic())
 
     def record_failure(self) -> None:
         self._failures += 1
-        if self._failures >= FAILURES:
-            self._open_until = self._clock.monotonic() + OPEN_SECONDS
+        self._until = self._clock.monotonic() + self._delays(self._failures)
 
     def record_success(self) -> None:
         self._failures = 0
-        self._open_until = 0.0
+        self._until = 0.0
 
 
-class Backoff:
-    """Exponential delay between connection attempts, and a long pause after several."""
+def call_delay(failures: int) -> float:
+    """Blocks calls after consecutive failures; then one is allowed."""
+    return OPEN_SECONDS if failures >= FAILURES else 0.0
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._tries = 0
-        self._next = 0.0
 
-    @property
-    def left_seconds(self) -> float:
-        return max(0.0, self._next - self._clock.monotonic())
-
-    @property
-    def parked(self) -> bool:
-        return self._tries >= TRIES
-
-    def record_failure(self) -> None:
-        self._tries += 1
-        wait = min(FIRST_WAIT_SECONDS * 2 ** (self._tries - 1), LONGEST_WAIT_SECONDS)
-        self._next = self._clock.monotonic() + (PARKED_SECONDS if self.parked else wait)
-
-    def record_success(self) -> None:
-        self._tries = 0
-        self._next = 0.0
+def connect_delay(failures: int) -> float:
+    """Grows exponentially; after several attempts a long pause follows."""
+    if failures >= TRIES:
+        return PARKED_SECONDS
+    return min(FIRST_WAIT_SECONDS * 2.0 ** (failures - 1), LONGEST_WAIT_SECONDS)
 
 
 log = logging.getLogger(__name__)
@@ -115,8 +99,8 @@ class ServerLink:
         self._seen = seen
         self._world = world
         self._answering = ServerRequests(server, world, folder)
-        self._breaker = CircuitBreaker(world.clock)
-        self._backoff = Backoff(world.clock)
+        self._breaker = RetryDelay(world.clock, call_delay)
+        self._backoff = RetryDelay(world.clock, connect_delay)
         self._connecting = asyncio.Lock()
         self._call_slots = asyncio.Semaphore(16 if server.supports_parallel_tool_calls else 1)
         self._owner: asyncio.Task[None] | None = None
@@ -138,18 +122,21 @@ class ServerLink:
     ) -> T:
         """Runs `work` on the connection; ServerFault. Retries once on a new connection when the
         server certainly did not execute it."""
-        self._check()
+        if left := self._breaker.left_seconds:
+            name = self.server.name
+            words = f"MCP server {name} unavailable ({FAILURES} failures), retry in {left:.0f}s"
+            raise Unreachable(words, retryable=True)
         async with self._call_slots:
             try:
                 result = await self._run_on_connection(work, caller)
             except SessionExpired:
-                await self._disconnect()
+                await self.close()
                 result = await self._run_on_connection(work, caller)
             except (CallTimeout, ConnectionLost, Unreachable) as fault:
                 self._breaker.record_failure()
                 if isinstance(fault, ConnectionLost):
-                    await self._disconnect()
-                    if isinstance(self._ended, NeedsLogin):
+                    await self.close()
+                    if isinstance(self._ended, NeedsLogin | RefreshFailed):
                         raise self._ended from fault
                 raise
         self._breaker.record_success()
@@ -171,16 +158,7 @@ class ServerLink:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(GRACE_SECONDS):
                 await self._idle.wait()
-        await self._disconnect()
-
-    async def close(self) -> None:
-        await self._disconnect()
-
-    def _check(self) -> None:
-        name = self.server.name
-        if left := self._breaker.left_seconds:
-            words = f"MCP server {name} unavailable ({FAILURES} failures), retry in {left:.0f}s"
-            raise Unreachable(words, retryable=True)
+        await self.close()
 
     async def _run_on_connection(
         self, work: Callable[[McpConnection], Awaitable[T]], caller: ToolCaller | None
@@ -207,25 +185,21 @@ class ServerLink:
             if left := self._backoff.left_seconds:
                 words = f"MCP server {self.server.name} is reconnecting, try again in {left:.0f}s"
                 raise Unreachable(words, retryable=True)
-            try:
-                self._connection = await self._connect_with_retries()
-            except ServerFault as fault:
-                if not isinstance(fault, NeedsLogin):
-                    self._backoff.record_failure()
-                raise
+            attempt = 0
+            while self._connection is None:
+                try:
+                    self._connection = await self._connect_once()
+                except ServerFault as fault:
+                    attempt += 1
+                    # A server may be slow to start.
+                    if isinstance(fault, CallTimeout | ConnectionLost) and attempt < ATTEMPTS:
+                        await self._world.clock.sleep(2.0 ** (attempt - 1))
+                        continue
+                    if not isinstance(fault, NeedsLogin):
+                        self._backoff.record_failure()
+                    raise
             self._backoff.record_success()
             return self._connection
-
-    async def _connect_with_retries(self) -> McpConnection:
-        """Retries, because a server may be slow to start."""
-        for attempt in range(ATTEMPTS):
-            try:
-                return await self._connect_once()
-            except (CallTimeout, ConnectionLost):
-                if attempt == ATTEMPTS - 1:
-                    raise
-                await self._world.clock.sleep(2.0**attempt)
-        raise AssertionError("there is at least one attempt")
 
     async def _connect_once(self) -> McpConnection:
         ready: asyncio.Future[McpConnection] = asyncio.get_running_loop().create_future()
@@ -236,12 +210,12 @@ class ServerLink:
             async with asyncio.timeout(self.server.connect_timeout):
                 return await asyncio.shield(ready)
         except TimeoutError:
-            await self._disconnect(patience=0)
+            await self.close(patience=0)
             seconds = self.server.connect_timeout
             words = f"MCP server {self.server.name} did not answer within {seconds:g}s"
             raise Unreachable(words, retryable=True) from None
         except asyncio.CancelledError:
-            await self._disconnect(patience=0)
+            await self.close(patience=0)
             raise
 
     async def _own(self, ready: asyncio.Future[McpConnection], release: asyncio.Event) -> None:
@@ -269,9 +243,8 @@ class ServerLink:
         while not release.is_set():
             waits = [asyncio.ensure_future(each.wait()) for each in (release, self._changed)]
             try:
-                await asyncio.wait(
-                    waits, timeout=self._patience(begun), return_when=asyncio.FIRST_COMPLETED
-                )
+                timeout = min(self._seconds_left(begun), self.server.keepalive_interval)
+                await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 for wait in waits:
                     wait.cancel()
@@ -281,32 +254,21 @@ class ServerLink:
                     self._seen(self.server, await connection.listing())
             elif self._seconds_left(begun) == 0 and not self._busy:
                 return
-            elif self._is_quiet(max(last_seen, self._used_at)):
-                await connection.ping()
-                last_seen = self._world.clock.monotonic()
+            elif not self._busy:
+                quiet = self._world.clock.monotonic() - max(last_seen, self._used_at)
+                if quiet >= self.server.keepalive_interval:
+                    await connection.ping()
+                    last_seen = self._world.clock.monotonic()
 
-    def _is_quiet(self, last_seen: float) -> bool:
-        quiet = self._world.clock.monotonic() - last_seen
-        return not self._busy and quiet >= self.server.keepalive_interval
-
-    def _patience(self, begun: float) -> float:
-        left, interval = self._seconds_left(begun), self.server.keepalive_interval
-        return interval if left is None else min(left, interval)
-
-    def _seconds_left(self, begun: float) -> float | None:
-        """Returns the seconds until idle timeout or maximum lifetime; None for no limit."""
-        now, server = self._world.clock.monotonic(), self.server
-        ends = []
-        if server.idle_timeout_seconds:
-            ends.append(self._used_at + server.idle_timeout_seconds)
-        if server.max_lifetime_seconds:
-            ends.append(begun + server.max_lifetime_seconds)
-        if not ends:
-            return None
-        left = max(0.0, min(ends) - now)
+    def _seconds_left(self, begun: float) -> float:
+        """Returns the seconds until idle timeout or maximum lifetime."""
+        server = self.server
+        idle_end = self._used_at + (server.idle_timeout_seconds or inf)
+        end = min(idle_end, begun + (server.max_lifetime_seconds or inf))
+        left = max(0.0, end - self._world.clock.monotonic())
         return max(left, 1.0) if self._busy else left
 
-    async def _disconnect(self, *, patience: float = PATIENCE_SECONDS) -> None:
+    async def close(self, *, patience: float = PATIENCE_SECONDS) -> None:
         owner, self._owner = self._owner, None
         self._connection = None
         self._release.set()

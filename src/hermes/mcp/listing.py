@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from hermes.codec.atomic_files import replace_file
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.mcp.server import McpServer
@@ -219,12 +219,9 @@ class ListingCache:
     def put(self, server: McpServer, listing: ToolListing) -> None:
         """Stores a listing; failures are ignored, since it is a cache."""
         cached = CachedListing(version=_VERSION, fingerprint=server.fingerprint(), listing=listing)
-        file = self._file(server.name)
-        partial = file.with_name(f".{file.name}.{os.getpid()}")
         with contextlib.suppress(OSError):
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            partial.write_bytes(encode(cached))
-            partial.replace(file)
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace_file(self._file(server.name), encode(cached), durable=False)
 
     def drop(self, name: str) -> None:
         self._file(name).unlink(missing_ok=True)
@@ -242,21 +239,17 @@ def file_name(server: str) -> str:
 def select_tools(server: McpServer, listing: ToolListing) -> tuple[ListedTool, ...]:
     """Returns the tools selected by the settings, then those for resources and prompts."""
     wanted = server.tools
+    patterns = wanted.include or wanted.exclude
     tools = [
-        tool for tool in listing.tools if _is_wanted(tool.name, wanted.include, wanted.exclude)
+        tool
+        for tool in listing.tools
+        if any(fnmatchcase(tool.name, pattern) for pattern in patterns) == bool(wanted.include)
     ]
     if listing.resources and wanted.resources:
         tools += RESOURCE_TOOLS
     if listing.prompts and wanted.prompts:
         tools += PROMPT_TOOLS
     return tuple(tools)
-
-
-def _is_wanted(name: str, include: Iterable[str], exclude: Iterable[str]) -> bool:
-    patterns = tuple(include)
-    if patterns:
-        return any(fnmatchcase(name, pattern) for pattern in patterns)
-    return not any(fnmatchcase(name, pattern) for pattern in exclude)
 
 
 def _utility(name: str, words: str, properties: JsonObject, required: list[str]) -> ListedTool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,6 @@ from hermes.core.world import World
 from hermes.mcp.child_registry import ChildRegistry
 from hermes.mcp.link import ServerLink
 from hermes.mcp.listing import (
-    ListedTool,
     ListingCache,
     ToolListing,
     file_name,
@@ -28,7 +28,7 @@ from hermes.mcp.listing import (
 )
 from hermes.mcp.server import McpServer, MissingLibrary, ServerFault, expand_server
 from hermes.mcp.server_requests import ServerRequests
-from hermes.mcp.tools import ServerTool, spec_of
+from hermes.mcp.tools import ServerTool
 
 if TYPE_CHECKING:
     from hermes.mcp.connection import McpConnection
@@ -91,12 +91,11 @@ class ServerPool:
             for tool in select_tools(server, listing)
         ]
         names = tool_names((server.name, tool.name) for server, tool in tools)
-        found: list[tuple[ToolSpec, Tool]] = []
-        for server, tool in tools:
-            name = names[server.name, tool.name]
-            made = ServerTool(name, tool, server, self)
-            found.append((spec_of(name, server, tool), made))
-        return found
+        made = [
+            ServerTool(names[server.name, tool.name], tool, server, self.link)
+            for server, tool in tools
+        ]
+        return [(tool.spec, tool) for tool in made]
 
     async def discover(self, names: Sequence[str], *, seconds: float) -> dict[str, str]:
         """Connects to the servers concurrently; returns errors by name. A late server continues
@@ -120,7 +119,14 @@ class ServerPool:
         if server not in self.servers:
             raise NotFound(f"There is no MCP server named {server!r} in the settings.")
         if server not in self._links:
-            self._links[server] = self._new_link(self.servers[server])
+            whole = self._whole(self.servers[server])
+            self._links[server] = ServerLink(
+                whole,
+                partial(self._connect, whole),
+                self._on_listing,
+                self._world,
+                self._environment.folder,
+            )
         return self._links[server]
 
     async def replace(self, servers: Sequence[McpServer]) -> tuple[list[str], list[str], list[str]]:
@@ -142,10 +148,6 @@ class ServerPool:
         await asyncio.gather(*(link.retire() for link in links))
         return added, changed, removed
 
-    def forget(self, name: str) -> None:
-        self._listing_cache.drop(name)
-        self._known.pop(name, None)
-
     async def close(self) -> None:
         links, self._links = self._links, {}
         await asyncio.gather(*(link.close() for link in links.values()))
@@ -156,56 +158,45 @@ class ServerPool:
             server, environment.variables, home=environment.person, folder=environment.folder
         )
 
-    def _new_link(self, server: McpServer) -> ServerLink:
-        whole = self._whole(server)
-        return ServerLink(
-            whole, self._opener(whole), self._on_listing, self._world, self._environment.folder
-        )
-
     def _on_listing(self, server: McpServer, listing: ToolListing) -> None:
         plain = self.servers.get(server.name)
         if plain is None:
             return
-        listing = replace(listing, tools=tuple(self._vet(tool) for tool in listing.tools))
+        tools = []
+        for tool in listing.tools:
+            # Marks descriptions that look like prompt injections. Clearly dangerous ones are
+            # withheld from the model.
+            finding, dangerous = self._scan("\n".join((tool.description, *texts_of(tool.schema))))
+            if dangerous:
+                tool = replace(tool, description="", schema=without_texts(tool.schema))
+            tools.append(replace(tool, finding=finding))
+        listing = replace(listing, tools=tuple(tools))
         if listing != self.cached_listing(server.name):
             self._known[server.name] = listing
             self._listing_cache.put(plain, listing)
             self._changed()
 
-    def _vet(self, tool: ListedTool) -> ListedTool:
-        """Marks descriptions that look like prompt injections; clearly dangerous ones are
-        withheld from the model."""
-        finding, dangerous = self._scan("\n".join((tool.description, *texts_of(tool.schema))))
-        if dangerous:
-            bare = without_texts(tool.schema)
-            return replace(tool, description="", schema=bare, finding=finding)
-        return replace(tool, finding=finding)
+    @asynccontextmanager
+    async def _connect(
+        self, server: McpServer, answering: ServerRequests, changed: Callable[[], None]
+    ) -> AsyncIterator[McpConnection]:
+        if find_spec("mcp") is None:
+            raise MissingLibrary
+        if not self._swept:
+            self._swept = True
+            await asyncio.to_thread(self._child_registry.kill_orphans)
+        # The library takes over a second to load, so only a call pays for it.
+        from hermes.mcp.connection import connect
+        from hermes.mcp.oauth.bearer import auth_for
+        from hermes.mcp.transport import streams_of
 
-    def _opener(
-        self, server: McpServer
-    ) -> Callable[[ServerRequests, Callable[[], None]], AbstractAsyncContextManager[McpConnection]]:
-        @asynccontextmanager
-        async def open_connection(
-            answering: ServerRequests, changed: Callable[[], None]
-        ) -> AsyncIterator[McpConnection]:
-            if find_spec("mcp") is None:
-                raise MissingLibrary
-            if not self._swept:
-                self._swept = True
-                await asyncio.to_thread(self._child_registry.kill_orphans)
-            # The library takes over a second to load, so only a call pays for it.
-            from hermes.mcp.connection import connect
-            from hermes.mcp.oauth.bearer import auth_for
-            from hermes.mcp.transport import ChildFiles, streams_of
-
-            log = self._environment.logs / f"{file_name(server.name)}.log"
-            streams = streams_of(
-                server,
-                variables=self._environment.variables,
-                place=ChildFiles(log, self._child_registry),
-                auth=auth_for(server, self._environment.tokens, self._world.clock),
-            )
-            async with connect(server, streams, answering=answering, changed=changed) as made:
-                yield made
-
-        return open_connection
+        log = self._environment.logs / f"{file_name(server.name)}.log"
+        streams = streams_of(
+            server,
+            variables=self._environment.variables,
+            log=log,
+            registry=self._child_registry,
+            auth=auth_for(server, self._environment.tokens, self._world.clock),
+        )
+        async with connect(server, streams, answering=answering, changed=changed) as made:
+            yield made

@@ -94,16 +94,13 @@ class McpServers:
                 continue
             self._last_stamp = stamp
             message = await self.reload()
-            if message != UNCHANGED:
-                session.tell(message + self._hint(session))
-
-    def _hint(self, session: Session) -> str:
-        """Explains that a session opened without `tool_search` cannot find new tools, since its
-        tool list is fixed."""
-        opened = session.transcript.opened
-        if not self._names or opened is None or "tool_search" in opened.tools:
-            return ""
-        return "\nTheir tools are available in new sessions."
+            if message == UNCHANGED:
+                continue
+            # The tool list of a session is fixed: without `tool_search` it cannot find new tools.
+            opened = session.transcript.opened
+            if self._names and opened is not None and "tool_search" not in opened.tools:
+                message += "\nTheir tools are available in new sessions."
+            session.tell(message)
 
     def _stamp(self) -> tuple[int, int]:
         try:
@@ -158,13 +155,7 @@ def create_pool(
         person=run.user_home,
         folder=folder or str(Path(run.settings.terminal.cwd).expanduser().resolve()),
     )
-    return ServerPool(
-        servers,
-        environment,
-        run.world,
-        scan=_scan,
-        changed=changed,
-    )
+    return ServerPool(servers, environment, run.world, scan=_scan, changed=changed)
 
 
 def usable_servers(config: Config) -> tuple[list[McpServer], list[str]]:
@@ -184,10 +175,11 @@ def usable_servers(config: Config) -> tuple[list[McpServer], list[str]]:
 
 
 def server_from_settings(name: str, settings: McpServerSettings) -> McpServer:
-    from hermes.codec.json import convert, plain
+    from msgspec.structs import asdict
+
     from hermes.mcp.server import McpServer
 
-    return convert(McpServer, {"name": name, **plain(settings)})
+    return McpServer(name=name, **asdict(settings))
 
 
 def find_server(run: RunContext, name: str) -> McpServer:
@@ -232,35 +224,34 @@ class SessionServers:
 
     def join(self, deps: SessionDeps) -> None:
         """Adds the tools to the session."""
-        deps.toolbox = _ToolboxWithServers(deps.toolbox, self)
-        deps.services = deps.services.replace(DIRECTORY, self._add_tools)
+        list_tools = self._servers.list_tools
 
-    def specs(self) -> tuple[ToolSpec, ...]:
-        return tuple(spec for spec, _ in self._servers.list_tools())
+        def add_tools(directory: object) -> ToolDirectory:
+            assert isinstance(directory, ToolDirectory)
+            known = directory.specs
+            return ToolDirectory(lambda: (*known(), *(spec for spec, _ in list_tools())))
 
-    def load(self, name: str) -> Tool | None:
-        return next((tool for spec, tool in self._servers.list_tools() if spec.name == name), None)
+        deps.toolbox = _ToolboxWithServers(deps.toolbox, list_tools)
+        deps.services = deps.services.replace(DIRECTORY, add_tools)
 
     async def close(self) -> None:
         await self._servers.close()
-
-    def _add_tools(self, directory: object) -> ToolDirectory:
-        assert isinstance(directory, ToolDirectory)
-        known = directory.specs
-        return ToolDirectory(lambda: (*known(), *self.specs()))
 
 
 class _ToolboxWithServers:
     """A toolbox with the tools of session servers. Requests do not list them; `tool_search` finds
     them."""
 
-    def __init__(self, inner: Toolbox, session_servers: SessionServers) -> None:
+    def __init__(
+        self, inner: Toolbox, list_tools: Callable[[], list[tuple[ToolSpec, Tool]]]
+    ) -> None:
         self._inner = inner
-        self._session_servers = session_servers
+        self._list_tools = list_tools
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
         return self._inner.specs
 
     def load(self, name: str) -> Tool | None:
-        return self._inner.load(name) or self._session_servers.load(name)
+        own = (tool for spec, tool in self._list_tools() if spec.name == name)
+        return self._inner.load(name) or next(own, None)

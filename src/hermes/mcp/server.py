@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import Literal
 
 from hermes.codec.json import encode_sorted, plain
-from hermes.codec.values import JsonValue, Value, replace
+from hermes.codec.values import replace
+from hermes.config.extension_settings import McpServerSettings
 from hermes.core.errors import ConfigError, ToolError
 
 _VARIABLE = r"\$\{([^{}]+)\}"
@@ -17,77 +17,10 @@ _KEPT_BEGINNINGS = ("LC_", "XDG_")
 _SHORTEST_SECRET = 8
 
 
-class ToolSelection(Value):
-    """Selects tools by name or pattern; `include` wins over `exclude`."""
-
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    resources: bool = True
-    prompts: bool = True
-
-
-class Sampling(Value):
-    """Limits of sampling."""
-
-    enabled: bool = True
-    model: str = ""
-    allowed_models: tuple[str, ...] = ()
-    max_tokens_cap: int = 4096
-    timeout: float = 30
-    max_rpm: int = 10
-    max_tool_rounds: int = 5
-
-
-class Elicitation(Value):
-    """Limits of elicitation."""
-
-    enabled: bool = True
-    timeout: float = 300
-
-
-class OAuth(Value):
-    """OAuth settings. The grant `client_credentials` needs no person."""
-
-    grant: Literal["authorization_code", "client_credentials"] = "authorization_code"
-    client_id: str = ""
-    client_secret: str = ""
-    private_key_file: str = ""
-    signing_algorithm: str = "RS256"
-    issuer: str = ""
-    client_metadata_url: str = ""
-    scope: str = ""
-    redirect_host: str = "127.0.0.1"
-    redirect_port: int = 0
-    redirect_uri: str = ""
-    timeout: float = 300
-
-
-class McpServer(Value):
+class McpServer(McpServerSettings, kw_only=True):
     """One server: a command to run, or a URL."""
 
     name: str
-    command: str = ""
-    args: tuple[str, ...] = ()
-    env: dict[str, str] = {}
-    cwd: str = ""
-    url: str = ""
-    transport: Literal["http", "sse"] = "http"
-    headers: dict[str, str] = {}
-    auth: Literal["", "header", "oauth"] = ""
-    oauth: OAuth = OAuth()
-    ssl_verify: bool | str = True
-    client_cert: tuple[str, ...] = ()
-    enabled: bool = True
-    timeout: float = 300
-    connect_timeout: float = 60
-    keepalive_interval: float = 180
-    idle_timeout_seconds: float = 0
-    max_lifetime_seconds: float = 0
-    supports_parallel_tool_calls: bool = False
-    trust: Literal["full", "untrusted"] = "full"
-    tools: ToolSelection = ToolSelection()
-    sampling: Sampling = Sampling()
-    elicitation: Elicitation = Elicitation()
 
     @property
     def origin(self) -> str:
@@ -106,7 +39,8 @@ class McpServer(Value):
             return f"mcp_servers.{self.name} {how}; set exactly one of them."
         if self.auth == "oauth" and not self.url:
             return f"mcp_servers.{self.name}.auth: a login needs a url."
-        if self.uses_client_credentials and not (self.oauth.client_id and self._has_proof):
+        has_proof = self.oauth.client_secret or self.oauth.private_key_file
+        if self.uses_client_credentials and not (self.oauth.client_id and has_proof):
             return (
                 f"mcp_servers.{self.name}.oauth: client_credentials needs a client_id, and a "
                 "client_secret or a private_key_file."
@@ -118,10 +52,6 @@ class McpServer(Value):
         """Returns whether login uses client credentials."""
         return self.auth == "oauth" and self.oauth.grant == "client_credentials"
 
-    @property
-    def _has_proof(self) -> bool:
-        return bool(self.oauth.client_secret or self.oauth.private_key_file)
-
     def fingerprint(self) -> str:
         """Identifies the server that these settings reach."""
         fields = plain(self)
@@ -132,10 +62,7 @@ class McpServer(Value):
     def is_reached_like(self, other: McpServer) -> bool:
         """Returns whether a connection serves both settings: they differ only in tool selection
         and limits."""
-        return self.tuned_like(other) == other
-
-    def tuned_like(self, other: McpServer) -> McpServer:
-        return replace(
+        tuned = replace(
             self,
             timeout=other.timeout,
             trust=other.trust,
@@ -143,6 +70,7 @@ class McpServer(Value):
             sampling=replace(other.sampling, enabled=self.sampling.enabled),
             elicitation=replace(other.elicitation, enabled=self.elicitation.enabled),
         )
+        return tuned == other
 
     def secrets(self) -> tuple[str, ...]:
         """Returns secret values to mask in messages."""
@@ -159,38 +87,37 @@ def expand_server(
     """Expands `${NAME}`, `${env:NAME}`, `${userHome}`, `${workspaceFolder}` and `${/}`; unset
     variables stay."""
     known = {**variables, "userHome": home, "workspaceFolder": folder, "/": "/"}
+
+    def expand(text: str) -> str:
+        return re.sub(
+            _VARIABLE, lambda match: known.get(match[1].removeprefix("env:"), match[0]), text
+        )
+
+    own = server.oauth
     return replace(
         server,
-        command=_expand_text(server.command, known),
-        args=tuple(_expand_text(arg, known) for arg in server.args),
-        env={name: _expand_text(value, known) for name, value in server.env.items()},
-        cwd=_expand_text(server.cwd, known) or folder,
-        url=_expand_text(server.url, known),
-        headers={name: _expand_text(value, known) for name, value in server.headers.items()},
+        command=expand(server.command),
+        args=tuple(expand(arg) for arg in server.args),
+        env={name: expand(value) for name, value in server.env.items()},
+        cwd=expand(server.cwd) or folder,
+        url=expand(server.url),
+        headers={name: expand(value) for name, value in server.headers.items()},
         oauth=replace(
-            server.oauth,
-            client_id=_expand_text(server.oauth.client_id, known),
-            client_secret=_expand_text(server.oauth.client_secret, known),
-            private_key_file=_expand_text(server.oauth.private_key_file, known),
+            own,
+            client_id=expand(own.client_id),
+            client_secret=expand(own.client_secret),
+            private_key_file=expand(own.private_key_file),
         ),
     )
 
 
 def unset_variables(server: McpServer) -> tuple[str, ...]:
     """Returns variables that are still unset."""
-    texts: list[JsonValue] = [server.command, server.cwd, server.url, *server.args]
+    texts = [server.command, server.cwd, server.url, *server.args]
     texts += [*server.env.values(), *server.headers.values()]
     texts += [server.oauth.client_id, server.oauth.client_secret]
-    found = (name for text in texts for name in re.findall(_VARIABLE, str(text)))
+    found = (name for text in texts for name in re.findall(_VARIABLE, text))
     return tuple(dict.fromkeys(found))
-
-
-def _expand_text(text: str, known: Mapping[str, str]) -> str:
-    def value(match: re.Match[str]) -> str:
-        name = match[1].removeprefix("env:")
-        return known.get(name, match[0])
-
-    return re.sub(_VARIABLE, value, text)
 
 
 def child_environment(server: McpServer, variables: Mapping[str, str]) -> dict[str, str]:
@@ -222,19 +149,30 @@ class Unreachable(ServerFault):
     """There is no connection; nothing was executed."""
 
 
+class RefreshFailed(Unreachable):
+    """The authorization server issued no token for now; the stored login stays valid."""
+
+    def __init__(self, server: str, why: str) -> None:
+        words = f"did not respond ({why}); the login is kept, try again later."
+        super().__init__(f"The authorization server of MCP server {server} {words}", retryable=True)
+
+
 class NeedsLogin(ServerFault):
-    def __init__(self, server: str) -> None:
-        super().__init__(f"MCP server {server} needs a login: run `hermes mcp login {server}`.")
+    """The server refuses requests until someone logs in or changes the settings."""
+
+    def __init__(self, server: str, message: str = "") -> None:
+        words = message or f"needs a login: run `hermes mcp login {server}`."
+        super().__init__(f"MCP server {server} {words}")
 
 
 class LoginRequired(NeedsLogin):
     """The server requires a login that the settings do not configure."""
 
     def __init__(self, server: str) -> None:
-        super().__init__(server)
-        self.args = (
-            f"MCP server {server} requires a login or a key: set mcp_servers.{server}.auth to "
-            f"oauth and run `hermes mcp login {server}`, or set the header that it expects.",
+        super().__init__(
+            server,
+            f"requires a login or a key: set mcp_servers.{server}.auth to oauth and run "
+            f"`hermes mcp login {server}`, or set the header that it expects.",
         )
 
 
@@ -242,20 +180,16 @@ class LoginRejected(NeedsLogin):
     """The configured login is rejected; only other settings can help."""
 
     def __init__(self, server: str, why: str) -> None:
-        super().__init__(server)
-        self.args = (f"MCP server {server} rejects the configured login: {why}",)
+        super().__init__(server, f"rejects the configured login: {why}")
 
 
 class NeedsScope(NeedsLogin):
     """The login is valid but lacks a scope."""
 
     def __init__(self, server: str, scope: str) -> None:
-        super().__init__(server)
         words = f" ({scope})" if scope else ""
-        self.args = (
-            f"MCP server {server} requires more permissions{words}: run "
-            f"`hermes mcp login {server}` to grant them.",
-        )
+        grant = f"run `hermes mcp login {server}` to grant them."
+        super().__init__(server, f"requires more permissions{words}: {grant}")
 
 
 class ConnectionLost(ServerFault):

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hermes.codec.atomic_files import replace_file
 from hermes.codec.values import JsonObject, JsonValue, replace
 from hermes.config.provider_settings import AuxiliaryTaskSettings
 from hermes.core.ports import Workspace
-from hermes.core.prompt import Prompt
-from hermes.mcp.calls import CallServices, FileWatch, Sample, SampleRequest
+from hermes.core.prompt import Prompt, Reply
+from hermes.mcp.calls import CallServices, FileWatch
 from hermes.mcp.server import McpServer
-from hermes.mcp.server_requests import content_of
 from hermes.models.side_model import MAIN, SideModel
 from hermes.policy.taint.tracker import LocalTaintTracker
 
 if TYPE_CHECKING:
-    from hermes.config.home import Home
     from hermes.config.run_context import RunContext
     from hermes.core.session import Session
-    from hermes.mcp.calls import FileWatch
     from hermes.models.models import Models
     from hermes.policy.rules import Rules
     from hermes.policy.suspects.suspects import Suspects
@@ -58,18 +55,14 @@ def paths_in(value: JsonValue) -> Iterator[str]:
     if isinstance(value, str):
         if value.startswith(("/", "~/")) and len(value) < MAX_PATH_CHARS and "\n" not in value:
             yield str(Path(value).expanduser())
-    elif isinstance(value, dict):
-        for each in value.values():
-            yield from paths_in(each)
-    elif isinstance(value, list):
-        for each in value:
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
             yield from paths_in(each)
 
 
 log = logging.getLogger(__name__)
 
 TASK = "mcp"
-STOPS = {"done": "endTurn", "length": "maxTokens", "calls": "toolUse"}
 SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
 
 
@@ -78,26 +71,21 @@ def call_services(
 ) -> CallServices:
     """Returns the services of one session, which pays for sampling within its caps."""
 
-    async def sample(server: McpServer, request: SampleRequest) -> Sample:
+    async def sample(server: McpServer, prompt: Prompt, hints: tuple[str, ...]) -> Reply:
         session = find_session()
-        transcript = session.transcript
         settings = run.settings
         task_settings = settings.auxiliary.mcp
-        if model := _model(server, request):
+        # The configured model, else the first allowed model hint of the server.
+        allowed = (hint for hint in hints if hint in server.sampling.allowed_models)
+        if model := server.sampling.model or next(allowed, ""):
             task_settings = AuxiliaryTaskSettings(model=model)
         elif task_settings == AuxiliaryTaskSettings():
             task_settings = AuxiliaryTaskSettings(provider=MAIN)
         auxiliary = SideModel(
             models,
             replace(settings, auxiliary=replace(settings.auxiliary, mcp=task_settings)),
-            main=lambda: (transcript.model, transcript.provider),
-            tell=session.tell,
-        )
-        prompt = Prompt(
-            system=request.system,
-            messages=request.messages,
-            tools=request.tools,
-            max_tokens=request.max_tokens,
+            session.transcript,
+            session.tell,
         )
         reply = await auxiliary.ask(TASK, prompt, session.meter)
         log.info(
@@ -108,32 +96,13 @@ def call_services(
                 "answer_tokens": reply.usage.output,
             },
         )
-        return Sample(
-            content=content_of(reply.message),
-            model=reply.model,
-            stop=STOPS.get(reply.message.stop, "endTurn"),
-        )
+        return reply
 
-    return CallServices(
-        sampler=sample,
-        keep_image=lambda data, kind: _save_image(run.home, data, kind),
-        watch=watch,
-    )
+    def save_image(data: bytes, kind: str) -> str:
+        folder = run.home.ensure_folder(run.home.cache / "images")
+        file = folder / f"{hashlib.sha256(data).hexdigest()}{SUFFIXES.get(kind, '.png')}"
+        if not file.exists():
+            replace_file(file, data, durable=False)
+        return str(file)
 
-
-def _model(server: McpServer, request: SampleRequest) -> str:
-    """Returns the configured model, else the first allowed model hint of the server."""
-    if server.sampling.model:
-        return server.sampling.model
-    allowed = server.sampling.allowed_models
-    return next((hint for hint in request.hints if hint in allowed), "")
-
-
-def _save_image(home: Home, data: bytes, kind: str) -> str:
-    folder = home.ensure_folder(home.cache / "images")
-    file = folder / f"{hashlib.sha256(data).hexdigest()}{SUFFIXES.get(kind, '.png')}"
-    if not file.exists():
-        partial = folder / f".{file.name}.{os.getpid()}"
-        partial.write_bytes(data)
-        partial.replace(file)
-    return str(file)
+    return CallServices(sampler=sample, keep_image=save_image, watch=watch)

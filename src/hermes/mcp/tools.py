@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 
 from hermes.codec.json import encode
 from hermes.codec.signature import GivenParameters
@@ -23,15 +22,15 @@ from hermes.mcp.server import McpServer, ServerError, ServerFault
 DISTRUSTED = " (untrusted)"
 
 
-class LinkProvider(Protocol):
-    def link(self, server: str) -> ServerLink: ...
-
-
 class ServerTool(Tool):
-    """`name` is our name for the tool. The link is requested when the tool first runs."""
+    """`name` is our name for the tool. The link is requested when the tool runs."""
 
     def __init__(
-        self, name: str, foreign: ListedTool, server: McpServer, links: LinkProvider
+        self,
+        name: str,
+        foreign: ListedTool,
+        server: McpServer,
+        link: Callable[[str], ServerLink],
     ) -> None:
         self.name = name
         self.description = foreign.description
@@ -43,11 +42,16 @@ class ServerTool(Tool):
         self.interactive = False
         self._foreign = foreign
         self._server = server
-        self._links = links
+        self._link = link
 
     @property
     def spec(self) -> ToolSpec:
-        return spec_of(self.name, self._server, self._foreign)
+        words = self._foreign.description
+        if self._foreign.utility:
+            words = words.replace("this server", self._server.name)
+        if self._foreign.finding:
+            words = f"[unverified: {self._foreign.finding}] {words}"
+        return ToolSpec(name=self.name, description=words, parameters=self._foreign.schema)
 
     def _effects(self, _place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
         distrusted = self._server.trust == "untrusted" and not self._foreign.read_only
@@ -59,32 +63,30 @@ class ServerTool(Tool):
         )
 
     async def __call__(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutput:
-        hosting = ctx.service(CallServices)
+        services = ctx.service(CallServices)
         try:
-            link = self._links.link(self._server.name)
+            link = self._link(self._server.name)
         except NotFound as error:
             raise ToolError(str(error)) from error
-        reading = ResultReader(ctx, link.server, hosting)
-        caller = ToolCaller(ctx, hosting)
+        reading = ResultReader(ctx, link.server, services)
+        caller = ToolCaller(ctx, services)
         try:
             if self._foreign.utility:
                 return await self._utility(link, reading, arguments)
-            async with self._watch_files(ctx, arguments):
+            # A local program may write files, whatever it declares.
+            watch = services.watch if self._server.command else lambda *_: nullcontext()
+            async with watch(ctx.workspace, arguments, self._foreign.read_only):
                 result = await link.call(
                     lambda connection: connection.call(self._foreign.name, arguments, caller),
                     caller,
                 )
         except ServerFault as fault:
-            return _error_output(link.server, fault)
+            answer = {"error": str(fault)} | ({"retryable": True} if fault.retryable else {})
+            # Only a protocol error contains the server's own text.
+            origin = link.server.origin if isinstance(fault, ServerError) else "workspace"
+            parts = (Text(text=encode(answer).decode()),)
+            return ToolOutput(parts=parts, failed=True, origin=origin)
         return await reading.output(result, structured=self._foreign.structured)
-
-    def _watch_files(
-        self, ctx: ToolContext, arguments: JsonObject
-    ) -> AbstractAsyncContextManager[None]:
-        """A local program may write files, whatever it declares."""
-        if not self._server.command:
-            return nullcontext()
-        return ctx.service(CallServices).watch(ctx.workspace, arguments, self._foreign.read_only)
 
     async def _utility(
         self, link: ServerLink, reading: ResultReader, arguments: JsonObject
@@ -102,42 +104,19 @@ class ServerTool(Tool):
             case name if name == LIST_PROMPTS:
                 return _list_output(link.server, await link.call(lambda c: c.prompts()))
             case name if name == GET_PROMPT:
-                return await self._prompt(link, reading, arguments)
+                given = arguments.get("arguments") or {}
+                texts = {str(key): str(value) for key, value in given.items()}
+                wanted = str(arguments.get("name", ""))
+                messages = await link.call(lambda connection: connection.prompt(wanted, texts))
+                filled: list[Text | Image] = []
+                for message in messages:
+                    filled.append(Text(text=f"[{message.get('role', 'user')}]\n"))
+                    filled += await reading.parts([message.get("content")])
+                return ToolOutput(parts=tuple(filled), origin=link.server.origin)
             case _:
                 raise ToolError(f"{self.name} is not available.")
-
-    async def _prompt(
-        self, link: ServerLink, reading: ResultReader, arguments: JsonObject
-    ) -> ToolOutput:
-        given = {str(key): str(value) for key, value in (arguments.get("arguments") or {}).items()}
-        wanted = str(arguments.get("name", ""))
-        messages = await link.call(lambda connection: connection.prompt(wanted, given))
-        parts: list[Text | Image] = []
-        for message in messages:
-            parts.append(Text(text=f"[{message.get('role', 'user')}]\n"))
-            parts += await reading.parts([message.get("content")])
-        return ToolOutput(parts=tuple(parts), origin=link.server.origin)
-
-
-def spec_of(name: str, server: McpServer, foreign: ListedTool) -> ToolSpec:
-    words = foreign.description
-    if foreign.utility:
-        words = words.replace("this server", server.name)
-    if foreign.finding:
-        words = f"[unverified: {foreign.finding}] {words}"
-    return ToolSpec(name=name, description=words, parameters=foreign.schema)
 
 
 def _list_output(server: McpServer, found: JsonValue) -> ToolOutput:
     lines = "\n".join(encode(each).decode() for each in found) or "There are none."
     return ToolOutput(parts=(Text(text=lines),), origin=server.origin)
-
-
-def _error_output(server: McpServer, fault: ServerFault) -> ToolOutput:
-    answer: JsonObject = {"error": str(fault)}
-    if fault.retryable:
-        answer["retryable"] = True
-    text = encode(answer).decode()
-    # Only a protocol error contains the server's own text.
-    origin = server.origin if isinstance(fault, ServerError) else "workspace"
-    return ToolOutput(parts=(Text(text=text),), failed=True, origin=origin)

@@ -35,22 +35,28 @@ Received = SessionMessage | Exception
 MessageStreams = tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]]
 
 
-class ChildFiles:
-    """Log file and process records of a child."""
-
-    def __init__(self, log: Path, births: ChildRegistry) -> None:
-        self.log = log
-        self.births = births
-
-
 @asynccontextmanager
 async def child_streams(
-    command: Sequence[str], *, env: Mapping[str, str], cwd: str, place: ChildFiles
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: str,
+    log: Path,
+    registry: ChildRegistry,
 ) -> AsyncIterator[MessageStreams]:
     """Starts a child and yields its message streams; kills its process group at the end. OSError
     when it cannot start."""
-    process = await _start(command, env, cwd, place.log)
-    place.births.record(process.pid)
+    with await asyncio.to_thread(_open_log, log) as errors:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=errors,
+            env=dict(env),
+            cwd=cwd or None,
+            start_new_session=True,
+        )
+    registry.record(process.pid)
     to_us, inward = anyio.create_memory_object_stream[Received](0)
     outward, from_us = anyio.create_memory_object_stream[SessionMessage](0)
     pumps = (
@@ -60,9 +66,7 @@ async def child_streams(
     try:
         yield inward, outward
     finally:
-        ending = asyncio.ensure_future(_end(process, place.births))
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.shield(ending)
+        ending = asyncio.ensure_future(_end(process, registry))
         while not ending.done():
             # Cancellation does not skip the wait: a child must not outlive its owner.
             with contextlib.suppress(asyncio.CancelledError):
@@ -72,19 +76,6 @@ async def child_streams(
         await asyncio.gather(*pumps, return_exceptions=True)
         for stream in (to_us, inward, outward, from_us):
             stream.close()
-
-
-async def _start(command: Sequence[str], env: Mapping[str, str], cwd: str, log: Path) -> Process:
-    with await asyncio.to_thread(_open_log, log) as errors:
-        return await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=errors,
-            env=dict(env),
-            cwd=cwd or None,
-            start_new_session=True,
-        )
 
 
 def _open_log(log: Path) -> BinaryIO:
@@ -101,16 +92,13 @@ async def _read(process: Process, to_us: MemoryObjectSendStream[Received]) -> No
         async with to_us:
             while chunk := await process.stdout.read(_CHUNK):
                 *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    if line.strip():
-                        await to_us.send(_message(line))
-
-
-def _message(line: bytes) -> Received:
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError as error:
-        return error
+                for line in filter(bytes.strip, lines):
+                    try:
+                        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                    except ValueError as error:
+                        await to_us.send(error)
+                    else:
+                        await to_us.send(SessionMessage(message))
 
 
 async def _write(
@@ -129,7 +117,7 @@ async def _write(
         to_us.close()
 
 
-async def _end(process: Process, births: ChildRegistry) -> None:
+async def _end(process: Process, registry: ChildRegistry) -> None:
     """Closes stdin first, so that a well-behaved server can exit."""
     assert process.stdin is not None
     with contextlib.suppress(OSError):
@@ -141,7 +129,7 @@ async def _end(process: Process, births: ChildRegistry) -> None:
     # Its children may still run in the same group.
     _signal(process.pid, signal.SIGKILL)
     await process.wait()
-    births.forget(process.pid)
+    registry.forget(process.pid)
 
 
 async def _wait_for_exit(process: Process, seconds: float) -> None:
@@ -165,51 +153,45 @@ def streams_of(
     server: McpServer,
     *,
     variables: Mapping[str, str],
-    place: ChildFiles,
+    log: Path,
+    registry: ChildRegistry,
     auth: httpx2.Auth | None,
 ) -> Streams:
     """Returns the streams to a server; Unreachable when the command does not exist."""
     if server.command:
         env = child_environment(server, variables)
-        return child_streams(_command(server, env), env=env, cwd=server.cwd, place=place)
+        found = shutil.which(server.command, path=env.get("PATH", ""))
+        if found is None and not Path(server.cwd, server.command).is_file():
+            raise Unreachable(
+                f"MCP server {server.name}: command {server.command!r} was not found."
+            )
+        command = (found or server.command, *server.args)
+        return child_streams(command, env=env, cwd=server.cwd, log=log, registry=registry)
     if server.transport == "sse":
         return sse_client(
             server.url,
             headers=server.headers,
             auth=auth,
             timeout=server.connect_timeout,
-            httpx_client_factory=_factory(server),
+            httpx_client_factory=http_client_factory(server),
         )
-    return _HttpStreams(server, auth)
+    return _http_streams(server, auth)
 
 
-class _HttpStreams:
+@asynccontextmanager
+async def _http_streams(server: McpServer, auth: httpx2.Auth | None) -> AsyncIterator[Any]:
     """Streamable HTTP with its own client."""
-
-    def __init__(self, server: McpServer, auth: httpx2.Auth | None) -> None:
-        timeout = httpx2.Timeout(server.connect_timeout, read=READ_SECONDS)
-        self._client = _factory(server)(headers=server.headers, timeout=timeout, auth=auth)
-        self._inner = streamable_http_client(server.url, http_client=self._client)
-
-    async def __aenter__(self) -> Any:
-        await self._client.__aenter__()
-        return await self._inner.__aenter__()
-
-    async def __aexit__(self, *error: Any) -> bool | None:
-        try:
-            return await self._inner.__aexit__(*error)
-        finally:
-            await self._client.__aexit__(*error)
+    timeout = httpx2.Timeout(server.connect_timeout, read=READ_SECONDS)
+    make_client = http_client_factory(server)
+    async with (
+        make_client(headers=server.headers, timeout=timeout, auth=auth) as client,
+        streamable_http_client(server.url, http_client=client) as streams,
+    ):
+        yield streams
 
 
-def _command(server: McpServer, env: Mapping[str, str]) -> tuple[str, ...]:
-    found = shutil.which(server.command, path=env.get("PATH", ""))
-    if found is None and not Path(server.cwd, server.command).is_file():
-        raise Unreachable(f"MCP server {server.name}: command {server.command!r} was not found.")
-    return (found or server.command, *server.args)
-
-
-def _factory(server: McpServer) -> Any:
+def http_client_factory(server: McpServer) -> Any:
+    """Returns a function that creates clients with the TLS settings of the server."""
     verify = _tls_context(server)
 
     def make(

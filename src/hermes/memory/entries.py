@@ -184,25 +184,18 @@ def build_snapshot(
     blocks: list[str] = []
     ids: list[int] = []
     for target in wanted:
-        mine = [entry for entry in entries if entry.target == target]
+        mine, limit = [entry for entry in entries if entry.target == target], limits.of(target)
+        lines: list[str] = []
+        for entry in mine:
+            # A manually edited file may exceed the limit.
+            if entries_size((*lines, entry_text(entry))) > limit and lines:
+                lines.append(f"[{len(mine) - len(lines)} more do not fit; shorten or remove some]")
+                break
+            lines.append(entry_text(entry)[:limit])
+            if not entry.finding:
+                ids.append(entry.id)
         if mine:
-            text, some = _block(target, mine, limits.of(target))
-            blocks.append(text)
-            ids += some
+            used = usage_text([entry.text for entry in mine], limit)
+            head = f"{RULE}\n{HEADINGS[target]} [{used}]\n{RULE}"
+            blocks.append(f"{head}\n{join_entries(lines)}")
     return MemorySnapshot(text="\n\n".join(blocks), ids=tuple(ids))
-
-
-def _block(target: Target, entries: Sequence[MemoryEntry], limit: int) -> tuple[str, list[int]]:
-    lines: list[str] = []
-    ids: list[int] = []
-    for entry in entries:
-        # A manually edited file may exceed the limit.
-        if entries_size((*lines, entry_text(entry))) > limit and lines:
-            left = len(entries) - len(lines)
-            lines.append(f"[{left} more do not fit; shorten or remove some]")
-            break
-        lines.append(entry_text(entry)[:limit])
-        if not entry.finding:
-            ids.append(entry.id)
-    used = usage_text([entry.text for entry in entries], limit)
-    return f"{RULE}\n{HEADINGS[target]} [{used}]\n{RULE}\n{join_entries(lines)}", ids

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from hermes.codec.values import Value
@@ -13,7 +13,7 @@ from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import Steered, TurnStarted
 from hermes.core.scrub import PATIENCE_SECONDS, describe_leftover
 from hermes.journal.erasure import Erasure, Mentions, erase, find_affected
-from hermes.memory.entries import OWNER, ChangeSource
+from hermes.memory.entries import OWNER
 from hermes.memory.memories import ForgetPlan
 from hermes.memory.phrases import Phrases
 from hermes.memory.sweep import sweep
@@ -91,24 +91,28 @@ async def forget(
 ) -> ForgetReport:
     """Erases the texts everywhere. Raises SessionBusy and changes nothing when an affected session
     is in use. Safe to repeat after an interruption."""
-    phrases = Phrases(plan.texts)
+    home, phrases = memory.run.home, Phrases(plan.texts)
     near = await _near(memory, archive, plan)
     done = Erasure()
-    if memory.run.home.journal.exists():
+    if home.journal.exists():
         done = await erase(
             memory.journal, phrases, near=near, by=by, patience_seconds=patience_seconds
         )
-    left = [] if done.is_wiped else [_IN_WAL.format(memory.run.home.journal)]
+    left = [] if done.is_wiped else [_IN_WAL.format(home.journal)]
     entries = tuple(sorted({c.entry for c in await memory.of().changes()
                             if c.id in plan.changes}))  # fmt: skip
-    left += await _forget_memories(memory, plan, patience_seconds)
-    if memory.run.home.index.exists():
+    memories = memory.of()
+    for scope in sorted(await memories.holders(plan) | {OWNER}):
+        await memory.of(scope).forget(plan)
+    if not await memories.scrub(patience_seconds=patience_seconds):
+        left.append(describe_leftover(home.memories / "ledger.db"))
+    if home.index.exists():
         await archive.rebuild_index()
-    recordings = await asyncio.to_thread(_drop_recordings, memory.run.home, tuple(done.sessions))
-    contents, is_wiped = await asyncio.to_thread(_drop_contents, memory.run.home, phrases)
-    left += [] if is_wiped else [describe_leftover(_undo_store(memory.run.home))]
-    files, more = await asyncio.to_thread(sweep, memory.run.home.root, phrases.remove_phrases)
-    left += more
+    recordings = await asyncio.to_thread(_drop_recordings, home, tuple(done.sessions))
+    contents, leftovers = await asyncio.to_thread(_drop_contents, home, phrases)
+    left += leftovers
+    files, leftovers = await asyncio.to_thread(sweep, home.root, phrases.remove_phrases)
+    left += leftovers
     left += await memory.forget_outside(phrases.remove_phrases)
     return ForgetReport(
         texts=len(plan.texts),
@@ -122,79 +126,47 @@ async def forget(
     )
 
 
-async def _forget_memories(
-    memory: MemoryService, plan: ForgetPlan, patience_seconds: float
-) -> list[str]:
-    """Erases the texts from the memories of all people that contain them."""
-    memories = memory.of()
-    for scope in sorted(await memories.holders(plan) | {OWNER}):
-        await memory.of(scope).forget(plan)
-    is_wiped = await memories.scrub(patience_seconds=patience_seconds)
-    return [] if is_wiped else [describe_leftover(memory.run.home.memories / "ledger.db")]
-
-
 async def _near(
     memory: MemoryService, archive: SessionArchive, plan: ForgetPlan
 ) -> dict[str, Mentions]:
-    """Returns where the texts were mentioned, including the ancestors of forks."""
+    """Returns where the texts were mentioned: the messages and their turns, also in the ancestors
+    of forks."""
     found: dict[str, Mentions] = {}
     for source in plan.sources:
         if not source.session_id:
             continue
-        mentions = Mentions(
-            turns=frozenset({source.turn_id} - {""}),
-            records=frozenset({source.n} - {0}) | await _answered_messages(memory, source),
-        )
-        for session_id in (source.session_id, *await _ancestors(archive, source.session_id)):
+        turns, records = {source.turn_id} - {""}, {source.n} - {0}
+        with suppress(NotFound):
+            for record in await memory.journal.read(source.session_id):
+                event = record.event
+                if record.turn_id == source.turn_id and isinstance(event, TurnStarted | Steered):
+                    records.update(event.takes)
+        ancestors: tuple[str, ...] = ()
+        with suppress(NotFound):
+            ancestors = (await archive.lineage(source.session_id)).ancestors
+        for session_id in (source.session_id, *ancestors):
             before = found.get(session_id, Mentions())
             found[session_id] = Mentions(
-                turns=before.turns | mentions.turns, records=before.records | mentions.records
+                turns=before.turns | turns, records=before.records | records
             )
     return found
-
-
-async def _answered_messages(memory: MemoryService, source: ChangeSource) -> frozenset[int]:
-    """Returns the messages that the turn answered."""
-    try:
-        records = await memory.journal.read(source.session_id)
-    except NotFound:
-        return frozenset()
-    return frozenset(
-        n
-        for record in records
-        if record.turn_id == source.turn_id and isinstance(record.event, TurnStarted | Steered)
-        for n in record.event.takes
-    )
-
-
-async def _ancestors(archive: SessionArchive, session_id: str) -> tuple[str, ...]:
-    try:
-        return (await archive.lineage(session_id)).ancestors
-    except NotFound:
-        return ()
 
 
 def _drop_recordings(home: Home, sessions: Sequence[str]) -> int:
     """Deletes tapes, which store requests as differences and answers in chunks. Without its tape a
     session is replayed from the records only."""
-    count = 0
-    for session_id in sessions:
-        for tape in (home.sessions / session_id / TAPES).glob("*"):
-            tape.unlink()
-            count += 1
-    return count
+    tapes = [tape for each in sessions for tape in (home.sessions / each / TAPES).glob("*")]
+    for tape in tapes:
+        tape.unlink()
+    return len(tapes)
 
 
-def _drop_contents(home: Home, phrases: Phrases) -> tuple[int, bool]:
-    from hermes.undo.retention import erase_contents as forget_contents
+def _drop_contents(home: Home, phrases: Phrases) -> tuple[int, list[str]]:
+    """Erases file contents from the checkpoints; returns their number, and leftovers."""
+    from hermes.undo.retention import erase_contents
     from hermes.undo.store import CheckpointStore
 
-    store = CheckpointStore(_undo_store(home))
-    try:
-        return forget_contents(store, phrases.remove_phrases)
-    finally:
-        store.close()
-
-
-def _undo_store(home: Home) -> Path:
-    return home.root / "checkpoints"
+    folder = home.root / "checkpoints"
+    with closing(CheckpointStore(folder)) as store:
+        count, is_wiped = erase_contents(store, phrases.remove_phrases)
+    return count, [] if is_wiped else [describe_leftover(folder)]

@@ -6,7 +6,8 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+
+from msgspec.structs import asdict, astuple
 
 from hermes.codec.json import decode, encode
 from hermes.core.errors import HermesError
@@ -35,6 +36,7 @@ CREATE TABLE recalls(
     session TEXT NOT NULL, place INTEGER NOT NULL, said BLOB NOT NULL, text TEXT NOT NULL,
     PRIMARY KEY(session, place)) WITHOUT ROWID;
 """
+# The columns in the order of the fields of `MemoryChange` and `MemoryEntry`.
 _CHANGE = (
     "change, entry, target, action, text, at, source, held, open, settles, reverts, finding,"
     " forgotten"
@@ -46,10 +48,12 @@ class LedgerError(HermesError): ...
 
 
 class MemoryLedger:
-    """A connection used by one thread at a time. The file is created on first use."""
+    """The changes and entries of one scope, on a connection used by one thread at a time. The file,
+    which all scopes share, is created on first use."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, scope: str) -> None:
         self.path = path
+        self._scope = scope
         self._db: sqlite3.Connection | None = None
 
     @property
@@ -65,50 +69,41 @@ class MemoryLedger:
 
     # Entries
 
-    def entries(self, scope: str, target: Target | None = None) -> list[MemoryEntry]:
+    def entries(self, target: Target | None = None) -> list[MemoryEntry]:
         where = "scope = ?1 AND (?2 IS NULL OR target = ?2)"
         query = f"SELECT {_ENTRY} FROM entries WHERE {where} ORDER BY entry"
-        return [_entry(row) for row in self.db.execute(query, (scope, target))]
+        rows = self.db.execute(query, (self._scope, target))
+        fields = MemoryEntry.__struct_fields__
+        return [MemoryEntry(**dict(zip(fields, row, strict=True))) for row in rows]
 
-    def put_entry(self, scope: str, entry: MemoryEntry) -> None:
-        row = (entry.id, scope, entry.target, entry.text, entry.change, entry.since, entry.finding)
-        self.db.execute("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    def put_entry(self, entry: MemoryEntry) -> None:
+        query = f"INSERT OR REPLACE INTO entries({_ENTRY}, scope) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        self.db.execute(query, (*astuple(entry), self._scope))
 
     def drop_entry(self, entry: int) -> None:
         self.db.execute("DELETE FROM entries WHERE entry = ?", (entry,))
 
     # Changes
 
-    def changes(self, scope: str) -> list[MemoryChange]:
-        """Oldest first."""
-        query = f"SELECT {_CHANGE} FROM changes WHERE scope = ? ORDER BY change"
-        return [_change(row) for row in self.db.execute(query, (scope,))]
+    def changes(self, **where: int) -> list[MemoryChange]:
+        """Returns the changes with these values of columns, oldest first."""
+        given = "".join(f" AND {column} = ?" for column in where)
+        query = f"SELECT {_CHANGE} FROM changes WHERE scope = ?{given} ORDER BY change"
+        found: list[MemoryChange] = []
+        for row in self.db.execute(query, (self._scope, *where.values())):
+            fields = dict(zip(MemoryChange.__struct_fields__, row, strict=True))
+            fields["source"] = decode(ChangeSource, fields["source"])
+            for flag in ("open", "forgotten"):
+                fields[flag] = bool(fields[flag])
+            found.append(MemoryChange(**fields))
+        return found
 
-    def changes_of(self, entry: int) -> list[MemoryChange]:
-        query = f"SELECT {_CHANGE} FROM changes WHERE entry = ? ORDER BY change"
-        return [_change(row) for row in self.db.execute(query, (entry,))]
-
-    def open_changes(self, scope: str) -> list[MemoryChange]:
-        query = f"SELECT {_CHANGE} FROM changes WHERE scope = ? AND open = 1 ORDER BY change"
-        return [_change(row) for row in self.db.execute(query, (scope,))]
-
-    def change(self, scope: str, number: int) -> MemoryChange | None:
-        query = f"SELECT {_CHANGE} FROM changes WHERE scope = ? AND change = ?"
-        row = self.db.execute(query, (scope, number)).fetchone()
-        return _change(row) if row else None
-
-    def put_change(self, scope: str, change: MemoryChange) -> int:
+    def put_change(self, change: MemoryChange) -> int:
         """Inserts a change and returns its number; `change.id` is ignored."""
-        row = (
-            *(change.entry, scope, change.target, change.action, change.text, change.at),
-            *(encode(change.source).decode(), change.held, change.open, change.settles),
-            *(change.reverts, change.finding),
-        )
-        made = self.db.execute(
-            "INSERT INTO changes(entry, scope, target, action, text, at, source, held, open,"
-            " settles, reverts, finding) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            row,
-        ).lastrowid
+        row = asdict(change) | {"id": None, "source": encode(change.source).decode()}
+        marks = ", ".join("?" * (len(row) + 1))
+        query = f"INSERT INTO changes({_CHANGE}, scope) VALUES ({marks})"
+        made = self.db.execute(query, (*row.values(), self._scope)).lastrowid
         assert made is not None
         return made
 
@@ -139,19 +134,15 @@ class MemoryLedger:
 
     # File digests
 
-    def file(self, scope: str, target: Target) -> tuple[bytes, bytes]:
+    def file(self, target: Target) -> tuple[bytes, bytes]:
         """Returns the digests of the expected and of the previous content."""
         query = "SELECT digest, before FROM files WHERE scope = ? AND target = ?"
-        row = self.db.execute(query, (scope, target)).fetchone()
+        row = self.db.execute(query, (self._scope, target)).fetchone()
         return (bytes(row[0]), bytes(row[1])) if row else (b"", b"")
 
-    def put_file(self, scope: str, target: Target, digest: bytes, before: bytes) -> None:
-        row = (scope, target, digest, before)
+    def put_file(self, target: Target, digest: bytes, before: bytes) -> None:
+        row = (self._scope, target, digest, before)
         self.db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", row)
-
-    def files(self) -> list[tuple[str, Target]]:
-        query = "SELECT scope, target FROM files ORDER BY scope, target"
-        return [(scope, target) for scope, target in self.db.execute(query)]
 
     # Metadata
 
@@ -164,19 +155,18 @@ class MemoryLedger:
 
     # Forgetting
 
-    def texts(self) -> list[tuple[int, str, str, str]]:
-        """Returns number, scope, text and source of all changes with a text."""
-        query = "SELECT change, scope, text, source FROM changes WHERE text <> ''"
-        return self.db.execute(query).fetchall()
-
-    def forget_changes(self, numbers: Iterable[int]) -> None:
-        """Deletes the text of these changes."""
-        for number in numbers:
-            self.db.execute(
-                "UPDATE changes SET text = '', finding = '', open = 0, forgotten = 1"
-                " WHERE change = ?",
-                (number,),
-            )
+    def forget_changes(
+        self, numbers: Iterable[int], remove_phrases: Callable[[str], str]
+    ) -> set[int]:
+        """Deletes the text of these changes, and of all changes of all scopes that contain a
+        phrase; returns their numbers."""
+        texts = self.db.execute("SELECT change, text FROM changes WHERE text <> ''").fetchall()
+        found = {*numbers, *(number for number, text in texts if remove_phrases(text) != text)}
+        self.db.executemany(
+            "UPDATE changes SET text = '', finding = '', open = 0, forgotten = 1 WHERE change = ?",
+            [(number,) for number in found],
+        )
+        return found
 
     # Recalled text, per message
 
@@ -199,7 +189,7 @@ class MemoryLedger:
                 )
 
     def holders(self, remove_phrases: Callable[[str], str]) -> set[str]:
-        """Returns the scopes with entries that `erased` would change."""
+        """Returns the scopes with entries that contain a phrase."""
         found = self.db.execute("SELECT scope, text FROM entries").fetchall()
         return {scope for scope, text in found if remove_phrases(text) != text}
 
@@ -218,51 +208,20 @@ def _open_ledger(path: Path) -> sqlite3.Connection:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA secure_delete = ON")
-        _prepare(db)
+        (found,) = db.execute("PRAGMA user_version").fetchone()
+        if found > FORMAT:
+            raise LedgerError("Memory was written by a newer Hermes; update this one.")
+        if found < FORMAT:
+            db.execute("BEGIN IMMEDIATE")
+            # Another process may have created the tables meanwhile.
+            if db.execute("PRAGMA user_version").fetchone() == (0,):
+                for statement in filter(str.strip, SCHEMA.split(";\n")):
+                    db.execute(statement)
+                db.execute(f"PRAGMA user_version = {FORMAT}")
+            db.execute("COMMIT")
     except sqlite3.Error as error:
         raise LedgerError(
             f"Memory cannot be opened ({error}); move {path} away to rebuild it from "
             "MEMORY.md and USER.md."
         ) from error
     return db
-
-
-def _prepare(db: sqlite3.Connection) -> None:
-    (found,) = db.execute("PRAGMA user_version").fetchone()
-    if found == FORMAT:
-        return
-    if found > FORMAT:
-        raise LedgerError("Memory was written by a newer Hermes; update this one.")
-    db.execute("BEGIN IMMEDIATE")
-    # Another process may have created the tables meanwhile.
-    if db.execute("PRAGMA user_version").fetchone() == (0,):
-        for statement in SCHEMA.split(";\n"):
-            if statement.strip():
-                db.execute(statement)
-        db.execute(f"PRAGMA user_version = {FORMAT}")
-    db.execute("COMMIT")
-
-
-def _entry(row: tuple[Any, ...]) -> MemoryEntry:
-    id, target, text, change, since, finding = row
-    return MemoryEntry(id=id, target=target, text=text, change=change, since=since, finding=finding)
-
-
-def _change(row: tuple[Any, ...]) -> MemoryChange:
-    number, entry, target, action, text, at, source, held, open_, *more = row
-    settles, reverts, finding, forgotten = more
-    return MemoryChange(
-        id=number,
-        entry=entry,
-        target=target,
-        action=action,
-        text=text,
-        at=at,
-        source=decode(ChangeSource, source),
-        held=held,
-        open=bool(open_),
-        settles=settles,
-        reverts=reverts,
-        finding=finding,
-        forgotten=bool(forgotten),
-    )

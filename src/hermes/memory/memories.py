@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from hermes.codec.values import Value, replace
 from hermes.core.errors import NotFound, UsageError
@@ -31,7 +32,6 @@ from hermes.memory.entries import (
     split_entries,
 )
 from hermes.memory.planning import (
-    MemoryPlan,
     MemoryStep,
     Scan,
     entries_at,
@@ -41,8 +41,9 @@ from hermes.memory.planning import (
     undo_step,
     undone_changes,
 )
-from hermes.memory.store import MemoryOwner, MemoryStore
+from hermes.memory.store import MemoryStore
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 FORGETS = "forgets"
@@ -54,6 +55,34 @@ class ForgetPlan(Value):
     texts: tuple[str, ...]
     changes: tuple[int, ...]
     sources: tuple[ChangeSource, ...]
+
+
+def _change(
+    *, existing: bool = False
+) -> Callable[
+    [Callable[Concatenate[Memories, P], T]],
+    Callable[Concatenate[Memories, P], Coroutine[Any, Any, T]],
+]:
+    """Runs a method in a thread, in one transaction. With `existing`, NotFound when memory is
+    empty."""
+
+    def decorate(
+        method: Callable[Concatenate[Memories, P], T],
+    ) -> Callable[Concatenate[Memories, P], Coroutine[Any, Any, T]]:
+        @wraps(method)
+        async def run(memories: Memories, /, *args: P.args, **options: P.kwargs) -> T:
+            if existing and memories._store.is_untouched():
+                raise NotFound("Nothing is remembered yet.")
+
+            def change() -> T:
+                with memories._lock, memories._store.transaction():
+                    return method(memories, *args, **options)
+
+            return await asyncio.to_thread(change)
+
+        return run
+
+    return decorate
 
 
 class Memories:
@@ -71,18 +100,17 @@ class Memories:
         version: str = "",
     ) -> None:
         self.limits = limits or MemoryLimits()
-        person = MemoryOwner(scope=scope, limits=self.limits, version=version)
-        self._work = MemoryStore(folder, person, scan, world)
+        self._store = MemoryStore(folder, world=world, scan=scan, scope=scope, version=version)
         self._lock = threading.Lock()
 
     def close(self) -> None:
         with self._lock:
-            self._work.ledger.close()
+            self._store.ledger.close()
 
     # Queries
 
     async def entries(self) -> tuple[MemoryEntry, ...]:
-        return await self._query(lambda work: tuple(work.ledger.entries(work.scope)), ())
+        return await self._query(lambda store: tuple(store.ledger.entries()), ())
 
     async def snapshot(self, wanted: Sequence[Target] = TARGETS) -> MemorySnapshot:
         """Returns the memory block for a new session; it stays fixed for that session."""
@@ -96,11 +124,11 @@ class Memories:
 
     async def changes(self) -> tuple[MemoryChange, ...]:
         """Oldest first."""
-        return await self._query(lambda work: tuple(work.ledger.changes(work.scope)), ())
+        return await self._query(lambda store: tuple(store.ledger.changes()), ())
 
     async def pending(self) -> tuple[MemoryChange, ...]:
         """Returns held changes."""
-        return await self._query(lambda work: tuple(work.ledger.open_changes(work.scope)), ())
+        return await self._query(lambda store: tuple(store.ledger.changes(open=1)), ())
 
     async def history_of(self, entry: int) -> tuple[MemoryChange, ...]:
         """Returns all changes of an entry, oldest first; NotFound."""
@@ -129,7 +157,8 @@ class Memories:
 
     # Changes
 
-    async def change(
+    @_change()
+    def change(
         self,
         target: Target,
         operations: Sequence[Operation],
@@ -140,120 +169,102 @@ class Memories:
     ) -> ChangeOutcome:
         """Applies all operations or none. A key is applied once; `held` says why the change waits
         for a person."""
+        ledger = self._store.ledger
+        if key and (done := ledger.changes_of_call(key)) is not None:
+            return MemoryApplied(message="Already done.", changes=done, held=held, repeated=True)
+        if drift := self._drift(target, operations):
+            return drift
+        planned = plan_operations(
+            ledger.entries(target),
+            operations,
+            limit=self.limits.of(target),
+            scan=self._store.scan,
+            held=bool(held),
+        )
+        if isinstance(planned, MemoryRefusal):
+            return planned
+        steps, message = planned
+        made = self._store.record(target, steps, source, held=held)
+        if key:
+            ledger.record_call(key, made)
+        if held and made:
+            return MemoryApplied(message="It waits for approval.", changes=made, held=held)
+        return MemoryApplied(message=message, changes=made)
 
-        def work(work: MemoryStore) -> ChangeOutcome:
-            if key and (done := work.ledger.changes_of_call(key)) is not None:
-                return MemoryApplied(
-                    message="Already done.", changes=done, held=held, repeated=True
-                )
-            if drift := _drift(work, target, operations):
-                return drift
-            planned = plan_operations(
-                work.ledger.entries(work.scope, target),
-                operations,
-                limit=self.limits.of(target),
-                scan=work.scan,
-                held=bool(held),
-            )
-            if isinstance(planned, MemoryRefusal):
-                return planned
-            return _record(work, target, planned, source, key, held)
-
-        return await self._change(work)
-
-    async def accept(self, number: int, *, source: ChangeSource) -> ChangeOutcome:
+    @_change(existing=True)
+    def accept(self, number: int, *, source: ChangeSource) -> ChangeOutcome:
         """Applies a held change; NotFound."""
+        change = self._held_change(number)
+        assert change.action != "reject"
+        step = MemoryStep(action=change.action, entry=change.entry, text=change.text)
+        if refused := self._refusal(change, step):
+            return refused
+        self._store.ledger.settle(number)
+        made = self._store.record(change.target, (step,), source, settles=number)
+        return MemoryApplied(message=f"Accepted: {preview(change.text)}", changes=made)
 
-        def work(work: MemoryStore) -> ChangeOutcome:
-            change = _held_change(work, number)
-            assert change.action != "reject"
-            step = MemoryStep(action=change.action, entry=change.entry, text=change.text)
-            if refused := self._refusal(work, change, step):
-                return refused
-            work.ledger.settle(number)
-            made = work.record(change.target, (step,), source, settles=number)
-            return MemoryApplied(message=f"Accepted: {preview(change.text)}", changes=made)
+    @_change(existing=True)
+    def reject(self, number: int, *, source: ChangeSource) -> ChangeOutcome:
+        change, ledger = self._held_change(number), self._store.ledger
+        ledger.settle(number)
+        answer = MemoryChange(
+            id=0,
+            entry=change.entry,
+            target=change.target,
+            action="reject",
+            text="",
+            at=ledger.next_time(self._store.world.clock.now()),
+            source=source,
+            settles=number,
+        )
+        made = ledger.put_change(answer)
+        return MemoryApplied(message=f"Rejected: {preview(change.text)}", changes=(made,))
 
-        return await self._change_existing(work)
-
-    async def reject(self, number: int, *, source: ChangeSource) -> ChangeOutcome:
-        def work(work: MemoryStore) -> ChangeOutcome:
-            change = _held_change(work, number)
-            work.ledger.settle(number)
-            at = work.ledger.next_time(work.world.clock.now())
-            answer = MemoryChange(
-                id=0,
-                entry=change.entry,
-                target=change.target,
-                action="reject",
-                text="",
-                at=at,
-                source=source,
-                settles=number,
-            )
-            made = work.ledger.put_change(work.scope, answer)
-            return MemoryApplied(message=f"Rejected: {preview(change.text)}", changes=(made,))
-
-        return await self._change_existing(work)
-
-    async def undo(self, number: int = 0, *, source: ChangeSource) -> tuple[MemoryChange, ...]:
+    @_change(existing=True)
+    def undo(self, number: int = 0, *, source: ChangeSource) -> tuple[MemoryChange, ...]:
         """Undoes a change or, for 0, the last group of changes. UsageError when a later change
         depends on it; NotFound."""
+        ledger = self._store.ledger
+        if not number:
+            undone = last_changes(ledger.changes())
+        elif not (undone := tuple(ledger.changes(change=number))):
+            raise NotFound(f"There is no change c{number}; `hermes memory log` shows them.")
+        for each in undone:
+            self._take_back(each, source)
+        return undone
 
-        def work(work: MemoryStore) -> tuple[MemoryChange, ...]:
-            if not number:
-                undone = last_changes(work.ledger.changes(work.scope))
-            elif (change := work.ledger.change(work.scope, number)) is not None:
-                undone = (change,)
-            else:
-                raise NotFound(f"There is no change c{number}; `hermes memory log` shows them.")
-            for each in undone:
-                self._take_back(work, each, source)
-            return undone
-
-        return await self._change_existing(work)
-
-    async def undo_session(
+    @_change(existing=True)
+    def undo_session(
         self, session_id: str, *, source: ChangeSource
     ) -> tuple[list[MemoryChange], list[MemoryChange]]:
         """Undoes all changes of a session, newest first; returns the undone changes and those that
         later changes depend on."""
-
-        def work(work: MemoryStore) -> tuple[list[MemoryChange], list[MemoryChange]]:
-            everything = work.ledger.changes(work.scope)
-            undone = undone_changes(everything)
-            mine = [
-                each
-                for each in reversed(everything)
-                if each.source.session_id == session_id and each.id not in undone
-            ]
-            back: list[MemoryChange] = []
-            kept: list[MemoryChange] = []
-            for change in mine:
-                if change.open:
-                    work.ledger.settle(change.id)
+        everything = self._store.ledger.changes()
+        undone = undone_changes(everything)
+        back: list[MemoryChange] = []
+        kept: list[MemoryChange] = []
+        for change in reversed(everything):
+            if change.source.session_id != session_id or change.id in undone:
+                continue
+            if change.open:
+                self._store.ledger.settle(change.id)
+                back.append(change)
+            elif is_effective(change) and not change.reverts and not change.forgotten:
+                try:
+                    self._take_back(change, source)
+                except UsageError:
+                    kept.append(change)
+                else:
                     back.append(change)
-                elif is_effective(change) and not change.reverts and not change.forgotten:
-                    try:
-                        self._take_back(work, change, source)
-                    except UsageError:
-                        kept.append(change)
-                    else:
-                        back.append(change)
-            return back, kept
+        return back, kept
 
-        return await self._change_existing(work)
-
-    async def clear(self, target: Target, *, source: ChangeSource) -> int:
+    @_change(existing=True)
+    def clear(self, target: Target, *, source: ChangeSource) -> int:
         """Removes all entries of one file (undoable) and returns their number."""
-
-        def work(work: MemoryStore) -> int:
-            entries = work.ledger.entries(work.scope, target)
-            steps = [MemoryStep(action="remove", entry=entry.id) for entry in entries]
-            work.record(target, steps, source)
-            return len(steps)
-
-        return await self._change_existing(work)
+        entries = self._store.ledger.entries(target)
+        steps = [MemoryStep(action="remove", entry=entry.id) for entry in entries]
+        self._store.record(target, steps, source)
+        return len(steps)
 
     # Forgetting
 
@@ -274,61 +285,64 @@ class Memories:
             sources=tuple(dict.fromkeys(change.source for change in found.values())),
         )
 
-    async def holders(self, undone: ForgetPlan) -> set[str]:
+    async def holders(self, plan: ForgetPlan) -> set[str]:
         """Returns the scopes that contain it now."""
         from hermes.memory.phrases import Phrases
 
-        phrases = Phrases(undone.texts)
-        return await self._query(lambda work: work.ledger.holders(phrases.remove_phrases), set())
+        phrases = Phrases(plan.texts)
+        return await self._query(lambda store: store.ledger.holders(phrases.remove_phrases), set())
 
-    async def forget(self, undone: ForgetPlan) -> None:
-        """Deletes the texts from the ledger and from this person's files; `wipe` then scrubs the
+    async def forget(self, plan: ForgetPlan) -> None:
+        """Deletes the texts from the ledger and from this person's files; `scrub` then scrubs the
         disk."""
+        if not self._store.is_untouched():
+            await self._forget(plan)
+
+    @_change()
+    def _forget(self, plan: ForgetPlan) -> None:
         from hermes.memory.phrases import Phrases
 
-        phrases = Phrases(undone.texts)
-
-        def work(work: MemoryStore) -> None:
-            numbers = set(undone.changes)
-            numbers |= {
-                n for n, _, text, _ in work.ledger.texts() if phrases.remove_phrases(text) != text
-            }
-            for entry in work.ledger.entries(work.scope):
-                if entry.change in numbers or phrases.remove_phrases(entry.text) != entry.text:
-                    work.ledger.drop_entry(entry.id)
-            work.ledger.forget_changes(numbers)
-            work.ledger.put_fact(FORGETS, str(_forgets(work) + 1))
-            work.ledger.forget_recalls(phrases.remove_phrases)
-
-        if not self._work.is_untouched():
-            await self._change(work)
+        ledger, remove_phrases = self._store.ledger, Phrases(plan.texts).remove_phrases
+        numbers = ledger.forget_changes(plan.changes, remove_phrases)
+        for entry in ledger.entries():
+            if entry.change in numbers or remove_phrases(entry.text) != entry.text:
+                ledger.drop_entry(entry.id)
+        ledger.put_fact(FORGETS, str(_forgets(self._store) + 1))
+        ledger.forget_recalls(remove_phrases)
 
     async def scrub(self, *, patience_seconds: float = PATIENCE_SECONDS) -> bool:
         """Scrubs the files; returns whether no forgotten text remains on disk."""
-        return await self._query(lambda work: work.scrub(patience_seconds), True)
+        return await self._query(lambda store: store.scrub(patience_seconds), True)
 
     # Recalled text, per message
 
     async def recalls_of(self, session_id: str) -> dict[int, tuple[bytes, str]]:
         """Returns the text added to messages of a session, by position."""
-        return await self._query(lambda work: work.ledger.recalls(session_id), {})
+        return await self._query(lambda store: store.ledger.recalls(session_id), {})
 
-    async def record_recall(self, session_id: str, place: int, digest: bytes, text: str) -> None:
-        await self._change(lambda work: work.ledger.put_recall(session_id, place, digest, text))
+    @_change()
+    def record_recall(self, session_id: str, place: int, digest: bytes, text: str) -> None:
+        self._store.ledger.put_recall(session_id, place, digest, text)
 
-    def _take_back(self, work: MemoryStore, change: MemoryChange, source: ChangeSource) -> None:
-        step = undo_step(change, work.ledger.changes_of(change.entry))
-        if step.action == "add" and step.text in work.texts(change.target):
+    def _held_change(self, number: int) -> MemoryChange:
+        waiting = {each.id: each for each in self._store.ledger.changes(open=1)}
+        if number not in waiting:
+            near = tuple(f"c{id}  {preview(each.text)}" for id, each in waiting.items())
+            raise NotFound(f"No held change c{number}.", near)
+        return waiting[number]
+
+    def _take_back(self, change: MemoryChange, source: ChangeSource) -> None:
+        store = self._store
+        step = undo_step(change, store.ledger.changes(entry=change.entry))
+        if step.action == "add" and step.text in store.texts(change.target):
             raise UsageError("The entry exists again already.")
-        if refused := self._refusal(work, change, step):
+        if refused := self._refusal(change, step):
             raise UsageError(refused.error)
-        work.record(change.target, (step,), source, reverts=change.id, findings=work.scan)
+        store.record(change.target, (step,), source, reverts=change.id, findings=store.scan)
 
-    def _refusal(
-        self, work: MemoryStore, change: MemoryChange, step: MemoryStep
-    ) -> MemoryRefusal | None:
+    def _refusal(self, change: MemoryChange, step: MemoryStep) -> MemoryRefusal | None:
         """Returns a refusal when the step no longer applies."""
-        current = {entry.id: entry for entry in work.ledger.entries(work.scope, change.target)}
+        current = {entry.id: entry for entry in self._store.ledger.entries(change.target)}
         if step.action != "add" and step.entry not in current:
             gone = f"Entry m{step.entry} no longer exists; reject this change."
             return MemoryRefusal(kind="match", error=gone)
@@ -339,82 +353,36 @@ class Memories:
             return MemoryRefusal(kind="limit", error=full)
         return None
 
-    async def _query(self, work: Callable[[MemoryStore], T], nothing: T) -> T:
-        return await asyncio.to_thread(self._query_now, work, nothing)
-
-    def _query_now(self, work: Callable[[MemoryStore], T], nothing: T) -> T:
-        with self._lock:
-            if self._work.is_untouched():
-                return nothing
-            if not self._work.is_current():
-                with self._work.transaction():
-                    pass
-            return work(self._work)
-
-    async def _change_existing(self, work: Callable[[MemoryStore], T]) -> T:
-        """Runs a change; NotFound when memory is empty."""
-        if self._work.is_untouched():
-            raise NotFound("Nothing is remembered yet.")
-        return await self._change(work)
-
-    async def _change(self, work: Callable[[MemoryStore], T]) -> T:
-        return await asyncio.to_thread(self._change_now, work)
-
-    def _change_now(self, work: Callable[[MemoryStore], T]) -> T:
-        with self._lock, self._work.transaction():
-            return work(self._work)
-
-
-def _record(
-    work: MemoryStore,
-    target: Target,
-    planned: MemoryPlan,
-    source: ChangeSource,
-    key: str,
-    held: str,
-) -> MemoryApplied:
-    made = work.record(target, planned.steps, source, held=held)
-    if key:
-        work.ledger.record_call(key, made)
-    held = held if made else ""
-    message = "It waits for approval." if held else planned.message
-    return MemoryApplied(message=message, changes=made, held=held)
-
-
-def _forgets(work: MemoryStore) -> int:
-    return int(work.ledger.fact(FORGETS) or 0)
-
-
-def _held_change(work: MemoryStore, number: int) -> MemoryChange:
-    change = work.ledger.change(work.scope, number)
-    if change is None or not change.open:
-        waiting = tuple(
-            f"c{each.id}  {preview(each.text)}" for each in work.ledger.open_changes(work.scope)
+    def _drift(self, target: Target, operations: Sequence[Operation]) -> MemoryRefusal | None:
+        """Refuses to rewrite a file with an entry over the limit, except to add an entry or to
+        change that entry."""
+        found, limit = self._store.initial_content(target), self.limits.of(target)
+        if found is None or (len(operations) == 1 and operations[0].action == "add"):
+            return None
+        large = [text for text in split_entries(found.text) if len(text) > limit]
+        old_texts = [each.old_text.strip() for each in operations]
+        if not large or all(old and any(old in text for text in large) for old in old_texts):
+            return None
+        copy = self._store.keep_copy(target)
+        error = (
+            f"{self._store.path(target)} has an entry beyond the limit of {limit:,} characters, so "
+            f"nothing was changed; a copy is in {copy.name}. Ask the user to shorten it, or change "
+            "that entry alone."
         )
-        raise NotFound(f"No held change c{number}.", waiting)
-    return change
+        return MemoryRefusal(kind="drift", error=error)
+
+    async def _query(self, action: Callable[[MemoryStore], T], nothing: T) -> T:
+        return await asyncio.to_thread(self._query_now, action, nothing)
+
+    def _query_now(self, action: Callable[[MemoryStore], T], nothing: T) -> T:
+        with self._lock:
+            if self._store.is_untouched():
+                return nothing
+            if not self._store.is_current():
+                with self._store.transaction():
+                    pass
+            return action(self._store)
 
 
-def _drift(
-    work: MemoryStore, target: Target, operations: Sequence[Operation]
-) -> MemoryRefusal | None:
-    """Refuses to rewrite a file with an entry over the limit, except to add an entry or to change
-    that entry."""
-    found, limit = work.initial_content(target), work.person.limits.of(target)
-    if found is None or (len(operations) == 1 and operations[0].action == "add"):
-        return None
-    large = [text for text in split_entries(found.text) if len(text) > limit]
-    if not large or all(_is_about(each, large) for each in operations):
-        return None
-    copy = work.files.keep_copy(target, work.world.clock.now())
-    error = (
-        f"{work.files.path(target)} has an entry beyond the limit of {limit:,} characters, so "
-        f"nothing was changed; a copy is in {copy.name}. Ask the user to shorten it, or change "
-        "that entry alone."
-    )
-    return MemoryRefusal(kind="drift", error=error)
-
-
-def _is_about(operation: Operation, texts: Sequence[str]) -> bool:
-    old = operation.old_text.strip()
-    return bool(old) and any(old in text for text in texts)
+def _forgets(store: MemoryStore) -> int:
+    return int(store.ledger.fact(FORGETS) or 0)

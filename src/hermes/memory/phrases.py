@@ -33,9 +33,6 @@ class Phrases:
         # Longest first: one may contain another.
         self._phrases = [_Phrase(text) for text in sorted(given, key=len, reverse=True) if text]
 
-    def __bool__(self) -> bool:
-        return bool(self._phrases)
-
     def may_contain(self, raw: str) -> bool:
         """A fast pre-check: False only if no phrase can be in the text."""
         low = raw.lower()

@@ -47,8 +47,12 @@ def find_contradiction(text: str, others: Iterable[str]) -> str:
         existing = _parse_statement(other)
         if existing is None or existing[0] != what or existing[1] != link:
             continue
-        differs = existing[2].casefold() != value.casefold()
-        if differs and (link in _NAMING or _excludes(what, value, existing[2])):
+        values = (value, existing[2])
+        if value.casefold() == existing[2].casefold():
+            continue
+        first, second = (re.sub(r"\d+", "#", each) for each in values)
+        are_names = len(what) >= 2 and all(re.search(_NAMED, each) for each in values)
+        if link in _NAMING or what[-1] in _SINGLE or first == second or are_names:
             return other
     return ""
 
@@ -67,12 +71,6 @@ def _parse_statement(text: str) -> tuple[tuple[str, ...], str, str] | None:
     return (what, link, value) if what and len(value.split()) <= 4 else None
 
 
-def _excludes(what: tuple[str, ...], one: str, other: str) -> bool:
-    if what[-1] in _SINGLE or re.sub(r"\d+", "#", one) == re.sub(r"\d+", "#", other):
-        return True
-    return len(what) >= 2 and all(re.search(_NAMED, value) for value in (one, other))
-
-
 Scan = Callable[[str], str]
 
 
@@ -84,19 +82,12 @@ class MemoryStep(Value):
     text: str = ""
 
 
-class MemoryPlan(Value):
-    """Steps to make (none when nothing differs) and a message."""
-
-    steps: tuple[MemoryStep, ...]
-    message: str
-
-
 class InvalidOperation(Exception):
     """An operation that cannot be applied; caught in this module."""
 
-    def __init__(self, refused: MemoryRefusal) -> None:
-        super().__init__(refused.error)
-        self.refused = refused
+    def __init__(self, kind: RefusedKind, error: str, matches: tuple[str, ...] = ()) -> None:
+        super().__init__(error)
+        self.refused = MemoryRefusal(kind=kind, error=error, matches=matches)
 
 
 def plan_operations(
@@ -106,9 +97,9 @@ def plan_operations(
     limit: int,
     scan: Scan,
     held: bool,
-) -> MemoryPlan | MemoryRefusal:
-    """Plans all operations or none. The limit applies to the result; held operations are checked
-    but do not count yet."""
+) -> tuple[tuple[MemoryStep, ...], str] | MemoryRefusal:
+    """Plans all operations or none; returns the steps (none when nothing differs) and a message.
+    The limit applies to the result; held operations are checked but do not count yet."""
     draft = {entry.id: entry.text for entry in entries}
     messages: list[str] = []
     for number, operation in enumerate(operations, start=1):
@@ -117,10 +108,24 @@ def plan_operations(
         except InvalidOperation as problem:
             many = len(operations) > 1
             return replace(problem.refused, number=number) if many else problem.refused
-    steps = _steps(entries, draft)
-    if not held and (too_long := _too_long(entries, draft, limit)):
-        return too_long
-    return MemoryPlan(steps=steps, message=" ".join(dict.fromkeys(messages)))
+    before, after = entries_size(entry.text for entry in entries), entries_size(draft.values())
+    # Any change that shortens the file is allowed, even while it stays too long.
+    if not held and after > limit and after >= before:
+        error = (
+            f"It would be {after:,} of {limit:,} characters. Consolidate: merge, shorten or remove "
+            "entries of current_entries, in one call with operations, and try again."
+        )
+        return MemoryRefusal(kind="limit", error=error)
+    steps: list[MemoryStep] = []
+    for entry in entries:
+        if entry.id not in draft:
+            steps.append(MemoryStep(action="remove", entry=entry.id))
+        elif draft[entry.id] != entry.text:
+            steps.append(MemoryStep(action="replace", entry=entry.id, text=draft[entry.id]))
+    steps += [
+        MemoryStep(action="add", entry=0, text=text) for key, text in draft.items() if key < 0
+    ]
+    return tuple(steps), " ".join(dict.fromkeys(messages))
 
 
 def _apply(
@@ -135,12 +140,26 @@ def _apply(
     if operation.action == "remove":
         del draft[_find_entry(operation.old_text, draft, entries)]
         return "Entry removed."
-    _check_content(content, limit, scan)
+    if not content:
+        raise InvalidOperation("usage", "content is missing: give the text to remember.")
+    if has_delimiter(content):
+        error = "An entry cannot contain a line with only §; it separates entries."
+        raise InvalidOperation("usage", error)
+    if len(content) > limit:
+        error = f"{len(content):,} characters exceed the limit for one entry; shorten it."
+        raise InvalidOperation("limit", error)
+    if found := scan(content):
+        error = f"Blocked: the text matches the threat pattern '{found}' and is not kept."
+        raise InvalidOperation("threat", error)
     if operation.action == "add":
         if content in draft.values():
             return "It already exists; nothing was added."
-        if not held:
-            _check_others(content, draft)
+        if not held and (other := find_contradiction(content, draft.values())):
+            error = (
+                f"Not added: it contradicts “{preview(other)}”. If the new one is right, use "
+                "replace with that as old_text; if both are true, write one entry."
+            )
+            raise InvalidOperation("conflict", error, (preview(other),))
         draft[min(0, *draft, 0) - 1] = content
         return "Entry added."
     entry_id = _find_entry(operation.old_text, draft, entries)
@@ -151,87 +170,27 @@ def _apply(
     return "Entry replaced."
 
 
-def _check_others(content: str, draft: dict[int, str]) -> None:
-    if other := find_contradiction(content, draft.values()):
-        raise _problem(
-            "conflict",
-            f"Not added: it contradicts “{preview(other)}”. If the new one is right, use replace "
-            "with that as old_text; if both are true, write one entry.",
-            (preview(other),),
-        )
-
-
-def _check_content(content: str, limit: int, scan: Scan) -> None:
-    if not content:
-        raise _problem("usage", "content is missing: give the text to remember.")
-    if has_delimiter(content):
-        raise _problem("usage", "An entry cannot contain a line with only §; it separates entries.")
-    if len(content) > limit:
-        raise _problem(
-            "limit", f"{len(content):,} characters exceed the limit for one entry; shorten it."
-        )
-    if found := scan(content):
-        raise _problem(
-            "threat", f"Blocked: the text matches the threat pattern '{found}' and is not kept."
-        )
-
-
 def _find_entry(old_text: str, draft: dict[int, str], entries: Sequence[MemoryEntry]) -> int:
     """Finds an entry by a unique part of its text or by its number."""
     wanted = normalise_entry(old_text)
     if not wanted:
-        raise _problem("usage", "old_text is missing: give a part of the entry to change.")
+        raise InvalidOperation("usage", "old_text is missing: give a part of the entry to change.")
     hidden = {hidden_marker(entry): entry.id for entry in entries if entry.finding}
     named = {f"m{key}": key for key in draft} | hidden
     if wanted in named and named[wanted] in draft:
         return named[wanted]
-    for form in (lambda text: text, _loose):
+    for form in (lambda text: text, lambda text: " ".join(text.casefold().split())):
         found = [key for key, text in draft.items() if form(wanted) in form(text)]
         exact = [key for key in found if form(draft[key]) == form(wanted)]
         if len(found) == 1 or exact:
             return (exact or found)[0]
         if found:
-            raise _problem(
+            raise InvalidOperation(
                 "match",
                 f"{len(found)} entries have this text; give a longer part of the one you mean.",
                 tuple(preview(draft[key]) for key in found),
             )
-    raise _problem("match", "No entry has this text; see current_entries.")
-
-
-def _loose(text: str) -> str:
-    return " ".join(text.casefold().split())
-
-
-def _steps(entries: Sequence[MemoryEntry], draft: dict[int, str]) -> tuple[MemoryStep, ...]:
-    steps: list[MemoryStep] = []
-    for entry in entries:
-        if entry.id not in draft:
-            steps.append(MemoryStep(action="remove", entry=entry.id))
-        elif draft[entry.id] != entry.text:
-            steps.append(MemoryStep(action="replace", entry=entry.id, text=draft[entry.id]))
-    steps += [
-        MemoryStep(action="add", entry=0, text=text) for key, text in draft.items() if key < 0
-    ]
-    return tuple(steps)
-
-
-def _too_long(
-    entries: Sequence[MemoryEntry], draft: dict[int, str], limit: int
-) -> MemoryRefusal | None:
-    """Allows any change that shortens the file, even while it stays too long."""
-    before, after = entries_size(entry.text for entry in entries), entries_size(draft.values())
-    if after <= limit or after < before:
-        return None
-    error = (
-        f"It would be {after:,} of {limit:,} characters. Consolidate: merge, shorten or remove "
-        "entries of current_entries, in one call with operations, and try again."
-    )
-    return MemoryRefusal(kind="limit", error=error)
-
-
-def _problem(kind: RefusedKind, error: str, matches: tuple[str, ...] = ()) -> InvalidOperation:
-    return InvalidOperation(MemoryRefusal(kind=kind, error=error, matches=matches))
+    raise InvalidOperation("match", "No entry has this text; see current_entries.")
 
 
 def entries_at(changes: Iterable[MemoryChange], at: float) -> list[MemoryEntry]:
@@ -251,14 +210,19 @@ def apply_change(current: dict[int, MemoryEntry], change: MemoryChange) -> None:
         return
     current.pop(change.entry, None)
     if change.action != "remove" and not change.forgotten:
-        current[change.entry] = MemoryEntry(
-            id=change.entry,
-            target=change.target,
-            text=change.text,
-            change=change.id,
-            since=change.at,
-            finding=change.finding,
-        )
+        current[change.entry] = entry_after(change, change.id)
+
+
+def entry_after(change: MemoryChange, number: int) -> MemoryEntry:
+    """The entry that a change with this number leaves behind."""
+    return MemoryEntry(
+        id=change.entry,
+        target=change.target,
+        text=change.text,
+        change=number,
+        since=change.at,
+        finding=change.finding,
+    )
 
 
 def last_changes(changes: Sequence[MemoryChange]) -> tuple[MemoryChange, ...]:

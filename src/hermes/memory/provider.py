@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -70,7 +71,7 @@ class MemoryProvider:
     async def on_delegation(self, task: str, result: str, child_session_id: str) -> None: ...
 
     async def forget(self, remove_phrases: Callable[[str], str]) -> list[str]:
-        """Deletes what `erased` changes; returns notes about what cannot be deleted."""
+        """Deletes what `remove_phrases` changes; returns notes about what cannot be deleted."""
         return []
 
     def backup_paths(self) -> tuple[Path, ...]:
@@ -87,7 +88,12 @@ T = TypeVar("T")
 PREFETCH_SECONDS = 8.0
 DRAIN_SECONDS = 5.0
 OPEN, CLOSE = "<memory-context>", "</memory-context>"
+_MARKS = re.compile(f"{OPEN}|{CLOSE}")
 NOTE = "Recalled about the user; data, not words of the user:"
+
+
+ApprovalCheck = Callable[[str], Awaitable[None]]
+"""Raises ToolError when the call with this id needs an approval that no one gave."""
 
 
 class MemoryProviderSession:
@@ -118,34 +124,34 @@ class MemoryProviderSession:
         self._turns += 1
 
         async def work() -> str:
-            await self._begin()
+            await self.ready()
             await self.provider.on_turn_start(self._turns, query)
             return await self.provider.prefetch(query)
 
-        text = await self._run_guarded("prefetch", work(), self._seconds, "")
-        return fence(text)
+        return fence(await self._run_guarded("prefetch", work(), self._seconds, ""))
 
     def turn_ended(self, user: str, assistant: str) -> None:
         """Queues the turn for the provider."""
         trusted = self._trusted()
 
-        async def work() -> None:
-            await self._begin()
-            await self.provider.sync_turn(user, assistant, trusted=trusted)
-            await self.provider.queue_prefetch(user)
+        async def sync(provider: MemoryProvider) -> None:
+            await provider.sync_turn(user, assistant, trusted=trusted)
+            await provider.queue_prefetch(user)
 
-        self._put(work())
+        self.queue(sync)
 
-    def memory_written(self, write: Callable[[MemoryProvider], Awaitable[None]]) -> None:
+    def queue(self, notify: Callable[[MemoryProvider], Awaitable[None]]) -> None:
+        """Queues a call of the provider, which is opened first."""
+
         async def work() -> None:
-            await self._begin()
-            await write(self.provider)
+            await self.ready()
+            await notify(self.provider)
 
         self._put(work())
 
     def on_switch(self, cause: SwitchCause) -> None:
         """Queues a notice that the conversation changed: resumed, compacted or rewound."""
-        self._put(self._switch(cause))
+        self.queue(lambda provider: provider.on_session_switch(self._began.session_id, cause))
 
     def before_turn(self, messages: Sequence[Message], starts: Sequence[int]) -> None:
         """Detects that the last turn was taken back, or that the session has turns that this object
@@ -159,27 +165,14 @@ class MemoryProviderSession:
         if starts and starts[-1] < len(messages):
             self._newest = (starts[-1], messages[starts[-1]])
 
-    def on_delegation_end(self, task: str, result: str, child: str) -> None:
-        """Queues the result of a delegated session."""
-
-        async def work() -> None:
-            await self._begin()
-            await self.provider.on_delegation(task, result, child)
-
-        self._put(work())
-
     async def text_to_keep(self, messages: Sequence[Message]) -> str:
         """Returns text that the summary must retain, or "" when the provider is late."""
 
         async def work() -> str:
-            await self._begin()
+            await self.ready()
             return await self.provider.on_pre_compress(messages)
 
         return strip_fence(await self._run_guarded("summary", work(), self._seconds, ""))
-
-    async def _switch(self, cause: SwitchCause) -> None:
-        await self._begin()
-        await self.provider.on_session_switch(self._began.session_id, cause)
 
     async def close(self, messages: Sequence[Message] = ()) -> None:
         """Reports the end of the session, drains the queue within the time limit, and shuts the
@@ -200,24 +193,21 @@ class MemoryProviderSession:
             await self._run_guarded("shutdown", self.provider.shutdown(), DRAIN_SECONDS, None)
 
     async def ready(self) -> None:
-        """Opens the provider; passes on its error."""
-        await self._begin()
-
-    async def _begin(self) -> None:
+        """Opens the provider once; passes on its error."""
         if not self._is_open:
             await self.provider.initialize(self._began)
             self._is_open = True
 
     def _put(self, job: Coroutine[Any, Any, object]) -> None:
+        async def run_jobs() -> None:
+            while True:
+                job = await self._jobs.get()
+                await self._run_guarded("sync", job, None, None)
+                self._jobs.task_done()
+
         self._jobs.put_nowait(job)
         if self._worker is None:
-            self._worker = asyncio.ensure_future(self._run_jobs())
-
-    async def _run_jobs(self) -> None:
-        while True:
-            job = await self._jobs.get()
-            await self._run_guarded("sync", job, None, None)
-            self._jobs.task_done()
+            self._worker = asyncio.ensure_future(run_jobs())
 
     async def _run_guarded(
         self, what: str, work: Coroutine[Any, Any, T], seconds: float | None, nothing: T
@@ -267,14 +257,16 @@ class EchoFilter:
                 if not closed:
                     return shown
                 self._held, self._inside = rest, False
-            before, mark, rest = _first_mark(self._held)
-            if not mark:
-                keep = _partial_mark_length(self._held)
-                shown += self._held[: len(self._held) - keep]
-                self._held = self._held[len(self._held) - keep :]
+            found = _MARKS.search(self._held)
+            if found is None:
+                # The end of the text may be the start of a mark.
+                size = len(self._held)
+                ends = range(max(0, size - len(CLOSE) + 1), size)
+                cut = next((at for at in ends if _is_mark_start(self._held[at:])), size)
+                shown, self._held = shown + self._held[:cut], self._held[cut:]
                 return shown
-            shown += before
-            self._held, self._inside = rest, mark == OPEN
+            shown += self._held[: found.start()]
+            self._held, self._inside = self._held[found.end() :], found[0] == OPEN
 
     def finish(self) -> str:
         """Returns the held-back text at the end of the stream."""
@@ -287,17 +279,5 @@ def remove_echo(text: str) -> str:
     return echo.feed(text) + echo.finish()
 
 
-def _first_mark(text: str) -> tuple[str, str, str]:
-    places = [(text.find(mark), mark) for mark in (OPEN, CLOSE) if mark in text]
-    if not places:
-        return text, "", ""
-    at, mark = min(places)
-    return text[:at], mark, text[at + len(mark) :]
-
-
-def _partial_mark_length(text: str) -> int:
-    """Returns how many characters at the end may be the start of a mark."""
-    for length in range(min(len(text), len(CLOSE) - 1), 0, -1):
-        if OPEN.startswith(text[-length:]) or CLOSE.startswith(text[-length:]):
-            return length
-    return 0
+def _is_mark_start(text: str) -> bool:
+    return OPEN.startswith(text) or CLOSE.startswith(text)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from hermes.codec.json import DecodeError
-from hermes.codec.values import JsonObject
 from hermes.core.effects import Allow
 from hermes.core.errors import HermesError, ToolError
 from hermes.core.events import SessionOpened, ToolFinished, TurnEnded
@@ -24,19 +24,18 @@ from hermes.core.messages import (
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt
 from hermes.core.recorder import Subscription
-from hermes.core.session import Session
 from hermes.core.tools import ToolOutput
 from hermes.core.transcript import Transcript
 from hermes.memory.entries import ChangeSource
 from hermes.memory.service import APPROVAL, message_number
 from hermes.memory.tools import (
+    FLUSH,
+    REVIEW,
     CallFacts,
     MemoryToolService,
     execute,
-    flush_request,
     memory,
     operations_of,
-    review_request,
 )
 from hermes.models.model_ref import IN_PROCESS
 from hermes.models.side_model import SideModel
@@ -84,7 +83,6 @@ class MemoryReview:
         self._session = session
         self._opened = opened
         self._task = task
-        self._turns = 0
 
     @property
     def _memories(self) -> Memories:
@@ -93,32 +91,22 @@ class MemoryReview:
 
     async def follow(self, events: Subscription) -> None:
         """Counts the turns since the last change of memory, and reviews when due."""
+        turns, interval = 0, self._memory.run.settings.memory.nudge_interval
         try:
             async for record in events:
                 event = record.event
                 if isinstance(event, ToolFinished) and event.result.name == memory.name:
-                    self._turns = 0
-                if isinstance(event, TurnEnded) and event.reason == "done":
-                    await self._on_turn_end(record.turn_id)
+                    turns = 0
+                if not isinstance(event, TurnEnded) or event.reason != "done":
+                    continue
+                turns += 1
+                if 0 < interval <= turns and is_reviewable(self._session.transcript):
+                    turns = 0
+                    # The user did not request the review, so a failure is not reported.
+                    with suppress(HermesError):
+                        await self.review(REVIEW, record.turn_id)
         finally:
             events.close()
-
-    async def _on_turn_end(self, turn_id: str) -> None:
-        self._turns += 1
-        instructions = review_request(self._turns, self._memory.run.settings.memory.nudge_interval)
-        transcript = self._session.transcript
-        if (
-            not instructions
-            or transcript.provider in IN_PROCESS
-            or untrusted_in(transcript.origins())
-        ):
-            return
-        self._turns = 0
-        try:
-            await self.review(instructions, turn_id)
-        except HermesError:
-            # The user did not request the review, so a failure is not reported.
-            return
 
     async def review(
         self,
@@ -132,14 +120,14 @@ class MemoryReview:
         """Reviews these messages, or all. The label distinguishes reviews of one turn, so that none
         is executed twice."""
         known = (await self._memories.snapshot()).text or "Memory is empty."
-        text = digest(
-            self._session.transcript.messages if messages_to_review is None else messages_to_review
-        )
-        messages: tuple[Message, ...] = (user_says(f"{known}\n\n{text}"),)
+        transcript, settings = self._session.transcript, self._memory.run.settings
+        reviewed = transcript.messages if messages_to_review is None else messages_to_review
+        messages: tuple[Message, ...] = (user_says(f"{known}\n\n{digest(reviewed)}"),)
+        side_model = SideModel(self._memory.models, settings, transcript)
         service = await self.tool_service(turn_id)
         for number in range(rounds):
             prompt = Prompt(system=instructions, messages=messages, tools=(memory.spec,))
-            reply = await self._auxiliary().ask(self._task, prompt, self._session.meter)
+            reply = await side_model.ask(self._task, prompt, self._session.meter)
             if not reply.message.calls:
                 return
             prefix = f"{label} {number}"
@@ -154,36 +142,30 @@ class MemoryReview:
         return ToolResult(call_id=call.id, name=call.name, parts=output.parts, failed=output.failed)
 
     async def _execute(self, service: MemoryToolService, prefix: str, call: ToolCall) -> ToolOutput:
+        """Executes the call as the policy allows, and notifies the user. Pending changes are
+        reported even if notifications are off."""
         if call.name != memory.name or call.broken:
             raise ToolError(f"Only {memory.name} can be called now.")
         arguments = memory.parameters.decode(call.arguments)
         operations = operations_of(arguments)
-        self._check(arguments)
+        run, opened = self._memory.run, self._opened
+        rules = rules_for(run.config, opened.cwd or "/", opened.source)
+        origins = self._session.transcript.origins()
+        for effect in memory.effects(NoWorkspace(), arguments):
+            if not isinstance(rules.decide(effect, opened.principal, origins), Allow):
+                raise ToolError(DENIED)
         output = await execute(service, f"{prefix} {call.id}", arguments["target"], operations)
-        if not output.failed and output.details.get("changes"):
-            self._tell(
-                [operation.content or operation.old_text for operation in operations],
-                output.details["held"],
-            )
-        return output
-
-    def _tell(self, texts: Sequence[str], held: str) -> None:
-        """Notifies the user. Pending changes are reported even if notifications are off."""
-        wanted = self._memory.run.settings.display.memory_notifications
-        if held:
+        if output.failed or not output.details.get("changes"):
+            return output
+        wanted = run.settings.display.memory_notifications
+        if output.details["held"]:
             self._session.tell(WAITS)
         elif wanted == "verbose":
+            texts = [operation.content or operation.old_text for operation in operations]
             self._session.tell(f"{SAVED}: {'; '.join(texts)}")
         elif wanted == "on":
             self._session.tell(SAVED)
-
-    def _check(self, arguments: JsonObject) -> None:
-        """Applies the policy."""
-        rules = rules_for(self._memory.run.config, self._opened.cwd or "/", self._opened.source)
-        origins = self._session.transcript.origins()
-        for effect in memory.effects(_NO_WORKSPACE, arguments):
-            if not isinstance(rules.decide(effect, self._opened.principal, origins), Allow):
-                raise ToolError(DENIED)
+        return output
 
     async def tool_service(self, turn_id: str) -> MemoryToolService:
         """Returns a memory service whose changes have the turn's message as their source."""
@@ -205,19 +187,9 @@ class MemoryReview:
                 source=source, key=f"{self._session.id} {turn_id} {call_id}", held=held
             )
 
-        memory_service = self._memory
-        on_change = partial(memory_service.notify_change, self._session.id)
+        on_change = partial(self._memory.notify_change, self._session.id)
         return MemoryToolService(
-            self._memories, describe_call, targets=memory_service.targets, on_change=on_change
-        )
-
-    def _auxiliary(self) -> SideModel:
-        transcript = self._session.transcript
-        return SideModel(
-            self._memory.models,
-            self._memory.run.settings,
-            main=lambda: (transcript.model, transcript.provider),
-            tell=lambda _text: None,
+            self._memories, describe_call, targets=self._memory.targets, on_change=on_change
         )
 
 
@@ -230,7 +202,9 @@ class NoWorkspace:
         return path
 
 
-_NO_WORKSPACE = NoWorkspace()
+def is_reviewable(transcript: Transcript) -> bool:
+    """Sessions with untrusted text and sessions of offline models are not reviewed."""
+    return transcript.provider not in IN_PROCESS and not untrusted_in(transcript.origins())
 
 
 def digest(messages: Sequence[Message]) -> str:
@@ -254,47 +228,24 @@ SECONDS = 45.0
 FLUSH_ROUNDS = 2
 
 
-class MemoryFlush:
-    """Saves durable facts of one session before a compaction and asks the memory provider what the
+async def flush_memory(
+    memory: MemoryService, session_id: str, opened: SessionOpened, messages: tuple[Message, ...]
+) -> str:
+    """Saves durable facts of a session before a compaction and asks the memory provider what the
     summary must contain. Failures do not prevent the compaction."""
-
-    def __init__(self, memory: MemoryService, session_id: str, opened: SessionOpened) -> None:
-        self._memory = memory
-        self._session_id = session_id
-        self._opened = opened
-
-    async def __call__(self, messages: tuple[Message, ...]) -> str:
-        session = self._memory.find_session(self._session_id)
-        instructions = self._instructions(session)
-        if instructions:
-            try:
-                async with asyncio.timeout(SECONDS):
-                    await self._save(session, instructions, messages)
-            except (HermesError, TimeoutError):
-                # The user did not request the flush, so a failure is not reported.
-                pass
-        if not self._memory.run.settings.memory.provider:
-            return ""
-        return await self._memory.user_model.summary_text(self._session_id, messages)
-
-    def _instructions(self, session: Session) -> str:
-        """Returns the instructions, or "" if no flush is due or possible."""
-        transcript, opened = session.transcript, self._opened
-        if TOOL not in opened.tools or not self._memory.scope(opened):
-            return ""
-        if transcript.provider in IN_PROCESS or untrusted_in(transcript.origins()):
-            return ""
-        turns = sum(isinstance(m, UserMessage) and m.origin == "user" for m in transcript.messages)
-        return flush_request(turns, self._memory.run.settings.memory.flush_min_turns)
-
-    async def _save(
-        self, session: Session, instructions: str, messages: tuple[Message, ...]
-    ) -> None:
-        review = MemoryReview(self._memory, session, self._opened, task=FLUSH_TASK)
-        await review.review(
-            instructions,
-            session.transcript.turn_id,
-            messages,
-            label=f"flush {len(session.transcript.compactions)}",
-            rounds=FLUSH_ROUNDS,
-        )
+    session, settings = memory.find_session(session_id), memory.run.settings.memory
+    transcript = session.transcript
+    turns = sum(isinstance(m, UserMessage) and m.origin == "user" for m in transcript.messages)
+    is_due = 0 < settings.flush_min_turns <= turns
+    if is_due and TOOL in opened.tools and memory.scope(opened) and is_reviewable(transcript):
+        # The user did not request the flush, so a failure is not reported.
+        with suppress(HermesError, TimeoutError):
+            async with asyncio.timeout(SECONDS):
+                await MemoryReview(memory, session, opened, task=FLUSH_TASK).review(
+                    FLUSH,
+                    transcript.turn_id,
+                    messages,
+                    label=f"flush {len(transcript.compactions)}",
+                    rounds=FLUSH_ROUNDS,
+                )
+    return await memory.user_model.summary_text(session_id, messages) if settings.provider else ""

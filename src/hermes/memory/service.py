@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from hermes.codec.values import Value
@@ -116,11 +118,8 @@ class MemoryService:
     @property
     def targets(self) -> tuple[Target, ...]:
         """The enabled targets."""
-        enabled: dict[Target, bool] = {
-            "memory": self._settings.memory_enabled,
-            "user": self._settings.user_profile_enabled,
-        }
-        return tuple(target for target, is_on in enabled.items() if is_on)
+        is_on = (self._settings.memory_enabled, self._settings.user_profile_enabled)
+        return tuple(compress(TARGETS, is_on))
 
     def of(self, scope: str = OWNER) -> Memories:
         if scope not in self._open:
@@ -145,11 +144,11 @@ class MemoryService:
         return UserModels(self)
 
     def notify_change(
-        self, session_id: str, target: Target, operations: Sequence[Operation], source: ChangeSource
+        self, session_id: str, target: Target, operations: Sequence[Operation]
     ) -> None:
         """Reports a change to the configured memory provider."""
         if self._settings.provider:
-            self.user_model.notify_change(session_id, target, operations, source)
+            self.user_model.notify_change(session_id, target, operations)
 
     async def detach(self, session_id: str) -> None:
         if "user_model" in self.__dict__:
@@ -190,17 +189,12 @@ class MemoryService:
     async def status(self) -> MemoryStatus:
         memories = self.of()
         entries = await memories.entries()
-        parts = {
-            target: MemoryUsage(
-                is_on=target in self.targets,
-                entries=sum(entry.target == target for entry in entries),
-                usage=usage_text(
-                    [entry.text for entry in entries if entry.target == target],
-                    memories.limits.of(target),
-                ),
-            )
-            for target in TARGETS
-        }
+        parts: dict[Target, MemoryUsage] = {}
+        for target in TARGETS:
+            texts = [entry.text for entry in entries if entry.target == target]
+            usage = usage_text(texts, memories.limits.of(target))
+            is_on = target in self.targets
+            parts[target] = MemoryUsage(is_on=is_on, entries=len(texts), usage=usage)
         return MemoryStatus(
             parts=parts,
             pending=len(await memories.pending()),
@@ -214,19 +208,16 @@ class MemoryService:
         memories = self.of()
         changes = await memories.history_of(await memories.resolve_entry(reference))
         current = {entry.id: entry for entry in await memories.entries()}
-        said = [await self._original_text(change.source) for change in changes]
+        said: list[str] = []
+        for source in (change.source for change in changes):
+            event = None
+            if source.session_id and source.n:
+                # The journal may no longer have the session.
+                with suppress(NotFound):
+                    records = await self.journal.read(source.session_id, after=source.n - 1)
+                    event = next((each.event for each in records if each.n == source.n), None)
+            said.append(event.message.text if isinstance(event, MessageReceived) else "")
         return EntryHistory(entry=current.get(changes[0].entry), changes=changes, said=tuple(said))
-
-    async def _original_text(self, source: ChangeSource) -> str:
-        """Returns the message that led to a change, if the journal still has it."""
-        if not source.session_id or not source.n:
-            return ""
-        try:
-            records = await self.journal.read(source.session_id, after=source.n - 1)
-        except NotFound:
-            return ""
-        found = next((each.event for each in records if each.n == source.n), None)
-        return found.message.text if isinstance(found, MessageReceived) else ""
 
     async def forget_outside(self, remove_phrases: Callable[[str], str]) -> list[str]:
         """Removes phrases from the memory provider; returns where they may remain."""
@@ -250,13 +241,11 @@ class MemoryService:
         scope = self.scope(opened)
         if not scope:
             return MemoryToolService()
-
-        async def describe(call_id: str) -> CallFacts:
-            return await self.describe_call(session_id, opened, call_id)
-
-        on_change = partial(self.notify_change, session_id)
         return MemoryToolService(
-            self.of(scope), describe, targets=self.targets, on_change=on_change
+            self.of(scope),
+            partial(self.describe_call, session_id, opened),
+            targets=self.targets,
+            on_change=partial(self.notify_change, session_id),
         )
 
     async def describe_call(

@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from hermes.context.system import FACTS, fit_block
 from hermes.core.events import SessionOpened
+from hermes.core.ports import Middleware
 from hermes.core.recorder import Recorder
 from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import Transcript
-from hermes.core.turn import Connect
 
 if TYPE_CHECKING:
+    from hermes.config.run_context import RunContext
     from hermes.memory.entries import MemorySnapshot
     from hermes.memory.service import MemoryService
+
+LoadMemory = Callable[[], "MemoryService"]
 
 
 class SessionMemory:
     """The memory text of a new session, and a guard against erasure before it is journaled."""
 
-    def __init__(self, memory: MemoryService, snapshot: MemorySnapshot | None) -> None:
-        self._memory = memory
+    def __init__(self, load: LoadMemory, snapshot: MemorySnapshot | None) -> None:
+        self._load = load
         self._snapshot = snapshot
         self.text = snapshot.text if snapshot else ""
 
     def guard(self, recorder: Recorder) -> None:
         if self._snapshot and self.text:
-            self._memory.guard(recorder, self._snapshot)
+            self._load().guard(recorder, self._snapshot)
 
 
-async def session_memory(memory: MemoryService, request: SessionRequest) -> SessionMemory:
-    is_new = not memory.run.home.memories.exists()
-    return SessionMemory(memory, None if is_new else await memory.snapshot(request))
+async def session_memory(
+    run: RunContext, load: LoadMemory, request: SessionRequest
+) -> SessionMemory:
+    is_new = not run.home.memories.exists()
+    return SessionMemory(load, None if is_new else await load().snapshot(request))
 
 
-def external_block(memory: MemoryService, session: SessionRequest | SessionOpened) -> str:
+def external_block(
+    run: RunContext, load: LoadMemory, session: SessionRequest | SessionOpened
+) -> str:
     """Returns the memory provider's block of the system prompt."""
-    return memory.user_model.block(session) if memory.run.settings.memory.provider else ""
+    return load().user_model.block(session) if run.settings.memory.provider else ""
 
 
 async def renew_system(
@@ -56,7 +64,7 @@ async def renew_system(
     text = with_memory(
         system,
         fit_block("memory", snapshot.text, window),
-        fit_block("provider", external_block(memory, opened), 0),
+        fit_block("provider", external_block(memory.run, lambda: memory, opened), 0),
     )
     return "" if text == system else text
 
@@ -77,10 +85,10 @@ def with_memory(system: str, memory: str, external: str = "") -> str:
     return f"{before[:found]}{block}{last}{mark}{facts}"
 
 
-def wrap_connect(
-    memory: MemoryService, session_id: str, opened: SessionOpened, connect: Connect
-) -> Connect:
-    """Wraps `connect` with the memory provider, if one is configured."""
-    if not memory.run.settings.memory.provider:
-        return connect
-    return memory.user_model.wrap(session_id, opened, connect)
+def recall_middleware(
+    run: RunContext, load: LoadMemory, session_id: str, opened: SessionOpened
+) -> Middleware | None:
+    """Adds what the memory provider recalls; None if none is configured."""
+    if not run.settings.memory.provider:
+        return None
+    return load().user_model.middleware(session_id, opened)

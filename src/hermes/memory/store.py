@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from hermes.codec.atomic_files import replace_file
+from hermes.codec.file_lock import hold_lock
 from hermes.codec.values import Value, replace
 from hermes.core.world import World
 from hermes.memory.entries import (
@@ -21,13 +20,12 @@ from hermes.memory.entries import (
     ChangeSource,
     MemoryChange,
     MemoryEntry,
-    MemoryLimits,
     Target,
     join_entries,
     split_entries,
 )
 from hermes.memory.ledger import LedgerError, MemoryLedger
-from hermes.memory.planning import MemoryStep, Scan
+from hermes.memory.planning import MemoryStep, Scan, entry_after
 
 NOTHING = b"-"
 
@@ -40,37 +38,6 @@ class FileContent(Value):
     whole: bool = True
 
 
-class MemoryFiles:
-    """The files of one person: in `folder` for the owner, in a subfolder for others."""
-
-    def __init__(self, folder: Path, scope: str) -> None:
-        self._folder = folder if scope == OWNER else folder / "people" / _folder_name(scope)
-
-    def path(self, target: Target) -> Path:
-        return self._folder / FILE_NAMES[target]
-
-    def read(self, target: Target) -> FileContent | None:
-        """Returns None when there is no file."""
-        try:
-            raw = self.path(target).read_bytes()
-        except FileNotFoundError:
-            return None
-        text = raw.decode("utf-8", "replace")
-        return FileContent(text=text, digest=digest(raw), whole=text.encode() == raw)
-
-    def write(self, target: Target, texts: list[str]) -> None:
-        replace_file(self.path(target), encode_entries(texts))
-
-    def keep_copy(self, target: Target, now: float) -> Path:
-        """Writes a backup beside the file."""
-        path = self.path(target)
-        stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now))
-        copy = path.with_name(f"{path.name}.bak.{stamp}")
-        copy.write_bytes(path.read_bytes())
-        copy.chmod(0o600)
-        return copy
-
-
 def encode_entries(texts: list[str]) -> bytes:
     return (join_entries(texts) + "\n" if texts else "").encode()
 
@@ -79,67 +46,67 @@ def digest(raw: bytes) -> bytes:
     return blake2b(raw, digest_size=16).digest()
 
 
-@contextmanager
-def lock_memory(folder: Path) -> Iterator[None]:
-    """Locks the folder against other processes."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _folder_name(scope: str) -> str:
-    """Maps a person's name to a unique folder name."""
-    return "".join(c if c.isalnum() and c.isascii() else f"%{ord(c):x}." for c in scope)
-
-
 SCANNED_BY = "scanned_by"
 
 
-class MemoryOwner(Value):
-    """The person's scope and limits. A new scanner `version` rescans all entries."""
-
-    scope: str
-    limits: MemoryLimits
-    version: str = ""
-
-
 class MemoryStore:
-    """The files and the ledger of one person, used by one thread."""
+    """The files and the ledger of one person, used by one thread. A new scanner `version` rescans
+    all entries."""
 
-    def __init__(self, folder: Path, person: MemoryOwner, scan: Scan, world: World) -> None:
-        self.folder = folder
-        self.person = person
-        self.scope = person.scope
+    def __init__(self, folder: Path, *, world: World, scan: Scan, scope: str, version: str) -> None:
         self.scan = scan
         self.world = world
-        self.ledger = MemoryLedger(folder / "ledger.db")
-        self.files = MemoryFiles(folder, person.scope)
+        self.ledger = MemoryLedger(folder / "ledger.db", scope)
+        self._folder = folder
+        self._version = version
+        self._files = folder
+        if scope != OWNER:
+            # A unique folder name for every person.
+            name = "".join(c if c.isalnum() and c.isascii() else f"%{ord(c):x}." for c in scope)
+            self._files = folder / "people" / name
         self._seen: dict[Target, FileContent | None] = {}
+
+    def path(self, target: Target) -> Path:
+        return self._files / FILE_NAMES[target]
+
+    def _read(self, target: Target) -> FileContent | None:
+        """Returns None when there is no file."""
+        try:
+            raw = self.path(target).read_bytes()
+        except FileNotFoundError:
+            return None
+        text = raw.decode("utf-8", "replace")
+        return FileContent(text=text, digest=digest(raw), whole=text.encode() == raw)
+
+    def keep_copy(self, target: Target) -> Path:
+        """Writes a backup beside the file."""
+        path = self.path(target)
+        stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(self.world.clock.now()))
+        copy = path.with_name(f"{path.name}.bak.{stamp}")
+        copy.write_bytes(path.read_bytes())
+        copy.chmod(0o600)
+        return copy
 
     def is_untouched(self) -> bool:
         if self.ledger.path.exists():
             return False
-        return not any(self.files.path(target).exists() for target in TARGETS)
+        return not any(self.path(target).exists() for target in TARGETS)
 
     def is_current(self) -> bool:
         """Returns whether existing files match the ledger."""
-        if self.ledger.fact(SCANNED_BY) != self.person.version:
+        if self.ledger.fact(SCANNED_BY) != self._version:
             return False
-        return all(self._agrees(target) for target in TARGETS)
-
-    def _agrees(self, target: Target) -> bool:
-        found, (wanted, _) = self.files.read(target), self.ledger.file(self.scope, target)
-        return found is not None and found.digest == wanted if wanted else found is None
+        for target in TARGETS:
+            found, (wanted, _) = self._read(target), self.ledger.file(target)
+            if (found.digest if found else b"") != wanted:
+                return False
+        return True
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """A transaction: commits everything or nothing. File edits are imported before, and files
         are written after."""
-        with lock_memory(self.folder), _translate_errors():
+        with hold_lock(self._folder / ".lock"), _translate_errors():
             db = self.ledger.db
             db.execute("BEGIN IMMEDIATE")
             try:
@@ -154,16 +121,16 @@ class MemoryStore:
                 raise
             self.world.kill_point("memory.committed")
             for target in due:
-                self.files.write(target, self.texts(target))
+                replace_file(self.path(target), encode_entries(self.texts(target)))
             self.world.kill_point("memory.written")
 
     def scrub(self, patience_seconds: float) -> bool:
         """Scrubs the ledger under the lock; returns whether no deleted text remains."""
-        with lock_memory(self.folder), _translate_errors():
+        with hold_lock(self._folder / ".lock"), _translate_errors():
             return self.ledger.scrub(patience_seconds)
 
     def texts(self, target: Target) -> list[str]:
-        return [entry.text for entry in self.ledger.entries(self.scope, target)]
+        return [entry.text for entry in self.ledger.entries(target)]
 
     def initial_content(self, target: Target) -> FileContent | None:
         """Returns the file's content at the start of the transaction."""
@@ -198,65 +165,48 @@ class MemoryStore:
                 reverts=reverts,
                 finding=findings(step.text) if step.text else "",
             )
-            made.append(self._put(change))
+            number = self.ledger.put_change(change)
+            if not held:
+                self.ledger.drop_entry(change.entry)
+                if step.action != "remove":
+                    self.ledger.put_entry(entry_after(change, number))
+            made.append(number)
         return tuple(made)
-
-    def _put(self, change: MemoryChange) -> int:
-        number = self.ledger.put_change(self.scope, change)
-        if change.held:
-            return number
-        self.ledger.drop_entry(change.entry)
-        if change.action != "remove":
-            entry = MemoryEntry(
-                id=change.entry,
-                target=change.target,
-                text=change.text,
-                change=number,
-                since=change.at,
-                finding=change.finding,
-            )
-            self.ledger.put_entry(self.scope, entry)
-        return number
 
     def _import_edits(self) -> None:
         """Imports manual edits of the files as changes."""
         for target in TARGETS:
-            found = self.files.read(target)
+            found = self._read(target)
             self._seen[target] = found
-            wanted, before = self.ledger.file(self.scope, target)
+            wanted, before = self.ledger.file(target)
             # The previous content: the last writer crashed before it wrote the file.
             if found is None or found.digest in (wanted, before):
                 continue
             if not found.whole:
                 # The next write would drop the invalid bytes.
-                self.files.keep_copy(target, self.world.clock.now())
-            steps = steps_for_edit(
-                self.ledger.entries(self.scope, target), split_entries(found.text)
-            )
+                self.keep_copy(target)
+            steps = steps_for_edit(self.ledger.entries(target), split_entries(found.text))
             if steps:
                 self.record(target, steps, ChangeSource(kind="file"), findings=self.scan)
-        if self.ledger.fact(SCANNED_BY) != self.person.version:
-            self._scan_again()
-
-    def _scan_again(self) -> None:
-        for entry in self.ledger.entries(self.scope):
-            finding = self.scan(entry.text)
-            if finding != entry.finding:
-                self.ledger.put_entry(self.scope, replace(entry, finding=finding))
-        self.ledger.put_fact(SCANNED_BY, self.person.version)
+        if self.ledger.fact(SCANNED_BY) != self._version:
+            for entry in self.ledger.entries():
+                finding = self.scan(entry.text)
+                if finding != entry.finding:
+                    self.ledger.put_entry(replace(entry, finding=finding))
+            self.ledger.put_fact(SCANNED_BY, self._version)
 
     def _is_due(self, target: Target) -> bool:
         """Returns whether the file must be written; first stores the digest of its new content."""
         texts, found = self.texts(target), self._seen[target]
-        if found is None and not texts and self.ledger.file(self.scope, target) == (b"", b""):
+        if found is None and not texts and self.ledger.file(target) == (b"", b""):
             return False
-        is_right = (
-            found is not None and found.whole and set(split_entries(found.text)) == set(texts)
-        )
-        wanted = found.digest if found and is_right else digest(encode_entries(texts))
-        before = b"" if is_right else found.digest if found else NOTHING
-        if self.ledger.file(self.scope, target) != (wanted, before):
-            self.ledger.put_file(self.scope, target, wanted, before)
+        if found is not None and found.whole and set(split_entries(found.text)) == set(texts):
+            is_right, wanted, before = True, found.digest, b""
+        else:
+            is_right, wanted = False, digest(encode_entries(texts))
+            before = found.digest if found else NOTHING
+        if self.ledger.file(target) != (wanted, before):
+            self.ledger.put_file(target, wanted, before)
         return not is_right
 
 

@@ -14,7 +14,6 @@ from hermes.core.tools import PathContext, ToolContext, ToolDisplay, ToolOutput,
 from hermes.memory.entries import (
     Action,
     ChangeSource,
-    MemoryApplied,
     MemoryRefusal,
     Operation,
     Target,
@@ -34,17 +33,6 @@ FLUSH = (
     "memory tool: preferences, corrections, the environment. Nothing else; if there is nothing, "
     "say so."
 )
-
-
-def review_request(turns_since: int, interval: int) -> str:
-    """Returns the review prompt when `interval` turns have passed without a memory change, else "".
-    An interval of 0 disables it."""
-    return REVIEW if interval > 0 and turns_since >= interval else ""
-
-
-def flush_request(user_turns: int, least_turns: int) -> str:
-    """Returns the prompt before compaction, or "" for a short conversation."""
-    return FLUSH if least_turns > 0 and user_turns >= least_turns else ""
 
 
 MOST_FAILURES = 3
@@ -79,7 +67,7 @@ class MemoryToolService:
         describe_call: DescribeCall | None = None,
         *,
         targets: Sequence[Target] = (),
-        on_change: Callable[[Target, Sequence[Operation], ChangeSource], None] = lambda *_: None,
+        on_change: Callable[[Target, Sequence[Operation]], None] = lambda *_: None,
     ) -> None:
         self.memories = memories
         self.describe_call = describe_call
@@ -93,9 +81,6 @@ def _memory_effects(_place: PathContext, arguments: JsonObject) -> list[Effect]:
         Remember(target=arguments["target"], action=each.action, text=each.content or each.old_text)
         for each in operations_of(arguments)
     ]
-
-
-_WISHES = ("action", "content", "old_text", "operations")
 
 
 @tool(
@@ -114,8 +99,14 @@ async def memory(
 ) -> ToolOutput:
     """Save short facts for later sessions: preferences and corrections of the user, environment,
     conventions, lessons; as statements. No trivia, task progress or procedures (use skills)."""
-    operations = _operations(action, content, old_text, operations)
-    return await execute(ctx.service(MemoryToolService), ctx.call_id, target, operations)
+    arguments = {
+        "action": action,
+        "content": content,
+        "old_text": old_text,
+        "operations": operations,
+    }
+    given = operations_of(arguments)
+    return await execute(ctx.service(MemoryToolService), ctx.call_id, target, given)
 
 
 async def execute(
@@ -132,60 +123,44 @@ async def execute(
     outcome = await service.memories.change(
         target, operations, source=call.source, key=call.key, held=call.held
     )
+    entries = [each for each in await service.memories.entries() if each.target == target]
+    limit = service.memories.limits.of(target)
+    usage = usage_text([entry.text for entry in entries], limit)
     if isinstance(outcome, MemoryRefusal):
         service.failures[call.source.turn_id] += outcome.kind in ("limit", "match", "conflict")
-        return await _report_refused(service.memories, target, outcome)
+        place = f"Operation {outcome.number}: " if outcome.number else ""
+        answer: JsonObject = {"success": False, "error": place + outcome.error}
+        if outcome.matches:
+            answer["matches"] = outcome.matches
+        elif outcome.kind in ("limit", "match"):
+            answer["current_entries"] = [entry_text(entry) for entry in entries]
+        if outcome.kind == "limit":
+            answer["usage"] = usage
+        return _answer(answer, failed=True)
     if outcome.changes and not outcome.held and not outcome.repeated:
-        service.on_change(target, operations, call.source)
-    return await _report_applied(service.memories, target, outcome)
+        service.on_change(target, operations)
+    first = outcome.changes[0] if outcome.changes else 0
+    answer = {
+        "success": True,
+        "done": True,
+        "target": target,
+        "usage": usage,
+        "entry_count": len(entries),
+        "message": outcome.message,
+        "note": WAITS.format(outcome.held, first, first) if outcome.held else LATER,
+    }
+    return _answer(answer, details={"changes": list(outcome.changes), "held": outcome.held})
 
 
 def operations_of(arguments: JsonObject) -> tuple[Operation, ...]:
     """Returns the operations in decoded arguments; ToolError."""
-    return _operations(**{name: arguments[name] for name in _WISHES})
-
-
-def _operations(
-    action: Action | None,
-    content: str,
-    old_text: str,
-    operations: tuple[Operation, ...],
-) -> tuple[Operation, ...]:
+    operations: tuple[Operation, ...] = arguments["operations"]
     if operations:
         return operations
-    if not action:
+    if not arguments["action"]:
         raise ToolError("Give action or operations.")
-    return (Operation(action=action, content=content, old_text=old_text),)
-
-
-async def _report_applied(memories: Memories, target: Target, done: MemoryApplied) -> ToolOutput:
-    texts = [entry.text for entry in await memories.entries() if entry.target == target]
-    first = done.changes[0] if done.changes else 0
-    return _answer(
-        {
-            "success": True,
-            "done": True,
-            "target": target,
-            "usage": usage_text(texts, memories.limits.of(target)),
-            "entry_count": len(texts),
-            "message": done.message,
-            "note": WAITS.format(done.held, first, first) if done.held else LATER,
-        },
-        details={"changes": list(done.changes), "held": done.held},
-    )
-
-
-async def _report_refused(memories: Memories, target: Target, refused: MemoryRefusal) -> ToolOutput:
-    entries = [entry for entry in await memories.entries() if entry.target == target]
-    place = f"Operation {refused.number}: " if refused.number else ""
-    answer: JsonObject = {"success": False, "error": place + refused.error}
-    if refused.matches:
-        answer["matches"] = list(refused.matches)
-    elif refused.kind in ("limit", "match"):
-        answer["current_entries"] = [entry_text(entry) for entry in entries]
-    if refused.kind == "limit":
-        answer["usage"] = usage_text([entry.text for entry in entries], memories.limits.of(target))
-    return _answer(answer, failed=True)
+    single = {name: arguments[name] for name in ("action", "content", "old_text")}
+    return (Operation(**single),)
 
 
 def _answer(

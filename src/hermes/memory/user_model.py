@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from hashlib import blake2b
@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.codec.values import JsonValue, replace
-from hermes.core.errors import HermesError
+from hermes.core.errors import HermesError, ToolError
 from hermes.core.events import SessionOpened
 from hermes.core.messages import AssistantMessage, Message, Text, UserMessage, user_says
-from hermes.core.ports import Meter, Provider
+from hermes.core.ports import Middleware, Provider
 from hermes.core.prompt import Delta, Prompt, Reply, TextDelta
 from hermes.core.scrub import describe_leftover
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
-from hermes.core.turn import Connect, TurnLimits
-from hermes.memory.entries import OWNER, ChangeSource, Operation, Target
+from hermes.memory.entries import OWNER, Operation, Target
 from hermes.memory.provider import (
     CLOSE,
     OPEN,
+    ApprovalCheck,
     EchoFilter,
     MemoryProvider,
     MemoryProviderSession,
@@ -36,9 +36,13 @@ if TYPE_CHECKING:
     from hermes.memory.honcho.client import HonchoResponse
     from hermes.memory.honcho.model import HonchoModel, HonchoService
     from hermes.memory.honcho.settings import HonchoSettings
-    from hermes.memory.local.model import LocalModel, UserModel
+    from hermes.memory.local.model import UserModel
     from hermes.memory.memories import Memories
     from hermes.memory.service import MemoryService
+
+
+# Digest of a message and the text added to it, by position.
+_Recalls = dict[int, tuple[bytes, str]]
 
 
 class RecallingProvider:
@@ -56,37 +60,51 @@ class RecallingProvider:
         self._attached = attached
         self._memories = memories
         self._session = session
-        self._known: dict[int, tuple[bytes, str]] | None = None
+        self._known: _Recalls | None = None
         self._made: dict[int, tuple[Message, Message]] = {}
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        index = _last_message(prompt.messages)
-        messages = await self._with_recalled(prompt.messages, index)
-        async with aclosing(_clean(self._inner.reply(_with(prompt, messages)))) as parts:
-            async for part in parts:
-                if isinstance(part, Reply) and not part.message.calls and index is not None:
-                    asked = prompt.messages[index]
-                    assert isinstance(asked, UserMessage)
-                    self._attached.turn_ended(asked.text, part.message.text)
-                yield part
-
-    async def _with_recalled(
-        self, messages: tuple[Message, ...], index: int | None
-    ) -> tuple[Message, ...]:
+        """Also removes echoes of the recalled blocks from the reply and its deltas."""
+        asked = next(
+            (
+                (index, message)
+                for index, message in reversed(list(enumerate(prompt.messages)))
+                if isinstance(message, UserMessage) and message.origin == "user"
+            ),
+            None,
+        )
         if self._known is None:
             self._known = await self._memories.recalls_of(self._session().id)
-        if index is not None and index == len(messages) - 1 and index not in self._known:
-            message = messages[index]
-            assert isinstance(message, UserMessage)
-            transcript = self._session().transcript
-            self._attached.before_turn(transcript.messages, transcript.turn_starts)
-            if text := await self._attached.prefetch(message.text):
-                self._known[index] = (_mark(message), text)
-                await self._memories.record_recall(self._session().id, index, _mark(message), text)
-        return tuple(self._with_block(i, message) for i, message in enumerate(messages))
+        if asked is not None and asked[0] == len(prompt.messages) - 1:
+            await self._recall(self._known, *asked)
+        known = self._known
+        messages = tuple(self._with_block(known, *each) for each in enumerate(prompt.messages))
+        echo = EchoFilter()
+        async with aclosing(self._inner.reply(replace(prompt, messages=messages))) as parts:
+            async for part in parts:
+                if isinstance(part, TextDelta):
+                    if text := echo.feed(part.text):
+                        yield TextDelta(text=text)
+                    continue
+                if isinstance(part, Reply):
+                    if text := echo.finish():
+                        yield TextDelta(text=text)
+                    part = replace(part, message=_without_echo(part.message))
+                    if asked is not None and not part.message.calls:
+                        self._attached.turn_ended(asked[1].text, part.message.text)
+                yield part
 
-    def _with_block(self, index: int, message: Message) -> Message:
-        found = (self._known or {}).get(index)
+    async def _recall(self, known: _Recalls, index: int, message: UserMessage) -> None:
+        if index in known:
+            return
+        session = self._session()
+        self._attached.before_turn(session.transcript.messages, session.transcript.turn_starts)
+        if text := await self._attached.prefetch(message.text):
+            known[index] = (_mark(message), text)
+            await self._memories.record_recall(session.id, index, _mark(message), text)
+
+    def _with_block(self, known: _Recalls, index: int, message: Message) -> Message:
+        found = known.get(index)
         if found is None or not isinstance(message, UserMessage) or found[0] != _mark(message):
             return message
         before = self._made.get(index)
@@ -95,24 +113,6 @@ class RecallingProvider:
             before = (message, UserMessage(parts=parts, origin=message.origin))
             self._made[index] = before
         return before[1]
-
-
-async def _clean(
-    parts: AsyncGenerator[Delta | Reply],
-) -> AsyncGenerator[Delta | Reply]:
-    """Removes echoes of the recalled blocks from the reply, including its deltas."""
-    echo = EchoFilter()
-    async with aclosing(parts):
-        async for part in parts:
-            if isinstance(part, TextDelta):
-                if text := echo.feed(part.text):
-                    yield TextDelta(text=text)
-                continue
-            if isinstance(part, Reply):
-                if text := echo.finish():
-                    yield TextDelta(text=text)
-                part = replace(part, message=_without_echo(part.message))
-            yield part
 
 
 def _without_echo(message: AssistantMessage) -> AssistantMessage:
@@ -125,22 +125,6 @@ def _without_echo(message: AssistantMessage) -> AssistantMessage:
     return replace(message, parts=tuple(parts))
 
 
-def _with(prompt: Prompt, messages: tuple[Message, ...]) -> Prompt:
-    return replace(prompt, messages=messages)
-
-
-def _last_message(messages: tuple[Message, ...]) -> int | None:
-    """Returns the index of the newest user message."""
-    return next(
-        (
-            index
-            for index in range(len(messages) - 1, -1, -1)
-            if isinstance(message := messages[index], UserMessage) and message.origin == "user"
-        ),
-        None,
-    )
-
-
 def _mark(message: UserMessage) -> bytes:
     return blake2b(message.text.encode(), digest_size=16).digest()
 
@@ -149,6 +133,7 @@ TASK = "user_model"
 HONCHO_SECONDS = 60.0
 HONCHO = "mcp:honcho"
 BUILT_IN = ("local", "honcho")
+HELD = "Nothing was changed: {}, and no one could approve. Tell the user the fact instead."
 NO_KEY = "Honcho has no key: set HONCHO_API_KEY, or HONCHO_BASE_URL."
 
 
@@ -164,22 +149,19 @@ class UserModels:
         self._attached: dict[str, MemoryProviderSession] = {}
         self._block: str | None = None
 
-    def wrap(self, session_id: str, opened: SessionOpened, connect: Connect) -> Connect:
-        """Wraps `connect` so that requests include what is known about the user."""
+    def middleware(self, session_id: str, opened: SessionOpened) -> Middleware | None:
+        """Adds what is known about the user to requests."""
         if not self._serves(opened):
-            return connect
+            return None
 
-        def connect_recalling(
-            model: str, provider: str, meter: Meter
-        ) -> tuple[Provider, TurnLimits]:
-            inner, limits = connect(model, provider, meter)
+        def wrap(inner: Provider) -> Provider:
             attached = self.attach(session_id, opened)
             if not attached.provider.is_available():
-                return inner, limits
+                return inner
             session = partial(self._memory.find_session, session_id)
-            return RecallingProvider(inner, attached, self._memory.of(), session), limits
+            return RecallingProvider(inner, attached, self._memory.of(), session)
 
-        return connect_recalling
+        return wrap
 
     def block(self, opened: SessionOpened | SessionRequest) -> str:
         """Returns the provider's block for the system prompt, constant for the run."""
@@ -214,8 +196,13 @@ class UserModels:
                 context="cron" if opened.source == "cron" else "primary",
             )
             provider = self._create(session_id)
+
+            def is_trusted() -> bool:
+                transcript = self._memory.find_session(session_id).transcript
+                return not untrusted_in(transcript.origins() - {HONCHO})
+
             self._attached[session_id] = MemoryProviderSession(
-                provider, context, trusted=lambda: self._is_trusted(session_id)
+                provider, context, trusted=is_trusted
             )
         return self._attached[session_id]
 
@@ -227,26 +214,23 @@ class UserModels:
         if opened and opened.source == "subagent" and (parent := self._attached.get(opened.parent)):
             requests = [each for each in messages if isinstance(each, UserMessage)]
             task = requests[0].text if requests else ""
-            parent.on_delegation_end(task, _last_text(messages), session_id)
+            texts = (each.text for each in reversed(messages) if isinstance(each, AssistantMessage))
+            result = next((text for text in texts if text.strip()), "")
+            parent.queue(lambda provider: provider.on_delegation(task, result, session_id))
         if (attached := self._attached.pop(session_id, None)) is not None:
             await attached.close(tuple(messages))
 
     def notify_change(
-        self,
-        session_id: str,
-        target: Target,
-        operations: Sequence[Operation],
-        _source: ChangeSource,
+        self, session_id: str, target: Target, operations: Sequence[Operation]
     ) -> None:
         """Reports changes of the memory to the provider."""
-        attached = self._attached.get(session_id)
-        for operation in operations if attached else ():
+        if (attached := self._attached.get(session_id)) is not None:
 
-            async def write(provider: MemoryProvider, operation: Operation = operation) -> None:
-                await provider.on_memory_write(operation.action, target, operation.content)
+            async def report(provider: MemoryProvider) -> None:
+                for each in operations:
+                    await provider.on_memory_write(each.action, target, each.content)
 
-            assert attached is not None
-            attached.memory_written(write)
+            attached.queue(report)
 
     async def forget(self, remove_phrases: Callable[[str], str]) -> list[str]:
         """Removes phrases from the local store, whatever provider is configured, and from the
@@ -272,7 +256,7 @@ class UserModels:
 
         provider = self.attach(session_id, opened).provider if self._name == "local" else None
         model = provider if isinstance(provider, LocalModel) else None
-        return UserModel(model, self._against(session_id, opened))
+        return UserModel(model, self._approval_check(session_id, opened))
 
     def honcho_tool_service(self, session_id: str, opened: SessionOpened) -> HonchoService:
         from hermes.memory.honcho.model import HonchoModel, HonchoService
@@ -283,32 +267,29 @@ class UserModels:
             assert isinstance(attached.provider, HonchoModel)
             return attached.provider
 
-        return HonchoService(
-            ready if self._name == "honcho" else None, self._against(session_id, opened)
-        )
+        check = self._approval_check(session_id, opened)
+        return HonchoService(ready if self._name == "honcho" else None, check)
 
-    def _against(self, session_id: str, opened: SessionOpened) -> Callable[[str], Awaitable[str]]:
-        async def against(call_id: str) -> str:
-            return (await self._memory.describe_call(session_id, opened, call_id, own=HONCHO)).held
+    def _approval_check(self, session_id: str, opened: SessionOpened) -> ApprovalCheck:
+        async def check(call_id: str) -> None:
+            call = await self._memory.describe_call(session_id, opened, call_id, own=HONCHO)
+            if call.held:
+                raise ToolError(HELD.format(call.held))
 
-        return against
+        return check
 
     def _create(self, session_id: str) -> MemoryProvider:
         if (make := self._memory.providers.get(self._name)) is not None:
             return make()
-        return self._honcho() if self._name == "honcho" else self._local(session_id)
-
-    def _local(self, session_id: str) -> LocalModel:
+        if self._name == "honcho":
+            return self._honcho()
         from hermes.memory.local.model import LocalModel
         from hermes.memory.local.person_store import PersonStore
 
         async def ask(system: str, question: str) -> str:
             session = self._memory.find_session(session_id)
             auxiliary = SideModel(
-                self._memory.models,
-                self._memory.run.settings,
-                main=lambda: (session.transcript.model, session.transcript.provider),
-                tell=lambda _text: None,
+                self._memory.models, self._memory.run.settings, session.transcript
             )
             prompt = Prompt(system=system, messages=(user_says(question),), effort="low")
             return (await auxiliary.ask(TASK, prompt, session.meter)).message.text
@@ -367,13 +348,3 @@ class UserModels:
             raw = await answer.read()
         seconds = float(wait) if wait.replace(".", "", 1).isdigit() else 0.0
         return HonchoResponse(status=answer.status, body=raw, retry_after=seconds)
-
-    def _is_trusted(self, session_id: str) -> bool:
-        return not untrusted_in(
-            self._memory.find_session(session_id).transcript.origins() - {HONCHO}
-        )
-
-
-def _last_text(messages: Sequence[Message]) -> str:
-    texts = (each.text for each in reversed(messages) if isinstance(each, AssistantMessage))
-    return next((text for text in texts if text.strip()), "")

@@ -132,8 +132,11 @@ class ModelBrowser:
         if not model:
             raise NotFound(f"Name a model of {entry.label}.")
         warnings = [problem] if problem else []
-        if listing is not None and not _is_listed(listing, model):
-            warnings.append(self._warn_unlisted(entry, model, listing))
+        if listing is not None:
+            # Vendors list dated versions and also accept the name without the date.
+            dated = any(info.id.startswith(f"{model}-20") for info in listing.models)
+            if not dated and listing.find(model) is None:
+                warnings.append(self._warn_unlisted(entry, model, listing))
         card = build_card(self._resolver.endpoint(ModelRef(provider=entry.name, model=model)))
         if card.tools is False:
             warnings.append(f"{model} is not known to support tool calls.")
@@ -183,9 +186,3 @@ def build_card(endpoint: Endpoint) -> ModelCard:
         vision=profile.images,
         tools=profile.tools,
     )
-
-
-def _is_listed(listing: ModelListing, model: str) -> bool:
-    """Vendors list dated versions and also accept the name without the date."""
-    found = listing.find(model) is not None
-    return found or any(info.id.startswith(f"{model}-20") for info in listing.models)

@@ -11,9 +11,10 @@ from hermes.config.settings import Settings
 from hermes.core.errors import ProviderError
 from hermes.core.messages import Usage
 from hermes.core.metering import Metered
-from hermes.core.ports import Meter, Provider
+from hermes.core.ports import Meter, Middleware, Provider, wrap_provider
 from hermes.core.world import World
 from hermes.credentials.accounts import Accounts
+from hermes.models.in_process import InProcessModels
 from hermes.models.model_ref import ModelRef
 from hermes.models.names import ProviderEntry, near_names
 from hermes.models.resolver import Resolver
@@ -21,9 +22,9 @@ from hermes.net.http import LOCAL_TIMEOUTS, HttpClient, Timeouts
 from hermes.providers.endpoint import Endpoint, may_send
 from hermes.providers.fallback import ErrorAdvisor
 from hermes.providers.keys import Credential, SingleKey
-from hermes.providers.pipeline import ConnectSettings, KeyChoice, RequestWrapper, build_variants
-from hermes.providers.profile import FREE
-from hermes.providers.retry import RetryVariants
+from hermes.providers.pipeline import KeyChoice, build_pipeline
+from hermes.providers.profile import FREE, ModelPrice
+from hermes.providers.retry import RetryMode
 
 SPARE = "add a fallback model with `hermes fallback add NAME`"
 CERTIFICATES = "`hermes config set network.ca_bundle FILE`"
@@ -33,7 +34,7 @@ TOOLS = (
 )
 
 
-class ErrorAdviser:
+class NextSteps:
     """Suggests next steps for errors of one endpoint. `key_source` returns the variable or file
     that holds its key, "" if unknown; it is called only when advice is needed."""
 
@@ -111,86 +112,87 @@ class ProviderFactory:
         http: HttpClient,
         resolver: Resolver,
         accounts: Accounts,
-        guard: Callable[[Provider], Provider],
+        in_process: InProcessModels,
+        redact: Middleware,
     ) -> None:
-        self._guard = guard
         self._settings = settings
         self._world = world
         self._http = http
         self._resolver = resolver
         self._accounts = accounts
+        self._in_process = in_process
+        self._redact = redact
         # Provider name -> whether the provider has a single key.
         self.cache: TtlCache[bool] = TtlCache()
 
     def build(
         self,
-        endpoint: Endpoint,
         ref: ModelRef,
+        endpoint: Endpoint | None,
         meter: Meter,
         *,
         cause: str,
         attempts: int | None = None,
-    ) -> RetryVariants:
-        """With `attempts` None, retries follow the settings for chats."""
-        settings = ConnectSettings(
-            attempts=attempts or self._settings.agent.api_max_retries,
-            silences=self._settings.network.stream_stale_giveup,
-            mark_life=self._settings.prompt_caching.cache_ttl,
-            timeouts=self._timeouts(endpoint),
-        )
+        mode: RetryMode | None = None,
+    ) -> Provider:
+        """The whole stack of one model; `build_pipeline` lists its layers. Without an endpoint it
+        is an in-process model: free, but metered too. With `attempts` None, retries follow the
+        settings for chats."""
+        if endpoint is None:
+            free = self._metering(meter, cause, ref.model, ref.provider, FREE, None)
+            local = self._in_process.provider(ref.model, ref.provider)
+            return wrap_provider((self._redact, free), local)
         lessons = self._resolver.lessons(endpoint)
-        variants = build_variants(
+        advice = NextSteps(
+            self._resolver,
+            self._resolver.providers.get(endpoint.name),
+            endpoint,
+            partial(self._resolver.key_source, ref),
+        )
+
+        def metered(target: Endpoint) -> Middleware:
+            profile = target.profile
+            return self._metering(
+                meter, cause, target.model, target.name, profile.price, profile.max_output
+            )
+
+        return build_pipeline(
             endpoint,
             http=self._http,
             world=self._world,
-            settings=settings,
-            gate=self._metering(meter, cause),
-            ring=self._key_ring(endpoint, ref),
+            redact=self._redact,
+            advise=lambda inner: ErrorAdvisor(inner, endpoint, advice, lessons),
+            meter=metered,
+            keys=self._key_choice(endpoint, ref),
             lessons=lessons,
-        )
-        entry = self._resolver.providers.get(endpoint.name)
-        adviser = ErrorAdviser(
-            self._resolver, entry, endpoint, partial(self._resolver.key_source, ref)
-        )
-        return RetryVariants(
-            eager=self._guard(ErrorAdvisor(variants.eager, endpoint, adviser, lessons)),
-            patient=self._guard(ErrorAdvisor(variants.patient, endpoint, adviser, lessons)),
+            attempts=attempts or self._settings.agent.api_max_retries,
+            silences=self._settings.network.stream_stale_giveup,
+            mode=mode,
+            mark_life=self._settings.prompt_caching.cache_ttl,
+            timeouts=self._timeouts(endpoint),
         )
 
-    def build_in_process(
-        self, inner: Provider, ref: ModelRef, meter: Meter, *, cause: str
-    ) -> RetryVariants:
-        """For an in-process model. It is free, but its usage is still recorded."""
-        metered = Metered(
+    def _metering(
+        self,
+        meter: Meter,
+        cause: str,
+        model: str,
+        provider: str,
+        price: ModelPrice | None,
+        max_output: int | None,
+    ) -> Middleware:
+        return lambda inner: Metered(
             inner,
             meter,
             world=self._world,
-            model=ref.model,
-            provider=ref.provider,
-            cost=FREE.cost,
-            max_output=None,
+            model=model,
+            provider=provider,
+            cost=price.cost if price is not None else _unknown_price,
+            max_output=max_output,
             cause=cause,
         )
-        guarded = self._guard(metered)
-        return RetryVariants(eager=guarded, patient=guarded)
 
-    def _metering(self, meter: Meter, cause: str) -> RequestWrapper:
-        def wrap(inner: Provider, at: Endpoint) -> Provider:
-            profile = at.profile
-            return Metered(
-                inner,
-                meter,
-                world=self._world,
-                model=at.model,
-                provider=at.name,
-                cost=profile.price.cost if profile.price is not None else _unknown_price,
-                max_output=profile.max_output,
-                cause=cause,
-            )
-
-        return wrap
-
-    def _key_ring(self, endpoint: Endpoint, ref: ModelRef) -> KeyChoice | None:
+    def _key_choice(self, endpoint: Endpoint, ref: ModelRef) -> KeyChoice | None:
         """A choice among several keys or a login; None if the endpoint's own key is the only
         one."""
         if ref.base_url or ref.api_key or ref.key_env:

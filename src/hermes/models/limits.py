@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from hermes.codec.json import convert, plain
 from hermes.config.load import Config, load
@@ -12,12 +12,8 @@ from hermes.core.caps import Caps
 from hermes.core.events import SessionOpened
 from hermes.core.guardrails import Guardrails, limit_file_reads
 from hermes.core.metering import CHAT, Budgeting
-from hermes.core.ports import Meter, Provider
 from hermes.core.tools import ToolSettings
 from hermes.core.turn import TurnLimits
-
-# Connects to a model with a meter and a service tier.
-TieredConnect = Callable[[str, str, Meter, str | None], tuple[Provider, TurnLimits]]
 
 
 def limits_of(settings: Settings, window: int) -> TurnLimits:
@@ -53,8 +49,7 @@ class SpendingLimits:
         self._home = config.home
         self._env = env
         self._stamp = self._file_stamp()
-        self._settings = config.settings.budget
-        self._caps = _caps(self._settings)
+        self._use(config.settings.budget)
 
     @property
     def caps(self) -> Caps:
@@ -63,16 +58,19 @@ class SpendingLimits:
 
     def of(self, opened: SessionOpened) -> Budgeting:
         self._refresh()
-        return Budgeting(
-            caps=self._caps, cause=_cause(opened), ask_seconds=self._settings.ask_seconds
-        )
+        is_part = bool(opened.parent) and not opened.parent_n
+        cause = CRON if opened.source == CRON else SUB_SESSION if is_part else CHAT
+        return Budgeting(caps=self._caps, cause=cause, ask_seconds=self._settings.ask_seconds)
 
     def _refresh(self) -> None:
         stamp = self._file_stamp()
         if stamp != self._stamp:
             self._stamp = stamp
-            self._settings = load(self._home, env=self._env).settings.budget
-            self._caps = _caps(self._settings)
+            self._use(load(self._home, env=self._env).settings.budget)
+
+    def _use(self, settings: BudgetSettings) -> None:
+        self._settings = settings
+        self._caps = convert(Caps, plain(settings))
 
     def _file_stamp(self) -> tuple[int, int]:
         try:
@@ -80,14 +78,3 @@ class SpendingLimits:
         except OSError:
             return (0, 0)
         return (found.st_mtime_ns, found.st_size)
-
-
-def _caps(settings: BudgetSettings) -> Caps:
-    return convert(Caps, plain(settings))
-
-
-def _cause(opened: SessionOpened) -> str:
-    if opened.source == CRON:
-        return CRON
-    is_part = bool(opened.parent) and not opened.parent_n
-    return SUB_SESSION if is_part else CHAT

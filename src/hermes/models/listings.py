@@ -12,12 +12,7 @@ from hermes.models.names import ProviderEntry
 from hermes.net.http import HttpClient
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.keys import SingleKey
-from hermes.providers.model_servers import (
-    ModelListing,
-    ModelListingCache,
-    detect_server,
-    model_info,
-)
+from hermes.providers.model_servers import ModelListing, ModelListingCache, query_endpoint
 
 SECONDS = 8.0
 
@@ -59,10 +54,7 @@ class ModelListings:
             listing is not None and listing.find(endpoint.model) is not None
         ):
             return
-        server = endpoint.server or await detect_server(self._http, endpoint.url, key=endpoint.key)
-        info = await model_info(
-            self._http, endpoint.url, endpoint.model, key=endpoint.key, server=server or "none"
-        )
+        server, info = await query_endpoint(self._http, endpoint)
         if info is not None:
             info = replace(info, id=endpoint.model)
             now = self._clock.now()

@@ -50,15 +50,12 @@ def runtime_hint() -> str:
 
 def model_rows(home: Home) -> list[ModelRow]:
     """Installed models, then installable ones."""
-    files = sorted(home.models.glob("*.gguf"))
-    names = {path.stem for path in files}
+    rows = [_row(path) for path in sorted(home.models.glob("*.gguf"))]
+    names = {row.name for row in rows}
     more = [model for model in INSTALLABLE if model.name not in names]
-    return [
-        *map(_row, files),
-        *(
-            ModelRow(name=model.name, size=model.size, licence=model.licence, note=model.note)
-            for model in more
-        ),
+    return rows + [
+        ModelRow(name=model.name, size=model.size, licence=model.licence, note=model.note)
+        for model in more
     ]
 
 

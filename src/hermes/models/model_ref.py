@@ -46,13 +46,8 @@ class ModelRef(Value):
 
 # Lower ranks win. An environment variable that names the provider is weaker than the file.
 _RANKS: dict[SourceKind, int] = {
-    "flag": 0,
-    "session": 1,
-    "environment": 2,
-    "env_file": 2,
-    "file": 3,
-    "default": 9,
-}
+    "flag": 0, "session": 1, "environment": 2, "env_file": 2, "file": 3, "default": 9,
+}  # fmt: skip
 BELOW_FILE = 4
 UNSET = 9
 
@@ -68,19 +63,20 @@ class ConfiguredValue(Value):
 def all_values(config: Config, key: str) -> list[ConfiguredValue]:
     """Every value given for a `model` setting, strongest first."""
     found = config.explain(key)
-    values = (SourcedValue(value=found.value, source=found.source), *found.shadows)
-    return [
-        ConfiguredValue(value=str(each.value), rank=_rank(key, each), source=str(each.source))
-        for each in values
-        if each.value and each.source.kind != "default"
-    ]
+    values: list[ConfiguredValue] = []
+    for each in (SourcedValue(value=found.value, source=found.source), *found.shadows):
+        if each.value and each.source.kind != "default":
+            rank = _RANKS[each.source.kind]
+            rank = BELOW_FILE if rank == 2 and key == "model.provider" else rank
+            value, source = str(each.value), str(each.source)
+            values.append(ConfiguredValue(value=value, rank=rank, source=source))
+    return values
 
 
 def effective_value(config: Config, key: str) -> ConfiguredValue:
     """The value that takes effect; rank UNSET when there is none."""
-    return next(
-        iter(all_values(config, key)), ConfiguredValue(value="", rank=UNSET, source="default")
-    )
+    unset = ConfiguredValue(value="", rank=UNSET, source="default")
+    return next(iter(all_values(config, key)), unset)
 
 
 def provider_of_value(config: Config, key: str) -> str:
@@ -89,8 +85,3 @@ def provider_of_value(config: Config, key: str) -> str:
     rank = effective_value(config, key).rank
     named = (each.value for each in all_values(config, "model.provider") if each.rank >= rank)
     return next(named, "")
-
-
-def _rank(key: str, value: SourcedValue) -> int:
-    rank = _RANKS[value.source.kind]
-    return BELOW_FILE if rank == 2 and key == "model.provider" else rank

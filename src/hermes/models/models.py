@@ -8,9 +8,9 @@ from hermes.codec.ttl_cache import TtlCache
 from hermes.config.load import Config
 from hermes.config.provider_settings import FallbackSettings
 from hermes.core.errors import ConfigError, HermesError, UsageError
-from hermes.core.ports import Meter, Provider
+from hermes.core.ports import Meter, Middleware, Provider
 from hermes.core.world import World
-from hermes.credentials.accounts import AUTH_FILE, Accounts
+from hermes.credentials.accounts import AUTH_FILE, Accounts, http_client
 from hermes.models.factory import ProviderFactory
 from hermes.models.in_process import InProcessModels
 from hermes.models.listings import ModelListings
@@ -27,12 +27,12 @@ from hermes.models.model_ref import (
 )
 from hermes.models.ranking import Candidate
 from hermes.models.resolver import Resolver
-from hermes.net.http import HttpClient
 from hermes.providers.catalogue import load_catalogue
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.fallback import Fallback, FallbackLink, ModelCooldowns
 from hermes.providers.local_discovery import find_local, first_model
 from hermes.providers.model_servers import ModelListingCache
+from hermes.providers.retry import RetryMode
 
 VENDORS = "vendors.toml"
 KEY_AS_NAME = (
@@ -41,13 +41,9 @@ KEY_AS_NAME = (
 )
 
 
-def _no_guard(provider: Provider) -> Provider:
-    return provider
-
-
 class Models:
     """Makes no requests until it must choose and nothing is configured. `cooldowns` and
-    `side_cooldowns` are shared by all sessions of the run. `guard` wraps every provider.
+    `side_cooldowns` are shared by all sessions of the run. `redact` wraps every provider.
     `is_secret` recognizes keys that were entered as model names."""
 
     def __init__(
@@ -56,16 +52,10 @@ class Models:
         world: World,
         *,
         env: Mapping[str, str],
-        guard: Callable[[Provider], Provider] = _no_guard,
+        redact: Middleware = lambda provider: provider,
         is_secret: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        network = config.settings.network
-        self.http = HttpClient(
-            proxy=network.proxy or None,
-            no_proxy=network.no_proxy,
-            ca_file=network.ca_bundle or None,
-            only_ipv4=network.force_ipv4,
-        )
+        self.http = http_client(config.settings.network)
         self.accounts = Accounts(config, world=world, http=self.http, env=env)
         listing_cache = ModelListingCache(config.home.cache, world.clock)
         self.listings = ModelListings(listing_cache, self.http, self.accounts, world.clock)
@@ -78,7 +68,13 @@ class Models:
         self._config = config
         self._in_process = InProcessModels(config, world, self.http)
         self._factory = ProviderFactory(
-            config.settings, world, self.http, self.resolver, self.accounts, guard
+            config.settings,
+            world,
+            self.http,
+            self.resolver,
+            self.accounts,
+            self._in_process,
+            redact,
         )
         self._found: Endpoint | None = None
         self._choices: TtlCache[ModelChoice] = TtlCache()
@@ -100,21 +96,19 @@ class Models:
 
     async def choose(self) -> ModelChoice:
         """The model that was named, or an error; else the best available one."""
-        cached = self._choices.peek("")
-        return cached or self._choices.put("", await self._choose_best())
-
-    async def _choose_best(self) -> ModelChoice:
+        if cached := self._choices.peek(""):
+            return cached
         first_error: HermesError | None = None
         for candidate in self.resolver.rank_candidates():
             try:
-                return await self._choose_candidate(candidate)
+                return self._choices.put("", await self._choose_candidate(candidate))
             except HermesError as error:
                 if candidate.named:
                     raise
                 first_error = first_error or error
         if first_error is not None:
             raise first_error
-        return await self._choose_local()
+        return self._choices.put("", await self._choose_local())
 
     async def choose_explicit(self, provider: str, model: str) -> ModelChoice:
         """This provider, with the given model or its default one; raises if it cannot be used."""
@@ -142,21 +136,21 @@ class Models:
         fallbacks = self.fallback_links(entries, meter, cause=cause, tier=tier)
         links = [first, *(link for link in fallbacks if link.who != first.who)]
         if len(links) == 1:
-            return first.variants.patient, first.window
+            return first.connect(), first.window
         return Fallback(links, self.cooldowns), first.window
 
     def endpoint(self, model: str, provider: str, *, tier: str | None = None) -> Endpoint:
         """Where this model is served. Raises ConfigError for in-process models."""
         return self.resolver.endpoint(self.ref(model, provider, tier=tier))
 
-    def endpoint_url(self, model: str, provider: str) -> str:
-        """The URL of this model's endpoint; empty for an in-process or unknown model."""
+    def find_endpoint(self, model: str, provider: str) -> Endpoint | None:
+        """Where this model is served; None for an in-process or unknown model."""
         if provider in IN_PROCESS:
-            return ""
+            return None
         try:
-            return self.endpoint(model, provider).url
+            return self.endpoint(model, provider)
         except HermesError:
-            return ""
+            return None
 
     def takes_tier(self, model: str, provider: str, tier: str) -> bool:
         """Whether this model supports that service tier."""
@@ -211,26 +205,25 @@ class Models:
     ) -> FallbackLink:
         """Raises UsageError or ConfigError when the model cannot be used."""
         self.refuse_key(ref.model)
+        endpoint: Endpoint | None = None
         if ref.provider in IN_PROCESS:
-            provider = self._in_process.provider(ref.model, ref.provider)
-            window = self._in_process.window(ref.model, ref.provider)
-            return FallbackLink(
-                f"{ref.provider}/{ref.model}",
-                model=ref.model or ref.provider,
-                provider=ref.provider,
-                window=window,
-                open=lambda: self._factory.build_in_process(provider, ref, meter, cause=cause),
+            name, provider = ref.model or ref.provider, ref.provider
+            who = f"{provider}/{ref.model}"
+            window = self._in_process.window(ref.model, provider)
+        else:
+            endpoint = self.resolver.endpoint(ref)
+            name, provider = endpoint.model, endpoint.name
+            if not name:
+                raise ConfigError(f"Name a model for {provider}.")
+            who = f"{provider}/{endpoint.host}/{name}"
+            window = endpoint.profile.window
+
+        def build(mode: RetryMode) -> Provider:
+            return self._factory.build(
+                ref, endpoint, meter, cause=cause, attempts=attempts, mode=mode
             )
-        endpoint = self.resolver.endpoint(ref)
-        if not endpoint.model:
-            raise ConfigError(f"Name a model for {endpoint.name}.")
-        return FallbackLink(
-            f"{endpoint.name}/{endpoint.host}/{endpoint.model}",
-            model=endpoint.model,
-            provider=endpoint.name,
-            window=endpoint.profile.window,
-            open=lambda: self._factory.build(endpoint, ref, meter, cause=cause, attempts=attempts),
-        )
+
+        return FallbackLink(who, model=name, provider=provider, window=window, build=build)
 
     def refuse_key(self, model: str) -> None:
         """Raises UsageError for a name that looks like a secret: names are stored and shown."""
@@ -256,13 +249,11 @@ class Models:
             # Only the provider's own list says which model of a family is the newest.
             await self.listings.of(entry, self.resolver.endpoint(ModelRef(provider=provider)))
         if not model:
-            model = entry.default_model or await first_model(
-                self.http, self.resolver.endpoint(ModelRef(provider=provider))
-            )
+            endpoint = self.resolver.endpoint(ModelRef(provider=provider))
+            model = entry.default_model or await first_model(self.http, endpoint)
             line = f"Using {model} ({entry.name}); choose another with -m or `hermes model set`."
-        return choice_of(
-            self.resolver.endpoint(ModelRef(provider=provider, model=model)), line=line
-        )
+        endpoint = self.resolver.endpoint(ModelRef(provider=provider, model=model))
+        return choice_of(endpoint, line=line)
 
     async def _choose_local(self) -> ModelChoice:
         """Nothing is configured: try a local server, a model file, then the offline assistant."""
@@ -281,9 +272,10 @@ class Models:
         """Providers with credentials in auth.json, the active login first."""
         if not (self._config.home.root / AUTH_FILE).exists():
             return ()
-        saved = self.accounts.wallet.auth_file.peek().providers()
+        saved = self.accounts.store.auth_file.peek().providers()
+        names = (pool.removeprefix(f"{CUSTOM}:") for pool in saved)
         active = self.accounts.active_provider()
-        return tuple(dict.fromkeys((*((active,) if active else ()), *map(_plain_name, saved))))
+        return tuple(dict.fromkeys((*((active,) if active else ()), *names)))
 
 
 def ref_of(entry: FallbackSettings, *, tier: str | None = None) -> ModelRef:
@@ -302,7 +294,3 @@ def choice_of(endpoint: Endpoint, line: str = "") -> ModelChoice:
     return ModelChoice(
         model=endpoint.model, provider=endpoint.name, window=endpoint.profile.window, line=line
     )
-
-
-def _plain_name(pool: str) -> str:
-    return pool.removeprefix(f"{CUSTOM}:")

@@ -69,7 +69,15 @@ class ProviderNames:
     def get(self, name: str) -> ProviderEntry:
         entry = self.find(name)
         if entry is None:
-            raise UsageError(self._unknown(name))
+            # Loaded only for a name that is not found.
+            import difflib
+
+            aliases = (alias for v in self._catalogue.vendors.values() for alias in v.aliases)
+            known = (*self.names(), *aliases)
+            near = difflib.get_close_matches(name.lower(), known, n=NEAR, cutoff=0.5)
+            hint = "`hermes model list` lists them."
+            hint = f"did you mean {' or '.join(near)}?" if near else hint
+            raise UsageError(f"There is no provider {name!r}; {hint}")
         if not entry.own.enabled:
             fix = f"`hermes config set providers.{name}.enabled true`"
             raise ConfigError(f"The provider {name} is disabled; {fix}.")
@@ -81,16 +89,6 @@ class ProviderNames:
         disabled = {name for name, own in self._declared.items() if not own.enabled}
         shipped = (name for name in self._catalogue.vendors if name not in disabled)
         return tuple(dict.fromkeys((*enabled, *shipped, *IN_PROCESS)))
-
-    def _unknown(self, name: str) -> str:
-        # Loaded only for a name that is not found.
-        import difflib
-
-        aliases = (alias for v in self._catalogue.vendors.values() for alias in v.aliases)
-        known = (*self.names(), *aliases)
-        near = difflib.get_close_matches(name.lower(), known, n=NEAR, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`hermes model list` lists them."
-        return f"There is no provider {name!r}; {hint}"
 
 
 def near_names(model: str, names: Iterable[str]) -> tuple[str, ...]:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from hermes.codec.values import Value
+from hermes.codec.values import Value, replace
 from hermes.config.load import Config
-from hermes.models.model_ref import CUSTOM, EMBEDDED, UNSET, all_values, effective_value
+from hermes.models.model_ref import (
+    CUSTOM,
+    EMBEDDED,
+    UNSET,
+    all_values,
+    effective_value,
+)
 from hermes.models.names import ModelNames, ProviderNames
 from hermes.providers.catalogue import ModelCatalogue
 from hermes.providers.endpoint import is_plausible_key
@@ -38,52 +44,49 @@ class ProviderRanking:
         self._provider_names = providers
         self._names = names
         self._logged_in = logged_in
-        value = effective_value(config, "model.default")
-        self._given = names.read(value.value)
-        self._model_rank = value.rank
-        self._model_source = value.source
+        self._model = effective_value(config, "model.default")
+        self._given = names.read(self._model.value)
 
     def rank_providers(self) -> Iterator[Candidate]:
         """Strongest first; a provider may appear more than once."""
-        for step in (
-            self._explicit,
-            self._from_url,
-            self._from_settings,
-            self._from_keys,
-            self._from_logins,
-        ):
-            yield from step()
+        yield from self._explicit()
+        secrets, model = self._config.secrets, self._given.model
+        variable = self._catalogue.vendors[CUSTOM].url_env
+        if source := secrets.source(variable):
+            why = f"{variable} in {_describe_source(source)}"
+            yield Candidate(provider=CUSTOM, model=model, why=why)
+        for name, own in self._config.settings.providers.items():
+            if own.enabled and own.base_url:
+                why = f"providers.{name} in config.yaml"
+                yield Candidate(provider=name, model=model, why=why)
+        yield from self._from_keys()
+        for name in self._logged_in():
+            entry = self._provider_names.find(name)
+            if entry is not None and entry.vendor.auto:
+                yield Candidate(provider=entry.name, model=model, why="a login in auth.json")
 
     def _explicit(self) -> Iterator[Candidate]:
         """Providers named by flag, session, file or variable. A provider prefix in the model name
         ranks like the source of the model name."""
-        rows = [(each.rank, each.value, each.source) for each in self._providers()]
-        if self._given.provider:
-            rows.append((self._model_rank, self._given.provider, self._model_source))
-        elif self._given.model.endswith(".gguf"):
-            rows.append((self._model_rank, EMBEDDED, self._model_source))
-        for rank, provider, source in sorted(rows, key=lambda row: row[0]):
-            provider = self._route_by_model(provider, rank)
-            model = self._model_for(provider, rank)
-            yield Candidate(provider=provider, model=model, why=source, named=True)
-
-    def _providers(self) -> list[_RankedValue]:
-        """Every provider named, and `custom` for a base URL without a provider at the same
-        level."""
-        rows = [
-            _RankedValue(s.rank, s.value, s.source)
-            for s in all_values(self._config, "model.provider")
-        ]
+        rows = all_values(self._config, "model.provider")
         address = effective_value(self._config, "model.base_url")
         if address.rank < UNSET and not any(row.rank == address.rank for row in rows):
-            rows.append(_RankedValue(address.rank, CUSTOM, f"model.base_url, {address.source}"))
-        return rows
+            # A base URL without a provider at the same level.
+            source = f"model.base_url, {address.source}"
+            rows.append(replace(address, value=CUSTOM, source=source))
+        prefix = EMBEDDED if self._given.model.endswith(".gguf") else ""
+        if provider := self._given.provider or prefix:
+            rows.append(replace(self._model, value=provider))
+        for row in sorted(rows, key=lambda row: row.rank):
+            provider = self._route_by_model(row.value, row.rank)
+            model = self._model_for(provider, row.rank)
+            yield Candidate(provider=provider, model=model, why=row.source, named=True)
 
     def _route_by_model(self, provider: str, rank: int) -> str:
         """A model name such as `anthropic/…` from a stronger source than the provider selects its
         vendor, if the provider serves only its own models and the vendor's key is set."""
         entry, owner = self._provider_names.find(provider), self._names.owner(self._given.model)
-        if entry is None or owner is None or rank <= self._model_rank:
+        if entry is None or owner is None or rank <= self._model.rank:
             return provider
         direct = entry.vendor.names == "own" and not self._names.suits(
             entry.vendor, self._given.model
@@ -96,21 +99,11 @@ class ProviderRanking:
         entry, given = self._provider_names.find(provider), self._given
         if entry is None or entry.name == given.provider:
             return given.model
-        if rank == self._model_rank or not given.provider:
-            is_stronger = rank < self._model_rank
+        if rank == self._model.rank or not given.provider:
+            is_stronger = rank < self._model.rank
             keeps = self._names.suits(entry.vendor, given.model) and not entry.own.default_model
             return given.text if keeps or not is_stronger else ""
         return ""
-
-    def _from_url(self) -> Iterator[Candidate]:
-        variable = self._catalogue.vendors[CUSTOM].url_env
-        if source := self._config.secrets.source(variable):
-            yield self._candidate(CUSTOM, f"{variable} in {_describe_source(source)}")
-
-    def _from_settings(self) -> Iterator[Candidate]:
-        for name, own in self._config.settings.providers.items():
-            if own.enabled and own.base_url:
-                yield self._candidate(name, f"providers.{name} in config.yaml")
 
     def _from_keys(self) -> Iterator[Candidate]:
         """Vendors whose key is set; those that probably serve the model come first."""
@@ -122,28 +115,12 @@ class ProviderRanking:
                 source = _describe_source(self._config.secrets.source(variable) or "")
                 found.append((not suits, vendor.name, f"{variable} in {source}"))
         for _, name, why in sorted(found, key=lambda row: row[0]):
-            yield self._candidate(name, why)
-
-    def _from_logins(self) -> Iterator[Candidate]:
-        for name in self._logged_in():
-            entry = self._provider_names.find(name)
-            if entry is not None and entry.vendor.auto:
-                yield self._candidate(entry.name, "a login in auth.json")
-
-    def _candidate(self, provider: str, why: str) -> Candidate:
-        return Candidate(provider=provider, model=self._given.model, why=why)
+            yield Candidate(provider=name, model=self._given.model, why=why)
 
     def _variable(self, names: tuple[str, ...]) -> str:
         return next(
             (name for name in names if is_plausible_key(self._config.secrets.get(name))), ""
         )
-
-
-class _RankedValue:
-    def __init__(self, rank: int, value: str, source: str) -> None:
-        self.rank = rank
-        self.value = value
-        self.source = source
 
 
 def _describe_source(source: str) -> str:

@@ -4,10 +4,11 @@ requests."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from hermes.codec.json import plain
 from hermes.codec.ttl_cache import TtlCache
-from hermes.codec.values import JsonObject, Value
+from hermes.codec.values import JsonObject
 from hermes.config.load import Config
 from hermes.core.errors import ConfigError, HermesError
 from hermes.models.model_ref import CUSTOM, ModelRef, provider_of_value
@@ -26,12 +27,12 @@ from hermes.providers.profile_building import RequestOptions
 LEARNED = "context_length_cache.yaml"
 
 
-class ResolvedAddress(Value):
-    url: str = ""
-    source: UrlSource = ""
+class ResolvedAddress(NamedTuple):
+    url: str
+    source: UrlSource
 
 
-class ResolvedKey(Value):
+class ResolvedKey(NamedTuple):
     """`source` is the variable that holds the key; "" for a key configured next to the address."""
 
     value: str = ""
@@ -88,9 +89,22 @@ class Resolver:
         key = self._key(entry, ref, address)
         model = self.names.canonical_name(ref.model, entry)
         url = address.url or entry.vendor.url
-        listing = self._listings.cached(url)
-        configured = self._window(entry, ref, model)
-        window = self._known_window(entry, model, url, configured, listing)
+        window, listing = self._known_window(entry, ref, model, url)
+        declared = entry.own.models.get(model)
+        overrides: JsonObject = plain(declared) if declared is not None else {}
+        if window.source == "user":
+            overrides["context_length"] = window.tokens
+        settings = self._settings
+        cache = settings.openrouter
+        options = RequestOptions(
+            routing=plain(settings.provider_routing),
+            response_cache_seconds=cache.response_cache_ttl if cache.response_cache else None,
+            service_tier=settings.agent.service_tier if ref.tier is None else ref.tier,
+            num_ctx=settings.model.ollama_num_ctx,
+            body={**entry.own.extra_body, **ref.extra_body},
+        )
+        # Ollama is recognized by its usual port on this machine.
+        by_port = is_local(host_of(address.url)) and f":{LOCAL_PORTS[0].port}" in address.url
         endpoint = self.catalogue.endpoint(
             entry.vendor,
             model,
@@ -102,11 +116,11 @@ class Resolver:
             saved=not entry.own.api_mode,
             name=entry.name,
             headers=entry.own.extra_headers,
-            overrides=self._overrides(entry, model, configured),
-            options=self._options(entry, ref),
+            overrides=overrides,
+            options=options,
             info=listing.find(model) if listing is not None else None,
             window=window.tokens,
-            server=entry.server or _server_at(address.url),
+            server=entry.server or ("ollama" if by_port else ""),
         )
         if not endpoint.key and not self._works_without_key(entry, ref, endpoint):
             raise ConfigError(self._no_key(entry, ref))
@@ -115,11 +129,9 @@ class Resolver:
     def guesses_window(self, ref: ModelRef) -> bool:
         """Whether the context window of this model is only a guess."""
         entry = self.providers.get(ref.provider)
-        url = self._address(entry, ref).url or entry.vendor.url
         model = self.names.canonical_name(ref.model, entry)
-        configured = self._window(entry, ref, model)
-        found = self._known_window(entry, model, url, configured, self._listings.cached(url))
-        return found.source == "guess"
+        url = self._address(entry, ref).url or entry.vendor.url
+        return self._known_window(entry, ref, model, url)[0].source == "guess"
 
     def lessons(self, endpoint: Endpoint) -> WindowLearner:
         """Stores what is learned about this model's context window."""
@@ -162,32 +174,28 @@ class Resolver:
             yield from (name for sheet in own for name in sheet.models)
 
     def _address(self, entry: ProviderEntry, ref: ModelRef) -> ResolvedAddress:
-        if (
-            given := ref.base_url
-            or entry.own.base_url
-            or self._saved_value(entry, "model.base_url")
-        ):
-            return ResolvedAddress(url=given, source="config")
+        saved = self._saved_value(entry, "model.base_url")
+        if given := ref.base_url or entry.own.base_url or saved:
+            return ResolvedAddress(given, "config")
         variable = entry.vendor.url_env
         if variable and (given := self._config.secrets.get(variable)) and not entry.server:
-            return ResolvedAddress(url=given, source="env")
-        return ResolvedAddress(url=entry.default_url, source="config" if entry.default_url else "")
+            return ResolvedAddress(given, "env")
+        return ResolvedAddress(entry.default_url, "config" if entry.default_url else "")
 
     def _key(self, entry: ProviderEntry, ref: ModelRef, address: ResolvedAddress) -> ResolvedKey:
         secrets, own = self._config.secrets, entry.own
         if ref.api_key or ref.key_env:
-            return ResolvedKey(value=ref.api_key or secrets.get(ref.key_env))
+            return ResolvedKey(ref.api_key or secrets.get(ref.key_env))
         if own.api_key or own.key_env:
-            return ResolvedKey(value=own.api_key or secrets.get(own.key_env))
-        if not ref.base_url and is_plausible_key(
-            given := self._saved_value(entry, "model.api_key")
-        ):
-            return ResolvedKey(value=given)
+            return ResolvedKey(own.api_key or secrets.get(own.key_env))
+        saved = "" if ref.base_url else self._saved_value(entry, "model.api_key")
+        if is_plausible_key(saved):
+            return ResolvedKey(saved)
         # A variable named after the host is meant for it.
         own_name = key_variable_for_host(self.catalogue, address.url) if address.url else ""
         for name in (own_name, *entry.vendor.keys):
             if name and is_plausible_key(value := secrets.get(name)):
-                return ResolvedKey(value=value, source=name)
+                return ResolvedKey(value, name)
         return ResolvedKey()
 
     def _saved_value(self, entry: ProviderEntry, key: str) -> str:
@@ -199,17 +207,16 @@ class Resolver:
         return value if owner is not None and owner.name == entry.name else ""
 
     def _known_window(
-        self,
-        entry: ProviderEntry,
-        model: str,
-        url: str,
-        configured: int | None,
-        listing: ModelListing | None,
-    ) -> ContextWindow:
-        return known_window(
+        self, entry: ProviderEntry, ref: ModelRef, model: str, url: str
+    ) -> tuple[ContextWindow, ModelListing | None]:
+        """The context window, and the cached model list that it may come from."""
+        listing = self._listings.cached(url)
+        configured = self._window(entry, ref, model)
+        found = known_window(
             self.catalogue, entry.vendor, model, url,
             configured=configured, learned=self._learned, listing=listing,
         )  # fmt: skip
+        return found, listing
 
     def _window(self, entry: ProviderEntry, ref: ModelRef, model: str) -> int | None:
         declared = entry.own.models.get(model)
@@ -219,24 +226,6 @@ class Resolver:
         default = self.names.read(model_settings.default).model
         applies = not default or self.names.canonical_name(default, entry) == model
         return model_settings.context_length if applies else None
-
-    def _overrides(self, entry: ProviderEntry, model: str, window: int | None) -> JsonObject:
-        declared = entry.own.models.get(model)
-        found: JsonObject = plain(declared) if declared is not None else {}
-        if window:
-            found["context_length"] = window
-        return found
-
-    def _options(self, entry: ProviderEntry, ref: ModelRef) -> RequestOptions:
-        settings = self._settings
-        cache = settings.openrouter
-        return RequestOptions(
-            routing=plain(settings.provider_routing),
-            response_cache_seconds=cache.response_cache_ttl if cache.response_cache else None,
-            service_tier=settings.agent.service_tier if ref.tier is None else ref.tier,
-            num_ctx=settings.model.ollama_num_ctx,
-            body={**entry.own.extra_body, **ref.extra_body},
-        )
 
     def _works_without_key(self, entry: ProviderEntry, ref: ModelRef, endpoint: Endpoint) -> bool:
         if ref.key_env or entry.own.key_env:
@@ -263,10 +252,3 @@ class Resolver:
             f"{entry.label} needs a key, and {name} {state}; run "
             f"`hermes config set {name} …` or choose another provider with `hermes model`."
         )
-
-
-def _server_at(url: str) -> str:
-    """The kind of local server that uses this port by convention."""
-    if not is_local(host_of(url)):
-        return ""
-    return "ollama" if f":{LOCAL_PORTS[0].port}" in url else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hermes.codec.json import plain
 from hermes.codec.values import JsonValue
 from hermes.config.edit import write_settings
 from hermes.config.layers import SourcedValue
@@ -36,7 +37,9 @@ def save_choice(config: Config, model: str, provider: str, *, base_url: str = ""
 
 def save_chain(config: Config, chain: tuple[FallbackSettings, ...]) -> None:
     """Replace the fallback chain, including the older `fallback_model` setting."""
-    entries: list[JsonValue] = [_entry(each) for each in chain]
+    entries: list[JsonValue] = [
+        {name: value for name, value in plain(each).items() if value} for each in chain
+    ]
     changes: Changes = {("fallback_providers",): entries or REMOVED, ("fallback_model",): REMOVED}
     write_settings(config.home, changes)
 
@@ -57,11 +60,6 @@ def save_endpoint(config: Config, name: str, base_url: str, key_env: str = "") -
     if key_env:
         changes["providers", name, "key_env"] = key_env
     write_settings(config.home, changes)
-
-
-def _entry(each: FallbackSettings) -> JsonValue:
-    fields = {name: getattr(each, name) for name in each.__struct_fields__}
-    return {name: value for name, value in fields.items() if value}
 
 
 def _file_value(config: Config, key: str) -> JsonValue:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import aclosing
+from typing import Protocol
 
-from hermes.codec.values import Value, replace
+from hermes.codec.values import replace
 from hermes.config.provider_settings import AuxiliaryTaskSettings
 from hermes.config.settings import Settings
 from hermes.core.errors import HermesError, ProviderError
@@ -17,7 +18,6 @@ from hermes.models.model_ref import CUSTOM, IN_PROCESS, OFFLINE, ModelRef
 from hermes.models.models import Models, ref_of
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.fallback import FALLBACK_REASONS, FallbackLink, is_empty_reply
-from hermes.providers.profile import ModelPrice
 from hermes.providers.wire.usage import estimate_prompt_tokens
 
 AUTO = "auto"
@@ -41,25 +41,26 @@ AUTH_COOLDOWN_SECONDS = 60.0
 _TYPICAL = Usage(input=3_000, output=1_000, requests=1)
 
 
-class SideCandidate(Value):
-    """A model that may run a side task. `listed` models were configured for it and are used
-    regardless of cost."""
+class MainModel(Protocol):
+    """The current model of a session: a `Transcript` is one."""
 
-    ref: ModelRef
-    listed: bool = False
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def provider(self) -> str: ...
 
 
 class SideModel:
-    """For one session. `main` returns its current model and provider; `tell` shows the user a line.
-    A failure, or the use of another vendor, is reported once per task."""
+    """For one session with this main model. `tell` shows the user a line. A failure, or the use of
+    another vendor, is reported once per task."""
 
     def __init__(
         self,
         models: Models,
         settings: Settings,
-        *,
-        main: Callable[[], tuple[str, str]],
-        tell: Callable[[str], None],
+        main: MainModel,
+        tell: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self._models = models
         self._settings = settings
@@ -81,11 +82,15 @@ class SideModel:
                 reply = await self._request(link, prompt, own.timeout or timeout_for(task))
             except ProviderError as error:
                 first_error = first_error or error
-                self._start_cooldown(link, error)
                 if error.reason not in FALLBACK_REASONS:
                     break
+                is_auth = error.reason in ("auth", "auth_permanent")
+                seconds = AUTH_COOLDOWN_SECONDS if is_auth else FAILURE_COOLDOWN_SECONDS
+                self._models.side_cooldowns.start(link.who, seconds, error.reason)
             else:
-                self._report_model(task, link)
+                if own.provider in ("", AUTO) and link.provider != self._main.provider:
+                    text = f"{link} is used for {_describe(task)} instead of the main model."
+                    self._report(task, link.who, text)
                 return reply
         failure = first_error or ProviderError(
             f"No model is available for {_describe(task)}.", reason="unknown"
@@ -97,47 +102,47 @@ class SideModel:
         """The models that can run this task now, best first."""
         tokens = estimate_prompt_tokens(prompt)
         attempts = self._settings.auxiliary.transient_retries + 1
-        main = self._main_endpoint()
+        main = self._models.find_endpoint(self._main.model, self._main.provider)
         seen: set[str] = set()
-        for each in self._candidates(task):
+        for ref, listed in self._candidates(task):
             try:
-                if not self._fits(task, each, main):
+                if not self._fits(task, ref, main, listed=listed):
                     continue
                 cause = CAUSES.get(task, task)
-                link = self._models.link(each.ref, meter, cause=cause, attempts=attempts)
+                link = self._models.link(ref, meter, cause=cause, attempts=attempts)
             except HermesError:
                 continue
             if link.who not in seen and not 0 < link.window < tokens:
                 seen.add(link.who)
                 yield link
 
-    def _candidates(self, task: str) -> Iterator[SideCandidate]:
-        """The task's own settings come first. `auto` tries the main model's vendor, then the models
-        the user listed, then free ones."""
-        own, (model, provider) = self._task_settings(task), self._main()
+    def _candidates(self, task: str) -> Iterator[tuple[ModelRef, bool]]:
+        """Models, and whether they are listed: configured for the task, and used regardless of
+        cost. The task's own settings come first. `auto` tries the main model's vendor, then the
+        models the user listed, then free ones."""
+        own, model, provider = self._task_settings(task), self._main.model, self._main.provider
         main = self._models.ref(model, provider)
-        chain = [SideCandidate(ref=ref_of(entry), listed=True) for entry in own.fallback_chain]
+        chain = [(ref_of(entry), True) for entry in own.fallback_chain]
         if own.base_url:
-            given = ModelRef(provider=CUSTOM, base_url=own.base_url, api_key=own.api_key)
-            yield SideCandidate(ref=replace(given, model=own.model or model), listed=True)
+            model = own.model or model
+            ref = ModelRef(provider=CUSTOM, model=model, base_url=own.base_url, api_key=own.api_key)
+            yield ref, True
             yield from chain
         elif own.provider not in ("", AUTO, MAIN) or own.model:
-            yield SideCandidate(ref=self._explicit(own, provider), listed=True)
+            yield self._explicit(own, provider), True
             yield from chain
         else:
-            if own.provider != MAIN and (small := self._small(provider)):
-                yield SideCandidate(ref=small)
+            entry = self._models.resolver.providers.find(provider)
+            if own.provider != MAIN and entry is not None and entry.vendor.aux_model:
+                yield ModelRef(provider=provider, model=entry.vendor.aux_model), False
             if provider != OFFLINE:
-                yield SideCandidate(ref=main, listed=True)
+                yield main, True
             yield from chain
             if own.provider != MAIN:
-                yield from (SideCandidate(ref=ref_of(e)) for e in self._settings.fallback_providers)
-                yield from self._default_models()
-
-    def _default_models(self) -> Iterator[SideCandidate]:
-        for name, own in self._settings.providers.items():
-            if own.default_model:
-                yield SideCandidate(ref=ModelRef(provider=name, model=own.default_model))
+                yield from ((ref_of(entry), False) for entry in self._settings.fallback_providers)
+                for name, given in self._settings.providers.items():
+                    if given.default_model:
+                        yield ModelRef(provider=name, model=given.default_model), False
 
     def _explicit(self, own: AuxiliaryTaskSettings, main: str) -> ModelRef:
         named = self._models.resolver.names.read(own.model)
@@ -148,34 +153,19 @@ class SideModel:
         model = model or entry.vendor.aux_model or entry.default_model
         return ModelRef(provider=provider, model=model, extra_body=own.extra_body)
 
-    def _small(self, provider: str) -> ModelRef | None:
-        """The small model of the main model's vendor."""
-        entry = self._models.resolver.providers.find(provider)
-        small = entry.vendor.aux_model if entry is not None else ""
-        return ModelRef(provider=provider, model=small) if small else None
-
-    def _fits(self, task: str, each: SideCandidate, main: Endpoint | None) -> bool:
-        if each.ref.provider in IN_PROCESS:
-            return task != "vision" and each.ref.provider != OFFLINE
-        endpoint = self._models.resolver.endpoint(each.ref)
+    def _fits(self, task: str, ref: ModelRef, main: Endpoint | None, *, listed: bool) -> bool:
+        if ref.provider in IN_PROCESS:
+            return task != "vision" and ref.provider != OFFLINE
+        endpoint = self._models.resolver.endpoint(ref)
         if task == "vision" and not endpoint.profile.images:
             return False
-        return each.listed or _costs_no_more(endpoint, main)
-
-    def _main_endpoint(self) -> Endpoint | None:
-        model, provider = self._main()
-        if provider in IN_PROCESS:
-            return None
-        try:
-            return self._models.endpoint(model, provider)
-        except HermesError:
-            return None
+        return listed or _costs_no_more(endpoint, main)
 
     async def _request(self, link: FallbackLink, prompt: Prompt, seconds: float) -> Reply:
         try:
             async with (
                 asyncio.timeout(seconds),
-                aclosing(link.variants.patient.reply(prompt)) as stream,
+                aclosing(link.connect().reply(prompt)) as stream,
             ):
                 async for item in stream:
                     if isinstance(item, Reply):
@@ -188,18 +178,6 @@ class SideModel:
             message = f"{link} did not answer within {seconds:g} s."
             raise ProviderError(message, reason="timeout") from None
         raise ProviderError(f"The reply of {link} ended early.", reason="cut")
-
-    def _start_cooldown(self, link: FallbackLink, error: ProviderError) -> None:
-        is_auth = error.reason in ("auth", "auth_permanent")
-        seconds = AUTH_COOLDOWN_SECONDS if is_auth else FAILURE_COOLDOWN_SECONDS
-        if error.reason in FALLBACK_REASONS:
-            self._models.side_cooldowns.start(link.who, seconds, error.reason)
-
-    def _report_model(self, task: str, link: FallbackLink) -> None:
-        if self._task_settings(task).provider in ("", AUTO) and link.provider != self._main()[1]:
-            self._report(
-                task, link.who, f"{link} is used for {_describe(task)} instead of the main model."
-            )
 
     def _report(self, task: str, what: str, text: str) -> None:
         if (task, what) not in self._reported:
@@ -223,11 +201,9 @@ def _costs_no_more(endpoint: Endpoint, main: Endpoint | None) -> bool:
     if main is None or main.profile.included:
         return False
     price, limit = endpoint.profile.price, main.profile.price
-    return price is not None and limit is not None and _typical_cost(price) <= _typical_cost(limit)
-
-
-def _typical_cost(price: ModelPrice) -> float:
-    return price.cost(_TYPICAL)
+    if price is None or limit is None:
+        return False
+    return price.cost(_TYPICAL) <= limit.cost(_TYPICAL)
 
 
 def _describe(task: str) -> str:

@@ -39,12 +39,7 @@ class ModelApprover:
         self._settings = settings
         self._session = session
         transcript = session.transcript
-        self._side_model = SideModel(
-            models,
-            settings,
-            main=lambda: (transcript.model, transcript.provider),
-            tell=session.tell,
-        )
+        self._side_model = SideModel(models, settings, transcript, session.tell)
 
     async def approves(self, effect: RunCommand, ask: Ask) -> bool:
         if self._session.transcript.provider in IN_PROCESS or len(effect.script) > MAX_SCRIPT_CHARS:
@@ -110,12 +105,7 @@ class TitleWriter:
 
     async def name(self, session: Session) -> None:
         transcript = session.transcript
-        side_model = SideModel(
-            self._models,
-            self._settings,
-            main=lambda: (transcript.model, transcript.provider),
-            tell=session.tell,
-        )
+        side_model = SideModel(self._models, self._settings, transcript, session.tell)
         try:
             reply = await side_model.ask(
                 TITLE_TASK, title_request(transcript.messages), session.meter

@@ -87,7 +87,7 @@ class PluginAdmin:
             raise ConfigError(f"The plugin {found.key} is unusable: {found.fault}")
         contents = read_contents(Path(found.place))
         record = read_record(Path(found.place))
-        known = self._plugins.around.variables
+        known = self._plugins.host.variables
         grants = self._plugins.rules.grants(found)
         return PluginDetails(
             row=self._row(state),
@@ -133,8 +133,9 @@ class PluginAdmin:
                 f"`hermes plugins info {found.key}` shows them."
             )
         entry = ("plugins", "entries", found.key)
+        current = self._plugins.rules.entry(found).grants
         changes: dict[tuple[str, ...], Any] = _grant_changes(
-            entry, grants, self._granted_rights(found)
+            entry, grants, {"paths": list(current.paths), "env": list(current.env)}
         )
         if isolation:
             changes[(*entry, "isolation")] = isolation
@@ -215,7 +216,7 @@ class PluginAdmin:
 
     def _row(self, state: PluginState) -> PluginRow:
         found, surface = state.found, state.surface
-        manifest = found.manifest
+        manifest, loaded = found.manifest, state.status == "loaded"
         return PluginRow(
             key=found.key,
             source=found.source,
@@ -224,15 +225,11 @@ class PluginAdmin:
             enabled=state.status != "off",
             state=state.status,
             isolation=state.level,
-            tools=len(surface.tools if surface else manifest.provides_tools if manifest else ()),
-            hooks=len(surface.hooks if surface else manifest.provides_hooks if manifest else ()),
+            tools=len(surface.tools if loaded else manifest.provides_tools if manifest else ()),
+            hooks=len(surface.hooks if loaded else manifest.provides_hooks if manifest else ()),
             overrides=found.overrides,
             fault=state.fault,
         )
-
-    def _granted_rights(self, found: FoundPlugin) -> dict[str, Any]:
-        current = self._plugins.rules.entry(found).grants
-        return {"paths": list(current.paths), "env": list(current.env)}
 
     def _list_changes(self, found: FoundPlugin, *, on: bool) -> dict[tuple[str, ...], Any]:
         """Returns the new lists of enabled and disabled plugins. Bundled plugins are listed only
@@ -248,10 +245,6 @@ class PluginAdmin:
             ("plugins", "enabled"): enabled or REMOVED,
             ("plugins", "disabled"): disabled or REMOVED,
         }
-
-
-def findings_of(fetched: FetchedPlugin) -> tuple[CodeFinding, ...]:
-    return scan_code(fetched.contents)
 
 
 def _grant_changes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -50,11 +51,12 @@ def hash_of(contents: Contents) -> str:
 def write_copy(contents: Contents, folder: Path) -> Path:
     """Writes a complete copy to `folder`; an existing one that differs is replaced, because its
     name contains the hash."""
-    if folder.is_dir() and _same(folder, contents):
-        return folder
-    _remove(folder)
+    with contextlib.suppress(ConfigError, OSError):
+        if folder.is_dir() and read_contents(folder) == contents:
+            return folder
+    remove_copy(folder)
     partial = folder.with_name(f".{folder.name}.{os.getpid()}")
-    _remove(partial)
+    remove_copy(partial)
     for name, data in contents.items():
         file = partial / name
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -64,12 +66,14 @@ def write_copy(contents: Contents, folder: Path) -> Path:
         partial.rename(folder)
     except OSError:
         # Another process created the same copy.
-        _remove(partial)
+        remove_copy(partial)
     return folder
 
 
 def remove_copy(folder: Path) -> None:
-    _remove(folder)
+    from shutil import rmtree
+
+    rmtree(folder, ignore_errors=True)
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -92,16 +96,3 @@ def _read(file: Path) -> bytes:
         raise ConfigError(f"{file.name} of the plugin cannot be read: {error.strerror}.") from error
     with os.fdopen(descriptor, "rb") as opened:
         return opened.read(MOST_BYTES + 1)
-
-
-def _same(folder: Path, contents: Contents) -> bool:
-    try:
-        return read_contents(folder) == contents
-    except (ConfigError, OSError):
-        return False
-
-
-def _remove(folder: Path) -> None:
-    from shutil import rmtree
-
-    rmtree(folder, ignore_errors=True)

@@ -5,30 +5,22 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
 from hermes.codec.values import Value, replace
 from hermes.core.errors import ConfigError
-from hermes.plugins.manifest import FILE, PluginManifest, manifest_of_folder, manifest_of_module
+from hermes.plugins.manifest import FILE, PluginManifest, manifest_of_module, read_manifest
 
 # In ascending precedence.
 Source = Literal["bundled", "pip", "user", "project"]
-CATEGORIES = (
-    "image_gen",
-    "memory",
-    "context_engine",
-    "platforms",
-    "browser",
-    "tts",
-    "stt",
-    "web",
-)
+CATEGORIES = ("image_gen", "memory", "context_engine", "platforms", "browser", "tts", "stt", "web")
 
 
 class FoundPlugin(Value):
-    """`place` is the folder or file. A pip plugin is `module` in `root`; `attribute` names its
-    function if not `register`. Without a manifest, `fault` says why; `overrides` is the source
+    """`place` is the folder or file. A pip plugin is `module`; `attribute` names its function if
+    not `register`. Without a manifest, `fault` says why; `overrides` is the source
     of the plugin that it replaces."""
 
     key: str
@@ -36,7 +28,6 @@ class FoundPlugin(Value):
     place: str
     manifest: PluginManifest | None = None
     fault: str = ""
-    root: str = ""
     module: str = ""
     attribute: str = ""
     overrides: str = ""
@@ -81,7 +72,9 @@ def find_installed(paths: Sequence[str] = ()) -> Iterator[FoundPlugin]:
             if point.name not in seen:
                 seen.add(point.name)
                 found = _describe(point.name, point.module, point.attr or "", where)
-                yield _of_category(found, GROUPS[point.group])
+                if found.manifest and (category := GROUPS[point.group]):
+                    found = replace(found, manifest=replace(found.manifest, category=category))
+                yield found
 
 
 def _describe(name: str, module: str, attribute: str, where: Sequence[str]) -> FoundPlugin:
@@ -89,11 +82,8 @@ def _describe(name: str, module: str, attribute: str, where: Sequence[str]) -> F
     if place is None:
         fault = f"The module {module} of the entry point {name} is missing."
         return FoundPlugin(key=name, source="pip", place=module, fault=fault)
-    try:
-        manifest: PluginManifest | None = _read_point_manifest(place)
-        fault = ""
-    except ConfigError as error:
-        manifest, fault = None, str(error)
+    file = place / "__init__.py" if place.is_dir() else place
+    manifest, fault = _read(place / FILE if (place / FILE).is_file() else file)
     # The whole top-level package, so that everything imported is hashed.
     top = module.partition(".")[0]
     whole = Path(root, top) if Path(root, top).is_dir() else place
@@ -103,16 +93,9 @@ def _describe(name: str, module: str, attribute: str, where: Sequence[str]) -> F
         place=str(whole),
         manifest=manifest,
         fault=fault,
-        root=root,
         module=module,
         attribute=attribute,
     )
-
-
-def _of_category(found: FoundPlugin, category: str) -> FoundPlugin:
-    if not category or found.manifest is None:
-        return found
-    return replace(found, manifest=replace(found.manifest, category=category))
 
 
 def _locate(module: str, where: Sequence[str]) -> tuple[str, Path | None]:
@@ -127,12 +110,12 @@ def _locate(module: str, where: Sequence[str]) -> tuple[str, Path | None]:
     return "", None
 
 
-def _read_point_manifest(place: Path) -> PluginManifest:
-    if place.is_dir():
-        if (place / FILE).is_file():
-            return manifest_of_folder(place)
-        return manifest_of_module(place / "__init__.py")
-    return manifest_of_module(place)
+def _read(file: Path) -> tuple[PluginManifest | None, str]:
+    """Returns the manifest, or why there is none."""
+    try:
+        return (read_manifest if file.name == FILE else manifest_of_module)(file), ""
+    except ConfigError as error:
+        return None, str(error)
 
 
 BUNDLED = Path(__file__).with_name("bundled")
@@ -154,33 +137,26 @@ class SearchPaths(Value):
 def discover(places: SearchPaths) -> dict[str, FoundPlugin]:
     """Returns plugins by key; a higher source overrides a lower one and is logged."""
     found: dict[str, FoundPlugin] = {}
-    for each in _all(places):
+    every = (
+        in_folder(Path(places.bundled), "bundled") if places.bundled else (),
+        find_installed(places.paths) if places.pip else (),
+        in_folder(Path(places.user), "user"),
+        in_folder(Path(places.project), "project") if places.project else (),
+    )
+    for each in chain.from_iterable(every):
         held = found.get(each.key)
         if held is None:
             found[each.key] = each
-        elif _may_replace(held, each, places.allow_override):
+        elif held.source != each.source and (
+            # Memory plugins must not be replaced silently.
+            not (held.trusted and held.key.startswith("memory/"))
+            or held.key in places.allow_override
+        ):
             log.info("a plugin overrides another", extra={"key": each.key, "source": held.source})
             found[each.key] = replace(each, overrides=held.source)
         else:
             log.warning("a plugin must not override another", extra={"key": each.key})
     return dict(sorted(found.items()))
-
-
-def _may_replace(held: FoundPlugin, by: FoundPlugin, allowed: Sequence[str]) -> bool:
-    """Memory plugins must not be replaced silently."""
-    if held.source == by.source:
-        return False
-    return not (held.trusted and held.key.startswith("memory/")) or held.key in allowed
-
-
-def _all(places: SearchPaths) -> Iterator[FoundPlugin]:
-    if places.bundled:
-        yield from in_folder(Path(places.bundled), "bundled")
-    if places.pip:
-        yield from find_installed(places.paths)
-    yield from in_folder(Path(places.user), "user")
-    if places.project:
-        yield from in_folder(Path(places.project), "project")
 
 
 def in_folder(folder: Path, source: Source) -> Iterator[FoundPlugin]:
@@ -193,33 +169,17 @@ def in_folder(folder: Path, source: Source) -> Iterator[FoundPlugin]:
         elif entry.is_dir():
             yield from _one(entry, entry.name, source)
         elif entry.suffix == ".py" and source != "bundled" and entry.stem not in CATEGORIES:
-            yield from _file(entry, source)
+            yield from _one(entry, entry.stem, source)
 
 
-def _one(folder: Path, key: str, source: Source) -> Iterator[FoundPlugin]:
-    if not (folder / FILE).exists():
-        log.debug("a folder has no manifest", extra={"folder": str(folder)})
-        if source != "bundled":
-            yield FoundPlugin(
-                key=key, source=source, place=str(folder), fault=f"{FILE} is missing."
-            )
-        return
-    try:
-        manifest = manifest_of_folder(folder)
-    except ConfigError as error:
-        yield FoundPlugin(key=key, source=source, place=str(folder), fault=str(error))
-        return
-    log.debug("a folder is a plugin", extra={"folder": str(folder)})
-    yield FoundPlugin(key=key, source=source, place=str(folder), manifest=manifest)
-
-
-def _file(file: Path, source: Source) -> Iterator[FoundPlugin]:
-    try:
-        manifest = manifest_of_module(file)
-    except ConfigError as error:
-        yield FoundPlugin(key=file.stem, source=source, place=str(file), fault=str(error))
-        return
-    yield FoundPlugin(key=file.stem, source=source, place=str(file), manifest=manifest)
+def _one(place: Path, key: str, source: Source) -> Iterator[FoundPlugin]:
+    file = place / FILE if place.is_dir() else place
+    if file.exists():
+        manifest, fault = _read(file)
+        yield FoundPlugin(key=key, source=source, place=str(place), manifest=manifest, fault=fault)
+    elif source != "bundled":
+        fault = f"{FILE} is missing."
+        yield FoundPlugin(key=key, source=source, place=str(place), fault=fault)
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -17,6 +17,7 @@ from hermes.plugins.launch import MEGABYTE, folder_size, quota_fault
 from hermes.plugins.permissions import PluginRules
 from hermes.plugins.protocol import NO_CALLER, PluginFault, PluginRequests
 from hermes.plugins.registry import PluginRegistry, PluginState
+from hermes.plugins.run_plugins import FAULTY
 from hermes.plugins.sandbox import PluginSandbox, is_sandboxed
 
 SECONDS = 10
@@ -65,9 +66,9 @@ async def _ask(plugins: PluginRegistry, state: PluginState) -> PluginCheck:
 
 def _missing_hosts(state: PluginState) -> Iterator[str]:
     """Yields registrations that Hermes does not use."""
-    for platform in state.surface.platforms if state.surface else ():
+    for platform in state.surface.platforms:
         yield f"provides the platform {platform.name}, which needs a gateway; none is available"
-    for service in state.surface.services if state.surface else ():
+    for service in state.surface.services:
         if service.kind == "browser":
             yield f"provides the browser {service.name}, which no tool uses"
         if not service.available:
@@ -89,8 +90,12 @@ async def plugin_findings(config: Config) -> list[Diagnostic]:
     run = RunContext(config, env=env, world=World(), redactor=SecretRedactor(config, env))
     plugins = load_plugins(run, serve=_serve_nothing, reserved_names=tuple)
     try:
-        found = [_finding(plugins, each) for each in plugins.states if _is_wanted(each)]
-        rules, variables = plugins.rules, plugins.around.variables
+        found = [
+            _finding(plugins, each)
+            for each in plugins.states
+            if not each.found.trusted and each.status != "off"
+        ]
+        rules, variables = plugins.rules, plugins.host.variables
         if not is_sandboxed(rules.sandbox, rules.means, variables):
             words = "plugins run without a sandbox: neither Landlock nor bubblewrap works"
             found.append(warning("plugin", words, fix="install bubblewrap"))
@@ -103,13 +108,9 @@ def _serve_nothing(rules: PluginRules, found: FoundPlugin) -> PluginRequests:
     raise HermesError(f"A check of files cannot start {found.key}.")
 
 
-def _is_wanted(state: PluginState) -> bool:
-    return not state.found.trusted and state.status != "off"
-
-
 def _finding(plugins: PluginRegistry, state: PluginState) -> Diagnostic:
     key, folder = state.found.key, plugins.data_dir(state.found)
-    if state.status in ("error", "changed", "needs configuration"):
+    if state.status in FAULTY:
         fix = f"`hermes plugins info {key}` shows details"
         return warning("plugin", f"{key}: {state.fault.rstrip('.')}", fix=fix)
     if why := quota_fault(folder, plugins.rules.data_mb):

@@ -6,21 +6,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.codec.json import convert, plain
-from hermes.codec.values import replace
+from hermes.codec.json import DecodeError, convert, encode, plain
+from hermes.codec.values import JsonObject, replace
 from hermes.config.provider_settings import AuxiliaryTaskSettings
 from hermes.core.commands import Say
-from hermes.core.errors import HermesError
-from hermes.core.messages import user_says
+from hermes.core.effects import DeletePath, ReadPath, RunCommand, SignalProcess, UseTool, WritePath
+from hermes.core.errors import EffectDenied, HermesError, ToolError
+from hermes.core.hooks import CallOutcome
+from hermes.core.messages import Text, ToolCall, ToolResult, joined_text, user_says
 from hermes.core.prompt import Prompt
+from hermes.core.tools import ToolContext
 from hermes.mcp.listing import clean_schema
 from hermes.models.side_model import MAIN, SideModel
 from hermes.plugins.discovery import PROJECT, FoundPlugin, SearchPaths
-from hermes.plugins.dispatch import dispatch
-from hermes.plugins.launch import PluginHost
 from hermes.plugins.permissions import PluginRules
 from hermes.plugins.protocol import Denied, PluginRequests
 from hermes.plugins.registry import PluginRegistry
+from hermes.plugins.sandbox import PluginHost
 from hermes.plugins.surface import PREFIX, PluginTool
 from hermes.tools.catalogue import declarations
 from hermes.version import __version__
@@ -29,19 +31,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from hermes.config.run_context import RunContext
+    from hermes.core.session import Session
+    from hermes.hooks.session import SessionHooks
     from hermes.plugins.run_plugins import HostServices
-    from hermes.tools.toolbox import SessionTools
 
 # Plugins use the side-model settings of MCP servers.
 TASK = "mcp"
 
 
 def create_registry(host: HostServices) -> PluginRegistry:
-    return load_plugins(
-        host.run,
-        serve=partial(_requests_for, host),
-        reserved_names=lambda: _server_tool_names(host.tools),
-    )
+    def serve(rules: PluginRules, found: FoundPlugin) -> PluginRequests:
+        return PluginRequests(
+            found.name,
+            rules.grants(found),
+            dispatch=partial(_dispatch, host),
+            inject=partial(_inject, host),
+            complete=partial(_complete, host),
+        )
+
+    def server_tool_names() -> list[str]:
+        added = host.tools.added
+        return [each.spec.name for each in added if not isinstance(each.load(), PluginTool)]
+
+    return load_plugins(host.run, serve=serve, reserved_names=server_tool_names)
 
 
 def load_plugins(
@@ -51,11 +63,27 @@ def load_plugins(
     reserved_names: Callable[[], Iterable[str]],
 ) -> PluginRegistry:
     """`serve` handles a plugin's requests; `reserved_names` returns tool names of other sources."""
-    rules = plugin_rules(run)
+    rules = convert(PluginRules, plain(run.settings.plugins))
+    project = Path(run.settings.terminal.cwd).expanduser().resolve() / PROJECT
+    places = SearchPaths(
+        user=str(run.home.root / "plugins"),
+        project=str(project) if rules.project and not rules.safe_mode else "",
+        pip=not rules.safe_mode,
+        allow_override=rules.allow_override,
+    )
+    secrets = run.config.secrets
+    host = PluginHost(
+        home=run.state_dir,
+        person=run.user_home,
+        variables={**run.env, **{name: secrets.get(name) for name in secrets.names()}},
+        version=__version__,
+        profile=run.home.profile,
+        mask=lambda text: run.redactor.text(text, "log"),
+    )
     return PluginRegistry(
         rules,
-        search_paths(run, rules),
-        plugin_host(run),
+        places,
+        host,
         run.world.clock,
         serve=partial(serve, rules),
         scan=_scan,
@@ -64,46 +92,68 @@ def load_plugins(
     )
 
 
-def _server_tool_names(tools: SessionTools) -> tuple[str, ...]:
-    """Returns the names of tools of MCP servers."""
-    added = tools.added
-    return tuple(each.spec.name for each in added if not isinstance(each.load(), PluginTool))
+# The tool context authorizes these effects itself.
+_GATED = (RunCommand, SignalProcess, ReadPath, WritePath, DeletePath)
 
 
-def plugin_rules(run: RunContext) -> PluginRules:
-    return convert(PluginRules, plain(run.settings.plugins))
+async def _dispatch(
+    host: HostServices,
+    plugin: str,
+    session_id: str,
+    ctx: ToolContext,
+    name: str,
+    arguments: JsonObject,
+) -> str:
+    """Runs a Hermes tool during a call of a plugin, through hooks and policy, as an untrusted
+    origin. Returns the tool's text; raises Denied with a message for the plugin."""
+    session, tool = host.find_session(session_id), host.tools.find(name)
+    if session is None or tool is None or isinstance(tool, PluginTool):
+        raise Denied(f"Plugins have no tool {name!r}.")
+    hooks = host.find_hooks(session_id)
+    origin = PREFIX + plugin
+    call = ToolCall(id=f"{ctx.call_id}.{origin}", name=tool.name, arguments=arguments)
+    started = host.run.world.clock.monotonic()
+    outcome: CallOutcome = "made"
+    failed = True
+    try:
+        call = await _apply_hooks(session, hooks, ctx, call)
+        decoded = tool.parameters.decode(call.arguments)
+        for effect in tool.effects(ctx.workspace, decoded):
+            if not isinstance(effect, _GATED):
+                await session.permit(effect, ctx.stop, frozenset((origin,)))
+        output = await tool(ctx, decoded)
+        # Plugins must not see secrets in tool output.
+        text, failed = host.run.redactor.text(joined_text(output.parts)), output.failed
+    except (ToolError, DecodeError, OSError) as error:
+        outcome = "blocked" if isinstance(error, EffectDenied) else "refused"
+        text = str(error)
+    changed = None
+    if hooks is not None:
+        result = ToolResult(
+            call_id=call.id, name=call.name, parts=(Text(text=text),), failed=failed
+        )
+        seconds = host.run.world.clock.monotonic() - started
+        changed = await hooks.after_tool(call, result, seconds, outcome)
+    if outcome != "made":
+        raise Denied(f"{name} was not run: {text}")
+    return text if changed is None else changed
 
 
-def search_paths(run: RunContext, rules: PluginRules) -> SearchPaths:
-    project = Path(run.settings.terminal.cwd).expanduser().resolve() / PROJECT
-    return SearchPaths(
-        user=str(run.home.root / "plugins"),
-        project=str(project) if rules.project and not rules.safe_mode else "",
-        pip=not rules.safe_mode,
-        allow_override=rules.allow_override,
-    )
-
-
-def plugin_host(run: RunContext) -> PluginHost:
-    secrets = run.config.secrets
-    return PluginHost(
-        home=run.state_dir,
-        person=run.user_home,
-        variables={**run.env, **{name: secrets.get(name) for name in secrets.names()}},
-        version=__version__,
-        profile=run.home.profile,
-        mask=lambda text: run.redactor.text(text, "log"),
-    )
-
-
-def _requests_for(host: HostServices, rules: PluginRules, found: FoundPlugin) -> PluginRequests:
-    return PluginRequests(
-        found.name,
-        rules.grants(found),
-        dispatch=partial(dispatch, host),
-        inject=partial(_inject, host),
-        complete=partial(_complete, host),
-    )
+async def _apply_hooks(
+    session: Session, hooks: SessionHooks | None, ctx: ToolContext, call: ToolCall
+) -> ToolCall:
+    """Returns the call as changed by hooks; raises EffectDenied if a hook or the user denies it."""
+    verdict = await hooks.before_tool(call) if hooks is not None else None
+    if verdict is None:
+        return call
+    if verdict.block is not None:
+        raise EffectDenied(verdict.block)
+    if verdict.arguments is not None:
+        call = replace(call, arguments=verdict.arguments)
+    if verdict.ask is not None:
+        effect = UseTool(name=call.name, arguments=encode(call.arguments).decode())
+        await session.confirm(effect, verdict.ask, ctx.stop)
+    return call
 
 
 async def _inject(host: HostServices, plugin: str, session_id: str, content: str) -> bool:
@@ -126,8 +176,8 @@ async def _complete(
     auxiliary = SideModel(
         host.models,
         replace(host.run.settings, auxiliary=replace(host.run.settings.auxiliary, mcp=own)),
-        main=lambda: (session.transcript.model, session.transcript.provider),
-        tell=session.tell,
+        session.transcript,
+        session.tell,
     )
     request = Prompt(
         system=system,

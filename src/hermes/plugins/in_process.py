@@ -3,41 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
 from hermes.codec.json import decode, encode
-from hermes.codec.values import JsonObject, JsonValue
+from hermes.codec.values import JsonObject
 from hermes.core.errors import ConfigError
 from hermes.plugins.inside.calling import within
-from hermes.plugins.inside.context import Refused
-from hermes.plugins.inside.providers import EngineFactory
+from hermes.plugins.inside.context import Refused, Registrations
 from hermes.plugins.inside.runtime import Runtime
-from hermes.plugins.protocol import (
-    CallKind,
-    Denied,
-    PluginCaller,
-    PluginFault,
-    PluginRequests,
-    call_facts,
-)
+from hermes.plugins.protocol import CallKind, Denied, PluginCaller, PluginFault, PluginRequests
 
 
 class InProcessPlugin:
-    """`make_birth` raises ConfigError when the files differ from the approved ones."""
+    """`make_start_message` raises ConfigError when the files differ from the approved ones."""
 
     protection = "runs inside Hermes"
 
     def __init__(
         self,
         name: str,
-        make_birth: Callable[[], JsonObject],
+        make_start_message: Callable[[], JsonObject],
         serving: PluginRequests,
         *,
         load_seconds: float,
     ) -> None:
         self._name = name
-        self._make_birth = make_birth
+        self._make_start_message = make_start_message
         self._serving = serving
         self._load_seconds = load_seconds
         self._starting = asyncio.Lock()
@@ -47,19 +40,9 @@ class InProcessPlugin:
         self._last = 0
 
     @property
-    def images(self) -> dict[str, Any]:
-        """Its image providers, once loaded."""
-        return dict(self._runtime.context.registered.images) if self._runtime else {}
-
-    @property
-    def engines(self) -> dict[str, EngineFactory]:
-        """Its context engines, once loaded."""
-        return dict(self._runtime.context.registered.engines) if self._runtime else {}
-
-    @property
-    def platforms(self) -> dict[str, dict[str, Any]]:
-        """Its chat platforms, once loaded."""
-        return dict(self._runtime.context.registered.platforms) if self._runtime else {}
+    def registered(self) -> Registrations:
+        """The objects that it registered, once loaded."""
+        return self._runtime.context.registered if self._runtime else Registrations()
 
     async def load(self) -> Any:
         return decode(object, encode((await self._running()).surface()))
@@ -74,11 +57,13 @@ class InProcessPlugin:
 
         def work() -> Any:
             within.set(number)
-            return runtime.call(kind, name, copied, call_facts(caller))
+            return runtime.call(kind, name, copied, caller.facts)
 
         try:
             async with asyncio.timeout(seconds or None):
-                return _to_json(await asyncio.to_thread(work))
+                result = await asyncio.to_thread(work)
+            # JSON types, as from another process.
+            return json.loads(json.dumps(result, default=str))
         except TimeoutError:
             raise PluginFault(f"Plugin {self._name} did not answer within {seconds:g} s.") from None
         except Exception as error:
@@ -97,27 +82,24 @@ class InProcessPlugin:
 
     async def _running(self) -> Runtime:
         async with self._starting:
-            if self._runtime is None:
-                self._runtime = await self._start()
-            return self._runtime
-
-    async def _start(self) -> Runtime:
-        try:
-            birth = await asyncio.to_thread(self._make_birth)
-            runtime = Runtime(birth, self._ask)
-            async with asyncio.timeout(self._load_seconds or None):
-                await asyncio.to_thread(runtime.load)
-        except TimeoutError:
-            raise PluginFault(
-                f"Plugin {self._name} did not load within {self._load_seconds:g} s."
-            ) from None
-        except ConfigError as error:
-            raise PluginFault(f"Plugin {self._name} does not run: {error}") from error
-        except Exception as error:
-            raise PluginFault(
-                f"Plugin {self._name} cannot be loaded: {type(error).__name__}: {error}"
-            ) from error
-        return runtime
+            if self._runtime is not None:
+                return self._runtime
+            try:
+                start_message = await asyncio.to_thread(self._make_start_message)
+                runtime = Runtime(start_message, self._ask)
+                async with asyncio.timeout(self._load_seconds or None):
+                    await asyncio.to_thread(runtime.load)
+            except TimeoutError:
+                raise PluginFault(
+                    f"Plugin {self._name} did not load within {self._load_seconds:g} s."
+                ) from None
+            except ConfigError as error:
+                raise PluginFault(f"Plugin {self._name} does not run: {error}") from error
+            except Exception as error:
+                why = f"{type(error).__name__}: {error}"
+                raise PluginFault(f"Plugin {self._name} cannot be loaded: {why}") from error
+            self._runtime = runtime
+            return runtime
 
     def _ask(self, method: str, params: JsonObject) -> Any:
         """Called from a thread of the plugin."""
@@ -127,10 +109,3 @@ class InProcessPlugin:
             return asyncio.run_coroutine_threadsafe(work, self._loop).result()
         except Denied as denied:
             raise Refused(str(denied)) from denied
-
-
-def _to_json(value: JsonValue) -> JsonValue:
-    """Converts to JSON types, as from another process."""
-    from json import dumps, loads
-
-    return loads(dumps(value, default=str))

@@ -6,7 +6,9 @@ import ast
 import asyncio
 import os
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -19,38 +21,6 @@ from hermes.plugins.manifest import FILE, PluginManifest, read_manifest
 
 FindingLevel = Literal["high", "medium", "low"]
 
-_IMPORTS: dict[str, tuple[FindingLevel, str]] = {
-    "subprocess": ("medium", "starts programs"),
-    "multiprocessing": ("medium", "starts processes"),
-    "pty": ("medium", "starts programs"),
-    "ctypes": ("medium", "calls the system directly"),
-    "cffi": ("medium", "calls the system directly"),
-    "marshal": ("high", "unpacks code"),
-    "pickle": ("medium", "unpacks objects, which can run code"),
-    "socket": ("low", "uses the network"),
-    "ssl": ("low", "uses the network"),
-    "http": ("low", "uses the network"),
-    "urllib": ("low", "uses the network"),
-    "requests": ("low", "uses the network"),
-    "httpx": ("low", "uses the network"),
-    "aiohttp": ("low", "uses the network"),
-    "smtplib": ("low", "sends mail"),
-    "ftplib": ("low", "uses the network"),
-}
-_CALLS: dict[str, tuple[FindingLevel, str]] = {
-    "eval": ("high", "runs text as code"),
-    "exec": ("high", "runs text as code"),
-    "compile": ("high", "compiles text to code"),
-    "__import__": ("medium", "imports computed names"),
-    "importlib.import_module": ("medium", "imports computed names"),
-    "os.system": ("medium", "starts programs"),
-    "os.popen": ("medium", "starts programs"),
-    "os.fork": ("medium", "starts processes"),
-    "os._exit": ("medium", "ends its process at once"),
-    "os.kill": ("medium", "signals processes"),
-    "sys.setprofile": ("medium", "traces other code"),
-    "sys.settrace": ("medium", "traces other code"),
-}
 _PRIVATE = re.compile(
     r"\.ssh\b|id_(?:rsa|ed25519|ecdsa)|\.aws\b|\.netrc|\.git-credentials|\.gnupg|/etc/shadow|"
     r"\.hermes\b|/\.env\b|^\.env$|\.kube/config|\.npmrc|\.pypirc|/proc/\S*environ|Login Data|"
@@ -107,10 +77,10 @@ def _node(node: ast.AST, aliases: dict[str, str]) -> Iterator[tuple[int, Finding
             yield from _import(module, node.lineno)
         case ast.Call(func=function):
             called = _dotted_name(function, aliases)
-            if called in _CALLS:
-                level, words = _CALLS[called]
-                yield node.lineno, level, words
-            if called == "getattr" and _reaches(node):
+            if found := _findings("calls").get(called):
+                yield node.lineno, *found
+            computed = ast.BinOp | ast.JoinedStr | ast.Call
+            if called == "getattr" and any(isinstance(each, computed) for each in node.args[1:2]):
                 yield node.lineno, "medium", "looks up computed names"
         case ast.Constant(value=str(text)):
             if _PRIVATE.search(text):
@@ -125,18 +95,22 @@ def _node(node: ast.AST, aliases: dict[str, str]) -> Iterator[tuple[int, Finding
             yield node.lineno, "high", "accesses interpreter internals"
 
 
+@cache
+def _findings(kind: Literal["imports", "calls"]) -> dict[str, tuple[FindingLevel, str]]:
+    """Level and description by module or function."""
+    table = tomllib.loads(Path(__file__).with_name("code_findings.toml").read_text("utf-8"))
+    return {
+        name: (each["level"], each["words"])
+        for each in table["finding"]
+        for name in each.get(kind, "").split()
+    }
+
+
 def _import(module: str, line: int) -> Iterator[tuple[int, FindingLevel, str]]:
-    top = module.partition(".")[0]
-    if top in _IMPORTS:
-        level, words = _IMPORTS[top]
-        yield line, level, words
+    if found := _findings("imports").get(module.partition(".")[0]):
+        yield line, *found
     if module.startswith("hermes.") and not module.startswith(_OURS):
         yield line, "low", "uses internal modules of Hermes"
-
-
-def _reaches(node: ast.Call) -> bool:
-    """Detects `getattr(x, …)` with a computed name."""
-    return len(node.args) > 1 and isinstance(node.args[1], ast.BinOp | ast.JoinedStr | ast.Call)
 
 
 def _aliases(tree: ast.Module) -> dict[str, str]:
@@ -193,9 +167,33 @@ async def fetch_plugin(source: str, ref: str, into: Path, env: Mapping[str, str]
     """Fetches from a folder, a git URL or OWNER/REPO[/FOLDER]; HermesError."""
     if not ref and (here := _folder(source)):
         return _inspect(here, InstallRecord(source=str(here)))
-    address, inner = _address(source)
-    commit = await _clone(address, ref, into, env)
+    address, inner = source, ""
+    if found := _SHORT.fullmatch(source):
+        owner, name, folder = found.groups()
+        address, inner = f"https://github.com/{owner}/{name}", folder.strip("/")
+    elif not _URL.fullmatch(source):
+        raise UsageError(f"{source!r} is not a folder with a {FILE}, a git URL or OWNER/REPO.")
+    if ref.startswith("-"):
+        raise UsageError(f"{ref!r} is not a commit.")
+    depth = () if ref else ("--depth", "1")
+    options = ("--no-recurse-submodules", "--no-tags", "--")
+    await _git("clone", *depth, *options, address, str(into), env=env)
+    if ref:
+        await _git("-C", str(into), "checkout", "--detach", ref, "--", env=env)
+    commit = (await _git("-C", str(into), "rev-parse", "HEAD", env=env)).strip()
     return _inspect(_below(into, inner), InstallRecord(source=source, ref=ref, commit=commit))
+
+
+def _folder(source: str) -> Path | None:
+    folder = Path(source).expanduser().resolve()
+    return folder if (folder / FILE).is_file() else None
+
+
+def _below(top: Path, inner: str) -> Path:
+    whole = (top / inner).resolve()
+    if not whole.is_relative_to(top.resolve()):
+        raise UsageError(f"{inner} leads out of the repository.")
+    return whole
 
 
 def install_plugin(fetched: FetchedPlugin, plugins: Path, *, force: bool) -> Path:
@@ -225,18 +223,6 @@ def remove_plugin(folder: Path) -> None:
         remove_copy(folder)
 
 
-def _folder(source: str) -> Path | None:
-    folder = Path(source).expanduser().resolve()
-    return folder if (folder / FILE).is_file() else None
-
-
-def _below(top: Path, inner: str) -> Path:
-    whole = (top / inner).resolve()
-    if top.resolve() not in (whole, *whole.parents):
-        raise UsageError(f"{inner} leads out of the repository.")
-    return whole
-
-
 def _inspect(folder: Path, record: InstallRecord) -> FetchedPlugin:
     if not (folder / FILE).is_file():
         raise ConfigError(f"{record.source} has no {FILE}; it is not a plugin.")
@@ -244,28 +230,6 @@ def _inspect(folder: Path, record: InstallRecord) -> FetchedPlugin:
     if manifest.category and manifest.category not in CATEGORIES:
         raise ConfigError(f"There is no plugin category {manifest.category!r}.")
     return FetchedPlugin(manifest=manifest, contents=read_contents(folder), record=record)
-
-
-def _address(source: str) -> tuple[str, str]:
-    """Returns repository URL and folder."""
-    if _URL.fullmatch(source):
-        return source, ""
-    if found := _SHORT.fullmatch(source):
-        owner, name, inner = found.groups()
-        return f"https://github.com/{owner}/{name}", inner.strip("/")
-    raise UsageError(f"{source!r} is not a folder with a {FILE}, a git URL or OWNER/REPO.")
-
-
-async def _clone(address: str, ref: str, into: Path, env: Mapping[str, str]) -> str:
-    depth = () if ref else ("--depth", "1")
-    await _git(
-        "clone", *depth, "--no-recurse-submodules", "--no-tags", "--", address, str(into), env=env
-    )
-    if ref:
-        if ref.startswith("-"):
-            raise UsageError(f"{ref!r} is not a commit.")
-        await _git("-C", str(into), "checkout", "--detach", ref, "--", env=env)
-    return (await _git("-C", str(into), "rev-parse", "HEAD", env=env)).strip()
 
 
 async def _git(*words: str, env: Mapping[str, str]) -> str:

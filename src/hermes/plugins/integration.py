@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
 from hermes.core.errors import ConfigError
 from hermes.core.tools import ToolContext
+from hermes.hooks.registry import Hooks
+from hermes.images.provider import ImageGenProvider
 from hermes.plugins.contents import Contents, hash_of, read_contents, remove_copy, write_copy
 from hermes.plugins.discovery import FoundPlugin
 from hermes.plugins.in_process import InProcessPlugin
 from hermes.plugins.inside.providers import EngineFactory
 from hermes.plugins.protocol import NO_CALLER, PluginCaller, PluginFault
 from hermes.plugins.registry import PluginRegistry, PluginState
-from hermes.plugins.surface import OPEN, PREFIX, ImageOffer, ServiceOffer
+from hermes.plugins.surface import OPEN, PREFIX, ImageOffer, ServiceOffer, SessionId
 
 IMAGE_SECONDS = 300.0
 
 
-class RemoteImageProvider:
+class RemoteImageProvider(ImageGenProvider):
     """Serves facts recorded at load time; only `generate` calls the plugin. Thread-safe; use
     `agenerate` on the event loop."""
 
@@ -99,7 +102,8 @@ class Service:
         ctx: ToolContext | None = None,
         **named: Any,
     ) -> Any:
-        """Returns its answer as JSON; PluginFault. 0 seconds means no limit."""
+        """Returns its answer as JSON; PluginFault. 0 seconds means no limit. The session is that of
+        `ctx`, if given."""
         if not self.has(method):
             raise PluginFault(f"{self.name} has no method {method}.")
         running = await self._plugins.ready(self._key)
@@ -108,30 +112,11 @@ class Service:
             f"{self.offer.kind}:{self.name}:{method}",
             {"positional": list(given), "named": named},
             seconds=seconds,
-            caller=PluginCaller(session_id, ctx),
+            caller=PluginCaller(ctx.service(SessionId).id if ctx else session_id, ctx),
         )
 
 
 LONGEST_SECONDS = 600.0
-
-Engine = TypeVar("Engine")
-
-
-class HookRegistrar(Protocol):
-    """A hook registry; unknown names raise."""
-
-    def add(
-        self,
-        hook: str,
-        callback: Callable[..., object],
-        *,
-        owner: str,
-        priority: int = 100,
-        timeout: float | None = None,
-        fail_closed: bool = False,
-    ) -> None: ...
-
-    def remove(self, owner: str) -> None: ...
 
 
 class ImageRegistrar(Protocol):
@@ -140,16 +125,12 @@ class ImageRegistrar(Protocol):
     def register_provider(self, provider: Any, *, source: str) -> None: ...
 
 
-def owner_of(found: FoundPlugin) -> str:
-    return f"plugin:{found.name}"
-
-
-def join_hooks(plugins: PluginRegistry, state: PluginState, place: HookRegistrar) -> None:
+def join_hooks(plugins: PluginRegistry, state: PluginState, place: Hooks) -> None:
     """Adds all hooks of a plugin or none; passes on errors."""
-    owner = owner_of(state.found)
+    owner = PREFIX + state.found.name
     place.remove(owner)
     try:
-        for number, offer in enumerate(state.surface.hooks if state.surface else ()):
+        for number, offer in enumerate(state.surface.hooks):
             seconds = plugins.rules.hook_timeout if offer.timeout is None else offer.timeout
             seconds = min(seconds, LONGEST_SECONDS)
             place.add(
@@ -171,56 +152,43 @@ def _callback(
     async def callback(**payload: Any) -> object:
         session = payload.get("session_id")
         caller = PluginCaller(session if isinstance(session, str) else "")
-        answer: object = await (await plugins.ready(key)).call(
-            "hook", str(number), _copy_payload(payload), seconds=seconds, caller=caller
+        given = json.loads(json.dumps(payload, default=_to_json))
+        running = await plugins.ready(key)
+        answer: object = await running.call(
+            "hook", str(number), given, seconds=seconds, caller=caller
         )
         return answer
 
     return callback
 
 
-def _copy_payload(payload: JsonObject) -> Any:
-    """Copies the payload through JSON."""
-    from json import dumps, loads
-
-    def to_json(value: object) -> object:
-        try:
-            return loads(encode(value))
-        except TypeError:
-            return str(value)
-
-    return loads(dumps(payload, default=to_json))
+def _to_json(value: object) -> object:
+    try:
+        return json.loads(encode(value))
+    except TypeError:
+        return str(value)
 
 
-def join_images(
-    plugins: PluginRegistry, state: PluginState, place: ImageRegistrar, kind: type
-) -> None:
-    """Registers in-process providers directly and others through a proxy that is also a `kind`."""
+def join_images(plugins: PluginRegistry, state: PluginState, place: ImageRegistrar) -> None:
+    """Registers in-process providers directly and others through a proxy."""
     running = plugins.running(state.found.key)
-    for offer in state.surface.images if state.surface else ():
+    for offer in state.surface.images:
         if isinstance(running, InProcessPlugin):
-            provider: Any = running.images[offer.name]
+            provider = running.registered.images[offer.name]
         else:
-            made: Any = type("ForeignProvider", (RemoteImageProvider, kind), {})
-            provider = made(offer, plugins, state.found.key)
+            provider = RemoteImageProvider(offer, plugins, state.found.key)
         place.register_provider(provider, source=state.found.source)
 
 
-def join_engines(
-    plugins: PluginRegistry,
-    state: PluginState,
-    place: dict[str, Engine],
-    make: Callable[[EngineFactory], Engine],
-) -> None:
-    """Registers context engines, which must run in process; `make` adapts one."""
-    names = state.surface.engines if state.surface else ()
+def engines_of(plugins: PluginRegistry, state: PluginState) -> dict[str, EngineFactory]:
+    """Its context engines, which must run in process."""
     running = plugins.running(state.found.key)
     if not isinstance(running, InProcessPlugin):
         raise ConfigError(
             "A context engine must run inside Hermes; run `hermes plugins enable "
             f"{state.found.key} --isolation in_process` if you trust it."
         )
-    place.update({name: make(running.engines[name]) for name in names})
+    return running.registered.engines
 
 
 MAIN = "SKILL.md"
@@ -232,7 +200,7 @@ def sync_skills(states: Iterable[PluginState], folder: Path) -> list[str]:
     wanted: dict[str, Contents] = {}
     faults: list[str] = []
     for state in states:
-        for offer in state.surface.skills if state.surface else ():
+        for offer in state.surface.skills:
             name = f"{state.found.name}.{offer.name}"
             try:
                 wanted[name] = _skill(state.found, offer.path, name)

@@ -22,7 +22,6 @@ from hermes.plugins.protocol import (
     PluginCaller,
     PluginFault,
     PluginRequests,
-    call_facts,
 )
 from hermes.plugins.sandbox import PluginSandbox
 from hermes.workspaces.child import ExitWatch
@@ -49,12 +48,7 @@ class PluginLink:
     link."""
 
     def __init__(
-        self,
-        pid: int,
-        ours: socket.socket,
-        answer: AnswerRequest,
-        *,
-        after: Callable[[], None] = lambda: None,
+        self, pid: int, ours: socket.socket, answer: AnswerRequest, after: Callable[[], None]
     ) -> None:
         self._pid = pid
         self._ours = ours
@@ -79,10 +73,10 @@ class PluginLink:
     def alive(self) -> bool:
         return not self._ended.done()
 
-    async def open(self, birth: JsonObject) -> None:
+    async def open(self, start_message: JsonObject) -> None:
         reader, self._writer = await asyncio.open_connection(sock=self._ours, limit=MOST_BYTES)
         self._reading = asyncio.ensure_future(self._read(reader))
-        self._send(birth)
+        self._send(start_message)
 
     async def call(self, message: JsonObject, caller: PluginCaller) -> Any:
         """Raises Gone, or Failed with the plugin's error."""
@@ -112,11 +106,10 @@ class PluginLink:
         self.kill()
         if self.alive:
             await asyncio.wait((self._ended,), timeout=5)
-        for task in (*self._asked, *((self._reading,) if self._reading else ())):
+        tasks = [*self._asked, *((self._reading,) if self._reading else ())]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._asked, return_exceptions=True)
-        if self._reading is not None:
-            await asyncio.gather(self._reading, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._give_up()
         await asyncio.to_thread(self._after)
 
@@ -165,12 +158,11 @@ class PluginLink:
             waiting[0].set_result(message.get("result"))
 
     async def _serve(self, message: JsonObject) -> None:
-        held = self._waiting.get(message.get("within", 0))
+        _, caller = self._waiting.get(message.get("within", 0), (None, None))
         params = message.get("params")
+        given = params if isinstance(params, dict) else {}
         answer: JsonObject = {"answer": message["ask"]}
         try:
-            given = params if isinstance(params, dict) else {}
-            caller = held[1] if held else None
             answer["result"] = await self._answer(str(message.get("method")), given, caller)
         except Denied as denied:
             answer["error"] = str(denied)
@@ -205,9 +197,6 @@ class LivenessCheck(Value):
     patience_seconds: float = 30.0
 
 
-DEFAULT_PULSE = LivenessCheck()
-
-
 class CrashCounter:
     """Recent crashes of a plugin and the resulting delay."""
 
@@ -233,28 +222,28 @@ class CrashCounter:
 
 
 class IsolatedPlugin:
-    """`make_cell` re-checks the files: ConfigError when they differ from the approved ones.
+    """`make_sandbox` checks the files again: ConfigError when they differ from the approved ones.
     `overfull` returns why its data folder is too large, or ""."""
 
     def __init__(
         self,
         name: str,
-        make_cell: Callable[[], tuple[PluginSandbox, JsonObject]],
+        make_sandbox: Callable[[], tuple[PluginSandbox, JsonObject]],
         serving: PluginRequests,
         clock: Clock,
         *,
         load_seconds: float,
-        overfull: Callable[[], str] = lambda: "",
-        pulse: LivenessCheck = DEFAULT_PULSE,
+        overfull: Callable[[], str],
+        pulse: LivenessCheck,
     ) -> None:
         self._overfull = overfull
         self._pulse = pulse
         self._watcher: asyncio.Task[None] | None = None
         self._name = name
-        self._make_cell = make_cell
+        self._make_sandbox = make_sandbox
         self._serving = serving
         self._load_seconds = load_seconds
-        self._strikes = CrashCounter(clock)
+        self._crashes = CrashCounter(clock)
         self._starting = asyncio.Lock()
         self._link: PluginLink | None = None
         self._surface: Any = None
@@ -262,7 +251,7 @@ class IsolatedPlugin:
 
     @property
     def given_up(self) -> bool:
-        return self._strikes.out
+        return self._crashes.out
 
     async def load(self) -> Any:
         await self._running()
@@ -272,21 +261,18 @@ class IsolatedPlugin:
         self, kind: CallKind, name: str, given: Any, *, seconds: float, caller: PluginCaller
     ) -> Any:
         link = await self._running()
-        message = {"kind": kind, "name": name, "given": given, "about": call_facts(caller)}
+        message = {"kind": kind, "name": name, "given": given, "about": caller.facts}
         try:
             async with asyncio.timeout(seconds or None):
                 return await link.call(message, caller)
-        except TimeoutError:
-            await self._end(link)
-            raise PluginFault(
-                f"Plugin {self._name} did not answer within {seconds:g} s and was stopped."
-            ) from None
-        except ProcessGone:
-            await self._end(link)
-            words = link.why or f"crashed{_exit_text(link)}"
-            raise PluginFault(f"Plugin {self._name} {words}.") from None
         except PluginCallFailed as error:
             raise PluginFault(f"Plugin {self._name}: {error}") from None
+        except (TimeoutError, ProcessGone) as error:
+            await self._end(link)
+            why = link.why or f"crashed{_exit_text(link)}"
+            if isinstance(error, TimeoutError):
+                why = f"did not answer within {seconds:g} s and was stopped"
+            raise PluginFault(f"Plugin {self._name} {why}.") from None
 
     async def close(self) -> None:
         async with self._starting:
@@ -304,11 +290,11 @@ class IsolatedPlugin:
             if self._link is not None:
                 # It exited between two calls.
                 await self._end(self._link)
-            if self._strikes.out:
+            if self._crashes.out:
                 raise PluginFault(
                     f"Plugin {self._name} crashed {MOST_CRASHES} times and is disabled."
                 )
-            if pause := self._strikes.pause:
+            if pause := self._crashes.pause:
                 raise PluginFault(
                     f"Plugin {self._name} crashed; it can be used again in {pause:.0f} s."
                 )
@@ -332,10 +318,9 @@ class IsolatedPlugin:
                 return
 
     async def _find_problem(self, link: PluginLink) -> str:
-        message: JsonObject = {"kind": "ping", "name": "", "given": None, "about": {}}
         try:
             async with asyncio.timeout(self._pulse.patience_seconds):
-                await link.call(message, NO_CALLER)
+                await link.call(_message("ping"), NO_CALLER)
         except TimeoutError:
             return f"did not respond for {self._pulse.patience_seconds:g} s"
         except (ProcessGone, PluginCallFailed):
@@ -344,45 +329,39 @@ class IsolatedPlugin:
 
     async def _start(self) -> PluginLink:
         try:
-            cell, birth = await asyncio.to_thread(self._make_cell)
+            sandbox, start_message = await asyncio.to_thread(self._make_sandbox)
         except ConfigError as error:
             raise PluginFault(f"Plugin {self._name} does not run: {error}") from error
-        self.protection = cell.protection
-        link = await self._process(cell)
+        self.protection = sandbox.protection
+        link = await self._process(sandbox)
         try:
             async with asyncio.timeout(self._load_seconds or None):
-                await link.open({**birth, "limits": cell.limits(), "secrets": cell.secrets()})
-                message: JsonObject = {"kind": "load", "name": "", "given": None, "about": {}}
-                self._surface = await link.call(message, NO_CALLER)
-        except TimeoutError:
+                await link.open({**start_message, "limits": sandbox.limits()})
+                self._surface = await link.call(_message("load"), NO_CALLER)
+        except (TimeoutError, ProcessGone, PluginCallFailed) as error:
             await self._end(link)
-            raise PluginFault(
-                f"Plugin {self._name} did not load within {self._load_seconds:g} s."
-            ) from None
-        except ProcessGone:
-            await self._end(link)
-            raise PluginFault(
-                f"Plugin {self._name} crashed at startup{_exit_text(link)}."
-            ) from None
-        except PluginCallFailed as error:
-            await self._end(link)
-            raise PluginFault(f"Plugin {self._name} cannot be loaded: {error}") from None
+            why = f"cannot be loaded: {error}"
+            if isinstance(error, TimeoutError):
+                why = f"did not load within {self._load_seconds:g} s."
+            elif isinstance(error, ProcessGone):
+                why = f"crashed at startup{_exit_text(link)}."
+            raise PluginFault(f"Plugin {self._name} {why}") from None
         except BaseException:
             await link.close()
             raise
         return link
 
-    async def _process(self, cell: PluginSandbox) -> PluginLink:
+    async def _process(self, sandbox: PluginSandbox) -> PluginLink:
         ours, theirs = socket.socketpair()
         try:
-            pid = await asyncio.to_thread(cell.start, theirs.fileno())
+            pid = await asyncio.to_thread(sandbox.start, theirs.fileno())
         except OSError as error:
             ours.close()
             raise PluginFault(f"Plugin {self._name} cannot be started: {error}.") from error
         finally:
             theirs.close()
         ours.setblocking(False)
-        return PluginLink(pid, ours, self._serving.answer, after=cell.clear)
+        return PluginLink(pid, ours, self._serving.answer, sandbox.clear)
 
     async def _end(self, link: PluginLink) -> None:
         """Stops the link; counts one crash per process."""
@@ -390,10 +369,13 @@ class IsolatedPlugin:
             self._link = None
         if not link.over:
             link.over = True
-            self._strikes.count()
+            self._crashes.count()
         await link.close()
 
 
+def _message(kind: str) -> JsonObject:
+    return {"kind": kind, "name": "", "given": None, "about": {}}
+
+
 def _exit_text(link: PluginLink) -> str:
-    code = link.exit_code
-    return f" (exit {code})" if code else ""
+    return f" (exit {link.exit_code})" if link.exit_code else ""

@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Callable
 from pathlib import Path
 
+from hermes.codec.atomic_files import PRIVATE, replace_file
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import ConfigError
 from hermes.plugins.contents import hash_of, read_contents, write_copy
 from hermes.plugins.discovery import FoundPlugin
-from hermes.plugins.manifest import PluginManifest
 from hermes.plugins.permissions import PluginRules
-from hermes.plugins.sandbox import PluginSandbox, SandboxConfig, secrets_of
+from hermes.plugins.sandbox import PluginHost, PluginSandbox, secrets_of
 from hermes.plugins.surface import Surface
+
+log = logging.getLogger(__name__)
 
 MEGABYTE = 1024 * 1024
 # Counting stops at this number of files.
@@ -49,64 +50,57 @@ def quota_fault(folder: Path, most_mb: int) -> str:
     return f"stores {much} in {folder}; the limit is {most_mb} MB (plugins.data_mb)"
 
 
-class PluginHost(Value):
-    """Facts about the host. `variables` are those of the process and `.env`; `mask` redacts
-    secrets in plugin logs."""
-
-    home: str
-    person: str
-    variables: dict[str, str]
-    version: str
-    profile: str = "default"
-    mask: Callable[[str], str] = str
+class _CachedSurface(Value):
+    mark: str
+    surface: Surface
 
 
 class PluginLauncher:
-    def __init__(self, rules: PluginRules, around: PluginHost) -> None:
+    """Prepares starts, and caches what plugins register: one file per plugin, valid for the same
+    contents, settings and variables."""
+
+    def __init__(self, rules: PluginRules, host: PluginHost) -> None:
         self._rules = rules
-        self._around = around
+        self._host = host
+        self._cache = Path(host.home, "cache", "plugins")
 
     def sandbox(self, found: FoundPlugin) -> tuple[PluginSandbox, JsonObject]:
-        birth = self.start_message(found)
-        around, grants = self._around, self._rules.grants(found)
-        assert found.manifest is not None
-        setting = SandboxConfig(
-            key=found.key,
-            home=around.home,
-            person=around.person,
-            copy=str(birth["copy"]),
-            data=str(birth["data_dir"]),
-            log=str(Path(around.home, "logs", "plugins", f"{file_name(found.key)}.log")),
-            grants=grants,
-            wanted_env=found.manifest.variables,
-            variables=around.variables,
+        message = self.start_message(found)
+        sandbox = PluginSandbox(
+            found.key,
+            self._host,
+            self._rules.grants(found),
+            copy=message["copy"],
+            data=message["data_dir"],
+            secrets=message["secrets"],
             sandbox=self._rules.sandbox,
             means=self._rules.means,
-            mask=around.mask,
         )
-        return PluginSandbox(setting), birth
+        return sandbox, message
 
     def start_message(self, found: FoundPlugin) -> JsonObject:
         """Builds the start message with a copy of the approved files, since the originals may
         change. Bundled plugins run in place."""
         assert found.manifest is not None
-        data = Path(self._around.home, "plugin-data", found.key)
+        data = Path(self._host.home, "plugin-data", found.key)
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
         copy = Path(found.place) if found.trusted else self._copy(found)
         grants = self._rules.grants(found)
+        manifest_fields = {n: getattr(found.manifest, n) for n in found.manifest.__struct_fields__}
         place = copy if found.trusted or found.module else copy / Path(found.place).name
         return {
             "place": str(place),
             "copy": str(copy),
             "module": found.module,
             "attribute": found.attribute,
-            "manifest": _encode_manifest(found.manifest),
+            # With the fields that have their default value.
+            "manifest": decode(dict, encode(manifest_fields)),
             "config": self._rules.entry(found).config,
             "data_dir": str(data),
-            "profile": self._around.profile,
+            "profile": self._host.profile,
             "network": grants.network,
             "processes": grants.processes,
-            "secrets": secrets_of(found.manifest.variables, grants, self._around.variables),
+            "secrets": secrets_of(found.manifest.variables, grants, self._host.variables),
         }
 
     def _copy(self, found: FoundPlugin) -> Path:
@@ -119,65 +113,33 @@ class PluginLauncher:
         top = Path(found.place).name
         if Path(found.place).is_dir():
             contents = {f"{top}/{name}": data for name, data in contents.items()}
-        folder = Path(
-            self._around.home, "cache", "plugins", "copies", f"{file_name(found.key)}-{now}"
-        )
+        folder = self._cache / "copies" / f"{_file_name(found.key)}-{now}"
         folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         return write_copy(contents, folder)
 
-
-def file_name(key: str) -> str:
-    """Converts a key to a file name."""
-    return key.replace("/", "--")
-
-
-def _encode_manifest(manifest: PluginManifest) -> JsonObject:
-    """Encodes all fields of the manifest."""
-    fields: JsonObject = {name: getattr(manifest, name) for name in manifest.__struct_fields__}
-    decoded: JsonObject = decode(dict, encode(fields))
-    return decoded
-
-
-log = logging.getLogger(__name__)
-
-
-class _CachedSurface(Value):
-    mark: str
-    surface: Surface
-
-
-class SurfaceCache:
-    """One file per plugin, valid for the same contents, settings and variables."""
-
-    def __init__(self, rules: PluginRules, around: PluginHost) -> None:
-        self._rules = rules
-        self._around = around
-        self._folder = Path(around.home, "cache", "plugins", "surfaces")
-
-    def get(self, found: FoundPlugin) -> Surface | None:
+    def cached_surface(self, found: FoundPlugin) -> Surface | None:
         try:
-            cached = decode(_CachedSurface, self._file(found).read_bytes())
+            cached = decode(_CachedSurface, self._surface_file(found).read_bytes())
         except (OSError, DecodeError):
             return None
         return cached.surface if cached.mark == self._cache_key(found) else None
 
-    def keep(self, found: FoundPlugin, surface: Surface) -> None:
-        file = self._file(found)
+    def cache_surface(self, found: FoundPlugin, surface: Surface) -> None:
         try:
-            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            partial = file.with_suffix(".new")
-            partial.write_bytes(
-                encode(_CachedSurface(mark=self._cache_key(found), surface=surface))
-            )
-            partial.replace(file)
+            cached = _CachedSurface(mark=self._cache_key(found), surface=surface)
+            replace_file(self._surface_file(found), encode(cached), mode=PRIVATE, durable=False)
         except OSError:
             log.warning("the surface of a plugin could not be cached", extra={"plugin": found.key})
 
     def _cache_key(self, found: FoundPlugin) -> str:
         wanted = found.manifest.variables if found.manifest else ()
-        present = sorted(name for name in wanted if self._around.variables.get(name))
-        facts = (found.hash, present, self._rules.entry(found), self._around.version)
+        present = sorted(name for name in wanted if self._host.variables.get(name))
+        facts = (found.hash, present, self._rules.entry(found), self._host.version)
         return hashlib.sha256(encode(facts)).hexdigest()
 
-    def _file(self, found: FoundPlugin) -> Path:
-        return self._folder / f"{file_name(found.key)}.json"
+    def _surface_file(self, found: FoundPlugin) -> Path:
+        return self._cache / "surfaces" / f"{_file_name(found.key)}.json"
+
+
+def _file_name(key: str) -> str:
+    return key.replace("/", "--")

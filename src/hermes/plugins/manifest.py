@@ -64,12 +64,8 @@ class PluginManifest(Value, forbid_unknown_fields=True):
         return tuple(each.name for each in self.requires_env)
 
 
-def manifest_of_folder(folder: Path) -> PluginManifest:
-    """Raises ConfigError in one sentence."""
-    return read_manifest(folder / FILE)
-
-
 def read_manifest(file: Path) -> PluginManifest:
+    """Raises ConfigError in one sentence."""
     try:
         raw = file.read_bytes()
     except OSError as error:
@@ -86,14 +82,25 @@ def manifest_of_module(file: Path) -> PluginManifest:
     except (OSError, UnicodeError, SyntaxError, ValueError, RecursionError) as error:
         raise ConfigError(f"{file.name} cannot be read as Python: {error}.") from error
     for node in tree.body:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and _assigns(node, "PLUGIN"):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and "PLUGIN" in _targets(node):
             return validate_manifest(_literal(node.value, f"PLUGIN in {file.name}"))
-    kinds = [each for each in tree.body if isinstance(each, ast.ClassDef) and _derives(each)]
+    kinds = [
+        each
+        for each in tree.body
+        if isinstance(each, ast.ClassDef)
+        # `Plugin` or `api.Plugin`.
+        and any(ast.unparse(base).rpartition(".")[2] == "Plugin" for base in each.bases)
+    ]
     if len(kinds) != 1:
         raise ConfigError(
             f"{file.name} has neither a constant PLUGIN nor one class derived from Plugin."
         )
-    attributes = _attributes(kinds[0])
+    attributes: dict[str, Any] = {
+        target: each.value.value
+        for each in kinds[0].body
+        if isinstance(each, ast.Assign | ast.AnnAssign) and isinstance(each.value, ast.Constant)
+        for target in _targets(each)
+    }
     name = str(attributes.get("name", ""))
     return validate_manifest(
         {
@@ -141,11 +148,6 @@ def _yaml(raw: bytes, name: str) -> JsonObject:
     }
 
 
-def _assigns(node: ast.Assign | ast.AnnAssign, name: str) -> bool:
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    return any(isinstance(each, ast.Name) and each.id == name for each in targets)
-
-
 def _literal(node: ast.expr | None, what: str) -> JsonObject:
     try:
         data = ast.literal_eval(node) if node is not None else None
@@ -156,16 +158,6 @@ def _literal(node: ast.expr | None, what: str) -> JsonObject:
     return {str(key): value for key, value in data.items()}
 
 
-def _derives(node: ast.ClassDef) -> bool:
-    names = (each.id if isinstance(each, ast.Name) else "" for each in node.bases)
-    dotted = (each.attr if isinstance(each, ast.Attribute) else "" for each in node.bases)
-    return "Plugin" in (*names, *dotted)
-
-
-def _attributes(node: ast.ClassDef) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for each in node.body:
-        if isinstance(each, ast.Assign | ast.AnnAssign) and isinstance(each.value, ast.Constant):
-            targets = each.targets if isinstance(each, ast.Assign) else [each.target]
-            found |= {t.id: each.value.value for t in targets if isinstance(t, ast.Name)}
-    return found
+def _targets(node: ast.Assign | ast.AnnAssign) -> list[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return [each.id for each in targets if isinstance(each, ast.Name)]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping
+import operator
+import re
+from collections.abc import Callable, Mapping
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from hermes.codec.atomic_files import PRIVATE, replace_file
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
+from hermes.config.extension_settings import PluginEntrySettings, PluginSettings
 from hermes.core.errors import ConfigError
 from hermes.plugins.discovery import FoundPlugin
-from hermes.plugins.manifest import Isolation
 from hermes.plugins.protocol import Grants
-from hermes.plugins.sandbox import Means, Sandbox, secrets_of
+from hermes.plugins.sandbox import Means, secrets_of
 
 
 class Consent(Value):
@@ -40,40 +43,37 @@ class ConsentStore:
     def hash_of(self, found: FoundPlugin) -> str:
         """Returns the approved hash or "". Approvals of project plugins are per project."""
         if found.source == "project":
-            return self._read(self._projects).projects.get(found.place, "")
-        held = self._read(self._plugins).plugins.get(found.key)
+            return _read(self._projects).projects.get(found.place, "")
+        held = _read(self._plugins).plugins.get(found.key)
         return held.hash if held and held.source == found.source else ""
 
     def agree(self, found: FoundPlugin, hash: str, at: float = 0) -> None:
         if found.source == "project":
-            projects = self._read(self._projects).projects
-            self._write(self._projects, _ConsentFile(projects={**projects, found.place: hash}))
+            projects = {**_read(self._projects).projects, found.place: hash}
+            _write(self._projects, _ConsentFile(projects=projects))
             return
-        held = self._read(self._plugins).plugins
         consent = Consent(hash=hash, source=found.source, at=at)
-        self._write(self._plugins, _ConsentFile(plugins={**held, found.key: consent}))
+        plugins = {**_read(self._plugins).plugins, found.key: consent}
+        _write(self._plugins, _ConsentFile(plugins=plugins))
 
     def withdraw(self, key: str) -> None:
-        held = self._read(self._plugins).plugins
-        if key in held:
-            left = {name: each for name, each in held.items() if name != key}
-            self._write(self._plugins, _ConsentFile(plugins=left))
+        plugins = dict(_read(self._plugins).plugins)
+        if plugins.pop(key, None):
+            _write(self._plugins, _ConsentFile(plugins=plugins))
 
-    def _read(self, file: Path) -> _ConsentFile:
-        try:
-            return decode(_ConsentFile, file.read_bytes())
-        except (OSError, DecodeError):
-            return _ConsentFile()
 
-    def _write(self, file: Path, data: _ConsentFile) -> None:
-        partial = file.with_name(f".{file.name}.{os.getpid()}")
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            partial.write_bytes(encode(data))
-            partial.chmod(0o600)
-            partial.replace(file)
-        except OSError as error:
-            raise ConfigError(f"Cannot write {file}: {error.strerror}.") from error
+def _read(file: Path) -> _ConsentFile:
+    try:
+        return decode(_ConsentFile, file.read_bytes())
+    except (OSError, DecodeError):
+        return _ConsentFile()
+
+
+def _write(file: Path, data: _ConsentFile) -> None:
+    try:
+        replace_file(file, encode(data), mode=PRIVATE)
+    except OSError as error:
+        raise ConfigError(f"Cannot write {file}: {error.strerror}.") from error
 
 
 Level = Literal["process", "in_process"]
@@ -81,41 +81,13 @@ Level = Literal["process", "in_process"]
 _INSIDE = ("platform", "exclusive")
 
 
-class GrantSettings(Value):
-    """Grants as written in the settings."""
+class PluginRules(PluginSettings):
+    """The settings, and what they mean for a plugin. `means` forces a sandbox mechanism."""
 
-    network: bool = False
-    paths: tuple[str, ...] = ()
-    env: tuple[str, ...] = ()
-    llm: bool = False
-    processes: bool = False
-
-
-class PluginEntry(Value):
-    isolation: Isolation = ""
-    allow_tool_override: bool = False
-    development: bool = False
-    grants: GrantSettings = GrantSettings()
-    config: dict[str, Any] = {}
-
-
-class PluginRules(Value):
-    enabled: tuple[str, ...] = ()
-    disabled: tuple[str, ...] = ()
-    hook_timeout: float = 30
-    load_timeout: float = 20
-    tool_timeout: float = 120
-    data_mb: int = 512
-    sandbox: Sandbox = "auto"
     means: Means = "auto"
-    block_on_scan: Literal["", "high"] = ""
-    allow_override: tuple[str, ...] = ()
-    safe_mode: bool = False
-    project: bool = False
-    entries: dict[str, PluginEntry] = {}
 
-    def entry(self, found: FoundPlugin) -> PluginEntry:
-        return self.entries.get(found.key) or self.entries.get(found.name) or PluginEntry()
+    def entry(self, found: FoundPlugin) -> PluginEntrySettings:
+        return self.entries.get(found.key) or self.entries.get(found.name) or PluginEntrySettings()
 
     def wants(self, found: FoundPlugin) -> bool:
         """Returns whether the plugin is enabled, explicitly or as a bundled default."""
@@ -176,38 +148,24 @@ def missing_variables(
     )
 
 
+_CONDITION = re.compile(r"(>=|<=|==|!=|>|<)(.*)")
+_COMPARE: dict[str, Callable[[list[int], list[int]], bool]] = {
+    ">=": operator.ge, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
+    ">": operator.gt, "<": operator.lt,
+}  # fmt: skip
+
+
 def satisfies(version: str, wanted: str) -> bool:
     """Checks conditions like `>=0.1, <2`; invalid ones are not met."""
-    own = _numbers(version)
-    return all(_holds(own, each.strip()) for each in wanted.split(",") if each.strip())
+    for condition in filter(None, map(str.strip, wanted.split(","))):
+        parsed = _CONDITION.fullmatch(condition)
+        if parsed is None:
+            return False
+        pairs = [*zip_longest(_numbers(version), _numbers(parsed[2]), fillvalue=0)]
+        if not _COMPARE[parsed[1]]([own for own, _ in pairs], [other for _, other in pairs]):
+            return False
+    return True
 
 
-def _holds(own: tuple[int, ...], condition: str) -> bool:
-    for sign in (">=", "<=", "==", "!=", ">", "<"):
-        if condition.startswith(sign):
-            other = _numbers(condition.removeprefix(sign))
-            length = max(len(own), len(other))
-            one, two = _pad(own, length), _pad(other, length)
-            match sign:
-                case ">=":
-                    return one >= two
-                case "<=":
-                    return one <= two
-                case "==":
-                    return one == two
-                case "!=":
-                    return one != two
-                case ">":
-                    return one > two
-                case _:
-                    return one < two
-    return False
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    parts: Iterable[str] = version.strip().split(".")
-    return tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in parts)
-
-
-def _pad(numbers: tuple[int, ...], length: int) -> tuple[int, ...]:
-    return numbers + (0,) * (length - len(numbers))
+def _numbers(version: str) -> list[int]:
+    return [int(re.sub(r"\D", "", part) or 0) for part in version.strip().split(".")]

@@ -48,38 +48,26 @@ class PluginCaller:
         self.questions = 0
 
     @property
-    def call_id(self) -> str:
-        return self.ctx.call_id if self.ctx else ""
+    def facts(self) -> JsonObject:
+        """The keyword arguments about a call."""
+        return {"session_id": self.session_id, "call_id": self.ctx.call_id if self.ctx else ""}
 
 
 NO_CALLER = PluginCaller()
 
 
-async def _no_dispatch(
-    _plugin: str, _session: str, _ctx: ToolContext, _name: str, _arguments: JsonObject
-) -> str:
-    raise Denied("Tools are not available here.")
-
-
-async def _no_message(_plugin: str, _session_id: str, _content: str) -> bool:
-    return False
-
-
-async def _no_model(_plugin: str, _session: str, _system: str, _prompt: str, _most: int) -> str:
-    raise Denied("No model is available here.")
-
-
 class PluginRequests:
-    """Answers the requests of one plugin. The functions come from the application."""
+    """Answers the requests of one plugin. The functions come from the application; what has none
+    is denied."""
 
     def __init__(
         self,
         plugin: str,
         grants: Grants,
         *,
-        dispatch: Dispatch = _no_dispatch,
-        inject: Inject = _no_message,
-        complete: Complete = _no_model,
+        dispatch: Dispatch | None = None,
+        inject: Inject | None = None,
+        complete: Complete | None = None,
     ) -> None:
         self.plugin = plugin
         self.grants = grants
@@ -113,6 +101,8 @@ class PluginRequests:
             raise Denied(f"{name[:60]} is not in `uses_tools` of the manifest.")
         if caller.ctx is None:
             raise Denied("Tools can only be used during a tool call.")
+        if self._dispatch is None:
+            raise Denied("Tools are not available here.")
         session = caller.session_id
         return await self._dispatch(self.plugin, session, caller.ctx, name, arguments)
 
@@ -126,12 +116,13 @@ class PluginRequests:
         self._messages += 1
         if self._messages > MOST_MESSAGES:
             raise Denied(f"A plugin may send at most {MOST_MESSAGES} messages per run.")
-        return await self._inject(self.plugin, caller.session_id, content)
+        injected = self._inject and await self._inject(self.plugin, caller.session_id, content)
+        return bool(injected)
 
     async def _ask_model(self, params: JsonObject, caller: PluginCaller) -> str:
         if not self.grants.llm:
             raise Denied("The model needs the grant `llm`, which only the user can give.")
-        if not caller.session_id:
+        if self._complete is None or not caller.session_id:
             raise Denied("The model is only available during a session.")
         prompt, system = str(params.get("prompt", "")), str(params.get("system", ""))
         if len(prompt) + len(system) > MOST_CHARS:
@@ -169,8 +160,3 @@ class RunningPlugin(Protocol):
     async def close(self) -> None:
         """Stops it; PluginFault when its own clean-up failed."""
         ...
-
-
-def call_facts(caller: PluginCaller) -> JsonObject:
-    """Returns the keyword arguments about a call."""
-    return {"session_id": caller.session_id, "call_id": caller.call_id}

@@ -15,11 +15,11 @@ from hermes.core.world import Clock
 from hermes.plugins.contents import hash_of, read_contents
 from hermes.plugins.discovery import FoundPlugin, SearchPaths, discover
 from hermes.plugins.in_process import InProcessPlugin
-from hermes.plugins.isolated import DEFAULT_PULSE, IsolatedPlugin
-from hermes.plugins.launch import PluginHost, PluginLauncher, SurfaceCache, quota_fault
+from hermes.plugins.isolated import IsolatedPlugin, LivenessCheck
+from hermes.plugins.launch import PluginLauncher, quota_fault
 from hermes.plugins.permissions import ConsentStore, PluginRules, load_obstacle, missing_variables
 from hermes.plugins.protocol import PluginFault, PluginRequests, RunningPlugin
-from hermes.plugins.sandbox import is_sandboxed
+from hermes.plugins.sandbox import PluginHost, is_sandboxed
 from hermes.plugins.surface import CleanSchema, PluginTool, ScanText, Surface, surface_of
 
 log = logging.getLogger(__name__)
@@ -30,14 +30,14 @@ Status = Literal["off", "on", "loaded", "error", "needs configuration", "changed
 
 
 class PluginState(Value):
-    """State of one plugin. `surface` is what it registers, once known."""
+    """State of one plugin. `surface` is what it registers, once it is loaded."""
 
     found: FoundPlugin
     status: Status
     fault: str = ""
     level: str = "process"
     protection: str = ""
-    surface: Surface | None = None
+    surface: Surface = Surface()
 
 
 class PluginRegistry:
@@ -48,7 +48,7 @@ class PluginRegistry:
         self,
         rules: PluginRules,
         places: SearchPaths,
-        around: PluginHost,
+        host: PluginHost,
         clock: Clock,
         *,
         serve: Callable[[FoundPlugin], PluginRequests],
@@ -57,20 +57,19 @@ class PluginRegistry:
         reserved_names: Callable[[], Collection[str]] = tuple,
     ) -> None:
         self.rules = rules
-        self.around = around
-        self.consents = ConsentStore(Path(around.home))
+        self.host = host
+        self.consents = ConsentStore(Path(host.home))
         self._clock = clock
-        self.pulse = DEFAULT_PULSE
+        self.pulse = LivenessCheck()
         self._serve = serve
         self._scan = scan
         self._clean = clean
         self._reserved_names = reserved_names
         self._states = {key: self._first(each) for key, each in discover(places).items()}
         self._running: dict[str, RunningPlugin] = {}
-        self._births = PluginLauncher(rules, around)
+        self._launcher = PluginLauncher(rules, host)
         # Plugins reloaded since the last check.
         self.reloaded: set[str] = set()
-        self._known = SurfaceCache(rules, around)
 
     @property
     def states(self) -> tuple[PluginState, ...]:
@@ -86,11 +85,9 @@ class PluginRegistry:
             near=tuple(self._states),
         )
 
-    def usable(self, category: str | None = None) -> Iterator[PluginState]:
-        """Yields enabled, loadable plugins, optionally of one category."""
-        for each in self._states.values():
-            if each.status in ("on", "loaded") and category in (None, each.found.category):
-                yield each
+    def usable(self) -> Iterator[PluginState]:
+        """Yields enabled, loadable plugins."""
+        return (each for each in self._states.values() if each.status in ("on", "loaded"))
 
     async def load(
         self, states: Collection[PluginState], *, known: bool = True, start: bool = True
@@ -105,7 +102,7 @@ class PluginRegistry:
         names = {*self._reserved_names()}
         keys = {found.key for found in wanted}
         for other in self._loaded_states():
-            if other.found.key not in keys and other.surface:
+            if other.found.key not in keys:
                 names |= {tool.name for tool in other.surface.tools}
         for found, surface in zip(wanted, surfaces, strict=True):
             if isinstance(surface, str):
@@ -129,9 +126,8 @@ class PluginRegistry:
                 sealed=self.is_sealed(state.found),
             )
             for state in self._loaded_states()
-            if state.surface
             for offer in state.surface.tools
-            if offer.available and all(self.around.variables.get(n) for n in offer.requires_env)
+            if offer.available and all(self.host.variables.get(n) for n in offer.requires_env)
         ]
 
     def running(self, key: str) -> RunningPlugin:
@@ -156,7 +152,7 @@ class PluginRegistry:
 
     def data_dir(self, found: FoundPlugin) -> Path:
         """Returns its data folder."""
-        return Path(self.around.home, "plugin-data", found.key)
+        return Path(self.host.home, "plugin-data", found.key)
 
     def fail(self, key: str, why: str) -> None:
         """Marks a plugin whose registrations were rejected."""
@@ -171,7 +167,7 @@ class PluginRegistry:
         rules, grants = self.rules, self.rules.grants(found)
         if rules.level(found) == "in_process" or grants.network or grants.paths:
             return False
-        return is_sandboxed(rules.sandbox, rules.means, self.around.variables)
+        return is_sandboxed(rules.sandbox, rules.means, self.host.variables)
 
     def _loaded_states(self) -> Iterator[PluginState]:
         return (each for each in self._states.values() if each.status == "loaded")
@@ -200,32 +196,32 @@ class PluginRegistry:
 
     def _first(self, found: FoundPlugin) -> PluginState:
         """Determines the state without running anything."""
-        rules, level = self.rules, self.rules.level(found)
+        rules = self.rules
+        status: Status = "on"
+        fault = ""
         if not rules.wants(found):
-            return PluginState(found=found, status="off", fault=found.fault, level=level)
-        if fault := load_obstacle(found, rules, self.around.version):
-            return PluginState(found=found, status="error", fault=fault, level=level)
-        if missing := missing_variables(found, rules, self.around.variables):
-            words = f"Not set: {', '.join(missing)}; use `hermes config set NAME VALUE`."
-            return PluginState(found=found, status="needs configuration", fault=words, level=level)
-        if found.trusted:
-            return PluginState(found=found, status="on", level=level)
-        try:
-            found = replace(found, hash=hash_of(read_contents(Path(found.place))))
-        except (ConfigError, OSError) as error:
-            return PluginState(found=found, status="error", fault=str(error), level=level)
-        if fault := self._consent_fault(found):
-            return PluginState(found=found, status="changed", fault=fault, level=level)
-        return PluginState(found=found, status="on", level=level)
+            status, fault = "off", found.fault
+        elif fault := load_obstacle(found, rules, self.host.version):
+            status = "error"
+        elif missing := missing_variables(found, rules, self.host.variables):
+            status = "needs configuration"
+            fault = f"Not set: {', '.join(missing)}; use `hermes config set NAME VALUE`."
+        elif not found.trusted:
+            try:
+                found = replace(found, hash=hash_of(read_contents(Path(found.place))))
+            except (ConfigError, OSError) as error:
+                status, fault = "error", str(error)
+            else:
+                fault = self._consent_fault(found)
+                status = "changed" if fault else "on"
+        return PluginState(found=found, status=status, fault=fault, level=rules.level(found))
 
     def _consent_fault(self, found: FoundPlugin) -> str:
-        if self.rules.entry(found).development:
-            return ""
-        again = f"review it with `hermes plugins enable {found.key}`."
         agreed = self.consents.hash_of(found)
-        if not agreed:
-            return f"Its files are not approved yet; {again}"
-        return "" if agreed == found.hash else f"Its files have changed; {again}"
+        if agreed == found.hash or self.rules.entry(found).development:
+            return ""
+        what = "have changed" if agreed else "are not approved yet"
+        return f"Its files {what}; review it with `hermes plugins enable {found.key}`."
 
     def _clash(self, found: FoundPlugin, surface: Surface, names: set[str]) -> str:
         allowed = self.rules.entry(found).allow_tool_override
@@ -241,7 +237,7 @@ class PluginRegistry:
         self, found: FoundPlugin, slots: asyncio.Semaphore, *, known: bool, start: bool
     ) -> Surface | str:
         apart = self.rules.level(found) == "process"
-        if known and apart and (held := self._known.get(found)):
+        if known and apart and (held := self._launcher.cached_surface(found)):
             return held
         if not start and apart:
             return "It is not in the cache and is not started now."
@@ -254,18 +250,21 @@ class PluginRegistry:
             await self._stop(found.key)
             return str(error)
         if apart:
-            self._known.keep(found, surface)
+            self._launcher.cache_surface(found, surface)
         return surface
 
     def _create_process(self, found: FoundPlugin) -> RunningPlugin:
         serving, seconds = self._serve(found), self.rules.load_timeout
         if self.rules.level(found) == "in_process":
             return InProcessPlugin(
-                found.name, lambda: self._births.start_message(found), serving, load_seconds=seconds
+                found.name,
+                lambda: self._launcher.start_message(found),
+                serving,
+                load_seconds=seconds,
             )
         return IsolatedPlugin(
             found.name,
-            lambda: self._births.sandbox(found),
+            lambda: self._launcher.sandbox(found),
             serving,
             self._clock,
             load_seconds=seconds,

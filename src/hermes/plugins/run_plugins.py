@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hermes.core.errors import HermesError
+from hermes.core.errors import UsageError
 from hermes.skills.session_index import plugin_skills_folder
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
-    from hermes.core.events import SessionOpened
     from hermes.core.session import Session
-    from hermes.core.turn import ContextEngine
+    from hermes.hooks.registry import Hooks
     from hermes.hooks.session import SessionHooks
+    from hermes.images.registry import ImageProviders
     from hermes.memory.provider import MemoryProvider
     from hermes.models.models import Models
-    from hermes.plugins.integration import HookRegistrar, ImageRegistrar, Service
+    from hermes.plugins.protocol import CallKind
     from hermes.plugins.registry import PluginRegistry, PluginState
     from hermes.plugins.run_providers import PluginProviders
     from hermes.plugins.session_engines import AdaptEngine, PluginEngines
-    from hermes.plugins.surface import PlatformOffer, Surface
+    from hermes.plugins.surface import Surface
     from hermes.tools.toolbox import SessionTools
 
+# States that the user must do something about.
+FAULTY = ("error", "changed", "needs configuration")
 BUILT_IN_ENGINE = "compressor"
 BUILT_IN_MEMORY = ("", "local", "honcho")
-
-
-EngineMaker = Callable[["str", "SessionOpened"], "ContextEngine"]
 
 
 class HostServices(NamedTuple):
@@ -44,23 +43,22 @@ class HostServices(NamedTuple):
 
 class RunPlugins:
     """Loads nothing if no plugin is enabled. `hooks` and `images` return the registries that
-    plugins add to, the latter with the base class of image providers; `adapt_engine` wraps a
-    plugin's context engine. `context_engines` and `memory_providers` are those of plugins."""
+    plugins add to; `adapt_engine` wraps a plugin's context engine. `memory_providers` are
+    those of plugins."""
 
     def __init__(
         self,
         host: HostServices,
         *,
-        hooks: Callable[[], HookRegistrar] | None = None,
-        images: Callable[[], tuple[ImageRegistrar, type]] | None = None,
-        adapt_engine: AdaptEngine | None = None,
+        hooks: Callable[[], Hooks],
+        images: Callable[[], ImageProviders],
+        adapt_engine: AdaptEngine,
     ) -> None:
-        self.hooks = hooks
-        self.images = images
-        self.adapt_engine = adapt_engine
+        self._hooks = hooks
+        self._images = images
+        self._adapt_engine = adapt_engine
         self._host = host
         self._run = host.run
-        self.context_engines: dict[str, EngineMaker] = {}
         self.memory_providers: dict[str, Callable[[], MemoryProvider]] = {}
         self._plugins: PluginRegistry | None = None
         self._offering = asyncio.Lock()
@@ -86,12 +84,7 @@ class RunPlugins:
         """Context engines of plugins."""
         from hermes.plugins.session_engines import PluginEngines
 
-        assert self.adapt_engine is not None
-        return PluginEngines(self._run.settings, self.adapt_engine)
-
-    async def _load(self) -> PluginRegistry:
-        """Reads the files of all enabled plugins."""
-        return await asyncio.to_thread(lambda: self.plugins)
+        return PluginEngines(self._run.settings, self._adapt_engine)
 
     @property
     def enabled(self) -> bool:
@@ -108,7 +101,8 @@ class RunPlugins:
                 await self._follow()
                 return
             self._offered = True
-            plugins = await self._load()
+            # The files of all enabled plugins are read.
+            plugins = await asyncio.to_thread(lambda: self.plugins)
             own = [each for each in plugins.usable() if self._is_due(each)]
             await plugins.load(own, start=not self._run.offline)
             self._join([each.found.key for each in own])
@@ -119,13 +113,11 @@ class RunPlugins:
         configured; image, web and speech backends decide which tools a session gets."""
         settings = self._run.settings
         match state.found.category:
-            case "image_gen":
-                return self.images is not None and not state.found.trusted
             case "memory":
                 return settings.memory.provider not in BUILT_IN_MEMORY
             case "context_engine":
                 return settings.context.engine != BUILT_IN_ENGINE
-            case "web" | "tts" | "stt":
+            case "image_gen" | "web" | "tts" | "stt":
                 return not state.found.trusted
             case category:
                 return not category
@@ -142,12 +134,54 @@ class RunPlugins:
     def surfaces(self) -> Iterator[tuple[str, Surface]]:
         """Yields the registrations of loaded plugins by key."""
         for state in self.plugins.states:
-            if state.status == "loaded" and state.surface:
+            if state.status == "loaded":
                 yield state.found.key, state.surface
 
-    def platforms(self) -> Iterator[tuple[str, PlatformOffer]]:
-        """Yields the chat platforms of loaded plugins by plugin key, for a gateway."""
-        return ((key, each) for key, surface in self.surfaces() for each in surface.platforms)
+    async def run_slash_command(self, name: str, argument: str, session_id: str) -> str | None:
+        """Returns the output of a plugin's slash command; None when no plugin has it."""
+        if not self.enabled:
+            return None
+        await self.offer()
+        for key, surface in self.surfaces():
+            if any(each.name == name for each in surface.commands):
+                result = await self._call(key, "command", name, argument, session_id)
+                return "" if result is None else str(result)
+        return None
+
+    async def list_slash_commands(self) -> dict[str, str]:
+        """Returns the descriptions of slash commands by name."""
+        if not self.enabled:
+            return {}
+        await self.offer()
+        return {
+            offer.name: f"{offer.args_hint} {offer.description}".strip()
+            for _, surface in self.surfaces()
+            for offer in surface.commands
+        }
+
+    def has_cli_command(self, name: str) -> bool:
+        """Checks the manifests only."""
+        return self.enabled and any(
+            each.found.manifest and name in each.found.manifest.provides_commands
+            for each in self.plugins.usable()
+        )
+
+    async def run_cli_command(self, name: str, args: list[str]) -> tuple[int, str]:
+        """Runs `hermes NAME ARGS…` of a plugin; returns its exit code and output."""
+        await self.offer()
+        for key, surface in self.surfaces():
+            if any(each.name == name for each in surface.cli):
+                result = await self._call(key, "cli", name, args, "")
+                return int(result["code"]), str(result["output"])
+        raise UsageError(f"No plugin has the command {name}; `hermes plugins list` shows why.")
+
+    async def _call(self, key: str, kind: CallKind, name: str, given: Any, session_id: str) -> Any:
+        from hermes.plugins.protocol import NO_CALLER, PluginCaller
+
+        running = await self.plugins.ready(key)
+        seconds = self.plugins.rules.tool_timeout
+        caller = PluginCaller(session_id) if session_id else NO_CALLER
+        return await running.call(kind, name, given, seconds=seconds, caller=caller)
 
     async def on_session_closed(self, session_id: str) -> None:
         if "engines" in self.__dict__:
@@ -165,7 +199,10 @@ class RunPlugins:
         for key in keys:
             state = plugins.state(key)
             if state.status == "loaded":
-                self._join_or_fail(state, self._join_one)
+                try:
+                    self._join_one(state)
+                except Exception as error:
+                    plugins.fail(key, str(error))
         self._host.tools.add(CatalogueEntry(tool.spec, tool) for tool in plugins.tools())
         if "services" in self.__dict__:
             self.services.offer_tools()
@@ -173,47 +210,28 @@ class RunPlugins:
         self._run.notices += sync_skills(loaded, plugin_skills_folder(self._run.home))
 
     def _join_one(self, state: PluginState) -> None:
-        from hermes.plugins.integration import join_engines, join_hooks, join_images
+        from hermes.plugins.integration import Service, engines_of, join_hooks, join_images
 
-        if state.surface and state.surface.hooks:
-            if self.hooks is None:
-                raise HermesError("Hooks are not supported here.")
-            join_hooks(self.plugins, state, self.hooks())
-        if state.surface and state.surface.images:
-            if self.images is None:
-                raise HermesError("Image providers are not supported here.")
-            join_images(self.plugins, state, *self.images())
-        if state.surface and state.surface.engines:
-            join_engines(self.plugins, state, self.context_engines, self.engines.factory_for)
-        self._join_services(state)
-
-    def _join_services(self, state: PluginState) -> None:
-        from hermes.plugins.integration import Service
-
-        for offer in state.surface.services if state.surface else ():
+        surface = state.surface
+        if surface.hooks:
+            join_hooks(self.plugins, state, self._hooks())
+        if surface.images:
+            join_images(self.plugins, state, self._images())
+        if surface.engines:
+            for factory in engines_of(self.plugins, state).values():
+                self.engines.add(factory)
+        for offer in surface.services:
             service = Service(self.plugins, state, offer)
             if offer.kind == "memory":
-                self._join_memory(service)
+                from hermes.plugins.memory_provider import PluginMemory
+
+                self.memory_providers[service.name] = partial(
+                    PluginMemory, service, profile=self._run.home.profile
+                )
             else:
                 self.services.add(service)
 
-    def _join_memory(self, service: Service) -> None:
-        def make() -> MemoryProvider:
-            from hermes.plugins.memory_provider import PluginMemory
-
-            return PluginMemory(service, profile=self._run.home.profile)
-
-        self.memory_providers[service.name] = make
-
-    def _join_or_fail(self, state: PluginState, work: Callable[[PluginState], None]) -> None:
-        """Marks the plugin as failed if any registration fails."""
-        try:
-            work(state)
-        except Exception as error:
-            self.plugins.fail(state.found.key, str(error))
-
     def _faults(self) -> list[str]:
-        bad = ("error", "changed", "needs configuration")
         if self._run.settings.plugins.debug:
             return [
                 f"Plugin {state.found.key} in {state.found.place}: {state.status} {state.fault}"
@@ -222,5 +240,5 @@ class RunPlugins:
         return [
             f"Plugin {state.found.key}: {state.fault}"
             for state in self.plugins.states
-            if state.status in bad and not state.found.trusted
+            if state.status in FAULTY and not state.found.trusted
         ]

@@ -15,7 +15,6 @@ from hermes.codec.values import replace
 from hermes.core.errors import ToolError
 from hermes.core.tools import ToolContext
 from hermes.plugins.integration import Service
-from hermes.plugins.surface import SessionId
 from hermes.speech.tools import FORMATS, MOST_BYTES, AudioFile, SpeechProviders, Transcription
 from hermes.web.tools import SearchHit, WebPage, WebProviders
 
@@ -44,24 +43,14 @@ class PluginProviders:
     def add(self, service: Service) -> None:
         self._services[service.offer.kind, service.name] = service
 
-    def pick(self, kind: ServiceKind, method: str) -> Service:
-        """Returns the configured provider, else the first available one; raises ToolError."""
-        wanted = str(getattr(self._settings, kind).provider)
-        names = sorted(name for service_kind, name in self._services if service_kind == kind)
-        if wanted and wanted not in names:
-            known = ", ".join(names) or "none"
-            raise ToolError(f"There is no {kind} provider {wanted!r}; available: {known}.")
-        for name in [wanted] if wanted else names:
-            service = self._services[kind, name]
-            if service.has(method) and (service.offer.available or wanted):
-                return service
-        raise ToolError(f"No {kind} provider is available; `hermes plugins list` shows why.")
-
     def find(self, kind: ServiceKind, method: str) -> Service | None:
-        try:
-            return self.pick(kind, method)
-        except ToolError:
-            return None
+        """Returns the configured provider, else the first available one."""
+        wanted = str(getattr(self._settings, kind).provider)
+        for (service_kind, name), service in sorted(self._services.items()):
+            chosen = name == wanted if wanted else service.offer.available
+            if service_kind == kind and chosen and service.has(method):
+                return service
+        return None
 
     def offer_tools(self) -> None:
         """Offers exactly the tools that have a provider."""
@@ -69,23 +58,18 @@ class PluginProviders:
 
         for name, (kind, method) in TOOLS.items():
             found = self.find(kind, method)
-            entry = None
-            if found is not None:
-                tool = _make_tool(name, found)
-                entry = CatalogueEntry(tool.spec, tool)
-            self._tools.offer(name, entry)
+            tool = _make_tool(name, found) if found else None
+            self._tools.offer(name, CatalogueEntry(tool.spec, tool) if tool else None)
 
 
 def _make_tool(name: str, service: Service) -> Tool:
     if service.offer.kind == "web":
         from hermes.web import tools as web
 
-        pattern = web.web_search if name == "web_search" else web.web_extract
-        return web.with_effects(pattern, lambda: service.label)
+        return web.with_effects(getattr(web, name), lambda: service.label)
     from hermes.speech import tools as speech
 
-    pattern = speech.transcribe if name == "transcribe" else speech.text_to_speech
-    return speech.with_effects(pattern, lambda: service.label)
+    return speech.with_effects(getattr(speech, name), lambda: service.label)
 
 
 FOLDER = "audio"
@@ -93,19 +77,23 @@ SYNTHESIS_SECONDS = 60.0
 TRANSCRIPTION_SECONDS = 120.0
 
 
-class PluginSpeaker:
-    """`hermes.speech.tools.Speaker`."""
-
+class _SpeechAdapter:
     def __init__(self, run: RunContext, service: Service) -> None:
         self._run = run
         self._service = service
         self.name = service.name
         self.recipient = service.label
+        self.origin = service.origin
         self.voice_compatible = bool(service.offer.facts.get("voice_compatible"))
+
+
+class PluginSpeaker(_SpeechAdapter):
+    """A `SpeechSynthesizer`."""
 
     async def speak(self, ctx: ToolContext, text: str) -> AudioFile:
         own, service = self._run.settings.tts, self._service
-        ending = _ending(own.format or service.offer.facts.get("format"))
+        ending = str(own.format or service.offer.facts.get("format")).lower()
+        ending = ending if ending in FORMATS else "wav"
         file = f"speech-{_random_suffix(self._run)}.{ending}"
         path = service.data / file
         try:
@@ -114,7 +102,6 @@ class PluginSpeaker:
                 text,
                 str(path),
                 seconds=SYNTHESIS_SECONDS,
-                session_id=ctx.service(SessionId).id,
                 ctx=ctx,
                 voice=own.voice or None,
                 model=own.model or None,
@@ -129,15 +116,8 @@ class PluginSpeaker:
             await asyncio.to_thread(path.unlink, missing_ok=True)
 
 
-class PluginListener:
-    """`hermes.speech.tools.Listener`."""
-
-    def __init__(self, run: RunContext, service: Service) -> None:
-        self._run = run
-        self._service = service
-        self.name = service.name
-        self.recipient = service.label
-        self.origin = service.origin
+class PluginListener(_SpeechAdapter):
+    """A `SpeechRecognizer`."""
 
     async def listen(self, ctx: ToolContext, audio: AudioFile, language: str) -> Transcription:
         own, service = self._run.settings.stt, self._service
@@ -148,7 +128,6 @@ class PluginListener:
                 "transcribe",
                 str(path),
                 seconds=TRANSCRIPTION_SECONDS,
-                session_id=ctx.service(SessionId).id,
                 ctx=ctx,
                 language=language or own.language or None,
                 model=own.model or None,
@@ -179,11 +158,6 @@ def speech_of(run: RunContext, services: PluginProviders) -> SpeechProviders:
 
 def _random_suffix(run: RunContext) -> str:
     return run.world.chance.randbytes(4).hex()
-
-
-def _ending(result: Any) -> str:
-    ending = str(result or "wav").lower()
-    return ending if ending in FORMATS else "wav"
 
 
 def _check(service: Service, result: Any) -> None:
@@ -236,7 +210,7 @@ SECONDS = 60.0
 
 
 class PluginWeb:
-    """`hermes.web.tools.WebProvider`."""
+    """A `WebProvider`."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -258,10 +232,7 @@ class PluginWeb:
         return [page for page in self._read(list[WebPage], result) if page.url in urls]
 
     async def _ask(self, ctx: ToolContext, method: str, *arguments: Any) -> Any:
-        session_id = ctx.service(SessionId).id
-        result = await self._service.ask(
-            method, *arguments, seconds=SECONDS, session_id=session_id, ctx=ctx
-        )
+        result = await self._service.ask(method, *arguments, seconds=SECONDS, ctx=ctx)
         if isinstance(result, dict) and (error := result.get("error")):
             raise ToolError(f"{self._service.name}: {error}")
         return result

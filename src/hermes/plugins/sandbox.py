@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 
 from hermes.codec.values import Value
 from hermes.config.child_environment import is_providers
@@ -42,112 +42,120 @@ _NUMBERS = count(1)
 _PASSED_ON = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
 
 
-class SandboxConfig(Value):
-    """Configuration of the sandbox. `copy` is the plugin's code; `variables` is the host's
-    environment, of which little is passed on. `means` forces a mechanism."""
+class PluginHost(Value):
+    """Facts about the host. `variables` are those of the process and `.env`; `mask` redacts
+    secrets in plugin logs."""
 
-    key: str
     home: str
     person: str
-    copy: str
-    data: str
-    log: str
-    grants: Grants
-    wanted_env: tuple[str, ...]
     variables: dict[str, str]
-    sandbox: Sandbox = "auto"
-    means: Means = "auto"
+    version: str
+    profile: str = "default"
     mask: Callable[[str], str] = str
 
 
 class PluginSandbox:
-    """Starts the process of one plugin."""
+    """Starts the process of one plugin, in `data`, with its code in `copy`. Of the variables of the
+    host only `secrets` and a few harmless ones are passed on. `means` forces a mechanism."""
 
     UNCONFINED = "resource limits only"
 
-    def __init__(self, setting: SandboxConfig) -> None:
-        self._setting = setting
-        self._private = _private_place(setting)
-        self._scope = self._build_scope(setting, str(self._private))
-        path = setting.variables.get("PATH", os.defpath)
-        found, obstacles = find_means(setting.means, path)
-        self._means = None if setting.sandbox == "off" else found
-        if self._means is None and setting.sandbox == "require":
+    def __init__(
+        self,
+        key: str,
+        host: PluginHost,
+        grants: Grants,
+        *,
+        copy: str,
+        data: str,
+        secrets: dict[str, str],
+        sandbox: Sandbox = "auto",
+        means: Means = "auto",
+    ) -> None:
+        self._host = host
+        self._grants = grants
+        self._data = data
+        self._secrets = secrets
+        flat = key.replace("/", "--")
+        self._log = Path(host.home, "logs", "plugins", f"{flat}.log")
+        self._private = _private_place(host.home, flat)
+        self._scope = _build_scope(host, grants, copy, data, str(self._private))
+        found, obstacles = find_means(means, host.variables.get("PATH", os.defpath))
+        self._means = None if sandbox == "off" else found
+        if self._means is None and sandbox == "require":
             why = "; ".join(obstacles)
             raise ConfigError(f"It must run in a sandbox, which is not available: {why}.")
 
     @property
     def protection(self) -> str:
-        kind = type(self._means).__name__.lower() if self._means else "nothing"
-        network = "network open" if self._setting.grants.network else "no network"
-        return f"{kind}, {network}" if self._means else self.UNCONFINED
-
-    def secrets(self) -> dict[str, str]:
-        return secrets_of(self._setting.wanted_env, self._setting.grants, self._setting.variables)
+        if self._means is None:
+            return self.UNCONFINED
+        network = "network open" if self._grants.network else "no network"
+        return f"{type(self._means).__name__.lower()}, {network}"
 
     def limits(self) -> dict[str, int]:
         """Returns resource limits. The process limit counts all processes of the user, so
         existing ones are added."""
-        if not self._setting.grants.processes:
+        if not self._grants.processes:
             return LIMITS
         return {**LIMITS, "processes": _tasks_of_person() + MOST_PROCESSES}
 
     def start(self, link: int) -> int:
         """Starts the process with `link` as descriptor 3; returns its pid. OSError."""
-        setting, scope = self._setting, self._scope
-        for folder in (setting.data, str(Path(setting.log).parent)):
-            Path(folder).mkdir(parents=True, exist_ok=True, mode=0o700)
-        scope.prepare()
-        cell = CommandSandbox(self._means, scope, ())
-        argv = cell.wrap((sys.executable, "-I", "-B", str(CHILD)))
-        with _fresh_log(setting.log) as log:
+        for folder in (Path(self._data), self._log.parent):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._scope.prepare()
+        command = CommandSandbox(self._means, self._scope, ())
+        argv = command.wrap((sys.executable, "-I", "-B", str(CHILD)))
+        variables = self._host.variables
+        environment = {
+            **{name: variables[name] for name in _PASSED_ON if name in variables},
+            **self._secrets,
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": self._data,
+            "TMPDIR": self._scope.temporary,
+            "PYTHONUNBUFFERED": "1",
+        }
+        if self._log.exists() and self._log.stat().st_size > MOST_LOG_BYTES:
+            self._log.unlink()
+        self._log.touch(mode=0o600)
+        with self._log.open("ab") as log:
             actions = [
                 open_action(0, os.devnull, os.O_RDONLY),
                 open_action(1, os.devnull, os.O_WRONLY),
                 dup2_action(log.fileno(), 2),
                 dup2_action(link, LINK),
             ]
-            return cell.starter()(argv[0], argv, self._environment(scope), actions)
+            return command.starter()(argv[0], argv, environment, actions)
 
     def clear(self) -> None:
         """Deletes the private folder and redacts secrets in the log."""
         remove_copy(self._private)
         with contextlib.suppress(OSError):
-            log = Path(self._setting.log)
-            words = log.read_text("utf-8", "replace")
-            if (clean := self._setting.mask(words)) != words:
-                log.write_text(clean)
+            words = self._log.read_text("utf-8", "replace")
+            if (clean := self._host.mask(words)) != words:
+                self._log.write_text(clean)
 
-    def _environment(self, scope: ConfinementScope) -> dict[str, str]:
-        variables = self._setting.variables
-        passed = {name: variables[name] for name in _PASSED_ON if name in variables}
-        baseline = {
-            "PATH": "/usr/local/bin:/usr/bin:/bin",
-            "HOME": self._setting.data,
-            "TMPDIR": scope.temporary,
-            "PYTHONUNBUFFERED": "1",
-        }
-        return {**passed, **self.secrets(), **baseline}
 
-    @staticmethod
-    def _build_scope(setting: SandboxConfig, private: str) -> ConfinementScope:
-        grants = setting.grants
-        granted = _resolve_grants(grants.paths, setting.person, setting.home)
-        # Grants are inside hidden folders, or are one.
-        hidden = {*_private_folders(), setting.person, setting.home}
-        hidden = {each for each in hidden if not any(below(each, path) for path in granted)}
-        readable = (setting.copy, *_of_python(setting.home))
-        return ConfinementScope(
-            root=setting.data,
-            home=os.path.realpath(setting.person),
-            private=private,
-            cache=f"{private}/cache",
-            hidden=tuple(sorted({*hidden, setting.home} - {"/"})),
-            writable=granted,
-            readable=(*readable, RESOLVER) if grants.network else readable,
-            network=grants.network,
-            shared_memory=False,
-        )
+def _build_scope(
+    host: PluginHost, grants: Grants, copy: str, data: str, private: str
+) -> ConfinementScope:
+    granted = _resolve_grants(grants.paths, host.person, host.home)
+    # Grants are inside hidden folders, or are one.
+    hidden = {*_private_folders(), host.person, host.home}
+    hidden = {each for each in hidden if not any(below(each, path) for path in granted)}
+    readable = (copy, *_of_python(host.home))
+    return ConfinementScope(
+        root=data,
+        home=os.path.realpath(host.person),
+        private=private,
+        cache=f"{private}/cache",
+        hidden=tuple(sorted({*hidden, host.home} - {"/"})),
+        writable=granted,
+        readable=(*readable, RESOLVER) if grants.network else readable,
+        network=grants.network,
+        shared_memory=False,
+    )
 
 
 def is_sandboxed(sandbox: Sandbox, means: Means, variables: Mapping[str, str]) -> bool:
@@ -167,42 +175,30 @@ def secrets_of(
     }
 
 
-def _fresh_log(file: str) -> BinaryIO:
-    """Opens the log; truncates it when it is too long."""
-    path = Path(file)
-    if path.exists() and path.stat().st_size > MOST_LOG_BYTES:
-        path.unlink()
-    path.touch(mode=0o600)
-    return path.open("ab")
-
-
-def _private_place(setting: SandboxConfig) -> Path:
+def _private_place(home: str, name: str) -> Path:
     """Returns a new private folder per start, so that links left by a plugin cannot affect the
     next start."""
-    folder = Path(setting.home, "cache", "plugins", "cells")
-    flat = setting.key.replace("/", "--")
+    folder = Path(home, "cache", "plugins", "cells")
     for left in folder.glob("*.*.*"):
         owner = left.name.split(".")[-2]
         if owner.isdigit() and not Path(f"/proc/{owner}").exists():
             remove_copy(left)
-    return folder / f"{flat}.{os.getpid()}.{next(_NUMBERS)}"
+    return folder / f"{name}.{os.getpid()}.{next(_NUMBERS)}"
 
 
 def _resolve_grants(paths: Sequence[str], person: str, home: str) -> tuple[str, ...]:
-    """Resolves granted paths without nested ones: a plugin that can write the outer one could
-    plant a link."""
+    """Resolves granted folders without nested ones, because a plugin that can write the outer one
+    could plant a link. They must not overlap the Hermes home."""
     whole = [path.replace("~", person, 1) if path[:1] == "~" else path for path in paths]
-    return tuple(_resolve_grant(path, home) for path in outermost(map(os.path.abspath, whole)))
-
-
-def _resolve_grant(path: str, home: str) -> str:
-    """Resolves a granted folder; it must not overlap the Hermes home."""
-    whole = os.path.realpath(path)
-    if below(whole, home) or below(home, whole):
-        raise ConfigError(f"{path} cannot be granted: it overlaps the Hermes home.")
-    if not Path(whole).is_dir():
-        raise ConfigError(f"{path} cannot be granted: it is not a folder.")
-    return whole
+    found: list[str] = []
+    for path in outermost(map(os.path.abspath, whole)):
+        real = os.path.realpath(path)
+        if below(real, home) or below(home, real):
+            raise ConfigError(f"{path} cannot be granted: it overlaps the Hermes home.")
+        if not Path(real).is_dir():
+            raise ConfigError(f"{path} cannot be granted: it is not a folder.")
+        found.append(real)
+    return tuple(found)
 
 
 def _tasks_of_person() -> int:

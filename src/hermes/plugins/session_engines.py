@@ -8,11 +8,11 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
-from hermes.codec.values import JsonObject, replace
+from hermes.codec.values import replace
 from hermes.core.events import SessionOpened
-from hermes.core.ports import Meter, Provider
+from hermes.core.ports import Middleware, Provider
 from hermes.core.prompt import Delta, Prompt, Reply
-from hermes.core.turn import Connect, ContextEngine, TurnLimits
+from hermes.core.turn import ContextEngine
 
 if TYPE_CHECKING:
     from hermes.config.settings import Settings
@@ -35,43 +35,37 @@ class PluginEngines:
         self._factories: dict[str, EngineFactory] = {}
         self._started: set[str] = set()
 
-    def factory_for(self, found: EngineFactory) -> Callable[[str, SessionOpened], ContextEngine]:
+    def add(self, found: EngineFactory) -> None:
         self._factories[str(found.name)] = found
 
-        def make(session_id: str, opened: SessionOpened) -> ContextEngine:
-            engine = found.of(session_id)
-            if session_id not in self._started:
-                self._started.add(session_id)
-                call_engine(engine, "on_session_start", session_id, platform=opened.source)
-            return self._adapt_engine(session_id, opened, engine)
+    def make(self, session_id: str, opened: SessionOpened) -> ContextEngine | None:
+        """Returns the configured engine for a session; None if no plugin provides it."""
+        engine = self.of(session_id)
+        if engine is None:
+            return None
+        if session_id not in self._started:
+            self._started.add(session_id)
+            call_engine(engine, "on_session_start", session_id, platform=opened.source)
+        return self._adapt_engine(session_id, opened, engine)
 
-        return make
+    def middleware(self, session_id: str) -> Middleware:
+        """Lets the engine select the messages of each request."""
 
-    def wrap(self, session_id: str, connect: Connect) -> Connect:
-        """Wraps `connect` so that the engine selects the messages of each request."""
-
-        def connect_selecting(
-            model: str, provider: str, meter: Meter
-        ) -> tuple[Provider, TurnLimits]:
-            inner, limits = connect(model, provider, meter)
+        def wrap(inner: Provider) -> Provider:
             engine = self.of(session_id)
-            if engine is None:
-                return inner, limits
-            call_engine(engine, "update_model", model, limits.window, provider=provider)
-            return SelectingProvider(inner, engine), limits
+            return inner if engine is None else SelectingProvider(inner, engine)
 
-        return connect_selecting
+        return wrap
+
+    def update_model(self, session_id: str, model: str, provider: str, window: int) -> None:
+        if (engine := self.of(session_id)) is not None:
+            call_engine(engine, "update_model", model, window, provider=provider)
 
     async def on_session_closed(self, session_id: str) -> None:
         if (engine := self.of(session_id)) is not None and session_id in self._started:
             self._started.discard(session_id)
             await asyncio.to_thread(call_engine, engine, "on_session_end", session_id)
             self._factories[self._settings.context.engine].forget(session_id)
-
-    def status(self, session_id: str) -> JsonObject:
-        """Returns the engine's status, or an empty dict."""
-        result = call_engine(self.of(session_id), "get_status")
-        return result if isinstance(result, dict) else {}
 
     def of(self, session_id: str) -> Any:
         """Returns the engine of a session; None if no plugin provides the configured one."""

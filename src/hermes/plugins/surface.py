@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Literal
 
 from hermes.codec.json import DecodeError, convert, encode
 from hermes.codec.signature import GivenParameters
-from hermes.codec.values import JsonObject, JsonValue, Value, replace
+from hermes.codec.values import JsonObject, Value, replace
 from hermes.core.effects import CallServer, Effect
 from hermes.core.errors import ConfigError
 from hermes.core.messages import Text
@@ -28,10 +28,15 @@ ScanText = Callable[[str], tuple[str, bool]]
 CleanSchema = Callable[[JsonObject], JsonObject]
 
 
-class ToolOffer(Value):
-    """`finding` says what is suspicious in its description."""
+class Offer(Value):
+    """Something that a plugin registers under a name."""
 
     name: str
+
+
+class ToolOffer(Offer):
+    """`finding` says what is suspicious in its description."""
+
     toolset: str = ""
     schema: JsonObject = {}
     requires_env: tuple[str, ...] = ()
@@ -60,25 +65,21 @@ class HookOffer(Value):
     fail_closed: bool = False
 
 
-class CommandOffer(Value):
-    name: str
+class CommandOffer(Offer):
     description: str = ""
     args_hint: str = ""
 
 
-class CliOffer(Value):
-    name: str
+class CliOffer(Offer):
     help: str = ""
 
 
-class SkillOffer(Value):
-    name: str
+class SkillOffer(Offer):
     path: str
     description: str = ""
 
 
-class ImageOffer(Value):
-    name: str
+class ImageOffer(Offer):
     display_name: str = ""
     available: bool = True
     models: list[JsonObject] = []
@@ -87,18 +88,16 @@ class ImageOffer(Value):
     capabilities: JsonObject = {}
 
 
-class ServiceOffer(Value):
+class ServiceOffer(Offer):
     """A provider of a `kind` with its methods and facts."""
 
     kind: ServiceKind
-    name: str
     available: bool = True
     methods: tuple[str, ...] = ()
     facts: JsonObject = {}
 
 
-class PlatformOffer(Value):
-    name: str
+class PlatformOffer(Offer):
     label: str = ""
     available: bool = True
     required_env: tuple[str, ...] = ()
@@ -121,10 +120,6 @@ class Surface(Value):
     services: tuple[ServiceOffer, ...] = ()
     platforms: tuple[PlatformOffer, ...] = ()
 
-    def services_of(self, kind: ServiceKind) -> Iterator[ServiceOffer]:
-        """Yields its providers of one kind."""
-        return (each for each in self.services if each.kind == kind)
-
 
 def surface_of(raw: Any, found: FoundPlugin, scan: ScanText, clean: CleanSchema) -> Surface:
     """Decodes and checks registrations; ConfigError when undeclared. Descriptions are scanned,
@@ -142,52 +137,46 @@ def surface_of(raw: Any, found: FoundPlugin, scan: ScanText, clean: CleanSchema)
 def _check_declared(surface: Surface, found: FoundPlugin) -> None:
     manifest = found.manifest
     assert manifest is not None
-    pairs: tuple[tuple[str, Iterable[str], Collection[str], str], ...] = (
-        ("tool", (e.name for e in surface.tools), manifest.provides_tools, "provides_tools"),
-        ("hook", (e.hook for e in surface.hooks), manifest.provides_hooks, "provides_hooks"),
-        ("command", (e.name for e in surface.commands), manifest.provides_commands,
-         "provides_commands"),
-        ("command", (e.name for e in surface.cli), manifest.provides_commands,
-         "provides_commands"),
-        ("skill", (e.name for e in surface.skills), manifest.provides_skills, "provides_skills"),
-    )  # fmt: skip
-    for kind, names, declared, key in pairs:
-        for name in names:
-            if name not in declared:
-                raise ConfigError(f"It registers the {kind} {name!r}, which `{key}` does not list.")
-    for category, what in _categories(surface):
+    registered = (
+        *(("tool", each.name) for each in surface.tools),
+        *(("hook", each.hook) for each in surface.hooks),
+        *(("command", each.name) for each in surface.commands),
+        *(("command", each.name) for each in surface.cli),
+        *(("skill", each.name) for each in surface.skills),
+    )
+    for kind, name in registered:
+        if name not in getattr(manifest, f"provides_{kind}s"):
+            raise ConfigError(
+                f"It registers the {kind} {name!r}, which `provides_{kind}s` does not list."
+            )
+    # The category that each provider requires.
+    required = (
+        *(("image_gen", "an image provider") for _ in surface.images),
+        *((each.kind, f"the {each.kind} provider {each.name!r}") for each in surface.services),
+        *(("platforms", f"the platform {each.name!r}") for each in surface.platforms),
+    )
+    for category, what in required:
         if found.category != category:
             raise ConfigError(f"It registers {what} without `category: {category}`.")
-
-
-def _categories(surface: Surface) -> Iterator[tuple[str, str]]:
-    """Yields the category that each provider requires."""
-    if surface.images:
-        yield "image_gen", "an image provider"
-    for each in surface.services:
-        yield each.kind, f"the {each.kind} provider {each.name!r}"
-    for platform in surface.platforms:
-        yield "platforms", f"the platform {platform.name!r}"
 
 
 def _check_shapes(surface: Surface) -> None:
     if len(surface.tools) > MOST_TOOLS:
         raise ConfigError(f"It registers more than {MOST_TOOLS} tools.")
+    named: tuple[tuple[str, str, Iterable[Offer]], ...] = (
+        ("tool", TOOL_NAME, surface.tools),
+        ("provider", PROVIDER_NAME, (*surface.services, *surface.platforms)),
+        ("command", COMMAND_NAME, (*surface.commands, *surface.cli)),
+    )
+    for kind, pattern, offers in named:
+        for each in offers:
+            if not re.fullmatch(pattern, each.name):
+                raise ConfigError(f"{each.name[:80]!r} is not a valid {kind} name.")
     for tool in surface.tools:
-        if not re.fullmatch(TOOL_NAME, tool.name):
-            raise ConfigError(f"{tool.name[:80]!r} is not a valid tool name.")
         if len(encode(tool.schema)) > MOST_SCHEMA_BYTES:
             raise ConfigError(f"The schema of {tool.name} is longer than {MOST_SCHEMA_BYTES}.")
         if not isinstance(tool.parameters.get("properties"), dict):
             raise ConfigError(f"The schema of {tool.name} has no properties.")
-    providers = [each.name for each in surface.services]
-    for name in (*providers, *(each.name for each in surface.platforms)):
-        if not re.fullmatch(PROVIDER_NAME, name):
-            raise ConfigError(f"{name[:80]!r} is not a valid provider name.")
-    names = [each.name for each in surface.commands] + [each.name for each in surface.cli]
-    for name in names:
-        if not re.fullmatch(COMMAND_NAME, name):
-            raise ConfigError(f"{name[:80]!r} is not a valid command name.")
 
 
 def _scan_tool(tool: ToolOffer, scan: ScanText, clean: CleanSchema) -> ToolOffer:
@@ -250,16 +239,13 @@ class PluginTool(Tool):
 
     async def __call__(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutput:
         caller = PluginCaller(ctx.service(SessionId).id, ctx)
+        failed = False
         try:
             running = await self._running()
             result = await running.call(
                 "tool", self.name, arguments, seconds=self._seconds, caller=caller
             )
         except PluginFault as fault:
-            text = encode({"error": str(fault)}).decode()
-            return ToolOutput(parts=(Text(text=text),), failed=True, origin=self._origin)
-        return ToolOutput(parts=(Text(text=_words(result)),), origin=self._origin)
-
-
-def _words(result: JsonValue) -> str:
-    return result if isinstance(result, str) else encode(result).decode()
+            result, failed = {"error": str(fault)}, True
+        text = result if isinstance(result, str) else encode(result).decode()
+        return ToolOutput(parts=(Text(text=text),), failed=failed, origin=self._origin)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os.path
 import posixpath
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from functools import cache
+from typing import TYPE_CHECKING
 
 from hermes.codec.values import replace
 from hermes.policy.findings import Finding, Level
@@ -22,13 +23,22 @@ from hermes.policy.patterns import regex
 from hermes.policy.programs.records import UNKNOWN_PROGRAM, Program
 from hermes.policy.shell.state import SOME, UNKNOWN, State, Stream
 
+if TYPE_CHECKING:
+    from hermes.policy.walk import ScriptWalk
+
+
+@cache
+def split_words(text: str) -> frozenset[str]:
+    """The words of a constant."""
+    return frozenset(text.split())
+
 
 class Options:
     """`taking` names the options that take a value, as words: "-o --output". Short options may
     stand together, long ones may be cut short; after `--` everything is an operand."""
 
     def __init__(self, arguments: Sequence[str], taking: str = "", *, permute: bool = True) -> None:
-        self._takes = frozenset(taking.split())
+        self._takes = split_words(taking)
         self.pairs: list[tuple[str, str | None]] = []
         self.operands: list[str] = []
         rest = list(arguments)
@@ -116,15 +126,12 @@ def new_program(name: str, state: State) -> tuple[str, Stream] | None:
 def bare_name(name: str) -> str:
     """The name without its folder for programs of the system: /usr/bin/ls is ls."""
     folder, slash, last = name.rpartition("/")
-    if slash and last and _plain_folder(folder + slash) in TRUSTED_FOLDERS:
-        return last
-    return name
-
-
-def _plain_folder(folder: str) -> str:
+    if not slash:
+        return name
+    folder += slash
     while "//" in folder or "/./" in folder:
         folder = folder.replace("//", "/").replace("/./", "/")
-    return folder
+    return last if last and folder in TRUSTED_FOLDERS else name
 
 
 NOT_CERTAIN = regex(f"[*?\\[{UNKNOWN}{SOME}]")
@@ -152,27 +159,6 @@ def known_part(path: str) -> str:
     return path[: found.start()].rpartition("/")[0] if found.start() else ""
 
 
-class Follower(Protocol):
-    """Follows the commands that a command runs."""
-
-    paths: Paths
-    confined: Callable[[], bool]
-    findings: list[Finding]
-    touched: dict[str, None]
-
-    def knows(self, name: str) -> bool: ...
-
-    def later(self, script: str, state: State) -> None: ...
-
-    def add(self, finding: Finding) -> None: ...
-
-    def call(self, words: Sequence[str], state: State, stdin: Stream) -> Stream: ...
-
-    def outside(self, words: Sequence[str], state: State, stdin: Stream) -> Stream: ...
-
-    def text(self, script: str, state: State, stdin: Stream) -> Stream: ...
-
-
 class Call:
     """`record` is what is known about the program."""
 
@@ -182,10 +168,11 @@ class Call:
         arguments: Sequence[str],
         state: State,
         stdin: Stream,
-        follower: Follower,
+        follower: ScriptWalk,
         record: Program = UNKNOWN_PROGRAM,
     ) -> None:
         self._whole: tuple[str, ...] = (name, *arguments)
+        self._quoted = ""
         self.name = name
         self.arguments = list(arguments)
         self.state = state
@@ -236,12 +223,17 @@ class Call:
             self.ask("unknown_program", f"{what}, and commands do not run confined here.")
 
     def _say(self, level: Level, category: str, reason: str) -> None:
-        self._add(Finding(level=level, category=category, reason=reason))
+        command = self._command()
+        self.follower.add(Finding(level=level, category=category, reason=reason, command=command))
 
     def _add(self, finding: Finding | None) -> None:
         if finding is not None:
-            command = quote_words(self._whole) if self.name else ""
-            self.follower.add(replace(finding, command=command))
+            self.follower.add(replace(finding, command=self._command()))
+
+    def _command(self) -> str:
+        if self.name and not self._quoted:
+            self._quoted = quote_words(self._whole)
+        return self._quoted
 
     # What it does to files.
 

@@ -49,7 +49,7 @@ class Commands:
             alone = self._follow(script, cwd, ScriptFiles(SessionFiles()))
             if alone.commands != walk.commands or alone.findings != walk.findings:
                 used = tuple(contents.asked)
-            found, hidden = _apart(found, tuple(alone.findings))
+            found, hidden = _separate(found, tuple(alone.findings))
         if not script.isascii() and (plain := fold_script(script)) != script:
             # The plain twin of a disguised text is what a person sees.
             twin = self._follow(plain, cwd, ScriptFiles(SessionFiles()))
@@ -72,7 +72,10 @@ class Commands:
             # Most homes have no tainted files.
             from hermes.policy.suspects.implied import ImpliedFiles
 
-            self._implied = ImpliedFiles(self._session_files, self._paths.root, self._found_in)
+            def follow(script: str, cwd: str) -> tuple[Finding, ...]:
+                return tuple(self._follow(script, cwd, ScriptFiles(self._session_files)).findings)
+
+            self._implied = ImpliedFiles(self._session_files, self._paths.root, follow)
         found, implied = self._implied.of(verdict.commands, cwd)
         behind = {path: self._session_files.sources(path) for path in (*used, *implied)}
         sources = {source for each in behind.values() for source in each}
@@ -86,9 +89,6 @@ class Commands:
             suspects=tuple(path for path, by in behind.items() if by),
             sources=tuple(sorted(sources)),
         )
-
-    def _found_in(self, script: str, cwd: str) -> tuple[Finding, ...]:
-        return tuple(self._follow(script, cwd, ScriptFiles(self._session_files)).findings)
 
     def _follow(self, script: str, cwd: str, contents: ScriptFiles) -> ScriptWalk:
         walk = ScriptWalk(self._paths, self._confined)
@@ -114,7 +114,7 @@ class Commands:
         return walk
 
 
-def _apart(
+def _separate(
     found: tuple[Finding, ...], plain: tuple[Finding, ...]
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """Splits the findings: `plain` ones from the text alone and certain ones, and obfuscated code

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, assert_never
 
@@ -60,30 +61,25 @@ def judge_input(effect: SignalProcess, judge: Judge) -> Verdict:
     alone = judge(RunCommand(script=effect.command, cwd=cwd))
     pipe = f"printf %s {shlex.quote(effect.text)} | {{ {effect.command}\n}}"
     verdicts = [judge(RunCommand(script=pipe, cwd=cwd))]
-    if any(_program(command) in flagged("holds_a_shell") for command in alone.commands):
+    programs = {command.partition(" ")[0].rpartition("/")[2] for command in alone.commands}
+    if not programs.isdisjoint(flagged("holds_a_shell")):
         verdicts.append(judge(RunCommand(script=effect.text, cwd=UNKNOWN)))
     verdicts += (judge(RunCommand(script=each, cwd=cwd)) for each in _ESCAPE.findall(effect.text))
     return Verdict(
         findings=tuple(
             each for verdict in verdicts for each in verdict.findings if each not in alone.findings
         ),
-        commands=tuple(_new_commands(verdicts, alone)),
+        # The first command of the first verdict is the `printf` added here.
+        commands=tuple(
+            command
+            for number, verdict in enumerate(verdicts)
+            for command in verdict.commands[0 if number else 1 :]
+            if command not in alone.commands
+        ),
         hidden=tuple(each for verdict in verdicts for each in verdict.hidden),
         suspects=tuple(each for verdict in verdicts for each in verdict.suspects),
         sources=tuple({each: None for verdict in verdicts for each in verdict.sources}),
     )
-
-
-def _new_commands(verdicts: list[Verdict], alone: Verdict) -> Iterator[str]:
-    for number, verdict in enumerate(verdicts):
-        # The first is the `printf` added here.
-        for command in verdict.commands[0 if number else 1 :]:
-            if command not in alone.commands:
-                yield command
-
-
-def _program(command: str) -> str:
-    return command.partition(" ")[0].rpartition("/")[2]
 
 
 class EffectVerdict(Value):
@@ -111,9 +107,9 @@ class EffectJudge:
         root: str,
         home: str,
         state: str,
-        resolver: HostResolver | None,
-        now: Callable[[], float],
-        far: bool = False,
+        resolver: HostResolver | None = None,
+        now: Callable[[], float] = time.monotonic,
+        remote: bool = False,
         shipped: Callable[[str], bool] = lambda _: False,
         shell: Callable[[], ShellSetup] = ShellSetup,
         suspects: TaintedFiles | None = None,
@@ -123,22 +119,21 @@ class EffectJudge:
         self._settings = settings
         self._shell = shell
         self._confined = confined
-        self._far = far
+        self._remote = remote
         self._shipped = shipped
         self._folders = (root, home, state)
         self._resolver = resolver
         self._now = now
-        self._safe = SafeRoots(settings.safe_roots, far=far)
+        self._safe = SafeRoots(settings.safe_roots, remote=remote)
         self._sources = Sources(root, home, settings.trusted)
-        since = NEVER if settings.since is None or far else settings.since
+        since = NEVER if settings.since is None or remote else settings.since
         self._session_files = SessionFiles(since, suspects, texts)
-        self._commands: Commands | None = None
 
     @cached_property
     def files(self) -> Files:
         from hermes.policy.places.files import Files
 
-        return Files(*self._folders, now=self._now, far=self._far, safe=self._safe)
+        return Files(*self._folders, now=self._now, remote=self._remote, safe=self._safe)
 
     @cached_property
     def urls(self) -> UrlPolicy:
@@ -159,14 +154,16 @@ class EffectJudge:
             case _:
                 return self._sources.of(effect)
 
-    def verdict(self, effect: RunCommand) -> Verdict:
-        if self._commands is None:
-            # A session may never run a command.
-            from hermes.policy.commands import Commands
-            from hermes.policy.path_effects import Paths
+    @cached_property
+    def _commands(self) -> Commands:
+        # A session may never run a command.
+        from hermes.policy.commands import Commands
+        from hermes.policy.path_effects import Paths
 
-            paths = Paths(*self._folders, far=self._far, shipped=self._shipped, safe=self._safe)
-            self._commands = Commands(paths, self._session_files, self._shell, self._confined)
+        paths = Paths(*self._folders, remote=self._remote, shipped=self._shipped, safe=self._safe)
+        return Commands(paths, self._session_files, self._shell, self._confined)
+
+    def verdict(self, effect: RunCommand) -> Verdict:
         return self._commands.judge(effect)
 
     def judge(self, effect: Effect, seen: ConversationText | None) -> EffectVerdict:
@@ -180,7 +177,7 @@ class EffectJudge:
             case DeletePath():
                 return EffectVerdict(decision=self.files.delete(effect.path))
             case SignalProcess(action="write"):
-                return self._fed(effect, seen)
+                return self._judge_input(effect, seen)
             case SignalProcess():
                 return EffectVerdict(decision=Allow())
             case FetchUrl():
@@ -188,9 +185,9 @@ class EffectJudge:
             case ReadHistory():
                 return EffectVerdict(decision=Allow(harmless=True))
             case Remember():
-                return _lasting("It would be remembered in later sessions.")
+                return _persistent("It would be remembered in later sessions.")
             case ChangeSkill():
-                return _lasting(f"It would change what the skill {effect.name} tells to do.")
+                return _persistent(f"It would change the skill {effect.name}.")
             case CallServer():
                 return self._server(effect, seen)
             case Draw():
@@ -207,7 +204,7 @@ class EffectJudge:
     def _write(self, path: str) -> EffectVerdict:
         decision = self.files.write(path)
         if isinstance(decision, Allow) and self.files.places.is_agent_file(path):
-            words = f"It would change {path}, which agents obey."
+            words = f"It would change {path}, which instructs agents."
             return EffectVerdict(decision=decision, outward=words, outward_category="agent_context")
         return EffectVerdict(decision=decision)
 
@@ -222,7 +219,7 @@ class EffectJudge:
             return EffectVerdict(decision=_sends(piece, host))
         if outgoing.is_known(effect.url, seen, self._settings.hosts):
             return EffectVerdict(decision=glance)
-        words = f"It goes to {host} with an address that nobody has written."
+        words = f"It goes to {host} with a URL that is new to this session."
         return EffectVerdict(decision=glance, outward=words)
 
     def _server(self, effect: CallServer, seen: ConversationText | None) -> EffectVerdict:
@@ -235,15 +232,15 @@ class EffectJudge:
         return EffectVerdict(decision=Allow(), outward=outward, outward_category="network_out")
 
     def _draw(self, effect: Draw, seen: ConversationText | None) -> EffectVerdict:
-        told = encode({"prompt": effect.prompt, "images": effect.images}).decode()
-        words = f"It would send what is to be drawn to {effect.provider} ({effect.host})."
-        closed = outgoing.is_closed(told, seen, f"draw:{effect.provider}")
+        request = encode({"prompt": effect.prompt, "images": effect.images}).decode()
+        words = f"It would send the image prompt to {effect.provider} ({effect.host})."
+        closed = outgoing.is_closed(request, seen, f"draw:{effect.provider}")
         outward = "" if closed else words
         # Images may be generated in parallel: none changes anything.
         decision = Allow(harmless=True)
         return EffectVerdict(decision=decision, outward=outward, outward_category="network_out")
 
-    def _fed(self, effect: SignalProcess, seen: ConversationText | None) -> EffectVerdict:
+    def _judge_input(self, effect: SignalProcess, seen: ConversationText | None) -> EffectVerdict:
         verdict = judge_input(effect, self.verdict)
         case = self._command(effect.text, verdict, effect.cwd or UNKNOWN, seen)
         if isinstance(case.decision, Allow) and case.decision.harmless:
@@ -259,7 +256,12 @@ class EffectJudge:
         outward = self._outward(verdict, cwd, seen)
         suspects, sources = self._suspects(verdict, cwd)
         if isinstance(decision, Allow):
-            decision = _carrying(verdict, seen) or decision
+            # A fetch whose address carries text that was read before sends that text.
+            for command in verdict.commands:
+                if piece := outgoing.find_carried_by(command, seen):
+                    host = outgoing.host_of(outgoing.contacted_urls(command)[0])
+                    decision = _sends(piece, host)
+                    break
         return EffectVerdict(
             decision=decision,
             texts=(text, *verdict.commands),
@@ -292,16 +294,15 @@ class EffectJudge:
     def _outward(self, verdict: Verdict, cwd: str, seen: ConversationText | None) -> Finding | None:
         """The worst finding that untrusted text must not cause."""
         found = [each for each in verdict.findings if self._leads_out(each, cwd, seen)]
-        found += (each for command in verdict.commands for each in self._contacts(command, seen))
+        for command in verdict.commands:
+            for url in outgoing.contacted_urls(command):
+                if not outgoing.is_known(url, seen, self._settings.hosts):
+                    host = outgoing.host_of(url)
+                    why = f"It goes to {host} with a URL that is new to this session."
+                    found.append(
+                        Finding(level=Level.WORK, category="network", reason=why, command=command)
+                    )
         return combined((*found, *verdict.hidden)) if found or verdict.hidden else None
-
-    def _contacts(self, command: str, seen: ConversationText | None) -> Iterator[Finding]:
-        for url in outgoing.contacted_urls(command):
-            if not outgoing.is_known(url, seen, self._settings.hosts):
-                words = (
-                    f"It goes to {outgoing.host_of(url)} with an address that nobody has written."
-                )
-                yield Finding(level=Level.WORK, category="network", reason=words, command=command)
 
     def _leads_out(self, finding: Finding, cwd: str, seen: ConversationText | None) -> bool:
         if finding.category not in OUTWARD:
@@ -319,16 +320,8 @@ def _installs(finding: Finding) -> bool:
     )
 
 
-def _lasting(words: str) -> EffectVerdict:
+def _persistent(words: str) -> EffectVerdict:
     return EffectVerdict(decision=Allow(), outward=words, outward_category="persistence")
-
-
-def _carrying(verdict: Verdict, seen: ConversationText | None) -> Ask | None:
-    """A fetch whose address carries text that was read before sends that text."""
-    for command in verdict.commands:
-        if piece := outgoing.find_carried_by(command, seen):
-            return _sends(piece, outgoing.host_of(outgoing.contacted_urls(command)[0]))
-    return None
 
 
 def _sends(piece: str, host: str) -> Ask:

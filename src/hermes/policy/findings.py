@@ -19,39 +19,6 @@ class Level(IntEnum):
     NEVER = 4
 
 
-# Category: its description in `hermes policy rules`.
-CATEGORIES: dict[str, str] = {
-    "delete": "Deletes files outside the workspace, or the whole workspace.",
-    "overwrite": "Writes or moves files outside the workspace.",
-    "outside": "Reads files of another person, or sends files from outside the workspace.",
-    "disk": "Formats, mounts or writes disks and partitions.",
-    "power": "Turns the machine off or stops it from working.",
-    "privilege": "Runs with more rights, or grants rights.",
-    "persistence": "Leaves something behind that runs later automatically.",
-    "network_out": "Sends data to another machine.",
-    "network_listen": "Opens a port for others.",
-    "network": "Fetches from the network. Allowed, unless untrusted text is in view.",
-    "remote_code": "Runs code that comes from elsewhere.",
-    "credentials": "Reads or changes keys, passwords or tokens.",
-    "exfiltration": "Reads credentials and sends data out.",
-    "process_kill": "Ends or changes processes that this session did not start.",
-    "services": "Starts, stops or changes services.",
-    "git_history": "Throws away changes or history that git cannot bring back.",
-    "remote_state": "Changes something that other people or machines share.",
-    "database": "Deletes or changes data in a database.",
-    "package_install": "Installs packages that no lock file of the project names.",
-    "permissions": "Changes who may read, write or run files.",
-    "container": "Lets a container reach the machine, or ends containers and their data.",
-    "shell_escape": "Makes a harmless-looking program run another command.",
-    "obfuscated": "Hides what it really does.",
-    "unclear": "Cannot be determined from its text.",
-    "unknown_program": "Runs an unknown program without confinement.",
-    "system_config": "Changes the configuration of the system.",
-    "agent_context": "Changes what agents obey later. Allowed, unless untrusted text is in view.",
-    "own_state": "Reaches for the settings, approvals or journal of Hermes itself.",
-    "settings": "Refused or asked for by a rule of yours.",
-    "principal": "Only the owner may do this.",
-}
 ALL_SCOPES: tuple[str, ...] = ("once", "session", "always")
 ONCE: tuple[str, ...] = ("once",)
 # Approved once only: the text says little about what will run next time.
@@ -135,16 +102,12 @@ def combined(findings: Iterable[Finding]) -> Finding:
 def decision_of(worst: Finding) -> Decision:
     match worst.level:
         case Level.NEVER:
-            reason = f"This is never run: {worst.reason}."
+            reason = f"This is never allowed: {worst.reason}."
             return Deny(reason=reason, category=worst.category, hardline=True)
         case Level.DENIED:
             return Deny(reason=worst.reason, category=worst.category)
         case Level.ASKED:
-            return Ask(reason=worst.reason, category=worst.category, scopes=_scopes(worst.category))
+            scopes = ("once", "session") if worst.category in NOT_ALWAYS else ALL_SCOPES
+            scopes = ONCE if worst.category in ONLY_ONCE else scopes
+            return Ask(reason=worst.reason, category=worst.category, scopes=scopes)
     return Allow(harmless=worst.level is Level.HARMLESS, reason=worst.reason)
-
-
-def _scopes(category: str) -> tuple[str, ...]:
-    if category in ONLY_ONCE:
-        return ONCE
-    return ("once", "session") if category in NOT_ALWAYS else ALL_SCOPES

@@ -1,24 +1,80 @@
-"""Answers policy checks about URLs, attachments, archive members, secrets and texts."""
+"""Answers `hermes policy`: checks of effects, redaction, scans, explanations, past decisions."""
 
 from __future__ import annotations
 
 import asyncio
+import os.path
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Literal
 
-from hermes.codec.json import DecodeError, decode, plain
+from hermes.codec.json import DecodeError, convert, decode, plain
 from hermes.codec.values import JsonObject, Value
 from hermes.config.load import Config
-from hermes.core.effects import Allow, Deny, FetchUrl
+from hermes.core.effects import (
+    Allow,
+    Ask,
+    Decision,
+    DeletePath,
+    Deny,
+    Effect,
+    FetchUrl,
+    Principal,
+    ReadPath,
+    RunCommand,
+    WritePath,
+    subject,
+)
+from hermes.core.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    EffectDecided,
+    JudgedEffect,
+    Record,
+    SessionOpened,
+    ToolIntended,
+)
+from hermes.policy.findings import Level, Verdict
+from hermes.policy.patterns import vocabulary
 from hermes.policy.places.files import judge_references, references
 from hermes.policy.places.members import judge_member, parse_member
 from hermes.policy.redact.redactor import Redactor
 from hermes.policy.redact.spans import Channel
-from hermes.policy.rule_setup import Inquiry, answer_of, decision_fields, rules_for
+from hermes.policy.rule_setup import rules_for
 from hermes.policy.rules import Rules
 from hermes.policy.scan.scanner import TextScanner
 from hermes.policy.urls.resolver import StaticResolver
 from hermes.policy.urls.url_policy import UrlDecision, UrlPolicy
+
+
+class Inquiry(Value):
+    """One input line of `hermes policy check`."""
+
+    effect: str
+    value: str = ""
+    cwd: str = "."
+    principal: Principal = "owner"
+    surface: str = ""
+    origins: tuple[str, ...] = ("user",)
+    unattended: bool = False
+
+
+class DecisionRecord(Value):
+    """One decision from the journal: who asked, which tool, and what decided (the policy or a
+    judge). `answer` is the user's answer, if there was a question."""
+
+    session_id: str
+    n: int
+    at: float
+    who: str
+    tool: str
+    subject: str
+    decision: str
+    category: str = ""
+    reason: str = ""
+    decided_by: str = "policy"
+    answer: str = ""
+    by: str = ""
 
 
 class Redaction(Value):
@@ -98,6 +154,70 @@ def check_member(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObj
     return answer_of(inquiry, judge_member(member, _rules(config, inquiry, given).files))
 
 
+def check_effect(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
+    """Commands and paths. Nothing is run or opened."""
+    rules = rules_for(config, inquiry.cwd, inquiry.surface)
+    effect = _effect(inquiry)
+    return answer_of(inquiry, rules.decide(effect, inquiry.principal, frozenset(inquiry.origins)))
+
+
+def _effect(inquiry: Inquiry) -> Effect:
+    """Paths are not normalized: their spelling is part of the check."""
+    match inquiry.effect:
+        case "command":
+            return RunCommand(script=inquiry.value, cwd=os.path.realpath(inquiry.cwd))
+        case "read":
+            return ReadPath(path=inquiry.value)
+        case "delete":
+            return DeletePath(path=inquiry.value)
+    return WritePath(path=inquiry.value)
+
+
+Check = Callable[[Config, Inquiry, JsonObject], JsonObject]
+CHECKS: dict[str, Check] = {
+    **dict.fromkeys(("command", "delete", "read", "write"), check_effect),
+    "url": check_url,
+    "attach": check_attachment,
+    "reference": check_reference,
+    "member": check_member,
+}
+
+
+def answer(config: Config, line: bytes) -> JsonObject:
+    """The answer to one input line; an invalid line is denied."""
+    try:
+        given = decode(dict, line)
+        inquiry = convert(Inquiry, given)
+    except DecodeError as error:
+        return _refusal(f"Invalid line: {error}.")
+    check = CHECKS.get(inquiry.effect)
+    if check is None:
+        return _refusal(f"There is no check for {inquiry.effect!r}.")
+    return check(config, inquiry, given)
+
+
+def _refusal(reason: str) -> JsonObject:
+    return {"decision": "deny", "reason": reason, "category": "unclear"}
+
+
+def answer_of(inquiry: Inquiry, decision: Decision) -> JsonObject:
+    """The decision as an answer. Unattended, a question becomes a denial."""
+    if inquiry.unattended and isinstance(decision, Ask):
+        reason = f"No user is present to ask. {decision.reason}"
+        return decision_fields(Deny(reason=reason, category=decision.category))
+    return decision_fields(decision)
+
+
+def decision_fields(decision: Decision) -> JsonObject:
+    fields = plain(decision)
+    line = {
+        "decision": fields["type"],
+        "reason": decision.reason,
+        "category": fields.get("category", ""),
+    }
+    return {**line, "hardline": True} if fields.get("hardline") else line
+
+
 def answer_redact(config: Config, line: bytes) -> JsonObject:
     """The answer to one line of `hermes policy redact`."""
     try:
@@ -128,3 +248,80 @@ def answer_scan(line: bytes) -> JsonObject:
 def _redactor(values: frozenset[str], pii: bool) -> Redactor:
     """Cached between lines, so that a secret keeps its number."""
     return Redactor(values, pii=pii)
+
+
+def explain_command(config: Config, script: str, cwd: str) -> JsonObject:
+    """The decision about a command, with every command inside it and all findings."""
+    folder = os.path.realpath(cwd)
+    rules = rules_for(config, folder)
+    effect = RunCommand(script=script, cwd=folder)
+    verdict: Verdict = rules.verdict(effect)
+    decision = rules.decide(effect, "owner", frozenset({"user"}))
+    found = dict.fromkeys(
+        (each.level, each.category, each.reason, each.command)
+        for each in verdict.findings
+        if each.level >= Level.WORK
+    )
+    return {
+        **decision_fields(decision),
+        "commands": list(verdict.commands),
+        "findings": [
+            {"level": level.name.lower(), "category": category, "reason": why, "command": command}
+            for level, category, why, command in found
+        ],
+    }
+
+
+def categories() -> dict[str, str]:
+    return {name: each.about for name, each in vocabulary().categories.items()}
+
+
+def decision_records(session_id: str, records: tuple[Record, ...]) -> list[DecisionRecord]:
+    """Every decision of a session, oldest first, with the users' answers."""
+    answers = {
+        record.event.id: record.event
+        for record in records
+        if isinstance(record.event, ApprovalAnswered)
+    }
+    asked = {
+        (record.event.call_id, subject(record.event.effect)): answers.get(record.event.id)
+        for record in records
+        if isinstance(record.event, ApprovalAsked)
+    }
+    who, tools = "owner", dict[str, str]()
+    lines: list[DecisionRecord] = []
+
+    def add(record: Record, call_id: str, judged: JudgedEffect, by: str) -> None:
+        target = subject(judged.effect)
+        answered = asked.get((call_id, target))
+        fields = decision_fields(judged.decision)
+        lines.append(
+            DecisionRecord(
+                session_id=session_id,
+                n=record.n,
+                at=record.at,
+                who=who,
+                tool=tools.get(call_id, ""),
+                subject=target,
+                decision=fields["decision"],
+                category=fields["category"],
+                reason=fields["reason"],
+                decided_by=by,
+                answer=answered.choice if answered else "",
+                by=answered.by if answered else "",
+            )
+        )
+
+    for record in records:
+        match record.event:
+            case SessionOpened(principal=principal):
+                who = principal
+            case ToolIntended(call_id=call_id, name=name, judged=all_):
+                tools[call_id] = name
+                for judged in all_:
+                    add(record, call_id, judged, "policy")
+            case EffectDecided(call_id=call_id, judged=judged, by=by):
+                add(record, call_id, judged, by)
+            case _:
+                continue
+    return lines

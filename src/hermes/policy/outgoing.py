@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from hermes.codec.json import DecodeError, decode
 from hermes.core.ports import ConversationText
-from hermes.policy.patterns import regex
+from hermes.policy.patterns import load_regex, regex
 from hermes.policy.programs.records import flagged
 
 HOST = regex(
@@ -44,11 +44,7 @@ _BARE = regex(
 _PIECE = regex(r"[\w+-]+={0,2}")
 _COMMIT = regex(r"[0-9a-f]{40}")
 _LOCAL = regex(r"localhost|127(?:\.\d+){3}|\[::1\]|[\w-]+\.localhost", re.IGNORECASE)
-# A fetch that says nothing but the address: options without a value, and where to put it.
-_PLAIN_FETCH = regex(
-    r"(?:curl|wget)(?: -[sSfLIivqOgN#k]+| --(?:silent|show-error|fail|location|head|include|quiet"
-    r"|compressed|no-verbose|remote-name)| (?:-o|-O|--output|--output-document) [\w./~-]+| URL)+"
-)
+_PLAIN_FETCH = load_regex("plain_fetch")
 
 
 def with_scheme(command: str) -> str:
@@ -171,10 +167,10 @@ def _pieces(text: str) -> Iterator[str]:
             continue
         if not _COMMIT.fullmatch(piece) and any(sign.isdigit() for sign in piece):
             yield piece
-        yield from _decoded(piece)
+        yield from _decode(piece)
 
 
-def _decoded(piece: str) -> Iterator[str]:
+def _decode(piece: str) -> Iterator[str]:
     """The piece decoded from base64 or hex, if that gives text."""
     whole = piece.rstrip("=").encode()
     for read in (_base64, binascii.unhexlify):

@@ -82,28 +82,6 @@ def _seal(text: str, shown: str) -> str:
     return hashlib.scrypt(text.encode(), salt=salt, n=2**13, r=8, p=1, dklen=32).hex()
 
 
-def rule_target(effect: Effect) -> str:
-    match effect:
-        case RunCommand(script=script):
-            return script
-        case ReadPath(path=path) | WritePath(path=path) | DeletePath(path=path):
-            return path
-        case FetchUrl(url=url):
-            return url
-        case SignalProcess(process_id=process_id):
-            return process_id
-        case ReadHistory(query=query):
-            return query
-        case Remember(text=text):
-            return text
-        case ChangeSkill(name=name) | UseSecret(name=name) | UseTool(name=name):
-            return name
-        case CallServer(server=server, tool=tool):
-            return f"{server}/{tool}"
-        case Draw(provider=provider, host=host):
-            return f"{provider}/{host}"
-
-
 Kind = Literal[
     "command",
     "read",
@@ -120,21 +98,37 @@ Kind = Literal[
     "tool",
     "any",
 ]
-KINDS: dict[type[Effect], Kind] = {
-    RunCommand: "command",
-    ReadPath: "read",
-    WritePath: "write",
-    DeletePath: "delete",
-    FetchUrl: "fetch",
-    SignalProcess: "signal",
-    ReadHistory: "history",
-    Remember: "remember",
-    ChangeSkill: "skill",
-    UseSecret: "secret",
-    CallServer: "server",
-    Draw: "draw",
-    UseTool: "tool",
-}
+
+
+def kind_and_target(effect: Effect) -> tuple[Kind, str]:
+    """The kind of an effect in rules, and the text that they match."""
+    match effect:
+        case RunCommand(script=script):
+            return "command", script
+        case ReadPath(path=path):
+            return "read", path
+        case WritePath(path=path):
+            return "write", path
+        case DeletePath(path=path):
+            return "delete", path
+        case FetchUrl(url=url):
+            return "fetch", url
+        case SignalProcess(process_id=process_id):
+            return "signal", process_id
+        case ReadHistory(query=query):
+            return "history", query
+        case Remember(text=text):
+            return "remember", text
+        case ChangeSkill(name=name):
+            return "skill", name
+        case UseSecret(name=name):
+            return "secret", name
+        case UseTool(name=name):
+            return "tool", name
+        case CallServer(server=server, tool=tool):
+            return "server", f"{server}/{tool}"
+        case Draw(provider=provider, host=host):
+            return "draw", f"{provider}/{host}"
 
 
 class Rule(Value, forbid_unknown_fields=True):
@@ -178,17 +172,17 @@ class OwnerRules:
     def __init__(self, rules: Iterable[Rule], surface: str) -> None:
         self._rules = tuple(rule for rule in rules if not rule.where or surface in rule.where)
 
-    def find_deny(self, effect: Effect, who: Principal, texts: Iterable[str]) -> Rule | None:
-        """The first deny rule that matches one of the texts, such as the commands in a script."""
-        return next(self._matching("deny", effect, who, texts), None)
-
-    def find_ask(self, effect: Effect, who: Principal, texts: Iterable[str]) -> Rule | None:
-        return next(self._matching("ask", effect, who, texts), None)
+    def find(
+        self, decision: Literal["deny", "ask"], effect: Effect, who: Principal, texts: Iterable[str]
+    ) -> Rule | None:
+        """The first such rule that matches one of the texts: the commands in a script, or without
+        any what the effect is about."""
+        return next(self._matching(decision, effect, who, texts), None)
 
     def find_allow(self, effect: Effect, who: Principal, texts: Iterable[str]) -> Rule | None:
         """An allow rule if every text has one; None otherwise."""
         found: Rule | None = None
-        for text in texts:
+        for text in tuple(texts) or (kind_and_target(effect)[1],):
             found = next(self._matching("allow", effect, who, (text,)), None)
             if found is None:
                 return None
@@ -199,8 +193,8 @@ class OwnerRules:
     ) -> Iterator[Rule]:
         if not self._rules:
             return
-        kind, given = KINDS[type(effect)], tuple(texts)
-        kinds = {kind, "any"}
+        kind, target = kind_and_target(effect)
+        kinds, given = {kind, "any"}, tuple(texts) or (target,)
         if isinstance(effect, Draw):
             # A rule about servers also applies to image providers, as `image_gen/NAME`.
             kinds.add("server")

@@ -7,11 +7,11 @@ import posixpath
 import time
 from collections.abc import Callable
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from hermes.policy.findings import Finding, Level
-from hermes.policy.patterns import regex
+from hermes.policy.patterns import load_regex, regex
 from hermes.policy.places.links import GuardedFiles
 from hermes.policy.places.places import Places, SafeRoots, is_inside, lists, table
 from hermes.policy.shell.state import UNKNOWN
@@ -24,15 +24,11 @@ CRITICAL = frozenset(
     ("/etc/passwd", "/etc/shadow", "/etc/group", "/etc/gshadow", "/etc/sudoers", "/etc/fstab")
 )
 HOMES = regex(r"^(/home/[^/]+|/root|/Users/[^/]+)(?=/|$)")
-DISK = regex(
-    r"^/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|rdisk|mapper/|dm-|md|zd|nbd|sr\d|sg\d|root$|block/|bsg/"
-    r"|mtd|ubi|pmem|bcache|drbd|rbd|dasd|fioa|cciss/|loop\d|ram\d|st\d)"
-)
+DISK = load_regex("disk")
 HARMLESS_DEVICE = regex(r"^/dev/(null|zero|full|u?random|std(in|out|err)|tty|fd/\d+|ptmx?)$")
 KEY_FILE = regex(r"^id_(rsa|dsa|ecdsa|ed25519)(_\w+)?$|\.(kdbx|p12|pfx|keystore|jks)$")
 OWN_ROOT = regex(r"^/proc/[^/]+/root(?=/|$)")
 GLOB = regex(r"[*?\[]")
-_MOST_KEPT = 2048
 
 
 @cache
@@ -54,7 +50,7 @@ def normalize(path: str) -> str:
 
 
 class Paths:
-    """Absolute paths of one workspace. Paths of a `far` machine are not looked up on this one.
+    """Absolute paths of one workspace. Paths of a `remote` machine are not looked up on this one.
     `shipped` is true for unchanged files of the distribution; `safe` holds the only folders in
     which anything may be written."""
 
@@ -64,7 +60,7 @@ class Paths:
         home: str,
         state: str,
         *,
-        far: bool = False,
+        remote: bool = False,
         shipped: Callable[[str], bool] = lambda _: False,
         safe: SafeRoots | None = None,
         now: Callable[[], float] = time.monotonic,
@@ -72,30 +68,32 @@ class Paths:
         self.places = Places(root, home, state)
         self.root = self.places.root
         self.home = self.places.home
-        self._far = far
-        self._sensitive: dict[str, str] = {}
+        self._remote = remote
+        # These depend on the name alone, and scripts name the same paths again and again.
+        self.why_sensitive = lru_cache(2048)(self._why_sensitive)
+        self._runs_later = lru_cache(2048)(self.places.runs_later)
         self._shipped = shipped
         self.safe = safe or SafeRoots()
         self._guarded = GuardedFiles(self.home, self.places.state, now)
 
     def real(self, path: str) -> str:
-        """The path with links followed; on a far machine, the path itself."""
-        return path if self._far else os.path.realpath(path)
+        """The path with links followed; on a remote machine, the path itself."""
+        return path if self._remote else os.path.realpath(path)
 
     def shipped(self, path: str) -> bool:
         """Whether it is an unchanged file of the distribution, and no link."""
-        return not self._far and self.real(path) == path and self._shipped(path)
+        return not self._remote and self.real(path) == path and self._shipped(path)
 
     def exists(self, path: str, *, unknown: bool) -> bool:
-        return unknown if self._far else os.path.lexists(path)
+        return unknown if self._remote else os.path.lexists(path)
 
     def of_another_person(self, path: str) -> bool:
         # The homes of another machine are not known here.
-        return not self._far and self.places.of_another_person(path)
+        return not self._remote and self.places.of_another_person(path)
 
     def twin(self, path: str) -> str:
         """The guarded file that this one is a hard link to, or nothing."""
-        return "" if self._far else self._guarded.twin(path)
+        return "" if self._remote else self._guarded.twin(path)
 
     def place(self, path: str) -> Place:
         """Where an absolute path lies. A pattern counts as the folder before it."""
@@ -115,7 +113,7 @@ class Paths:
 
     def why_runs_later(self, path: str) -> str:
         """Why other programs run or obey the file later, or nothing."""
-        why = self.places.runs_later(path)
+        why = self._runs_later(path)
         return f"{path} {why}." if why else ""
 
     def is_root(self, path: str) -> bool:
@@ -133,7 +131,11 @@ class Paths:
         if bare in lists().roots or is_inside(self.home, bare) or HOMES.fullmatch(bare):
             return True
         if GLOB.search(bare):
-            return any(_same(root, bare) for root in (*lists().roots, self.home))
+            parts = bare.split("/")
+            return any(
+                len(names := root.split("/")) == len(parts) and all(map(_component, names, parts))
+                for root in (*lists().roots, self.home)
+            )
         return False
 
     def covers_credentials(self, path: str) -> bool:
@@ -144,16 +146,8 @@ class Paths:
             or bool(HOMES.fullmatch(path))
         ) and not is_inside(path, self.root)
 
-    def why_sensitive(self, path: str) -> str:
+    def _why_sensitive(self, path: str) -> str:
         """Why reading this path needs approval, or nothing."""
-        # Depends on the name alone, and scripts name the same paths again and again.
-        if path not in self._sensitive:
-            if len(self._sensitive) >= _MOST_KEPT:
-                self._sensitive.clear()
-            self._sensitive[path] = self._holding(path)
-        return self._sensitive[path]
-
-    def _holding(self, path: str) -> str:
         if words := self.places.secret(path):
             return f"{path} holds {words}."
         if self.is_own_state(path):
@@ -173,7 +167,7 @@ class Paths:
         if self._may_be_store(low) or (
             name.startswith((".", "?", "[")) and fnmatchcase(".env", name)
         ):
-            return f"{pattern} may stand for credentials."
+            return f"{pattern} may match credentials."
         return ""
 
     def _may_be_store(self, low: str) -> bool:
@@ -193,16 +187,6 @@ class Paths:
         )
 
 
-def _touches(store: str, pattern: str) -> bool:
-    """Whether the pattern matches the store, something in it, or a folder around it."""
-    pairs = zip(store.split("/"), pattern.split("/"), strict=False)
-    return all(_component(name, part) for name, part in pairs)
-
-
-def _same(path: str, pattern: str) -> bool:
-    return path.count("/") == pattern.count("/") and _touches(path, pattern)
-
-
 def _component(name: str, pattern: str) -> bool:
     if name == pattern or not GLOB.search(pattern):
         return name == pattern
@@ -210,21 +194,8 @@ def _component(name: str, pattern: str) -> bool:
     return fnmatchcase(name, pattern) and not (name[:1] == "." and pattern[:1] != ".")
 
 
-# Folders that a build, a test run or an installation makes again.
-REGENERABLE = regex(
-    r"""(?ix) ^( build | builds | dist | out | output | target | bin | obj | tmp | temp | cache
-    | coverage | htmlcov | node_modules | bower_components | vendor | venv | \.venv | env
-    | __pycache__ | .*\.egg-info | \.(next|nuxt|parcel-cache|turbo|gradle|tox|nox|eggs|cache
-    | pytest_cache | mypy_cache | ruff_cache | hypothesis | terraform | dart_tool | svelte-kit
-    | output | tmp | coverage | nyc_output | ipynb_checkpoints) | cmake-build-.* | _build | site
-    | reports? | test-results | logs? | artifacts | generated | .*[-_.](build|out|tmp|cache) )$"""
-)
-# Top-level folders of a project whose deletion needs confirmation.
-PRECIOUS = regex(
-    r"""(?ix) ^( \.git | \.github | \.svn | \.hg | src | source | sources | lib | libs | app | apps
-    | packages | pkg | internal | cmd | include | test | tests | spec | doc | docs | data
-    | database | db | migrations | assets | public | config | scripts | notebooks )$"""
-)
+REGENERABLE = load_regex("regenerable_folder")
+PRECIOUS = load_regex("precious_folder")
 EVERYTHING = frozenset(("*", ".*", "**", "*.*", ".[!.]*", ".??*"))
 
 
@@ -240,7 +211,7 @@ def judge_read(paths: Paths, path: str) -> Finding | None:
         if why := paths.why_sensitive(each):
             return _finding(Level.ASKED, "credentials", why)
         if paths.of_another_person(each):
-            return _finding(Level.ASKED, "outside", f"{each} belongs to another person.")
+            return _finding(Level.ASKED, "outside", f"{each} belongs to another user.")
     if other := paths.twin(path):
         if paths.is_own_state(other):
             return _own_state(other)
@@ -283,7 +254,7 @@ def _within_safe_roots(paths: Paths, path: str, found: Finding) -> Finding:
 
 def _write(paths: Paths, path: str, append: bool, from_home: bool) -> Finding:
     if UNKNOWN in path and not _surely_here(paths, path):
-        reason = "It writes a file whose name is only known when it runs."
+        reason = "It writes a file whose name is known only at run time."
         return _finding(Level.ASKED, "overwrite", reason)
     if from_home:
         return _finding(Level.ASKED, "overwrite", f"It writes {path}, outside the workspace.")
@@ -295,7 +266,7 @@ def _write(paths: Paths, path: str, append: bool, from_home: bool) -> Finding:
             return _own_state(other)
         return _finding(Level.ASKED, "credentials", f"{path} is a hard link to {other}.")
     if paths.places.is_agent_file(path):
-        return _finding(Level.WORK, "agent_context", f"It changes {path}, which agents obey.")
+        return _finding(Level.WORK, "agent_context", f"It changes {path}, which instructs agents.")
     return _finding(Level.WORK, "", "It changes files of the workspace.")
 
 
@@ -325,9 +296,9 @@ def _write_one(paths: Paths, path: str, append: bool) -> Finding | None:
 def _delete(paths: Paths, path: str, recursive: bool, from_home: bool) -> Finding:
     recursive = recursive or path.endswith("/**")
     if recursive and any(map(paths.is_root, _names(paths, path))):
-        return _finding(Level.NEVER, "delete", f"it deletes {path} and all that is in it")
+        return _finding(Level.NEVER, "delete", f"it deletes {path} and everything in it")
     if UNKNOWN in path:
-        reason = "It deletes something whose name is only known when it runs."
+        reason = "It deletes something whose name is known only at run time."
         return _finding(Level.ASKED, "delete", reason)
     place = "outside" if from_home else paths.place(path)
     if place == "critical":
@@ -351,10 +322,10 @@ def _delete_in_workspace(paths: Paths, path: str, recursive: bool) -> Finding:
     if rest == "." or (all_of_it and recursive):
         return _finding(Level.ASKED, "delete", "It deletes the whole workspace.")
     if top == ".git":
-        return _finding(Level.ASKED, "delete", "It deletes the history that git keeps.")
+        return _finding(Level.ASKED, "delete", "It deletes git history.")
     wide = recursive and not REGENERABLE.match(top) and (not below or below in EVERYTHING)
     if wide and (PRECIOUS.match(top) or paths.root == paths.home):
-        return _finding(Level.ASKED, "delete", f"It deletes {path} and all that is in it.")
+        return _finding(Level.ASKED, "delete", f"It deletes {path} and everything in it.")
     return _finding(Level.WORK, "", "It deletes files of the workspace.")
 
 

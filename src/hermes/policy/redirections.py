@@ -4,49 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from hermes.policy.call import Call, Follower
-from hermes.policy.findings import Finding, Level
+from hermes.policy.call import Call
 from hermes.policy.outgoing import is_remote
-from hermes.policy.patterns import regex
+from hermes.policy.patterns import load_regex, regex, word_set
 from hermes.policy.shell.expansion import Expander
 from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, State, Stream
 from hermes.policy.shell.tree import Assignment, Redirect
-from hermes.policy.words import word_set
+
+if TYPE_CHECKING:
+    from hermes.policy.walk import ScriptWalk
 
 # More variables that hold commands, recognised by the end of their names.
 RUN_NAMES = regex(r"(EDITOR|PAGER|ASKPASS|BROWSER|_WRAPPER|_RUNNER|_OPENER|_SSH_COMMAND)$")
-# Sources of packages, endpoints and proxies.
-SOURCES = regex(
-    r"(?i)^(https?|all|ftp|socks)_proxy$|(_INDEX_URL|_INDEX|_REGISTRY|_MIRROR|_REPO_URL"
-    r"|_ENDPOINT_URL|^DOCKER_HOST|_DIST_URL|_DOWNLOAD_URL|^GOPROXY|_FIND_LINKS|_DIST_SERVER"
-    r"|_UPDATE_ROOT)$"
-)
-# Programs that builds use.
-BUILT_WITH = regex(
-    r"^(CC|CXX|CPP|LD|AR|AS|NM|RANLIB|STRIP|MAKE|PYTHON|NODE|RUSTC|RUSTDOC|LEX|YACC|FC|SHELL|TAR)$"
-)
-# They disable the verification of servers or downloads.
-UNPROTECTED = regex(
-    r"(?i)(TLS|SSL|HTTPS|CERT)\w*(VERIFY|REJECT|INSECURE|CHECK)|^NODE_TLS_|STRICT_SSL|^GOINSECURE"
-    r"|^GONOSUM|^GONOSUMDB|^GOSUMDB$|_TRUSTED_HOST$|CONTENT_TRUST$|NO_VERIFY$|_INSECURE$"
-)
+SOURCES = load_regex("source_variable")
+BUILT_WITH = load_regex("build_program_variable")
+UNPROTECTED = load_regex("verification_variable")
 SWITCHED = frozenset(("0", "1", "false", "true", "no", "yes", "off", "on"))
 RECORDS = frozenset("HISTFILE HISTSIZE HISTFILESIZE HISTCONTROL HISTIGNORE".split())
-# Where tools of people and of the system are usually put.
-TOOL_FOLDERS = regex(
-    r"^/(usr|opt)/[\w./+-]*bin$|^/(snap|nix)/[\w./+-]*bin$|^(/home/[^/]+|/root|/Users/[^/]+)/"
-    r"(go|\.cargo|\.local|\.deno|\.bun|\.npm-global|\.poetry|\.pyenv|\.rbenv|\.nvm|\.dotnet"
-    r"|\.yarn|\.volta|\.asdf|\.sdkman|\.ghcup|\.krew|\.foundry|\.rye|\.pub-cache)/([\w./+-]*/)?"
-    r"(bin|shims|tools)$"
-)
+TOOL_FOLDERS = load_regex("tool_folder")
 # A shell prints these again and again, and runs the commands in them.
 PROMPTS = frozenset(("PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT", "RPROMPT"))
 OWN = ("HERMES_YOLO", "HERMES_HOME", "HERMES_KILL", "HERMES_TESTING")
 PLAIN_VIEWERS = frozenset(("", "cat", "less", "more", "true", ":", "vi", "vim", "nano", "code"))
 
 
-def assign(follower: Follower, assignment: Assignment, expander: Expander, state: State) -> None:
+def assign(follower: ScriptWalk, assignment: Assignment, expander: Expander, state: State) -> None:
     """Sets a variable as the script says."""
     name = assignment.name
     if assignment.items is not None:
@@ -62,15 +46,15 @@ def assign(follower: Follower, assignment: Assignment, expander: Expander, state
     state.set(name, values)
 
 
-def check_variable(follower: Follower, name: str, values: Iterable[str], state: State) -> None:
+def check_variable(follower: ScriptWalk, name: str, values: Iterable[str], state: State) -> None:
     if name.startswith(OWN):
-        _say(follower, "own_state", f"It changes {name}, a setting of Hermes itself.")
+        follower.ask("own_state", f"It changes {name}, a setting of Hermes itself.")
     elif name in RECORDS:
-        _say(follower, "system_config", f"{name} decides what is kept of the commands that run.")
+        follower.ask("system_config", f"{name} controls the shell history.")
     elif UNPROTECTED.search(name) and _unprotected(name, values):
-        _say(follower, "network_out", f"{name} switches a protection of connections off.")
+        follower.ask("network_out", f"{name} disables a protection of connections.")
     elif SOURCES.search(name) and any(is_remote(value) or UNKNOWN in value for value in values):
-        _say(follower, "network_out", f"`{name}` makes programs use another place in the network.")
+        follower.ask("network_out", f"`{name}` redirects network connections of programs.")
     elif name in word_set("command_variables") or name in PROMPTS or RUN_NAMES.search(name):
         for value in values:
             _check_command(follower, name, value, state)
@@ -79,7 +63,7 @@ def check_variable(follower: Follower, name: str, values: Iterable[str], state: 
         for value in values:
             place = call.paths.place(call.path(value)) if value[:1] in ("/", "~") else "system"
             if place in ("scratch", "outside", "home"):
-                _say(follower, "shell_escape", f"{name} makes builds run {value}.")
+                follower.ask("shell_escape", f"{name} makes builds run {value}.")
     elif name in word_set("code_path_variables"):
         call = Call(name, (), state, ANYTHING, follower)
         for value in values:
@@ -98,41 +82,38 @@ def _unprotected(name: str, values: Iterable[str]) -> bool:
     )
 
 
-def _check_command(follower: Follower, name: str, value: str, state: State) -> None:
+def _check_command(follower: ScriptWalk, name: str, value: str, state: State) -> None:
     if value in PLAIN_VIEWERS:
         return
     if name in PROMPTS:
         if "$(" in value or "`" in value:
-            _say(follower, "shell_escape", f"{name} makes the shell run `{value}`.")
+            follower.ask("shell_escape", f"{name} makes the shell run `{value}`.")
             follower.text(f': "{value}"', state.copy(), ANYTHING)
         return
-    _say(follower, "shell_escape", f"{name} makes other programs run `{value}`.")
+    follower.ask("shell_escape", f"{name} makes other programs run `{value}`.")
     follower.text(value, state.copy(), ANYTHING)
 
 
 def _check_places(call: Call, name: str, value: str) -> None:
     """Asks about places that are neither part of the project nor known before."""
+    loads = any(word in value for word in ("-r", "--require", "--import", "agent", "exec", "-I"))
     for place in value.split(":"):
         if place in ("", UNKNOWN) and name in ("PATH", "PYTHONPATH", "NODE_PATH"):
             continue
         known = place in call.state.variables.get("PATH", ("",))[0].split(":")
         options = name.endswith(("OPTIONS", "OPT", "FLAGS"))
-        if options and name not in word_set("injecting_variables") and not _loads(value):
+        if options and name not in word_set("injecting_variables") and not loads:
             continue
         allowed = name not in word_set("injecting_variables") and (
             place != "." or name in ("PYTHONPATH", "NODE_PATH")
         )
         known = known or (name == "PATH" and bool(TOOL_FOLDERS.search(place)))
         if not (known or (allowed and call.here(place) and "://" not in place and not options)):
-            _say(call.follower, "shell_escape", f"{name} makes programs load code from `{place}`.")
-
-
-def _loads(options: str) -> bool:
-    return any(word in options for word in ("-r", "--require", "--import", "agent", "exec", "-I"))
+            call.follower.ask("shell_escape", f"{name} makes programs load code from `{place}`.")
 
 
 def open_files(
-    follower: Follower,
+    follower: ScriptWalk,
     expander: Expander,
     redirects: Iterable[Redirect],
     state: State,
@@ -150,15 +131,13 @@ def open_files(
                 stdin = Stream(text=target + "\n")
             elif redirect.operator in ("<", "<>"):
                 stdin = _source(call, target, both=redirect.operator == "<>")
-            elif not (redirect.operator in (">&", "<&") and _is_descriptor(target)):
+            elif redirect.operator not in (">&", "<&") or not (
+                target.rstrip("-").isdigit() or target == "-"
+            ):
                 call.writes(target, append=redirect.operator in (">>", "&>>"))
                 if redirect.descriptor in ("", "1"):
                     written.append(call.path(target))
     return stdin, [path for path in written if path != "/dev/null"]
-
-
-def _is_descriptor(target: str) -> bool:
-    return target.rstrip("-").isdigit() or target == "-"
 
 
 def _source(call: Call, target: str, *, both: bool) -> Stream:
@@ -177,7 +156,3 @@ def _source(call: Call, target: str, *, both: bool) -> Stream:
     if written is None and call.here(target) and path != call.state.cwd and SOME not in path:
         return Stream(origin="own")
     return written or Stream(origin="file")
-
-
-def _say(follower: Follower, category: str, reason: str) -> None:
-    follower.add(Finding(level=Level.ASKED, category=category, reason=reason))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Required, TypedDict, Unpack
 
 from hermes.codec.values import Value, replace
 from hermes.core.effects import (
@@ -30,8 +29,8 @@ from hermes.policy.owner_rules import (
     Mask,
     OwnerRules,
     Rule,
+    kind_and_target,
     mask_secrets,
-    rule_target,
     seal,
 )
 
@@ -73,35 +72,42 @@ class PolicySettings(Value):
     safe_roots: tuple[str, ...] = ()
 
 
+class Surroundings(TypedDict, total=False):
+    """Where a session works. Nothing of a `remote` workspace is looked up on this machine.
+    `shipped` is true for unchanged files of the distribution, which may run. `suspects` knows files
+    that were written while untrusted text was in view, `texts` their content on another machine.
+    `confined` is true when commands run without a network, write only in the workspace and can be
+    undone: unknown programs may run then."""
+
+    root: Required[str]
+    home: Required[str]
+    state: Required[str]
+    resolver: HostResolver | None
+    now: Callable[[], float]
+    remote: bool
+    shipped: Callable[[str], bool]
+    shell: Callable[[], ShellSetup]
+    suspects: TaintedFiles | None
+    texts: FileTexts | None
+    confined: Callable[[], bool]
+
+
 class Rules:
     """The policy of one session. `keep` stores what a person allowed always, after `mask` removed
-    secrets. Nothing of a `far` workspace is looked up on this machine. `shipped` is true for
-    unchanged files of the distribution, which may run. `suspects` knows files that were written
-    while untrusted text was in view, `texts` their content on another machine. `confined` is true
-    when commands run without a network, write only in the workspace and can be undone: unknown
-    programs may run then."""
+    secrets."""
 
     def __init__(
         self,
         settings: PolicySettings,
         *,
-        root: str,
-        home: str,
-        state: str,
         keep: Callable[[str], None],
-        resolver: HostResolver | None = None,
-        now: Callable[[], float] = time.monotonic,
-        far: bool = False,
-        shipped: Callable[[str], bool] = lambda _: False,
         mask: Mask = mask_secrets,
-        shell: Callable[[], ShellSetup] = ShellSetup,
-        suspects: TaintedFiles | None = None,
-        texts: FileTexts | None = None,
-        confined: Callable[[], bool] = lambda: False,
+        **surroundings: Unpack[Surroundings],
     ) -> None:
         # The person may change it during the session.
         self.mode = settings.mode
         self._settings = settings
+        self._surroundings = surroundings
         self._owner_rules = OwnerRules(settings.rules, settings.surface)
         self._allowed = Allowlist(settings.allowed, mask)
         self._mask = mask
@@ -109,27 +115,6 @@ class Rules:
         # Sources of untrusted text that effects were judged with or brought in.
         self.in_sight: frozenset[str] = frozenset()
         self._allowed_here: set[str] = set()
-
-        def make() -> EffectJudge:
-            # A session that uses no tool does not need it.
-            from hermes.policy.effect_judge import EffectJudge
-
-            return EffectJudge(
-                settings,
-                root=root,
-                home=home,
-                state=state,
-                resolver=resolver,
-                now=now,
-                far=far,
-                shipped=shipped,
-                shell=shell,
-                suspects=suspects,
-                texts=texts,
-                confined=confined,
-            )
-
-        self._make_judge = make
 
     def decide(
         self,
@@ -142,13 +127,13 @@ class Rules:
         self.in_sight |= set(self._judge.strangers(origins))
         if isinstance(case.decision, Deny):
             return case.decision
-        if refused := self._refused(effect, principal, case):
+        if refused := self._deny_by_rule(effect, principal, case):
             return refused
         if principal not in ("owner", "system"):
             return self._for_others(effect, principal, case)
-        decision = self._raised(effect, principal, origins, case)
+        decision = self._add_questions(effect, principal, origins, case)
         if isinstance(decision, Ask):
-            if why := self._lifted(effect, principal, case, decision):
+            if why := self._why_answered(effect, principal, case, decision):
                 return Allow(reason=why, lifted=True)
             if case.single and decision.scopes == ALL_SCOPES and self.mode == "smart":
                 return replace(decision, simple=True)
@@ -165,16 +150,14 @@ class Rules:
             return
         self._allowed.add(subject(effect))
         self._allowed_here.add(subject(effect))
-        if scope == "always" and not self._cleared(effect):
-            self._keep(seal(subject(effect), self._mask))
-
-    def _cleared(self, effect: Effect) -> bool:
-        """Whether the approval was about tainted files. Their current content is trusted from now
-        on; the same command with other content is asked about again."""
-        suspects = self._judge.judge(effect, None).suspects
-        if suspects:
+        if scope != "always":
+            return
+        if suspects := self._judge.judge(effect, None).suspects:
+            # Their current content is trusted from now on; the same command with other content is
+            # asked about again.
             self._judge.clear(suspects)
-        return bool(suspects)
+        else:
+            self._keep(seal(subject(effect), self._mask))
 
     def verdict(self, effect: RunCommand) -> Verdict:
         """All findings about a command."""
@@ -192,15 +175,20 @@ class Rules:
 
     @cached_property
     def _judge(self) -> EffectJudge:
-        return self._make_judge()
+        # A session that uses no tool does not need it.
+        from hermes.policy.effect_judge import EffectJudge
 
-    def _refused(self, effect: Effect, principal: Principal, case: EffectVerdict) -> Deny | None:
-        texts = case.texts or (rule_target(effect),)
+        return EffectJudge(self._settings, **self._surroundings)
+
+    def _deny_by_rule(
+        self, effect: Effect, principal: Principal, case: EffectVerdict
+    ) -> Deny | None:
         if isinstance(effect, RunCommand | SignalProcess):
+            texts = case.texts or (kind_and_target(effect)[1],)
             for pattern in self._settings.deny:
                 if any(fnmatchcase(text, pattern) for text in texts):
                     return Deny(reason=f"Your settings deny {pattern!r}.", category="settings")
-        rule = self._owner_rules.find_deny(effect, principal, texts)
+        rule = self._owner_rules.find("deny", effect, principal, case.texts)
         if rule is None:
             return None
         return Deny(reason=rule.reason or f"A rule denies {rule.match!r}.", category="settings")
@@ -210,29 +198,30 @@ class Rules:
         harmless = isinstance(case.decision, Allow) and case.decision.harmless
         if harmless and not isinstance(effect, CallServer | Draw):
             return case.decision
-        texts = case.texts[1:] or (rule_target(effect),)
-        if rule := self._owner_rules.find_allow(effect, principal, texts):
+        if rule := self._owner_rules.find_allow(effect, principal, case.texts[1:]):
             return Allow(reason=f"A rule allows {rule.match!r} to a {principal}.")
         return Deny(reason="Only the owner may do this.", category="principal")
 
-    def _raised(
+    def _add_questions(
         self, effect: Effect, principal: Principal, origins: frozenset[str], case: EffectVerdict
     ) -> Decision:
         """Adds the owner's `ask` rules and untrusted text. Every question names the sources of
         untrusted text in view, because they may be behind the request."""
         decision = case.decision
         others = self._judge.strangers(origins)
-        sources = _in_view(others) + _behind(case)
-        if isinstance(decision, Ask):
-            return replace(
-                decision,
-                reason=f"{decision.reason}{sources}",
-                scopes=_without_always(decision.scopes, others, case),
+        sources = _behind(case)
+        if others:
+            sources = (
+                f" Text from {', '.join(others)} is in view, which may have caused this.{sources}"
             )
-        if rule := self._owner_rules.find_ask(
-            effect, principal, case.texts or (rule_target(effect),)
-        ):
-            reason = rule.reason or f"A rule wants to be asked about {rule.match!r}."
+        if isinstance(decision, Ask):
+            scopes = decision.scopes
+            if others and not case.suspects:
+                # Untrusted text rules out `always`, unless the answer is bound to file contents.
+                scopes = tuple(scope for scope in scopes if scope != "always")
+            return replace(decision, reason=f"{decision.reason}{sources}", scopes=scopes)
+        if rule := self._owner_rules.find("ask", effect, principal, case.texts):
+            reason = rule.reason or f"A rule requires approval for {rule.match!r}."
             return Ask(reason=reason, category="settings")
         if case.outward and sources:
             scopes = ALL_SCOPES if case.suspects else ("once",)
@@ -240,24 +229,19 @@ class Rules:
             return Ask(reason=reason, category=case.outward_category, scopes=scopes)
         return decision
 
-    def _lifted(self, effect: Effect, principal: Principal, case: EffectVerdict, ask: Ask) -> str:
+    def _why_answered(
+        self, effect: Effect, principal: Principal, case: EffectVerdict, ask: Ask
+    ) -> str:
         """Why a question need not be asked, or nothing. The stored allowlist does not cover
         commands that involve tainted files."""
         allowed = self._allowed_here if case.suspects else self._allowed
         if subject(effect) in allowed:
             return "Allowed beforehand."
-        open_ = case.open_ or (rule_target(effect),)
         if ask.category != "settings" and (
-            rule := self._owner_rules.find_allow(effect, principal, open_)
+            rule := self._owner_rules.find_allow(effect, principal, case.open_)
         ):
             return f"A rule allows {rule.match!r}."
         return "Questions are off." if self.mode == "off" else ""
-
-
-def _in_view(others: tuple[str, ...]) -> str:
-    if not others:
-        return ""
-    return f" Text from {', '.join(others)} is in view, which may be what wants this."
 
 
 def _behind(case: EffectVerdict) -> str:
@@ -269,12 +253,3 @@ def _behind(case: EffectVerdict) -> str:
     shown += f" and {more} more" if more > 0 else ""
     were = "were" if len(case.suspects) > 1 else "was"
     return f" {shown} {were} written while text from {', '.join(case.sources)} was in view."
-
-
-def _without_always(
-    scopes: tuple[str, ...], others: tuple[str, ...], case: EffectVerdict
-) -> tuple[str, ...]:
-    """Untrusted text in view rules out `always`, unless the answer is bound to file contents."""
-    if not others or case.suspects:
-        return scopes
-    return tuple(scope for scope in scopes if scope != "always")

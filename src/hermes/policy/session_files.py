@@ -9,8 +9,8 @@ import stat
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
+from hermes.policy.patterns import word_list
 from hermes.policy.shell.state import Stream
-from hermes.policy.words import word_list
 
 LARGEST = 256 * 1024
 NEVER = math.inf
@@ -42,7 +42,8 @@ class DiskTexts:
 
     def text(self, path: str) -> str | None:
         try:
-            with open(path, "rb", opener=_opened) as file:
+            # Opening a pipe must not wait for a writer.
+            with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     return None
                 return file.read(LARGEST).decode("utf-8")
@@ -135,8 +136,3 @@ class ScriptFiles(dict[str, Stream]):
             return default
         self.asked[path] = None
         return Stream(text=text)
-
-
-def _opened(path: str, flags: int) -> int:
-    # Opening a pipe must not wait for a writer.
-    return os.open(path, flags | os.O_NONBLOCK)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable
 
 from hermes.core.effects import CallServer, Effect, FetchUrl, ReadPath, RunCommand, SignalProcess
 from hermes.policy.findings import Verdict
 from hermes.policy.outgoing import host_of, is_local, urls_in
-from hermes.policy.patterns import regex
+from hermes.policy.patterns import regex, word_list
 from hermes.policy.places.places import is_inside
 from hermes.policy.programs.records import flagged
-from hermes.policy.words import word_list
 
 # How effects name plugins; open ones may pass data on.
 PLUGIN, OPEN = "plugin:", " (open)"
@@ -35,7 +35,9 @@ class Sources:
 
     def __init__(self, root: str, home: str, trusted: tuple[str, ...]) -> None:
         self._downloads = posixpath.join(home, "Downloads")
-        self._trusted = tuple(_absolute(each, home) for each in trusted)
+        self._trusted = tuple(
+            posixpath.normpath(re.sub(r"^~(?=/|$)", lambda _: home, each)) for each in trusted
+        )
         self.from_start: tuple[str, ...] = ()
         if not self._is_trusted_place(root):
             # Its project files are read before the first message.
@@ -71,29 +73,13 @@ class Sources:
         return not self._trusted or any(is_inside(path, each) for each in self._trusted)
 
     def _of_command(self, command: str) -> str:
-        words = list(_words(command))
+        words = [plain or quoted for quoted, plain in _WORD.findall(command)]
         program = words[0] if words else ""
         if program in flagged("prints_foreign_text") or words[:2] == ["git", "clone"]:
             hosts = [host_of(url) for url in urls_in(command)]
             if hosts and all(is_local(host) for host in hosts):
                 return ""
             return f"web:{hosts[0]}" if hosts else f"web:{program}"
-        return next((found for word in words[1:] if (found := self._of_word(word))), "")
-
-    def _of_word(self, word: str) -> str:
-        if word.startswith("-"):
-            return ""
-        if word.startswith("/") or word.lower().endswith((*MAIL, *word_list("document_suffixes"))):
-            return self.of_path(word)
-        return ""
-
-
-def _words(command: str) -> Iterator[str]:
-    for quoted, plain in _WORD.findall(command):
-        yield plain or quoted
-
-
-def _absolute(folder: str, home: str) -> str:
-    if folder == "~" or folder.startswith("~/"):
-        folder = home + folder[1:]
-    return posixpath.normpath(folder)
+        files = (*MAIL, *word_list("document_suffixes"))
+        named = (word for word in words[1:] if word[0:1] == "/" or word.lower().endswith(files))
+        return next(filter(None, (self.of_path(word) for word in named if word[:1] != "-")), "")

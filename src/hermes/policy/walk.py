@@ -90,21 +90,23 @@ class ScriptWalk:
         self._later.append((script, state))
 
     def add(self, finding: Finding) -> None:
-        command = self.commands[-1] if self.commands else ""
-        self.findings.append(replace(finding, command=finding.command or command))
+        if not finding.command and self.commands:
+            finding = replace(finding, command=self.commands[-1])
+        self.findings.append(finding)
+
+    def ask(self, category: str, reason: str) -> None:
+        self.add(Finding(level=Level.ASKED, category=category, reason=reason))
 
     # Scripts.
 
     def text(self, script: str, state: State, stdin: Stream) -> Stream:
         """Follows a script given as text. Unknown text is asked about."""
         if UNKNOWN in script:
-            reason = "It runs text that is only known when it runs."
-            self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
+            self.ask("obfuscated", "It runs text that is known only at run time.")
         if self._decoded and self._depth:
-            reason = "It runs text after decoding some."
-            self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
+            self.ask("obfuscated", "It runs decoded text.")
         if why := why_disguised(script.replace(UNKNOWN, "").replace(SOME, "")):
-            self.add(Finding(level=Level.ASKED, category="obfuscated", reason=why))
+            self.ask("obfuscated", why)
         self._deeper()
         try:
             return self.script(parse(script), state, stdin)
@@ -116,8 +118,7 @@ class ScriptWalk:
             self._depth -= 1
 
     def unclear(self, what: str) -> None:
-        reason = f"It holds {what}, so its effect is not certain."
-        self.add(Finding(level=Level.ASKED, category="unclear", reason=reason))
+        self.ask("unclear", f"It holds {what}, so its effect is not certain.")
 
     def _pieces(self, script: str, state: State) -> None:
         """Follows the lines of a text that cannot be parsed as a whole."""
@@ -153,8 +154,7 @@ class ScriptWalk:
     def _define(self, name: str, body: Command, state: State) -> None:
         state.functions[name] = body
         if name == "command_not_found_handle":
-            reason = "It says what to do instead of commands that are not there."
-            self.add(Finding(level=Level.ASKED, category="shell_escape", reason=reason))
+            self.ask("shell_escape", "It sets a handler for missing commands.")
         self._uncalled[id(body)] = (body, state.copy())
         if is_fork_bomb(name, body):
             self.add(Finding(level=Level.NEVER, category="power", reason="it is a fork bomb"))
@@ -178,8 +178,7 @@ class ScriptWalk:
                 out = self._repeated(block, state, stdin)
             case "loop":
                 if spawns_endlessly(block):
-                    reason = "It starts processes without end."
-                    self.add(Finding(level=Level.ASKED, category="power", reason=reason))
+                    self.ask("power", "It starts processes without end.")
                 for word in block.words:
                     expander.texts(word)
                 out = self._repeated(block, state, stdin)
@@ -241,14 +240,13 @@ class ScriptWalk:
             return stdin if simple.redirects else NOTHING
         self._look(simple, choices, state, stdin)
         out = join_streams([self.call(words, state, stdin) for words in choices])
-        if not _declares(choices):
+        if not any(words and words[0] in DECLARING for words in choices):
             # Set for this one command only.
             state.put_back(before)
         last = choices[-1][-1] if choices[-1:] and choices[-1] else ""
         state.variables["_"] = (last,)
         if written and out.origin == "endless":
-            reason = "It writes until the disk is full."
-            self.add(Finding(level=Level.ASKED, category="disk", reason=reason))
+            self.ask("disk", "It writes until the disk is full.")
         for path in written:
             state.files[path] = out
         return NOTHING if written else out
@@ -258,16 +256,16 @@ class ScriptWalk:
     ) -> None:
         """Checks the words as they are written, whatever the program."""
         if self._decoded and not all(isinstance(part, Text) for part in simple.words[0]):
-            reason = "The name of its command comes out of other text that it decodes."
-            self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
-        for words in choices[:1]:
-            if words:
-                name = bare_name(words[0])
-                call = Call(name, words[1:], state, stdin, self, record_of(name))
-                check_shown_variables(call, simple.words[1:], state)
-                state.plain = plain_words(simple.words[1:], state)
-                for redirect in simple.redirects:
-                    check_shown_variables(call, (redirect.target,), state)
+            self.ask("obfuscated", "The name of its command is decoded from other text.")
+        if not choices or not choices[0]:
+            return
+        state.plain = plain_words(simple.words[1:], state)
+        name = bare_name(choices[0][0])
+        record = record_of(name)
+        if "shows_variables" in record.flags:
+            call = Call(name, choices[0][1:], state, stdin, self, record)
+            targets = (redirect.target for redirect in simple.redirects)
+            check_shown_variables(call, (*simple.words[1:], *targets), state)
 
     def call(self, words: Sequence[str], state: State, stdin: Stream) -> Stream:
         """Follows one command. Every command that runs passes here."""
@@ -282,11 +280,21 @@ class ScriptWalk:
         self._folders[state.cwd] = None
         if UNKNOWN in name:
             return self._unknown_name(name, arguments, state, stdin)
-        defined = self._defined(name, arguments, state, stdin)
+        defined = None
+        if name in state.functions:
+            defined = self._function(name, arguments, state, stdin)
+        elif name in state.aliases and name not in self._renamed:
+            defined = self._alias(name, arguments, state, stdin)
         if defined is not None and not is_known(name):
             return defined
         # Behind `command` and in a new shell the name still means the program.
-        out = self._named(name, arguments, state, stdin)
+        plain = fold_lookalikes(name)
+        if plain != name:
+            self.ask("obfuscated", f"`{name}` only looks like `{plain}`.")
+        if plain == name != "[" and any(sign in name for sign in "*?["):
+            out = self._pattern_name(name, arguments, state, stdin)
+        else:
+            out = self._program(plain, arguments, state, stdin)
         return defined or out
 
     def outside(self, words: Sequence[str], state: State, stdin: Stream) -> Stream:
@@ -299,24 +307,6 @@ class ScriptWalk:
         state.functions = {**functions, **state.functions}
         state.aliases = {**aliases, **state.aliases}
         return out
-
-    def _defined(
-        self, name: str, arguments: Sequence[str], state: State, stdin: Stream
-    ) -> Stream | None:
-        if name in state.functions:
-            return self._function(name, arguments, state, stdin)
-        if name in state.aliases and name not in self._renamed:
-            return self._alias(name, arguments, state, stdin)
-        return None
-
-    def _named(self, name: str, arguments: Sequence[str], state: State, stdin: Stream) -> Stream:
-        plain = fold_lookalikes(name)
-        if plain != name:
-            reason = f"`{name}` only looks like `{plain}`."
-            self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
-        elif any(sign in name for sign in "*?[") and name != "[":
-            return self._pattern_name(name, arguments, state, stdin)
-        return self._program(plain, arguments, state, stdin)
 
     def _program(self, name: str, arguments: Sequence[str], state: State, stdin: Stream) -> Stream:
         bare = bare_name(name)
@@ -373,8 +363,7 @@ class ScriptWalk:
     def _unknown_name(
         self, name: str, arguments: Sequence[str], state: State, stdin: Stream
     ) -> Stream:
-        reason = "The name of the command is only known when it runs."
-        self.add(Finding(level=Level.ASKED, category="unclear", reason=reason))
+        self.ask("unclear", "The name of the command is known only at run time.")
         # The unknown part may be nothing, or a word like `sudo` before the real command.
         rest = name.replace(UNKNOWN, "")
         inner = [rest, *arguments] if rest else list(arguments)
@@ -385,8 +374,7 @@ class ScriptWalk:
     def _pattern_name(
         self, name: str, arguments: Sequence[str], state: State, stdin: Stream
     ) -> Stream:
-        reason = f"`{name}` is a pattern, so it may run any program that fits it."
-        self.add(Finding(level=Level.ASKED, category="obfuscated", reason=reason))
+        self.ask("obfuscated", f"`{name}` is a pattern, so it may run any program that fits it.")
         pattern = name.rpartition("/")[2]
         fitting = [each for each in known_names() if len(each) > 1 and fnmatchcase(each, pattern)]
         if len(fitting) > MOST_GUESSES:
@@ -398,7 +386,3 @@ class ScriptWalk:
                 self._program(each, arguments, state.copy(), stdin)
             self._guessing = False
         return ANYTHING
-
-
-def _declares(choices: list[tuple[str, ...]]) -> bool:
-    return any(words[:1] and words[0] in DECLARING for words in choices)

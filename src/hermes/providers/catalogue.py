@@ -175,11 +175,9 @@ class ModelCatalogue(Value):
         name = re.sub(_DATE, "", _normalise_name(name))
         for sheet in self.sheets:
             sold = vendor.name in sheet.vendors or (vendor.resells and maker in sheet.slugs)
-            fitting = (
-                price for known, price in sheet.models.items() if _normalise_name(known) == name
-            )
-            if sold and (found := next(fitting, None)) is not None:
-                return replace(found, version=found.version or sheet.version)
+            for known, price in sheet.models.items() if sold else ():
+                if _normalise_name(known) == name:
+                    return replace(price, version=price.version or sheet.version)
         return None
 
     def wire(
@@ -203,8 +201,12 @@ class ModelCatalogue(Value):
         route = _route(vendor, url, key)
         if route is not None and route.wire is not None:
             return route.wire
-        rules = (rule.wire for rule in vendor.wires if _applies(rule, model.lower()))
-        return next(rules, None) or (self._wire_of(url) if vendor.by_url else vendor.wire)
+        name = model.lower()
+        for rule in vendor.wires:
+            excluded = any(word in name for word in rule.but)
+            if not excluded and any(word in name for word in rule.match):
+                return rule.wire
+        return self._wire_of(url) if vendor.by_url else vendor.wire
 
     def profile(
         self,
@@ -249,7 +251,9 @@ class ModelCatalogue(Value):
         model settings set by the user; `info` and `window` are facts beyond the catalogue; `server`
         is a kind of server in it."""
         route = _route(vendor, url, key)
-        address = _address(vendor, url or (route.url if route else ""))
+        address = url or (route.url if route else "") or vendor.url
+        if vendor.suffix and address and not address.rstrip("/").endswith(vendor.suffix):
+            address = address.rstrip("/") + vendor.suffix
         if not address:
             raise ConfigError(f"The provider {vendor.name} needs a base URL; set model.base_url.")
         source: UrlSource = url_source if url else ""
@@ -319,7 +323,7 @@ def parse_catalogue(text: str, *, over: ModelCatalogue | None = None) -> ModelCa
     try:
         raw = tomllib.loads(text)
         vendors = {
-            name: {**_as_fields(known.vendors.get(name)), **given, "name": name}
+            name: {**plain(known.vendors.get(name, {})), **given, "name": name}
             for name, given in raw.get("vendors", {}).items()
         }
         found = convert(ModelCatalogue, {**raw, "vendors": vendors})
@@ -335,18 +339,9 @@ def parse_catalogue(text: str, *, over: ModelCatalogue | None = None) -> ModelCa
     )
 
 
-def _as_fields(vendor: Vendor | None) -> JsonObject:
-    return plain(vendor) if vendor is not None else {}
-
-
 def _normalise_name(name: str) -> str:
     """Some spell 4.6 as 4-6."""
     return name.lower().replace(".", "-")
-
-
-def _applies(rule: WireRule, model: str) -> bool:
-    fits = any(word in model for word in rule.match)
-    return fits and not any(word in model for word in rule.but)
 
 
 def _route(vendor: Vendor, url: str, key: str) -> VendorRoute | None:
@@ -357,10 +352,3 @@ def _route(vendor: Vendor, url: str, key: str) -> VendorRoute | None:
         if url and route.url and (url.rstrip("/") + "/").startswith(route.url.rstrip("/") + "/"):
             return route
     return None
-
-
-def _address(vendor: Vendor, url: str) -> str:
-    address = url or vendor.url
-    if not vendor.suffix or not address or address.rstrip("/").endswith(vendor.suffix):
-        return address
-    return address.rstrip("/") + vendor.suffix

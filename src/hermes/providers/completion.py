@@ -46,13 +46,6 @@ _MAX_QUOTED_CHARS = 4_000
 ReplyParts = tuple[Text | Reasoning | ToolCall, ...]
 
 
-class FinishedReply(Value):
-    """The finished reply. `said` is text that no delta has shown yet."""
-
-    reply: Reply
-    unseen_text: str = ""
-
-
 class AskAgain(Value):
     """Ask again. `voids`: what was shown of the last reply does not count. `waits`: back off as
     before this attempt; 0 means at once."""
@@ -62,10 +55,12 @@ class AskAgain(Value):
 
 
 class Continuation:
-    """`prompt` is the next request. Has no side effects: it only counts and decides."""
+    """`prompt` is the next request; `unseen_text` is text of the finished reply that no delta has
+    shown yet. Has no side effects: it only counts and decides."""
 
     def __init__(self, prompt: Prompt, *, output_cap: int) -> None:
         self.prompt = prompt
+        self.unseen_text = ""
         self._original = prompt
         self._output_cap = max(output_cap, prompt.max_tokens or 0)
         self._kept: ReplyParts = ()
@@ -84,7 +79,7 @@ class Continuation:
         """The text the user has seen and keeps."""
         return "".join(part.text for part in self._kept if isinstance(part, Text))
 
-    def next_step(self, reply: Reply | None) -> FinishedReply | AskAgain:
+    def next_step(self, reply: Reply | None) -> Reply | AskAgain:
         """The next step after this reply; None is a reply that failed for good."""
         if reply is None:
             return self._final(())
@@ -101,12 +96,14 @@ class Continuation:
             return self._after_text(message)
         return self._after_empty(message)
 
-    def _after_broken(self, reply: Reply) -> FinishedReply | AskAgain:
+    def _after_broken(self, reply: Reply) -> Reply | AskAgain:
         if reply.message.stop in ("length", "cut"):
             if self._truncated < MAX_TRUNCATIONS:
                 self._truncated += 1
                 if reply.message.stop == "length":
-                    self._raise_cap(reply.usage.output)
+                    cap = self.prompt.max_tokens or max(reply.usage.output, _LEAST_CAP)
+                    cap = min(cap * 2, self._output_cap)
+                    self.prompt = replace(self.prompt, max_tokens=cap)
                 return AskAgain()
         elif self._unreadable < MAX_UNREADABLE:
             self._unreadable += 1
@@ -114,7 +111,7 @@ class Continuation:
         self._stop = "calls"
         return self._final(reply.message.parts)
 
-    def _after_text(self, message: AssistantMessage) -> FinishedReply | AskAgain:
+    def _after_text(self, message: AssistantMessage) -> Reply | AskAgain:
         if message.stop not in ("length", "cut") or self._continued >= MAX_CONTINUATIONS:
             return self._final(message.parts)
         self._continued += 1
@@ -122,7 +119,7 @@ class Continuation:
         self._ask(AssistantMessage(parts=self._kept), user_says(CONTINUE_PROMPT))
         return AskAgain(voids=False)
 
-    def _after_empty(self, message: AssistantMessage) -> FinishedReply | AskAgain:
+    def _after_empty(self, message: AssistantMessage) -> Reply | AskAgain:
         """Asks for an answer, then asks again, then reports why there is none."""
         if self._kept:
             return self._final(message.parts)
@@ -133,7 +130,8 @@ class Continuation:
                 "The model spent its whole output on reasoning; lower the reasoning effort or"
                 " raise the output limit."
             )
-        if self._after_results():
+        last = self._original.messages[-1] if self._original.messages else None
+        if isinstance(last, ToolMessage) and not self._nudged:
             self._nudged = True
             self._ask(_assistant_text(NO_ANSWER), user_says(RESULTS_PROMPT))
             return AskAgain()
@@ -149,30 +147,19 @@ class Continuation:
             return AskAgain(waits=self._empty)
         return self._give_up(f"The model gave no answer in {self._usage.requests} attempts.")
 
-    def _after_results(self) -> bool:
-        last = self._original.messages[-1] if self._original.messages else None
-        return isinstance(last, ToolMessage) and not self._nudged
-
     def _ask(self, *more: Message) -> None:
         messages = (*self._original.messages, *more)
         self.prompt = replace(self.prompt, messages=messages)
 
-    def _raise_cap(self, used: int) -> None:
-        cap = self.prompt.max_tokens or max(used, _LEAST_CAP)
-        new = min(cap * 2, self._output_cap)
-        self.prompt = replace(self.prompt, max_tokens=new)
-
-    def _give_up(self, why: str) -> FinishedReply:
+    def _give_up(self, why: str) -> Reply:
         self._stop = "done"
-        said = f"{EMPTY}\n{why}"
-        final = self._final((Text(text=said),))
-        return FinishedReply(reply=final.reply, unseen_text=said)
+        self.unseen_text = f"{EMPTY}\n{why}"
+        return self._final((Text(text=self.unseen_text),))
 
-    def _final(self, parts: ReplyParts) -> FinishedReply:
+    def _final(self, parts: ReplyParts) -> Reply:
         model, provider = self._who
         message = AssistantMessage(parts=join_parts(self._kept, parts), stop=self._stop)
-        reply = Reply(message=message, usage=self._usage, model=model, provider=provider)
-        return FinishedReply(reply=reply)
+        return Reply(message=message, usage=self._usage, model=model, provider=provider)
 
 
 def join_parts(kept: ReplyParts, more: ReplyParts) -> ReplyParts:
@@ -232,12 +219,12 @@ class CompletingProvider:
                     raise
                 yield Notice(text=f"The reply may be incomplete: {error}", kind="warn")
             step = work.next_step(newest)
-            if isinstance(step, FinishedReply):
-                if step.unseen_text:
+            if isinstance(step, Reply):
+                if work.unseen_text:
                     if shown:
                         yield Restarted()
-                    yield TextDelta(text=step.unseen_text)
-                yield step.reply
+                    yield TextDelta(text=work.unseen_text)
+                yield step
                 return
             if step.voids and shown:
                 shown = bool(work.text)

@@ -13,7 +13,6 @@ from hermes.codec.values import Value
 from hermes.core.errors import ProviderError
 from hermes.net.addresses import host_of, is_local
 from hermes.providers.catalogue import ModelCatalogue, Vendor
-from hermes.providers.model_listing import ModelInfo
 from hermes.providers.model_servers import ModelListing
 from hermes.providers.profile import UNKNOWN_WINDOW, merge_families
 
@@ -138,7 +137,7 @@ def _unquote(key: str) -> str:
 UNKNOWN_LOCAL_WINDOW = 32_768
 """Local servers truncate prompts silently, so the default for them is cautious."""
 
-Source = Literal["user", "learned", "server", "listing", "registry", "family", "guess"]
+Source = Literal["user", "learned", "listing", "family", "guess"]
 
 
 class ContextWindow(Value):
@@ -154,38 +153,23 @@ def context_window(
     *,
     configured: int | None = None,
     learned: LearnedWindows | None = None,
-    info: ModelInfo | None = None,
     listing: ModelListing | None = None,
-    registry: ModelListing | None = None,
 ) -> ContextWindow:
-    """The first of: user setting, error message, what the server reports (`info`), the endpoint's
-    listing, another listing (`registry`), the family, a default. A guess after an error ranks below
-    what the provider reports."""
+    """The first of: user setting, error message, the endpoint's listing, the family, a default. A
+    guess after an error ranks below what the provider reports."""
     if configured:
         return ContextWindow(tokens=configured, source="user")
     lesson = learned.window(model, url) if learned is not None else None
     if lesson is not None and not lesson.guess:
         return ContextWindow(tokens=lesson.tokens, source="learned")
-    listed = listing.find(model) if listing is not None else None
-    for source, entry in (("server", info), ("listing", listed)):
-        if entry is not None and entry.window:
-            return ContextWindow(
-                tokens=entry.window, source="server" if source == "server" else "listing"
-            )
-    found = _from_registry(catalogue, vendor, model, url, registry)
+    entry = listing.find(model) if listing is not None else None
+    if entry is not None and entry.window:
+        return ContextWindow(tokens=entry.window, source="listing")
+    if family := merge_families(catalogue.families, model, vendor.name).window:
+        found = ContextWindow(tokens=family, source="family")
+    else:
+        unknown = UNKNOWN_LOCAL_WINDOW if is_local(host_of(url)) else UNKNOWN_WINDOW
+        found = ContextWindow(tokens=unknown, source="guess")
     if lesson is not None and lesson.tokens < found.tokens:
         return ContextWindow(tokens=lesson.tokens, source="learned")
     return found
-
-
-def _from_registry(
-    catalogue: ModelCatalogue, vendor: Vendor, model: str, url: str, registry: ModelListing | None
-) -> ContextWindow:
-    local = is_local(host_of(url))
-    entry = registry.find(model) if registry is not None and not local else None
-    if entry is not None and entry.window:
-        return ContextWindow(tokens=entry.window, source="registry")
-    family = merge_families(catalogue.families, model, vendor.name)
-    if family.window:
-        return ContextWindow(tokens=family.window, source="family")
-    return ContextWindow(tokens=UNKNOWN_LOCAL_WINDOW if local else UNKNOWN_WINDOW, source="guess")

@@ -16,10 +16,22 @@ if TYPE_CHECKING:
 Auth = Literal["bearer", "x-api-key", "api-key"]
 
 
-class Endpoint(Value):
+class WithKey(Value):
+    """A value whose repr hides its key and headers."""
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
+        return f"{type(self).__name__}({shown})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        secret = ("key", "headers")
+        fields = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        return [(name, "…" if value and name in secret else value) for name, value in fields]
+
+
+class Endpoint(WithKey):
     """`name` is the provider's name as the user knows it, `vendor` its name in the catalogue. `url`
-    is the part before the wire format's path. `server` is the kind of a local server, if known. The
-    repr hides the key."""
+    is the part before the wire format's path. `server` is the kind of a local server, if known."""
 
     name: str
     wire: WireName
@@ -44,15 +56,6 @@ class Endpoint(Value):
     @property
     def is_local(self) -> bool:
         return is_local(self.host)
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
-        return f"Endpoint({shown})"
-
-    def __rich_repr__(self) -> list[tuple[str, Any]]:
-        secret = ("key", "headers")
-        fields = ((name, getattr(self, name)) for name in self.__struct_fields__)
-        return [(name, "…" if value and name in secret else value) for name, value in fields]
 
 
 UrlSource = Literal["", "env", "config"]

@@ -6,21 +6,17 @@ import calendar
 import re
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from hermes.core.errors import Reason
 
 RETRYABLE: frozenset[Reason] = frozenset(
     (
-        "rate_limit",
-        "upstream_rate_limit",
-        "overloaded",
-        "server_error",
-        "timeout",
-        "cut",
+        "rate_limit", "upstream_rate_limit", "overloaded", "server_error", "timeout", "cut",
         "unknown",
     )
-)
+)  # fmt: skip
 
 
 class FailurePattern(NamedTuple):
@@ -31,98 +27,59 @@ class FailurePattern(NamedTuple):
     statuses: tuple[int, ...]
     words: str = ""
 
-    def matches(self, status: int | None, body: str) -> bool:
-        if self.statuses and status not in self.statuses:
-            return False
-        return re.search(self.words, body, re.IGNORECASE) is not None
-
 
 FAILURE_PATTERNS = (
-    FailurePattern(
-        "billing",
-        (),
-        r"insufficient[ _](?:credits?|quota|funds|balance)|payment required|credit balance is too"
-        r" low|exceeded your current quota|billing_(?:error|not_active|hard_limit)|out of credits"
-        r"|requires more credits",
-    ),
+    FailurePattern("billing", (), r"insufficient[ _](?:credits?|quota|funds|balance)"
+                   r"|payment required|credit balance is too low|exceeded your current quota"
+                   r"|billing_(?:error|not_active|hard_limit)|out of credits"
+                   r"|requires more credits"),
     FailurePattern("billing", (402,)),
-    FailurePattern(
-        "image_too_large",
-        (),
-        r"image (?:exceeds|is too large|too large|size|dimensions? exceed)|image_too_large"
-        r"|images?.{0,30}exceeds?.{0,30}(?:size|limit|pixels|mb\b)",
-    ),
+    FailurePattern("image_too_large", (), r"image (?:exceeds|is too large|too large|size"
+                   r"|dimensions? exceed)|image_too_large"
+                   r"|images?.{0,30}exceeds?.{0,30}(?:size|limit|pixels|mb\b)"),
     FailurePattern("payload_too_large", (413,)),
-    FailurePattern(
-        "payload_too_large", (), r"request_too_large|payload too large|request entity too large"
-    ),
-    FailurePattern(
-        "context_overflow",
-        (),
-        r"context[ _](?:length|window|size|limit)|prompt is too long|max_model_len|n_ctx"
-        r"|too many (?:input |prompt )?tokens|input is too long|maximum (?:prompt|input) length"
-        r"|input length and .?max_tokens.? exceed|exceeds the available context"
-        r"|reduce the length of the (?:messages|prompt|input)|string too long.{0,40}input",
-    ),
-    FailurePattern(
-        "provider_policy_blocked",
-        (),
-        r"data policy|guardrail restriction|no endpoints? (?:found )?match\w* your"
-        r"|privacy settings|not available in your (?:region|country)",
-    ),
-    FailurePattern(
-        "content_policy_blocked",
-        (),
-        r"content[ _](?:policy|filter|management)|safety (?:system|filter|setting)"
-        r"|flagged (?:as|for|by)|violat\w+ .{0,40}(?:policy|policies|guidelines)"
-        r"|moderation|prompt was blocked",
-    ),
-    FailurePattern(
-        "model_not_found",
-        (),
-        r"model[ _]not[ _]found|no such model|model .{0,80}(?:does not exist|not found|not"
-        r" supported by)|unknown model|invalid model|not a valid model"
-        r"|no endpoints found that support|does not support tools|no allowed providers",
-    ),
+    FailurePattern("payload_too_large", (), r"request_too_large|payload too large"
+                   r"|request entity too large"),
+    FailurePattern("context_overflow", (), r"context[ _](?:length|window|size|limit)"
+                   r"|prompt is too long|max_model_len|n_ctx|too many (?:input |prompt )?tokens"
+                   r"|input is too long|maximum (?:prompt|input) length"
+                   r"|input length and .?max_tokens.? exceed|exceeds the available context"
+                   r"|reduce the length of the (?:messages|prompt|input)"
+                   r"|string too long.{0,40}input"),
+    FailurePattern("provider_policy_blocked", (), r"data policy|guardrail restriction"
+                   r"|no endpoints? (?:found )?match\w* your|privacy settings"
+                   r"|not available in your (?:region|country)"),
+    FailurePattern("content_policy_blocked", (), r"content[ _](?:policy|filter|management)"
+                   r"|safety (?:system|filter|setting)|flagged (?:as|for|by)"
+                   r"|violat\w+ .{0,40}(?:policy|policies|guidelines)"
+                   r"|moderation|prompt was blocked"),
+    FailurePattern("model_not_found", (), r"model[ _]not[ _]found|no such model"
+                   r"|model .{0,80}(?:does not exist|not found|not supported by)|unknown model"
+                   r"|invalid model|not a valid model|no endpoints found that support"
+                   r"|does not support tools|no allowed providers"),
     FailurePattern("model_not_found", (404,)),
-    FailurePattern(
-        "upstream_rate_limit",
-        (429,),
-        r"upstream|provider returned error|rate-limited by the provider|\"provider_name\"",
-    ),
-    FailurePattern(
-        "overloaded",
-        (),
-        r"overloaded|at capacity|over capacity|no capacity|server is busy|too busy"
-        r"|\"?code\"?:\s*\"?1305",
-    ),
+    FailurePattern("upstream_rate_limit", (429,), r"upstream|provider returned error"
+                   r"|rate-limited by the provider|\"provider_name\""),
+    FailurePattern("overloaded", (), r"overloaded|at capacity|over capacity|no capacity"
+                   r"|server is busy|too busy|\"?code\"?:\s*\"?1305"),
     FailurePattern("overloaded", (503, 529)),
-    FailurePattern(
-        "rate_limit",
-        (),
-        r"rate.?limit|try again in|resource.?exhausted|throttl|too many requests"
-        r"|usage limit|quota exceeded",
-    ),
+    FailurePattern("rate_limit", (), r"rate.?limit|try again in|resource.?exhausted|throttl"
+                   r"|too many requests|usage limit|quota exceeded"),
     FailurePattern("rate_limit", (429,)),
-    FailurePattern(
-        "auth_permanent", (401, 403), r"deactivated|account .{0,30}disabled|key .{0,20}revoked"
-    ),
+    FailurePattern("auth_permanent", (401, 403), r"deactivated|account .{0,30}disabled"
+                   r"|key .{0,20}revoked"),
     FailurePattern("auth", (401, 403)),
-    FailurePattern(
-        "auth", (), r"(?:invalid|incorrect|missing|no) (?:x-)?api.?key|authentication_error"
-    ),
+    FailurePattern("auth", (), r"(?:invalid|incorrect|missing|no) (?:x-)?api.?key"
+                   r"|authentication_error"),
     FailurePattern("timeout", (408, 504, 522, 524)),
-    FailurePattern(
-        "format_error",
-        (500, 502),
-        r"invalid_request|validation error|unknown (?:parameter|field)|unsupported parameter"
-        r"|unrecognized request argument|must be (?:a|an|one of) |failed to parse"
-        r"|bad request|jinja|template",
-    ),
+    FailurePattern("format_error", (500, 502), r"invalid_request|validation error"
+                   r"|unknown (?:parameter|field)|unsupported parameter"
+                   r"|unrecognized request argument|must be (?:a|an|one of) |failed to parse"
+                   r"|bad request|jinja|template"),
     FailurePattern("server_error", (500, 502)),
     FailurePattern("server_error", (), r"internal server error|server_error|\bapi_error\b"),
     FailurePattern("format_error", (400, 405, 409, 411, 415, 422)),
-)
+)  # fmt: skip
 # HTTP status for error types that arrive without one.
 STATUS_BY_TYPE = {
     "invalid_request_error": 400,
@@ -270,12 +227,17 @@ def retry_after(headers: Mapping[str, str], text: str, *, now: float) -> float |
         found = _span(milliseconds, now=now)
         if found is not None:
             return found / 1000
-    if (wish := headers.get("retry-after")) and (found := _span(wish, now=now)) is not None:
+    asked = headers.get("retry-after")
+    if asked and (found := _span(asked, now=now)) is not None:
         return found
     resets = [found for value in _resets(headers) if (found := _span(value, now=now)) is not None]
     if resets:
         return max(resets)
-    return _from_text(text)
+    if words := re.search(_IN_WORDS, text, re.IGNORECASE):
+        unit = words[2].lower()
+        key = "ms" if unit.startswith(("ms", "mil")) else unit[0]
+        return float(words[1]) * _UNITS[key]
+    return None
 
 
 def _resets(headers: Mapping[str, str]) -> list[str]:
@@ -293,32 +255,15 @@ def _span(value: str, *, now: float) -> float | None:
     try:
         number = float(value)
     except ValueError:
-        return _duration(value) if re.match(_DURATION, value) else _until(value, now=now)
+        if re.match(_DURATION, value):
+            amounts = re.findall(_DURATION, value)
+            return sum(float(amount) * _UNITS[unit] for amount, unit in amounts)
+        for form in _DATES:
+            with suppress(ValueError):
+                return max(0.0, calendar.timegm(time.strptime(value, form)) - now)
+        return None
     if number >= _EPOCH_MILLISECONDS:
         number = number / 1000 - now
     elif number >= _EPOCH_SECONDS:
         number -= now
     return max(0.0, number) if number == number else None
-
-
-def _duration(value: str) -> float:
-    return sum(float(amount) * _UNITS[unit] for amount, unit in re.findall(_DURATION, value))
-
-
-def _until(value: str, *, now: float) -> float | None:
-    for form in _DATES:
-        try:
-            moment = calendar.timegm(time.strptime(value, form))
-        except ValueError:
-            continue
-        return max(0.0, moment - now)
-    return None
-
-
-def _from_text(text: str) -> float | None:
-    found = re.search(_IN_WORDS, text, re.IGNORECASE)
-    if found is None:
-        return None
-    unit = found[2].lower()
-    key = "ms" if unit.startswith(("ms", "mil")) else unit[0]
-    return float(found[1]) * _UNITS[key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import msgspec
@@ -30,13 +31,10 @@ def classify(
     body: str,
     headers: Mapping[str, str] | None = None,
     now: float = 0.0,
-    refreshed: bool = False,
 ) -> ProviderError:
-    """The error of a failed response. `refreshed` means that the key was renewed just before."""
+    """The error of a failed response."""
     body = _mask_key(body, endpoint)
     reason = _reason(status, body)
-    if reason == "auth" and refreshed:
-        reason = "auth_permanent"
     limited = reason in ("context_overflow", "payload_too_large")
     return build_error(
         endpoint,
@@ -94,9 +92,10 @@ def build_error(
 
 
 def _reason(status: int | None, body: str) -> Reason:
-    for row in FAILURE_PATTERNS:
-        if row.matches(status, body):
-            return row.reason
+    for reason, statuses, words in FAILURE_PATTERNS:
+        fits = not statuses or status in statuses
+        if fits and re.search(words, body, re.IGNORECASE):
+            return reason
     if status is not None and status >= 500:
         return "server_error"
     return "format_error" if status is not None and 300 <= status < 500 else "unknown"

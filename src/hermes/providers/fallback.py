@@ -15,8 +15,8 @@ from hermes.core.world import Clock
 from hermes.providers.completion import EMPTY
 from hermes.providers.context_window import WindowLearner
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.failure_patterns import ADVICE, CAUSE
-from hermes.providers.retry import RetryVariants
+from hermes.providers.failure_patterns import ADVICE, CAUSE, RETRYABLE
+from hermes.providers.retry import RetryMode
 from hermes.providers.wire.usage import estimate_prompt_tokens
 
 COOLDOWN_SECONDS = 60.0
@@ -69,44 +69,40 @@ class ModelCooldowns:
 
 # After one of these errors another model may succeed. Excluded are errors of the conversation
 # itself and invalid certificates.
-FALLBACK_REASONS: frozenset[Reason] = frozenset(
+FALLBACK_REASONS: frozenset[Reason] = RETRYABLE | frozenset(
     (
-        "auth",
-        "auth_permanent",
-        "billing",
-        "rate_limit",
-        "upstream_rate_limit",
-        "overloaded",
-        "server_error",
-        "timeout",
-        "model_not_found",
-        "provider_policy_blocked",
+        "auth", "auth_permanent", "billing", "model_not_found", "provider_policy_blocked",
         "content_policy_blocked",
-        "cut",
-        "unknown",
     )
-)
+)  # fmt: skip
 
 
 class FallbackLink:
-    """One model in the chain. `who` is its key in Cooldowns, `open` builds the provider on demand,
-    and a window of 0 is unknown."""
+    """One model in the chain. `who` is its key in the cooldowns, `build` builds its provider on
+    first use, and a window of 0 is unknown."""
 
     def __init__(
-        self, who: str, *, model: str, provider: str, window: int, open: Callable[[], RetryVariants]
+        self,
+        who: str,
+        *,
+        model: str,
+        provider: str,
+        window: int,
+        build: Callable[[RetryMode], Provider],
     ) -> None:
         self.who = who
         self.model = model
         self.provider = provider
         self.window = window
-        self._open = open
-        self._variants: RetryVariants | None = None
+        self._build = build
+        self._mode = RetryMode()
+        self._built: Provider | None = None
 
-    @property
-    def variants(self) -> RetryVariants:
-        if self._variants is None:
-            self._variants = self._open()
-        return self._variants
+    def connect(self, *, eager: bool = False) -> Provider:
+        """With `eager`, it fails early instead of waiting, because another model can take over."""
+        self._mode.eager = eager
+        self._built = self._built or self._build(self._mode)
+        return self._built
 
     def __str__(self) -> str:
         return f"{self.model} ({self.provider})"
@@ -125,22 +121,27 @@ class Fallback:
         self._switched = False
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        if _starts_turn(prompt):
+        if prompt.messages and isinstance(prompt.messages[-1], UserMessage):
+            # A turn starts.
             self._place, self._announced = 0, ""
         tries = _Attempts()
         for place, provider in self._candidates(prompt, tries):
             link = self._chain[place]
-            for notice in self._switch_notice(link, place, tries):
-                yield notice
-            for restarted in tries.take_restart():
-                yield restarted
+            if place > 0 and self._announced != link.who:
+                self._announced = link.who
+                yield Notice(text=f"{self._why(tries)}; continuing with {link}.", kind="warn")
+            if tries.streamed:
+                tries.streamed = False
+                yield Restarted()
             error: ProviderError | None = None
             try:
                 async with aclosing(provider.reply(prompt)) as stream:
                     async for item in stream:
                         if isinstance(item, Reply):
                             if tries.has_more and is_empty_reply(item):
-                                error = _empty_reply_error(link, item)
+                                why = item.message.text.removeprefix(EMPTY).strip()
+                                text = f"{link} sent no reply. {why}"
+                                error = ProviderError(text, reason="unknown", status=200)
                                 break
                             for notice in self._settle(place):
                                 yield notice
@@ -151,29 +152,28 @@ class Fallback:
                 error = raised
             if error is None:
                 return
-            tries.record_failure(link, error)
+            tries.error, tries.by = error, link
+            tries.first = tries.first or error
             self._cooldowns.note(link.who, error)
             if error.reason not in FALLBACK_REASONS:
                 raise error
-        raise tries.final_error()
+        # A window that is too small comes first: a shorter conversation could go on there.
+        verdict = tries.small or tries.first
+        assert verdict is not None
+        raise verdict
 
     def _candidates(self, prompt: Prompt, tries: _Attempts) -> Iterator[tuple[int, Provider]]:
         """Yields whom to ask, in order: models without cooldown whose window fits, else all that
         fit. Only the last one retries fully; if it fails too, the first is asked again with full
         retries where that can help."""
         places = self._fitting(prompt, tries)
-        available = [
-            place
-            for place in places
-            if not self._cooldowns.remaining_seconds(self._chain[place].who)
-        ]
-        chosen = available or places
+        rests = self._cooldowns.remaining_seconds
+        chosen = [place for place in places if not rests(self._chain[place].who)] or places
         for number, place in enumerate(chosen):
-            way = self._chain[place].variants
             tries.has_more = number + 1 < len(chosen)
-            yield place, way.eager if tries.has_more else way.patient
-        if len(chosen) > 1 and tries.first_may_recover:
-            yield chosen[0], self._chain[chosen[0]].variants.patient
+            yield place, self._chain[place].connect(eager=tries.has_more)
+        if len(chosen) > 1 and tries.first is not None and tries.first.retryable:
+            yield chosen[0], self._chain[chosen[0]].connect()
 
     def _fitting(self, prompt: Prompt, tries: _Attempts) -> list[int]:
         places = list(range(self._place, len(self._chain)))
@@ -182,12 +182,16 @@ class Fallback:
         if not smallest or (first and smallest >= first):
             return places
         tokens = estimate_prompt_tokens(prompt)
-        for place in places[1:]:
-            window = self._chain[place].window
-            if window and tokens > window:
-                tries.record_small_window(self._chain[place], tokens)
-                places.remove(place)
-        return places
+        small = [place for place in places[1:] if 0 < self._chain[place].window < tokens]
+        if small:
+            link = self._chain[max(small, key=lambda place: self._chain[place].window)]
+            tries.small = ProviderError(
+                f"{link} has a window of {link.window} tokens, but the conversation"
+                f" has about {tokens}. Use /compress, or start over with /new.",
+                reason="context_overflow",
+                limit=link.window,
+            )
+        return [place for place in places if place not in small]
 
     def _settle(self, place: int) -> Iterator[Notice]:
         """Records that this model answered and keeps it for the rest of the turn."""
@@ -196,74 +200,31 @@ class Fallback:
         self._place, self._switched = place, place > 0
         self._cooldowns.end(self._chain[place].who)
 
-    def _switch_notice(self, link: FallbackLink, place: int, tries: _Attempts) -> Iterator[Notice]:
-        if place > 0 and self._announced != link.who:
-            self._announced = link.who
-            yield Notice(text=f"{self._why(tries)}; continuing with {link}.", kind="warn")
-
     def _why(self, tries: _Attempts) -> str:
         if tries.error is not None and tries.by is not None:
             return f"{tries.by} {CAUSE[tries.error.reason]}"
         chosen = self._chain[0]
-        seconds, reason = (
-            self._cooldowns.remaining_seconds(chosen.who),
-            self._cooldowns.reason(chosen.who),
-        )
+        seconds = self._cooldowns.remaining_seconds(chosen.who)
+        reason = self._cooldowns.reason(chosen.who)
         return f"{chosen} {CAUSE[reason]} and is paused for {max(1, round(seconds))} s"
 
 
 class _Attempts:
-    """The attempts for one reply."""
+    """The attempts for one reply: the first and the newest error, who failed last, and the error
+    of the largest window that was too small."""
 
     def __init__(self) -> None:
+        self.first: ProviderError | None = None
         self.error: ProviderError | None = None
         self.by: FallbackLink | None = None
+        self.small: ProviderError | None = None
         self.streamed = False
         self.has_more = False
-        self._first: ProviderError | None = None
-        self._small: ProviderError | None = None
-
-    def record_failure(self, link: FallbackLink, error: ProviderError) -> None:
-        self.error, self.by = error, link
-        self._first = self._first or error
-
-    def record_small_window(self, link: FallbackLink, tokens: int) -> None:
-        if self._small is None or (self._small.limit or 0) < link.window:
-            self._small = ProviderError(
-                f"{link} has a window of {link.window} tokens, but the conversation"
-                f" has about {tokens}. Use /compress, or start over with /new.",
-                reason="context_overflow",
-                limit=link.window,
-            )
-
-    def take_restart(self) -> Iterator[Restarted]:
-        if self.streamed:
-            self.streamed = False
-            yield Restarted()
-
-    @property
-    def first_may_recover(self) -> bool:
-        return self._first is not None and self._first.retryable
-
-    def final_error(self) -> ProviderError:
-        """Reports a window that is too small first: a shorter conversation could go on there."""
-        verdict = self._small or self._first
-        assert verdict is not None
-        return verdict
 
 
 def is_empty_reply(reply: Reply) -> bool:
     """True if the reply only says that there is none."""
     return not reply.message.calls and reply.message.text.startswith(EMPTY)
-
-
-def _starts_turn(prompt: Prompt) -> bool:
-    return bool(prompt.messages) and isinstance(prompt.messages[-1], UserMessage)
-
-
-def _empty_reply_error(link: FallbackLink, reply: Reply) -> ProviderError:
-    why = reply.message.text.removeprefix(EMPTY).strip()
-    return ProviderError(f"{link} sent no reply. {why}", reason="unknown", status=200)
 
 
 # Hints at the end of network errors, replaced when better advice exists.
@@ -276,8 +237,8 @@ Advice = Callable[[ProviderError], str]
 
 
 class ErrorAdvisor:
-    """The outermost wrapper of one model. `advice` returns next steps for the error, or "" to keep
-    the existing ones. `lessons` records what the error says about the context window."""
+    """Adds advice to the errors of one model. `advice` returns next steps for the error, or "" to
+    keep the existing ones. `lessons` records what the error says about the context window."""
 
     def __init__(
         self,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import Any, Literal, Protocol
+from operator import attrgetter
+from typing import Literal, Protocol
 
-from hermes.codec.values import Value, replace
+from hermes.codec.values import replace
 from hermes.core.errors import ProviderError
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Notice, Prompt, Reply, Restarted
-from hermes.providers.endpoint import Auth, Endpoint
+from hermes.providers.endpoint import Auth, Endpoint, WithKey
 from hermes.providers.failure_patterns import CAUSE
 
 MAX_NUMBERED = 20
@@ -20,10 +22,10 @@ KeyVerdict = Literal["again", "rotate", "stop"]
 another key, or give up."""
 
 
-class Credential(Value):
+class Credential(WithKey):
     """Access to one provider. `url`, `auth` and `headers` override the endpoint's. `source` decides
-    where the key may be sent; see `scope.may_send`. `probe` identifies the trial request that finds
-    out whether a paused key works again. The repr hides key and headers."""
+    where the key may be sent; see `endpoint.may_send`. `probe` identifies the trial request that
+    finds out whether a paused key works again."""
 
     id: str
     provider: str
@@ -44,15 +46,6 @@ class Credential(Value):
             auth=self.auth or endpoint.auth,
             headers={**endpoint.headers, **self.headers},
         )
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
-        return f"Credential({shown})"
-
-    def __rich_repr__(self) -> list[tuple[str, Any]]:
-        secret = ("key", "headers")
-        fields = ((name, getattr(self, name)) for name in self.__struct_fields__)
-        return [(name, "…" if value and name in secret else value) for name, value in fields]
 
 
 class KeyPool(Protocol):
@@ -107,13 +100,22 @@ class KeyRotatingProvider:
         self._current: tuple[Credential, Provider] | None = None
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        search = _KeySearch()
+        avoid: set[str] = set()
+        tries: Counter[str] = Counter()
+        again, streamed = "", False
+        failure: tuple[Credential, ProviderError] | None = None
         while True:
-            credential = await self._next(search)
-            if notice := search.switch_notice(credential):
-                yield notice
-            if search.streamed:
-                search.streamed = False
+            try:
+                credential = await self._keys.pick(avoid=frozenset(avoid), again=again)
+            except ProviderError as none_left:
+                # Keys in `avoid` are not in cooldown, so the last response says more.
+                if failure is not None and none_left.retry_after is None:
+                    raise failure[1] from None
+                raise
+            if failure is not None and failure[0].id != credential.id:
+                yield _switch_notice(*failure, credential)
+            if streamed:
+                streamed = False
                 yield Restarted()
             settled = False
             failed: ProviderError | None = None
@@ -121,7 +123,7 @@ class KeyRotatingProvider:
                 async with aclosing(self._provider(credential).reply(prompt)) as stream:
                     async for item in stream:
                         if not isinstance(item, Notice):
-                            search.streamed = True
+                            streamed = True
                             if not settled:
                                 settled = True
                                 await self._keys.report(credential, None)
@@ -138,65 +140,28 @@ class KeyRotatingProvider:
             verdict = await self._keys.report(credential, failed)
             if verdict == "stop":
                 raise failed
-            search.record_failure(credential, failed, again=verdict == "again")
-
-    async def _next(self, search: _KeySearch) -> Credential:
-        try:
-            return await self._keys.pick(avoid=frozenset(search.avoid), again=search.again)
-        except ProviderError as none_left:
-            # Keys in `avoid` are not in cooldown, so the last response says more.
-            if search.error is not None and none_left.retry_after is None:
-                raise search.error from None
-            raise
+            failure = (credential, failed)
+            tries[credential.id] += 1
+            repeat = verdict == "again" and tries[credential.id] <= _MAX_REPEATS
+            again = credential.id if repeat else ""
+            if not repeat:
+                avoid.add(credential.id)
 
     def _provider(self, credential: Credential) -> Provider:
         """Keeps only the current provider: it caches the whole encoded conversation."""
-        if self._current is not None and _is_same(self._current[0], credential):
+        if self._current is not None and _identity(self._current[0]) == _identity(credential):
             return self._current[1]
         provider = self._make(credential)
         self._current = (credential, provider)
         return provider
 
 
-class _KeySearch:
-    """The state of one reply: which keys failed, and how."""
-
-    def __init__(self) -> None:
-        self.avoid: set[str] = set()
-        self.again = ""
-        self.streamed = False
-        self.error: ProviderError | None = None
-        self._by: Credential | None = None
-        self._tries: dict[str, int] = {}
-
-    def record_failure(self, credential: Credential, error: ProviderError, *, again: bool) -> None:
-        self.error, self._by = error, credential
-        tries = self._tries[credential.id] = self._tries.get(credential.id, 0) + 1
-        self.again = credential.id if again and tries <= _MAX_REPEATS else ""
-        if not self.again:
-            self.avoid.add(credential.id)
-
-    def switch_notice(self, credential: Credential) -> Notice | None:
-        """Announces the switch to another key, with the reason."""
-        left, error, self._by = self._by, self.error, None
-        if left is None or error is None or left.id == credential.id:
-            return None
-        return Notice(
-            text=f"{left.provider} {CAUSE[error.reason]} ({_display_name(left)}); "
-            f"continuing with {_display_name(credential)}.",
-            kind="warn" if error.reason in ("auth", "auth_permanent", "billing") else "lifecycle",
-        )
-
-
-def _display_name(credential: Credential) -> str:
-    return credential.label or credential.id
-
-
-def _is_same(one: Credential, other: Credential) -> bool:
-    return (one.id, one.key, one.url, one.auth, one.headers) == (
-        other.id,
-        other.key,
-        other.url,
-        other.auth,
-        other.headers,
+def _switch_notice(old: Credential, error: ProviderError, new: Credential) -> Notice:
+    return Notice(
+        text=f"{old.provider} {CAUSE[error.reason]} ({old.label or old.id}); "
+        f"continuing with {new.label or new.id}.",
+        kind="warn" if error.reason in ("auth", "auth_permanent", "billing") else "lifecycle",
     )
+
+
+_identity = attrgetter("id", "key", "url", "auth", "headers")

@@ -9,17 +9,15 @@ from urllib.parse import urlsplit
 
 from hermes.codec.values import Value
 from hermes.core.errors import ConfigError, ProviderError
-from hermes.net.http import HttpClient, Timeouts
+from hermes.net.http import HttpClient
 from hermes.providers.catalogue import ModelCatalogue
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.model_listing import ModelInfo, read_listing
-from hermes.providers.model_servers import list_models
-from hermes.providers.wire.events import parse_json
+from hermes.providers.model_servers import ServerQuery, list_models
 
 HOST = "127.0.0.1"
 _CONNECT_SECONDS = 0.15
 _ANSWER_SECONDS = 0.5
-_MAX_BYTES = 1024 * 1024
 
 # Parts of names of models that cannot chat, or that a local server forwards to a cloud.
 _UNSUITABLE = (
@@ -63,7 +61,9 @@ async def find_local(
 ) -> LocalServerFound | None:
     """The first server with a chat model, or None. Probes only this machine, all ports at once;
     where nothing listens this costs a few refused connections."""
-    open_places = await _find_listening(ports)
+    async with asyncio.TaskGroup() as group:
+        opening = [group.create_task(_port_is_open(place.port)) for place in ports]
+    open_places = [place for place, task in zip(ports, opening, strict=True) if task.result()]
     if not open_places:
         return None
     http.preload_certificates(f"http://{HOST}")
@@ -116,12 +116,6 @@ def _rank(model: str) -> int:
     )
 
 
-async def _find_listening(places: tuple[LocalPort, ...]) -> list[LocalPort]:
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_port_is_open(place.port)) for place in places]
-    return [place for place, task in zip(places, tasks, strict=True) if task.result()]
-
-
 async def _port_is_open(port: int) -> bool:
     try:
         async with asyncio.timeout(_CONNECT_SECONDS):
@@ -134,17 +128,8 @@ async def _port_is_open(port: int) -> bool:
 
 async def _models(http: HttpClient, place: LocalPort) -> tuple[ModelInfo, ...]:
     """The models there; empty if it is not a model server."""
-    url = f"http://{HOST}:{place.port}{place.path}"
-    timeouts = Timeouts(connect=_CONNECT_SECONDS, read=_ANSWER_SECONDS)
-    try:
-        async with (
-            asyncio.timeout(_ANSWER_SECONDS),
-            http.get(url, headers={"accept": "application/json"}, timeouts=timeouts) as answer,
-        ):
-            body = await answer.read(_MAX_BYTES) if answer.status == 200 else b""
-    except (ProviderError, TimeoutError):
-        return ()
-    return read_listing(parse_json(body))
+    ask = ServerQuery(http, f"http://{HOST}:{place.port}", seconds=_ANSWER_SECONDS)
+    return read_listing(await ask.get(place.path))
 
 
 def _describe(place: LocalPort, info: ModelInfo, catalogue: ModelCatalogue) -> LocalServerFound:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import calendar
+import re
 import time
 
 from hermes.codec.values import JsonObject, JsonValue, Value
@@ -59,7 +60,8 @@ def read_ollama_model(id: str, page: JsonValue) -> ModelInfo:
         for name, value in object_of(held.get("model_info")).items()
         if name.endswith(".context_length")
     ]
-    running = _num_ctx(text_of(held.get("parameters")))
+    found = re.search(r"^\s*num_ctx\s+(\d+)\s*$", text_of(held.get("parameters")), re.MULTILINE)
+    running = int(found[1]) if found else None
     able = held.get("capabilities")
     return ModelInfo(
         id=id,
@@ -182,11 +184,3 @@ def _created(entry: JsonObject) -> int:
     except ValueError:
         return 0
     return calendar.timegm(moment)
-
-
-def _num_ctx(parameters: str) -> int | None:
-    for line in parameters.splitlines():
-        name, _, value = line.strip().partition(" ")
-        if name == "num_ctx" and value.strip().isdecimal():
-            return int(value)
-    return None

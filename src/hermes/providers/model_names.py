@@ -17,30 +17,13 @@ prefix; as_is: leaves names unchanged."""
 
 # Maker prefix by the start of a model name, as aggregators spell it.
 MAKERS = {
-    "claude": "anthropic",
-    "gpt": "openai",
-    "codex": "openai",
-    "o1": "openai",
-    "o3": "openai",
-    "o4": "openai",
-    "gemini": "google",
-    "gemma": "google",
-    "deepseek": "deepseek",
-    "glm": "z-ai",
-    "kimi": "moonshotai",
-    "grok": "x-ai",
-    "qwen": "qwen",
-    "minimax": "minimax",
-    "llama": "meta-llama",
-    "mimo": "xiaomi",
-    "nemotron": "nvidia",
-    "hermes": "nousresearch",
-    "mistral": "mistralai",
-    "devstral": "mistralai",
-    "codestral": "mistralai",
-    "step": "stepfun",
+    "claude": "anthropic", "gpt": "openai", "codex": "openai", "o1": "openai", "o3": "openai",
+    "o4": "openai", "gemini": "google", "gemma": "google", "deepseek": "deepseek", "glm": "z-ai",
+    "kimi": "moonshotai", "grok": "x-ai", "qwen": "qwen", "minimax": "minimax",
+    "llama": "meta-llama", "mimo": "xiaomi", "nemotron": "nvidia", "hermes": "nousresearch",
+    "mistral": "mistralai", "devstral": "mistralai", "codestral": "mistralai", "step": "stepfun",
     "trinity": "arcee-ai",
-}
+}  # fmt: skip
 # What follows the colon in names of local models: `qwen3:8b`, `llama3.2:latest`.
 _TAG = (
     r"latest|cloud|instruct|chat|base|text|code|vision|thinking|preview|mini|medium|small|large"
@@ -60,8 +43,10 @@ class Shorthand(Value):
 def spell_for_vendor(vendor: Vendor, model: str) -> str:
     """The name as this vendor spells it."""
     model = model.strip()
-    if vendor.names == "slug":
-        model = _with_maker(vendor, model)
+    if vendor.names == "slug" and model and "/" not in model:
+        makers = {**MAKERS, **vendor.makers}.items()
+        known = (maker for start, maker in makers if model.lower().startswith(start))
+        model = f"{maker}/{model}" if (maker := next(known, "")) else model
     elif vendor.names == "bare":
         model = model.rpartition("/")[2]
     elif vendor.names == "own":
@@ -78,7 +63,9 @@ def split_model_ref(catalogue: ModelCatalogue, text: str) -> tuple[Vendor | None
     of local models and variants of aggregators."""
     head, colon, rest = text.partition(":")
     vendor = catalogue.vendor(head.strip().lower()) if colon and rest.strip() else None
-    if vendor is None or _is_variant(catalogue, rest) or _is_tag(rest):
+    variant = any(rest in each.suffixes for each in catalogue.vendors.values())
+    tag = "/" not in rest and re.fullmatch(_TAG, rest.strip(), re.IGNORECASE)
+    if vendor is None or variant or tag:
         return None, text
     return vendor, rest.strip()
 
@@ -88,26 +75,13 @@ def newest_match(catalogue: ModelCatalogue, word: str, models: Iterable[str]) ->
     shorthand = catalogue.shorthands.get(word.strip().lower())
     if shorthand is None:
         return ""
-    matches = [model for model in models if _matches(shorthand, _tail(model))]
+    matches = []
+    for model in models:
+        name = _tail(model)
+        unwanted = any(word in name for word in shorthand.but) or _has_word(name, _NOT_CHAT)
+        if not unwanted and all(word in name for word in shorthand.match):
+            matches.append(model)
     return max(matches, key=_sort_key, default="")
-
-
-def _with_maker(vendor: Vendor, model: str) -> str:
-    if not model or "/" in model:
-        return model
-    name = model.lower()
-    for start, maker in {**MAKERS, **vendor.makers}.items():
-        if name.startswith(start):
-            return f"{maker}/{model}"
-    return model
-
-
-def _is_variant(catalogue: ModelCatalogue, text: str) -> bool:
-    return any(text in vendor.suffixes for vendor in catalogue.vendors.values())
-
-
-def _is_tag(text: str) -> bool:
-    return "/" not in text and re.fullmatch(_TAG, text.strip(), re.IGNORECASE) is not None
 
 
 def _tail(model: str) -> str:
@@ -126,12 +100,6 @@ _LESSER = (
 )  # fmt: skip
 
 
-def _matches(shorthand: Shorthand, name: str) -> bool:
-    if not all(word in name for word in shorthand.match):
-        return False
-    return not (any(word in name for word in shorthand.but) or _has_word(name, _NOT_CHAT))
-
-
 def _has_word(name: str, words: tuple[str, ...]) -> bool:
     """True if one of the words is a whole part of the name: `gemini` does not contain `mini`."""
     return re.search(rf"(?:^|[-_.:])(?:{'|'.join(words)})(?:$|[-_.:])", name) is not None
@@ -140,16 +108,9 @@ def _has_word(name: str, words: tuple[str, ...]) -> bool:
 def _sort_key(model: str) -> tuple[bool, tuple[float, ...], int, int]:
     """Sorts better and newer models last: full before lesser variants, then by version."""
     name = _tail(model)
-    return (
-        not _has_word(name, _LESSER),
-        _version(name),
-        -len(re.findall(r"[a-z]+", name)),
-        -len(name),
-    )
-
-
-def _version(name: str) -> tuple[float, ...]:
-    """4-6 and 4.6 both mean 4.6; sizes, dates and lengths are not versions."""
-    name = re.sub(r"20\d\d-\d\d-\d\d|\d{4,}|[ea]?\d+(?:\.\d+)?(?:x\d+)?[bkm]\b", "", name)
-    found = re.search(r"(\d+)(?:[.-](\d{1,2})\b)?", name)
-    return (float(f"{found[1]}.{found[2] or 0}"),) if found else ()
+    # 4-6 and 4.6 both mean 4.6; sizes, dates and lengths are not versions.
+    plain = re.sub(r"20\d\d-\d\d-\d\d|\d{4,}|[ea]?\d+(?:\.\d+)?(?:x\d+)?[bkm]\b", "", name)
+    found = re.search(r"(\d+)(?:[.-](\d{1,2})\b)?", plain)
+    version = (float(f"{found[1]}.{found[2] or 0}"),) if found else ()
+    full = not _has_word(name, _LESSER)
+    return full, version, -len(re.findall(r"[a-z]+", name)), -len(name)

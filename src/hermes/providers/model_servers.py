@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -44,28 +46,21 @@ class ServerQuery:
             self._headers["authorization"] = f"Bearer {key}"
 
     async def get(self, path: str) -> JsonValue:
-        timeouts = Timeouts(connect=self._seconds, read=self._seconds)
-        try:
-            async with (
-                asyncio.timeout(self._seconds),
-                self._http.get(
-                    self._root + path, headers=self._headers, timeouts=timeouts
-                ) as answer,
-            ):
-                return await _json(answer)
-        except (ProviderError, TimeoutError):
-            return None
+        return await self._json(partial(self._http.get, self._root + path))
 
     async def post(self, path: str, body: JsonObject) -> JsonValue:
+        return await self._json(partial(self._http.post, self._root + path, body=encode(body)))
+
+    async def _json(
+        self, send: Callable[..., AbstractAsyncContextManager[HttpResponse]]
+    ) -> JsonValue:
         timeouts = Timeouts(connect=self._seconds, read=self._seconds)
         try:
             async with (
                 asyncio.timeout(self._seconds),
-                self._http.post(
-                    self._root + path, body=encode(body), headers=self._headers, timeouts=timeouts
-                ) as answer,
+                send(headers=self._headers, timeouts=timeouts) as answer,
             ):
-                return await _json(answer)
+                return parse_json(await answer.read(_MAX_BYTES)) if answer.status == 200 else None
         except (ProviderError, TimeoutError):
             return None
 
@@ -101,7 +96,15 @@ async def model_info(
     server = server or await detect_server(http, url, key=key, seconds=seconds)
     match server:
         case "ollama":
-            return await _ollama_info(ask, model)
+            shown = await ask.post("/api/show", {"name": model, "model": model})
+            if not object_of(shown):
+                return None
+            info = read_ollama_model(model, shown)
+            running = _find_entry(read_listing(await ask.get("/api/ps")), model)
+            if running is not None and running.window:
+                # A loaded model uses the window it was loaded with.
+                return replace(info, window=running.window, loaded=True)
+            return info
         case "lmstudio":
             return _find_entry(read_listing(await ask.get("/api/v1/models")), model)
         case "llamacpp":
@@ -113,11 +116,22 @@ async def model_info(
             return _find_entry(read_listing(await ask.get("/v1/models")), model)
 
 
+async def query_endpoint(http: HttpClient, endpoint: Endpoint) -> tuple[str, ModelInfo | None]:
+    """The kind of the endpoint's server, and what it reports about the model."""
+    url, key = endpoint.url, endpoint.key
+    server = endpoint.server or await detect_server(http, url, key=key)
+    return server, await model_info(http, url, endpoint.model, key=key, server=server or "none")
+
+
 async def list_models(
     http: HttpClient, endpoint: Endpoint, *, models_url: str = ""
 ) -> tuple[ModelInfo, ...]:
     """The models of an endpoint; ProviderError when it returns no list."""
-    url = models_url or _models_url(endpoint)
+    url = models_url
+    if not url:
+        start = endpoint.url.rstrip("/")
+        versioned = endpoint.wire != "messages" or start.endswith("/v1")
+        url = f"{start}/models" if versioned else f"{start}/v1/models"
     timeouts = Timeouts(connect=LIST_SECONDS, read=LIST_SECONDS)
     async with http.get(url, headers=request_headers(endpoint), timeouts=timeouts) as answer:
         body = await answer.read(_MAX_BYTES) if answer.status == 200 else b""
@@ -137,9 +151,9 @@ async def find_models_url(http: HttpClient, url: str, *, key: str = "") -> str:
     one."""
     base = url.rstrip("/")
     for address in (base, f"{base}/v1"):
-        place = urlsplit(address)
         ask = ServerQuery(http, address, key=key, seconds=LIST_SECONDS)
-        page = await ask.get(place.path.removeprefix(_path_of(root_of(address))) + "/models")
+        root = urlsplit(root_of(address)).path.rstrip("/")
+        page = await ask.get(urlsplit(address).path.removeprefix(root) + "/models")
         if read_listing(page):
             return address
     return ""
@@ -153,18 +167,6 @@ def root_of(url: str) -> str:
     return base
 
 
-async def _ollama_info(ask: ServerQuery, model: str) -> ModelInfo | None:
-    """A loaded model uses the window it was loaded with."""
-    shown = await ask.post("/api/show", {"name": model, "model": model})
-    if not object_of(shown):
-        return None
-    info = read_ollama_model(model, shown)
-    running = _find_entry(read_listing(await ask.get("/api/ps")), model)
-    if running is not None and running.window:
-        return replace(info, window=running.window, loaded=True)
-    return info
-
-
 def _find_entry(models: tuple[ModelInfo, ...], model: str) -> ModelInfo | None:
     """The entry of this model, or the only entry: some servers name their model by a path."""
     name = model.lower()
@@ -172,21 +174,6 @@ def _find_entry(models: tuple[ModelInfo, ...], model: str) -> ModelInfo | None:
         if info.id.lower() in (name, f"{name}:latest"):
             return info
     return models[0] if len(models) == 1 else None
-
-
-def _models_url(endpoint: Endpoint) -> str:
-    start = endpoint.url.rstrip("/")
-    if endpoint.wire == "messages" and not start.endswith("/v1"):
-        start += "/v1"
-    return f"{start}/models"
-
-
-def _path_of(url: str) -> str:
-    return urlsplit(url).path.rstrip("/")
-
-
-async def _json(answer: HttpResponse) -> JsonValue:
-    return parse_json(await answer.read(_MAX_BYTES)) if answer.status == 200 else None
 
 
 TTL_SECONDS = 3600.0

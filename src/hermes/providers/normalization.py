@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from typing import TypeVar
 
 from hermes.codec.values import JsonValue, replace
 from hermes.core.messages import (
@@ -75,44 +75,99 @@ _MAX_ID = 40
 _MAX_NAME = 64
 _UNSAFE_CHARS = re.compile(r"[^A-Za-z0-9_-]")
 
-AssistantPart = Text | Reasoning | ToolCall
-
-
-def normalize_messages(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """A valid sequence with the same content. Unchanged messages are the same objects."""
-    return ConversationNormalizer().normalize(messages)
+Part = TypeVar("Part", bound=Text | Image | Reasoning)
 
 
 class ConversationNormalizer:
-    """Keeps the state of a growing conversation, so that each message is checked once."""
+    """Makes a valid sequence with the same content; unchanged messages are the same objects. Keeps
+    the state of a growing conversation, so that each message is checked once. `ids` are the call
+    ids of the latest conversation."""
 
     def __init__(self) -> None:
         self._seen: tuple[Message, ...] = ()
-        self._repair = _Repair()
+        self._reset()
+
+    def _reset(self) -> None:
+        self.ids: set[str] = set()
+        self._done: list[Message] = []
+        self._open: _PendingCalls | None = None
 
     def normalize(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         known = len(self._seen)
         if messages[:known] != self._seen:
-            self._repair = _Repair()
+            self._reset()
             known = 0
         for message in messages[known:]:
-            self._repair.add(message)
+            match message:
+                case UserMessage():
+                    self._add_user(message)
+                case AssistantMessage():
+                    self._add_assistant(message)
+                case ToolMessage() if self._open is not None:
+                    self._open.answer(message)
+                    if len(self._open.answers) == len(self._open.call_ids):
+                        self._close()
         self._seen = messages
-        return self._repair.result()
+        done = list(self._done)
+        if self._open is not None:
+            self._open.append_to(done)
+        if not done:
+            return (user_says(EARLIER),)
+        if isinstance(done[-1], AssistantMessage):
+            done.append(user_says(CONTINUE))
+        return tuple(done)
 
-    @property
-    def ids(self) -> set[str]:
-        """The call ids of the latest conversation."""
-        return self._repair.ids
+    def _add_user(self, message: UserMessage) -> None:
+        clean = [_clean_part(part) for part in message.parts]
+        parts = tuple(part for part in clean if not isinstance(part, Text) or part.text.strip())
+        if not parts:
+            return
+        if not _are_identical(message.parts, parts):
+            message = UserMessage(parts=parts)
+        if self._open is not None:
+            self._open.users.append(message)
+        else:
+            _append(message, self._done)
+
+    def _add_assistant(self, message: AssistantMessage) -> None:
+        self._close()
+        clean = (
+            self._clean_call(part) if isinstance(part, ToolCall) else _clean_part(part)
+            for part in message.parts
+        )
+        parts = tuple(part for part in clean if not isinstance(part, Text) or part.text.strip())
+        if all(isinstance(part, Reasoning) for part in parts):
+            return
+        asked = [call.id for call in message.calls]
+        if not _are_identical(message.parts, parts):
+            message = AssistantMessage(parts=parts, stop=message.stop)
+        if asked:
+            self._open = _PendingCalls(message, asked)
+        else:
+            _append(message, self._done)
+
+    def _close(self) -> None:
+        if self._open is not None:
+            self._open.append_to(self._done)
+            self._open = None
+
+    def _clean_call(self, call: ToolCall) -> ToolCall:
+        id = fresh_id(call.id or f"call_{len(self.ids)}", self.ids)
+        self.ids.add(id)
+        name = _UNSAFE_CHARS.sub("_", call.name)[:_MAX_NAME] or "unknown"
+        arguments = clean_json(call.arguments)
+        if id == call.id and name == call.name and arguments is call.arguments:
+            return call
+        return ToolCall(id=id, name=name, arguments=arguments, broken=call.broken)
 
 
 class _PendingCalls:
-    """An assistant message whose calls wait for results, and the messages that arrived
-    meanwhile."""
+    """An assistant message whose calls wait for results, and the messages that arrived meanwhile.
+    `call_ids` are the ids before they were cleaned."""
 
-    def __init__(self, message: AssistantMessage, asked: Iterable[str]) -> None:
+    def __init__(self, message: AssistantMessage, call_ids: list[str]) -> None:
         self.message = message
-        self.call_ids = list(asked)
+        self.call_ids = call_ids
         self.answers: dict[int, ToolResult] = {}
         self.messages: list[ToolMessage] = []
         self.users: list[UserMessage] = []
@@ -123,106 +178,26 @@ class _PendingCalls:
         for result in message.results:
             for place, (asked, call) in enumerate(zip(self.call_ids, calls, strict=True)):
                 if asked == result.call_id and place not in self.answers:
-                    self.answers[place] = _clean_result(result, call)
+                    parts = tuple(_clean_part(part) for part in result.parts)
+                    if asked != call.id or not _are_identical(parts, result.parts):
+                        result = replace(result, call_id=call.id, parts=parts)
+                    self.answers[place] = result
                     break
 
-    @property
-    def answered(self) -> bool:
-        return len(self.answers) == len(self.call_ids)
-
-    def results(self) -> ToolMessage:
-        calls = self.message.calls
+    def append_to(self, done: list[Message]) -> None:
+        """Missing results count as failed."""
+        _append(self.message, done)
+        lost = (Text(text=UNAVAILABLE),)
         results = tuple(
-            self.answers.get(n) or _missing_result(call) for n, call in enumerate(calls)
+            self.answers.get(place)
+            or ToolResult(call_id=call.id, name=call.name, parts=lost, failed=True)
+            for place, call in enumerate(self.message.calls)
         )
         first = self.messages[0] if self.messages else None
-        if first is not None and _are_identical(first.results, results):
-            return first
-        return ToolMessage(results=results)
-
-
-class _Repair:
-    def __init__(self) -> None:
-        self.ids: set[str] = set()
-        self._done: list[Message] = []
-        self._open: _PendingCalls | None = None
-
-    def add(self, message: Message) -> None:
-        match message:
-            case UserMessage():
-                self._add_user(message)
-            case AssistantMessage():
-                self._add_assistant(message)
-            case ToolMessage():
-                self._add_results(message)
-
-    def result(self) -> tuple[Message, ...]:
-        done = list(self._done)
-        if self._open is not None:
-            _close(self._open, done)
-        if not done:
-            return (user_says(EARLIER),)
-        if isinstance(done[-1], AssistantMessage):
-            done.append(user_says(CONTINUE))
-        return tuple(done)
-
-    def _add_user(self, message: UserMessage) -> None:
-        parts = _clean_parts(message.parts)
-        if not parts:
-            return
-        clean = message if _are_identical(message.parts, parts) else UserMessage(parts=parts)
-        if self._open is not None:
-            self._open.users.append(clean)
-        else:
-            _append(clean, self._done)
-
-    def _add_assistant(self, message: AssistantMessage) -> None:
-        self._close()
-        parts = tuple(self._clean_assistant_part(part) for part in message.parts)
-        parts = tuple(part for part in parts if not isinstance(part, Text) or part.text.strip())
-        if all(isinstance(part, Reasoning) for part in parts):
-            return
-        same = _are_identical(message.parts, parts)
-        clean = message if same else AssistantMessage(parts=parts, stop=message.stop)
-        if clean.calls:
-            self._open = _PendingCalls(clean, (call.id for call in message.calls))
-        else:
-            _append(clean, self._done)
-
-    def _add_results(self, message: ToolMessage) -> None:
-        if self._open is None:
-            return
-        self._open.answer(message)
-        if self._open.answered:
-            self._close()
-
-    def _close(self) -> None:
-        if self._open is not None:
-            _close(self._open, self._done)
-            self._open = None
-
-    def _clean_assistant_part(self, part: AssistantPart) -> AssistantPart:
-        match part:
-            case Text(text=text):
-                clean = clean_text(text)
-                return part if clean is text else Text(text=clean)
-            case Reasoning():
-                return _clean_reasoning(part)
-            case ToolCall():
-                return self._clean_call(part)
-
-    def _clean_call(self, call: ToolCall) -> ToolCall:
-        id = self._fresh_id(call.id)
-        name = clean_name(call.name)
-        arguments = clean_json(call.arguments)
-        if id == call.id and name == call.name and arguments is call.arguments:
-            return call
-        return ToolCall(id=id, name=name, arguments=arguments, broken=call.broken)
-
-    def _fresh_id(self, wanted: str) -> str:
-        id = fresh_id(wanted or f"call_{len(self.ids)}", self.ids)
-        self.ids.add(id)
-        return id
+        same = first is not None and _are_identical(first.results, results)
+        done.append(first if first is not None and same else ToolMessage(results=results))
+        for user in self.users:
+            _append(user, done)
 
 
 def fresh_id(wanted: str, taken: set[str]) -> str:
@@ -237,24 +212,18 @@ def fresh_id(wanted: str, taken: set[str]) -> str:
     return id
 
 
-def clean_name(name: str) -> str:
-    return _UNSAFE_CHARS.sub("_", name)[:_MAX_NAME] or "unknown"
-
-
-def _close(pending: _PendingCalls, done: list[Message]) -> None:
-    _append(pending.message, done)
-    done.append(pending.results())
-    for user in pending.users:
-        _append(user, done)
-
-
 def _append(message: UserMessage | AssistantMessage, done: list[Message]) -> None:
     """Appends the message, or merges it into the last one if that has the same role."""
     if not done and isinstance(message, AssistantMessage):
         done.append(user_says(EARLIER))
     last = done[-1] if done else None
     if isinstance(last, UserMessage) and isinstance(message, UserMessage):
-        done[-1] = UserMessage(parts=_join_parts(last.parts, message.parts), origin=last.origin)
+        *first, before = last.parts
+        after, *rest = message.parts
+        middle: tuple[Text | Image, ...] = (before, after)
+        if isinstance(before, Text) and isinstance(after, Text):
+            middle = (Text(text=f"{before.text}\n\n{after.text}"),)
+        done[-1] = UserMessage(parts=(*first, *middle, *rest), origin=last.origin)
     elif isinstance(last, AssistantMessage) and isinstance(message, AssistantMessage):
         # Sealed reasoning is valid only before the text of its own reply.
         kept = Text(text=f"{last.text.rstrip()}\n\n")
@@ -263,45 +232,16 @@ def _append(message: UserMessage | AssistantMessage, done: list[Message]) -> Non
         done.append(message)
 
 
-def _join_parts(
-    first: tuple[Text | Image, ...], second: tuple[Text | Image, ...]
-) -> tuple[Text | Image, ...]:
-    before, after = first[-1], second[0]
-    if isinstance(before, Text) and isinstance(after, Text):
-        return (*first[:-1], Text(text=f"{before.text}\n\n{after.text}"), *second[1:])
-    return (*first, *second)
-
-
-def _clean_parts(parts: tuple[Text | Image, ...]) -> tuple[Text | Image, ...]:
-    clean = (_clean_part(part) for part in parts)
-    return tuple(part for part in clean if not isinstance(part, Text) or part.text.strip())
-
-
-def _clean_part(part: Text | Image) -> Text | Image:
+def _clean_part(part: Part) -> Part:
     if isinstance(part, Image):
         return part
-    clean = clean_text(part.text)
-    return part if clean is part.text else Text(text=clean)
-
-
-def _clean_reasoning(part: Reasoning) -> Reasoning:
     text = clean_text(part.text)
+    if isinstance(part, Text):
+        return part if text is part.text else replace(part, text=text)
     sealed = part.sealed if clean_json(part.sealed) is part.sealed else None
     if text is part.text and sealed is part.sealed:
         return part
-    return Reasoning(text=text, sealed=sealed, issuer=part.issuer)
-
-
-def _clean_result(result: ToolResult, call: ToolCall) -> ToolResult:
-    parts = tuple(_clean_part(part) for part in result.parts)
-    if result.call_id == call.id and _are_identical(parts, result.parts):
-        return result
-    return replace(result, call_id=call.id, parts=parts)
-
-
-def _missing_result(call: ToolCall) -> ToolResult:
-    parts = (Text(text=UNAVAILABLE),)
-    return ToolResult(call_id=call.id, name=call.name, parts=parts, failed=True)
+    return replace(part, text=text, sealed=sealed)
 
 
 def _are_identical(one: tuple[object, ...], other: tuple[object, ...]) -> bool:

@@ -42,6 +42,12 @@ def build_profile(
 ) -> ModelProfile:
     """Everything except the price. What the server reports (`info`) beats the family."""
     images = family.images if info.vision is None else info.vision
+    marks: MarkStyle = "native" if wire == "messages" else vendor.marks
+    if not family.caches or wire == "responses":
+        marks = "off"
+    replay: Replay = "sealed"
+    if wire == "chat":
+        replay = vendor.replay if vendor.replay != "none" else family.replay or "none"
     return ModelProfile(
         window=info.window or family.window or UNKNOWN_WINDOW,
         max_output=info.output or family.output,
@@ -49,8 +55,8 @@ def build_profile(
         output_field=family.output_field or vendor.output_field,
         effort=_effort(vendor, wire, family, server),
         efforts=_LEVELS if family.efforts is None else family.efforts,
-        marks=_marks(vendor, wire, family),
-        replay=_replay(vendor, wire, family),
+        marks=marks,
+        replay=replay,
         developer=bool(family.developer),
         images=images is not False,
         image_results=vendor.image_results,
@@ -96,18 +102,6 @@ def _effort(
     return "none" if style in _ENVELOPES and family.envelope is False else style
 
 
-def _marks(vendor: Vendor, wire: WireName, family: Family) -> MarkStyle:
-    if not family.caches or wire == "responses":
-        return "off"
-    return "native" if wire == "messages" else vendor.marks
-
-
-def _replay(vendor: Vendor, wire: WireName, family: Family) -> Replay:
-    if wire != "chat":
-        return "sealed"
-    return vendor.replay if vendor.replay != "none" else family.replay or "none"
-
-
 OptionName = Literal["routing", "response_cache", "service_tier", "num_ctx"]
 
 
@@ -145,8 +139,9 @@ def with_options(
 ) -> ModelProfile:
     """The profile with the option fields. `temperature` is true if the model accepts one."""
     extra = dict(profile.extra)
-    if "routing" in takes and (routing := _drop_empty(options.routing)):
-        extra["provider"] = routing
+    given = {name: value for name, value in options.routing.items() if value}
+    if "routing" in takes and given:
+        extra["provider"] = {n: list(v) if isinstance(v, tuple) else v for n, v in given.items()}
     price = profile.price
     if "service_tier" in takes and options.service_tier:
         extra["service_tier"] = options.service_tier
@@ -157,12 +152,6 @@ def with_options(
         extra["temperature"] = options.temperature
     extra |= options.body
     return replace(profile, extra=extra, price=price, conversation=options.session)
-
-
-def _drop_empty(routing: JsonObject) -> JsonObject:
-    """Empty values are not sent."""
-    kept = {name: value for name, value in routing.items() if value}
-    return {name: list(v) if isinstance(v, tuple) else v for name, v in kept.items()}
 
 
 # Settings under `providers.<name>.models`, mapped to profile fields.
@@ -205,13 +194,9 @@ def _fields(profile: ModelProfile, overrides: JsonObject) -> JsonObject:
     if "extra" in fields and isinstance(fields["extra"], dict):
         fields["extra"] = {**profile.extra, **fields["extra"]}
     if rates:
-        fields |= _price(profile, rates)
+        # The user's rates over the known ones, as a flat price for any prompt length.
+        known = plain(profile.price) if profile.price is not None else {}
+        kept = {name: known[name] for name in _PRICES.values() if name in known}
+        price = {"output": 0.0, "input": 0.0, **kept, **rates}
+        fields |= {"price": price, "price_source": "user_override", "included": False}
     return fields
-
-
-def _price(profile: ModelProfile, rates: JsonObject) -> JsonObject:
-    """The user's rates over the known ones, as a flat price for any prompt length."""
-    known = plain(profile.price) if profile.price is not None else {}
-    kept = {name: known[name] for name in _PRICES.values() if name in known}
-    price = {"output": 0.0, "input": 0.0, **kept, **rates}
-    return {"price": price, "price_source": "user_override", "included": False}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
@@ -18,25 +18,10 @@ from hermes.providers.profile import ModelProfile
 
 # Optional fields of our requests.
 _OPTIONAL = (
-    "stream_options",
-    "parallel_tool_calls",
-    "prompt_cache_key",
-    "reasoning_effort",
-    "reasoning",
-    "include",
-    "store",
-    "tool_choice",
-    "thinking",
-    "output_config",
-    "chat_template_kwargs",
-    "think",
-    "enable_thinking",
-    "extra_body",
-    "options",
-    "session_id",
-    "service_tier",
-    "temperature",
-)
+    "stream_options", "parallel_tool_calls", "prompt_cache_key", "reasoning_effort", "reasoning",
+    "include", "store", "tool_choice", "thinking", "output_config", "chat_template_kwargs", "think",
+    "enable_thinking", "extra_body", "options", "session_id", "service_tier", "temperature",
+)  # fmt: skip
 _REFUSED = (
     r"(?:unknown|unsupported|unrecognized|unexpected|invalid|extra)[^.]{0,60}?['\"`]"
     r"(?P<field>[a-z_]+)(?:\.[a-z_.]+)?['\"`]"
@@ -126,28 +111,36 @@ class AdaptiveProfile:
                 continue
             if not re.search(repair.words, text, re.IGNORECASE):
                 continue
-            change = repair.change(self.profile, text)
-            if change and self._apply(change):
+            new = replace(self.profile, **(repair.change(self.profile, text) or {}))
+            if new not in self._tried:
+                self._tried.append(new)
+                self.profile = new
                 return True
         return False
-
-    def _apply(self, change: dict[str, Any]) -> bool:
-        new = replace(self.profile, **change)
-        if new in self._tried:
-            return False
-        self._tried.append(new)
-        self.profile = new
-        return True
 
 
 _MAX_REPAIRS = 8
 
 
+# Attempts while another model can take over: waiting is pointless then.
+EAGER_ATTEMPTS: dict[Reason, int] = {
+    "rate_limit": 1,
+    "upstream_rate_limit": 1,
+    "billing": 1,
+    "timeout": 2,
+}
+
+
+class RetryMode:
+    """A fallback chain sets `eager` on a model while another one can take over from it."""
+
+    eager = False
+
+
 class RetryingProvider:
-    """`attempts` counts all requests for one reply except those after a repair of `fit`. `fewer`
-    lowers the count for some reasons when another model can take over. Rate-limit waits are
-    announced; other retries are silent unless they fail. After `silences` consecutive time-outs,
-    across turns, the next one is final."""
+    """`attempts` counts all requests for one reply except those after a repair of `fit`. Rate-limit
+    waits are announced; other retries are silent unless they fail. After `silences` consecutive
+    time-outs, across turns, the next one is final."""
 
     def __init__(
         self,
@@ -157,71 +150,61 @@ class RetryingProvider:
         fit: AdaptiveProfile | None = None,
         attempts: int = 3,
         silences: int = 5,
-        fewer: Mapping[Reason, int] | None = None,
+        mode: RetryMode | None = None,
     ) -> None:
         self._inner = inner
         self._world = world
         self._fit = fit
         self._attempts = attempts
         self._silences = silences
-        self._fewer = fewer or {}
+        self._mode = mode or RetryMode()
         self._silent = 0
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        state = _RetryProgress()
+        attempts = repairs = 0
+        streamed = False
+        notices: list[Notice] = []
         while True:
             failed: ProviderError | None = None
             try:
                 async with aclosing(self._inner.reply(prompt)) as stream:
                     async for item in stream:
-                        state.streamed |= not isinstance(item, Notice)
+                        streamed |= not isinstance(item, Notice)
                         yield item
             except ProviderError as error:
                 failed = error
             if failed is None:
                 self._silent = 0
                 return
-            if not self._try_repair(failed, state):
-                state.attempts += 1
-                if self._is_final(failed, state.attempts):
-                    for notice in state.notices:
+            repairs += 1
+            if self._fit is None or repairs > _MAX_REPAIRS or not self._fit.learn(failed):
+                attempts += 1
+                if self._is_final(failed, attempts):
+                    for notice in notices:
                         yield notice
                     raise failed
-                seconds = self._seconds(failed, state.attempts)
-                notice = _retry_notice(failed, seconds, state.attempts, self._attempts)
+                if failed.retry_after is not None:
+                    seconds = min(failed.retry_after, MAX_WAIT_SECONDS)
+                else:
+                    seconds = backoff(self._world, attempts, slow=is_malformed(failed))
+                tries = f"{attempts + 1} of {self._attempts}"
+                notice = Notice(text=f"{failed} Retrying in {seconds:.0f} s ({tries}).")
                 if failed.reason in ("rate_limit", "upstream_rate_limit"):
                     yield notice
                 else:
-                    state.notices.append(notice)
+                    notices.append(notice)
                 await self._world.clock.sleep(seconds)
-            if state.streamed:
-                state.streamed = False
+            if streamed:
+                streamed = False
                 yield Restarted()
-
-    def _try_repair(self, error: ProviderError, state: _RetryProgress) -> bool:
-        if self._fit is None or state.repairs >= _MAX_REPAIRS:
-            return False
-        state.repairs += 1
-        return self._fit.learn(error)
 
     def _is_final(self, error: ProviderError, attempts: int) -> bool:
         self._silent = self._silent + 1 if error.reason == "timeout" else 0
         stuck = self._silent >= self._silences
-        most = min(self._attempts, self._fewer.get(error.reason, self._attempts))
+        most = self._attempts
+        if self._mode.eager:
+            most = min(most, EAGER_ATTEMPTS.get(error.reason, most))
         return stuck or not error.retryable or attempts >= most
-
-    def _seconds(self, error: ProviderError, attempt: int) -> float:
-        if error.retry_after is not None:
-            return min(error.retry_after, MAX_WAIT_SECONDS)
-        return backoff(self._world, attempt, slow=is_malformed(error))
-
-
-class _RetryProgress:
-    def __init__(self) -> None:
-        self.attempts = 0
-        self.repairs = 0
-        self.streamed = False
-        self.notices: list[Notice] = []
 
 
 def backoff(world: World, attempt: int, *, slow: bool) -> float:
@@ -229,22 +212,3 @@ def backoff(world: World, attempt: int, *, slow: bool) -> float:
     first, most = (5.0, 120.0) if slow else (2.0, 60.0)
     seconds: float = min(first * 2 ** (attempt - 1), most)
     return seconds * (1 + world.chance.random() / 2)
-
-
-def _retry_notice(error: ProviderError, seconds: float, attempt: int, attempts: int) -> Notice:
-    return Notice(text=f"{error} Retrying in {seconds:.0f} s ({attempt + 1} of {attempts}).")
-
-
-# Attempts of the eager variant, where waiting is pointless if another model can answer.
-EAGER_ATTEMPTS: dict[Reason, int] = {
-    "rate_limit": 1,
-    "upstream_rate_limit": 1,
-    "billing": 1,
-    "timeout": 2,
-}
-
-
-class RetryVariants:
-    def __init__(self, eager: Provider, patient: Provider) -> None:
-        self.eager = eager
-        self.patient = patient

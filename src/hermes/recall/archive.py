@@ -225,7 +225,7 @@ class Recap(Value):
 
 async def recap_sessions(
     archive: PastSessions,
-    teller: RecapModel,
+    model: RecapModel,
     query: str,
     found: SearchResults,
     sessions: Sequence[str],
@@ -233,20 +233,20 @@ async def recap_sessions(
     """Recaps the first few sessions concurrently."""
     async with asyncio.TaskGroup() as group:
         tasks = {
-            id: group.create_task(_recap(archive, teller, query, found, id))
+            id: group.create_task(_recap(archive, model, query, found, id))
             for id in sessions[:MOST_RECAPS]
         }
     return {id: task.result() for id, task in tasks.items()}
 
 
 async def _recap(
-    archive: PastSessions, teller: RecapModel, query: str, found: SearchResults, session_id: str
+    archive: PastSessions, model: RecapModel, query: str, found: SearchResults, session_id: str
 ) -> Recap:
     hits = [one.n for one in found.passages if one.session_id == session_id]
     try:
         said = await archive.messages_of(session_id)
-        read = select_excerpt(said, hits, min(teller.most_chars, MOST_SHOWN))
-        text = await teller.ask(recap_prompt(query, read))
+        read = select_excerpt(said, hits, min(model.most_chars, MOST_SHOWN))
+        text = await model.ask(recap_prompt(query, read))
     except HermesError as error:
         # The result lines are shown in any case.
         return Recap(failed=str(error))

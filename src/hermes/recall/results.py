@@ -41,7 +41,11 @@ def format_results(
     the text and the messages shown."""
     groups = _select(found, most_sessions)
     lines: list[str] = []
-    for session_id in _sort_sessions(groups, sort):
+    # Groups have the order of relevance already.
+    sessions = list(groups)
+    if sort != "relevance":
+        sessions.sort(key=lambda id: groups[id][0].at, reverse=sort == "newest")
+    for session_id in sessions:
         some = sorted(groups[session_id], key=lambda one: one.n)
         lines.append(_head(found, some[0]))
         if (recap := recaps.get(session_id)) and recap.text:
@@ -50,20 +54,18 @@ def format_results(
     shown = [
         MessageRef(one.session_id, one.n, one.role) for some in groups.values() for one in some
     ]
-    return "\n".join((*lines, LEGEND, *_about(recaps))), shown
-
-
-def _about(recaps: Mapping[str, Recap]) -> Iterable[str]:
+    lines.append(LEGEND)
     if any(recap.text for recap in recaps.values()):
-        yield RECAPPED
-    for why in dict.fromkeys(recap.failed for recap in recaps.values() if recap.failed):
-        yield f"No recap: {why}"
+        lines.append(RECAPPED)
+    failures = dict.fromkeys(recap.failed for recap in recaps.values() if recap.failed)
+    lines += [f"No recap: {why}" for why in failures]
+    return "\n".join(lines), shown
 
 
 def format_messages(info: SessionInfo, said: Sequence[ExportedMessage], n: int) -> str:
     """Formats consecutive messages; marks the requested one."""
     head = f"[{info.id}] {_format_time(info.started_at)}{_format_title(info.title)}"
-    lines = [_format_message(one, marked=one.n == n) for one in said]
+    lines = [("*" if one.n == n else "") + _format_message(one) for one in said]
     if not lines:
         return f"{head}\nThere is no message at that position."
     last = f"{info.message_count} messages in all, up to {info.last_n}"
@@ -72,7 +74,7 @@ def format_messages(info: SessionInfo, said: Sequence[ExportedMessage], n: int) 
 
 def format_sessions(sessions: Iterable[SessionInfo]) -> str:
     lines = [
-        f"[{info.id}] {_day(info.last_at)} {info.message_count} messages"
+        f"[{info.id}] {_format_time(info.last_at, '%Y-%m-%d')} {info.message_count} messages"
         f"{_format_title(info.title or info.preview[:_PREVIEW])}"
         for info in sessions
     ]
@@ -97,13 +99,6 @@ def _select(found: SearchResults, most_sessions: int) -> dict[str, list[RecallPa
     return dict(groups)
 
 
-def _sort_sessions(groups: dict[str, list[RecallPassage]], sort: Sort) -> list[str]:
-    """Sorts sessions; groups already have the order of relevance."""
-    if sort == "relevance":
-        return list(groups)
-    return sorted(groups, key=lambda id: groups[id][0].at, reverse=sort == "newest")
-
-
 def _head(found: SearchResults, passage: RecallPassage) -> str:
     known = found.sessions.get(passage.session_id)
     title = _format_title(known.title) if known else ""
@@ -115,11 +110,11 @@ def _line(passage: RecallPassage) -> str:
     return f"{passage.n}{SIGNS[passage.role]} {passage.text}"
 
 
-def _format_message(said: ExportedMessage, *, marked: bool) -> str:
+def _format_message(said: ExportedMessage) -> str:
     text = " ".join(said.text.split())
     if len(text) > _LONGEST_LINE:
         text = text[:_LONGEST_LINE] + "…"
-    return f"{'*' if marked else ''}{said.n}{SIGNS.get(said.role, '#')} {text}"
+    return f"{said.n}{SIGNS.get(said.role, '#')} {text}"
 
 
 def _format_title(title: str) -> str:
@@ -127,12 +122,8 @@ def _format_title(title: str) -> str:
     return f" “{text[: _TITLE - 1]}…”" if len(text) > _TITLE else f" “{text}”" if text else ""
 
 
-def _format_time(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%a %Y-%m-%d %H:%M")
-
-
-def _day(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")
+def _format_time(at: float, form: str = "%a %Y-%m-%d %H:%M") -> str:
+    return datetime.fromtimestamp(at, UTC).strftime(form)
 
 
 def _bytes(line: str) -> int:

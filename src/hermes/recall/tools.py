@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Literal, NamedTuple, cast, get_args
+from typing import Annotated, Literal, cast, get_args
 
 from hermes.codec.values import JsonObject, replace
 from hermes.core.effects import Effect, ReadHistory
@@ -31,35 +31,26 @@ CLOSED = "Past sessions are not available here."
 
 
 class RecallService:
-    """State of session_search in one session. `teller` returns the model for recaps; `summarize`
-    is the default for calls that do not specify it."""
+    """State of session_search in one session. `make_recap_model` returns the model for recaps;
+    `summarize` is the default for calls that do not specify it."""
 
     def __init__(
         self,
         archive: PastSessions | None = None,
         clock: Clock | None = None,
         *,
-        teller: Callable[[], RecapModel] | None = None,
+        make_recap_model: Callable[[], RecapModel] | None = None,
         summarize: bool = False,
     ) -> None:
         self.archive = archive
         self.clock = clock or SystemClock()
-        self.teller = teller
+        self.make_recap_model = make_recap_model
         self.summarize = summarize
 
     def recap_model(self, summarize: bool | None) -> RecapModel | None:
         """Returns the model for recaps, or None."""
         wanted = self.summarize if summarize is None else summarize
-        return self.teller() if wanted and self.teller is not None else None
-
-
-class SearchRequest(NamedTuple):
-    """A search request; without a `teller` there are no recaps."""
-
-    query: str
-    limit: int
-    sort: Sort
-    teller: RecapModel | None
+        return self.make_recap_model() if wanted and self.make_recap_model else None
 
 
 def _effects(_place: PathContext, arguments: JsonObject) -> tuple[Effect, ...]:
@@ -100,14 +91,16 @@ async def session_search(
                 include_current=include_current,
             )
             found = await recall.archive.discover(query, wanted)
-            asked = SearchRequest(
-                query, _clamp(limit, MOST_SESSIONS), sort, recall.recap_model(summarize)
-            )
-            return await _search(recall.archive, found, asked)
+            most = _clamp(limit, MOST_SESSIONS)
+            model = recall.recap_model(summarize)
+            return await _show(recall.archive, found, query, most, sort, model)
         if session_id:
-            return await _scroll(
-                recall.archive, session_id, max(0, around_message_id), _clamp(window, MOST_AROUND)
-            )
+            n, around = max(0, around_message_id), _clamp(window, MOST_AROUND)
+            info, said = await recall.archive.messages_around(session_id, n, around)
+            shown = [MessageRef(info.id, one.n, one.role) for one in said]
+            origins = await recall.archive.origins(shown)
+            text = format_messages(info, said, n)
+            return _mark_origins(text, {"session_id": info.id}, origins)
         return ToolOutput.text(format_sessions(await recall.archive.recent(BROWSED)))
     except NotFound as error:
         raise ToolError(str(error)) from error
@@ -118,24 +111,24 @@ def _clamp(wanted: int, most: int) -> int:
     return max(1, min(wanted, most))
 
 
-async def _search(archive: PastSessions, found: SearchResults, asked: SearchRequest) -> ToolOutput:
+async def _show(
+    archive: PastSessions,
+    found: SearchResults,
+    query: str,
+    most: int,
+    sort: Sort,
+    model: RecapModel | None,
+) -> ToolOutput:
+    """Formats the results; without a `model` there are no recaps."""
     if not found.passages:
         return ToolOutput.text(NOTHING)
-    sessions = list(dict.fromkeys(one.session_id for one in found.passages))[: asked.limit]
-    found_recaps: dict[str, Recap] = {}
-    if asked.teller is not None:
-        found_recaps = await recap_sessions(archive, asked.teller, asked.query, found, sessions)
-    text, shown = format_results(
-        found, most_sessions=asked.limit, sort=asked.sort, recaps=found_recaps
-    )
-    read = [one for recap in found_recaps.values() for one in recap.shown]
+    sessions = list(dict.fromkeys(one.session_id for one in found.passages))[:most]
+    recaps: dict[str, Recap] = {}
+    if model is not None:
+        recaps = await recap_sessions(archive, model, query, found, sessions)
+    text, shown = format_results(found, most_sessions=most, sort=sort, recaps=recaps)
+    read = [one for recap in recaps.values() for one in recap.shown]
     return _mark_origins(text, {"sessions": sessions}, await archive.origins([*shown, *read]))
-
-
-async def _scroll(archive: PastSessions, session_id: str, n: int, window: int) -> ToolOutput:
-    info, said = await archive.messages_around(session_id, n, window)
-    origins = await archive.origins([MessageRef(info.id, one.n, one.role) for one in said])
-    return _mark_origins(format_messages(info, said, n), {"session_id": info.id}, origins)
 
 
 def _mark_origins(text: str, details: JsonObject, origins: tuple[str, ...]) -> ToolOutput:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,20 +16,17 @@ from hermes.codec.json import convert, decode, encode, plain
 from hermes.codec.values import JsonObject, JsonValue, Value, replace
 from hermes.config.home import TAPES
 from hermes.config.load import Config
-from hermes.config.run_context import RunContext
 from hermes.config.schema import find_setting
 from hermes.config.settings import Settings
 from hermes.context.prompting import prefill_file
 from hermes.core.errors import HermesError, NotFound, UsageError
 from hermes.core.events import ToolFinished
-from hermes.core.ports import Meter, Provider, Workspace
+from hermes.core.ports import Provider, Workspace
 from hermes.core.session_request import SessionRequest
-from hermes.core.turn import TurnLimits
 from hermes.journal.body_templates import is_newer
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.reading import history_segments
 from hermes.journal.rows import LogRow, read_rows
-from hermes.models.limits import TieredConnect
 from hermes.models.model_ref import IN_PROCESS, ModelRef
 from hermes.models.models import Models, ref_of
 from hermes.providers.catalogue import shipped_catalogue
@@ -42,7 +40,6 @@ from hermes.version import __version__
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
-    from hermes.models.models import Models
 
 # Placeholder for a configured key; it is never sent.
 ANY_KEY = "key-of-the-recording"
@@ -87,6 +84,10 @@ def run_of(
     root: str,
     cwd: str,
 ) -> TapeRun:
+    prefill, file = "", prefill_file(config.settings, config.home)
+    if file is not None:
+        with suppress(OSError, ValueError):
+            prefill = file.read_text("utf-8")
     facts = RunFacts(
         settings=_without_secrets(plain(config.settings), ()),
         home=str(Path.home()),
@@ -95,17 +96,9 @@ def run_of(
         root=root,
         cwd=cwd,
         variables=_variables(config),
-        prefill=_prefill(config),
+        prefill=prefill,
     )
     return TapeRun(version=__version__, after=after, at=at, facts=mask.json(plain(facts)))
-
-
-def _prefill(config: Config) -> str:
-    file = prefill_file(config.settings, config.home)
-    try:
-        return file.read_text("utf-8") if file is not None else ""
-    except (OSError, ValueError):
-        return ""
 
 
 def endpoint_facts(
@@ -183,20 +176,23 @@ def _bare(url: str) -> str:
     return f"{head}{separator}{host.rpartition('@')[2]}{slash}{path.partition('?')[0]}"
 
 
-class RecordedRows(Value):
-    rows: tuple[tuple[str, LogRow], ...]
-    shared: int
-
-
 async def collect_recording(run: RunContext, journal: SqliteJournal, session_id: str) -> Recording:
     """Raises NotFound for an unknown session, UsageError when a record is damaged."""
     mask = SecretMask(run.redactor.values())
-    found = await journal.reading(lambda db: _rows(db, session_id))
-    lines, masked = _lines(found, mask)
+    rows, shared = await journal.reading(lambda db: _rows(db, session_id))
+    lines, masked = _lines(rows, shared, mask)
     folder = run.home.sessions / session_id
     tapes = await asyncio.to_thread(read_tapes, folder / TAPES)
     saved, more = await asyncio.to_thread(_saved_files, lines, mask, run.home.sessions)
-    cleaned = [_clean_tape(tape, mask) for tape in tapes]
+    # Also masks values that became secrets after the tapes were written.
+    cleaned = [
+        TapedRun(
+            run=replace(tape.run, facts=mask.json(tape.run.facts)),
+            models=tuple(replace(each, facts=mask.json(each.facts)) for each in tape.models),
+            exchanges=tuple(_clean(each, mask) for each in tape.exchanges),
+        )
+        for tape in tapes
+    ]
     return Recording(
         session_id=session_id,
         version=__version__,
@@ -210,23 +206,23 @@ async def collect_recording(run: RunContext, journal: SqliteJournal, session_id:
             root="",
             cwd="",
         ),
-        shared=found.shared,
+        shared=shared,
         tapes=tuple(cleaned),
         saved_results=saved,
         masked=masked + more + sum(e.masked for tape in cleaned for e in tape.exchanges),
     )
 
 
-def _rows(db: sqlite3.Connection, session_id: str) -> RecordedRows:
-    rows: list[tuple[str, LogRow]] = []
+def _rows(db: sqlite3.Connection, session_id: str) -> tuple[list[LogRow], int]:
+    """Returns the rows of a session, and how many of them a fork inherits."""
+    rows: list[LogRow] = []
     shared = 0
     for segment in history_segments(db, session_id):
         shared = len(rows)
-        found = read_rows(db, segment.session, upto=segment.upto)
-        rows += [(segment.session_id, row) for row in found.whole]
+        rows += read_rows(db, segment.session, upto=segment.upto).whole
     if not rows:
         raise NotFound(f"Session {session_id} has no records.")
-    for number, (_, row) in enumerate(rows, start=1):
+    for number, row in enumerate(rows, start=1):
         if row.n != number:
             raise UsageError(
                 f"Record {number} of {session_id} is damaged, so the session cannot be replayed; "
@@ -236,18 +232,20 @@ def _rows(db: sqlite3.Connection, session_id: str) -> RecordedRows:
             raise UsageError(
                 f"Record {number} was written by a newer Hermes; update Hermes to replay it."
             )
-    return RecordedRows(rows=tuple(rows), shared=shared)
+    return rows, shared
 
 
-def _lines(found: RecordedRows, mask: SecretMask) -> tuple[tuple[RecordedLine, ...], int]:
+def _lines(
+    rows: Iterable[LogRow], shared: int, mask: SecretMask
+) -> tuple[tuple[RecordedLine, ...], int]:
     """Masks secrets. A masked record invalidates its hash and all later ones."""
     lines, masked = [], 0
-    for number, (_, row) in enumerate(found.rows):
-        body, count = row.body, 0
-        if mask.occurs_in(row.body):
-            body, count = encode(mask.json(decode(dict, row.body))), 1
-        masked += count
-        whole = not masked and number >= found.shared
+    for number, row in enumerate(rows):
+        body = row.body
+        if mask.occurs_in(body):
+            body = encode(mask.json(decode(dict, body)))
+            masked += 1
+        whole = not masked and number >= shared
         lines.append(
             RecordedLine(
                 n=row.n,
@@ -282,13 +280,6 @@ def _saved_files(
             saved[path] = mask.text(text)
             masked += saved[path] != text
     return saved, masked
-
-
-def _clean_tape(tape: TapedRun, mask: SecretMask) -> TapedRun:
-    """Also masks values that became secrets after the tape was written."""
-    run = replace(tape.run, facts=mask.json(tape.run.facts))
-    ways = tuple(replace(tape_model, facts=mask.json(tape_model.facts)) for tape_model in tape.ways)
-    return TapedRun(run=run, ways=ways, exchanges=tuple(_clean(e, mask) for e in tape.exchanges))
 
 
 def _clean(exchange: RecordedExchange, mask: SecretMask) -> RecordedExchange:
@@ -337,15 +328,10 @@ class SessionRecorder:
         if after:
             self._tape.open()
 
-    def wrap(self, connect: TieredConnect) -> TieredConnect:
-        def connect_recorded(
-            model: str, provider: str, meter: Meter, tier: str | None
-        ) -> tuple[Provider, TurnLimits]:
-            connected, limits = connect(model, provider, meter, tier)
-            tape_model = endpoint_facts(
-                self._models, self._settings, self._mask, model, provider, tier
-            )
-            self._tape.record_model(tape_model)
-            return InterceptedProvider(connected, self._tape), limits
+    def middleware(self, inner: Provider) -> Provider:
+        return InterceptedProvider(inner, self._tape)
 
-        return connect_recorded
+    def record_model(self, model: str, provider: str, tier: str | None) -> None:
+        """Called when the session connects to a model."""
+        tape_model = endpoint_facts(self._models, self._settings, self._mask, model, provider, tier)
+        self._tape.record_model(tape_model)

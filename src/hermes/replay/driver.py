@@ -32,7 +32,11 @@ def eager_task(work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
         first = work.send(None)
     except StopIteration:
         return None
-    return asyncio.ensure_future(_finish(_Rest(work, first)))
+
+    async def finish() -> None:
+        await _Rest(work, first)
+
+    return asyncio.ensure_future(finish())
 
 
 class _Rest:
@@ -44,37 +48,14 @@ class _Rest:
 
     def __await__(self) -> Generator[Any, Any, None]:
         waits_for = self._waits_for
-        while True:
-            try:
-                value = yield waits_for
-            except BaseException as error:
-                step = _throw(self._work, error)
-            else:
-                step = _send(self._work, value)
-            if step is _OVER:
-                return
-            waits_for = step
-
-
-_OVER = object()
-
-
-def _send(work: Coroutine[Any, Any, None], value: Any) -> Any:
-    try:
-        return work.send(value)
-    except StopIteration:
-        return _OVER
-
-
-def _throw(work: Coroutine[Any, Any, None], error: BaseException) -> Any:
-    try:
-        return work.throw(error)
-    except StopIteration:
-        return _OVER
-
-
-async def _finish(rest: _Rest) -> None:
-    await rest
+        with suppress(StopIteration):
+            while True:
+                try:
+                    value = yield waits_for
+                except BaseException as error:
+                    waits_for = self._work.throw(error)
+                else:
+                    waits_for = self._work.send(value)
 
 
 class ReplayRecorder(Recorder):
@@ -160,7 +141,7 @@ class Driver:
     def recorder(self, *args: Any, **kwargs: Any) -> ReplayRecorder:
         """Factory that replaces `Recorder(…)`."""
         self._recorder = ReplayRecorder(
-            self._expected, self.on_noted, self._follow_to_booking, *args, **kwargs
+            self._expected, self.on_noted, lambda: self._follow(booking=True), *args, **kwargs
         )
         return self._recorder
 
@@ -196,9 +177,6 @@ class Driver:
         if self._expected.is_driven and self._expected.take(event):
             self._follow()
 
-    def _follow_to_booking(self) -> None:
-        self._follow(booking=True)
-
     def _follow(self, *, booking: bool = False) -> None:
         """Sends the external inputs that are due. They must arrive before the session continues,
         so they start here and not in a task. A message that arrived between a turn's check for
@@ -209,7 +187,11 @@ class Driver:
             if due is None:
                 return
             if position in self._expected.side:
-                self._insert(due)
+                # Side work is copied, not replayed, so that spending stays the same.
+                assert self._recorder is not None
+                self._recorder.insert(due)
+                self._expected.skip()
+                self._begin(self._recorder.flush())
                 continue
             if position in self._stops:
                 self._stops -= {position}
@@ -231,13 +213,6 @@ class Driver:
                 return isinstance(event, ModelCalled)
         return False
 
-    def _insert(self, event: DurableEvent) -> None:
-        """Copies an event of side work, which is not replayed, so that spending stays the same."""
-        assert self._recorder is not None
-        self._recorder.insert(event)
-        self._expected.skip()
-        self._begin(self._recorder.flush())
-
     def _give(self, command: Command) -> None:
         assert self._session is not None
         try:
@@ -246,15 +221,14 @@ class Driver:
             self._miss(str(error))
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        task = eager_task(work)
-        if task is not None:
-            self._tasks.add(task)
-            task.add_done_callback(self._done)
+        def done(task: asyncio.Task[None]) -> None:
+            self._tasks.discard(task)
+            if not task.cancelled() and (error := task.exception()) is not None:
+                log.warning("replayed command failed", extra={"why": str(error)})
 
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.warning("replayed command failed", extra={"why": str(error)})
+        if (started := eager_task(work)) is not None:
+            self._tasks.add(started)
+            started.add_done_callback(done)
 
     async def _step(self, position: int) -> None:
         """Waits for the next event; reports it as missing after a timeout."""

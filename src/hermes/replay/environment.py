@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from hermes.codec.json import encode
 from hermes.config.child_environment import child_environment
@@ -16,9 +18,9 @@ from hermes.core.errors import HermesError
 from hermes.core.events import ApprovalAsked, EffectDecided, SessionOpened
 from hermes.core.ports import Meter, Provider, Workspace
 from hermes.core.tools import Tool
-from hermes.core.turn import SessionDeps, TurnLimits
+from hermes.core.turn import Connect, SessionDeps, TurnLimits
 from hermes.core.world import World
-from hermes.models.limits import TieredConnect, limits_of
+from hermes.models.limits import limits_of
 from hermes.models.model_ref import EMBEDDED, OFFLINE, ModelRef
 from hermes.models.resolver import Resolver
 from hermes.providers.endpoint import Endpoint
@@ -39,27 +41,26 @@ WINDOW = 256_000
 PREFILL = "prefill.json"
 
 
-class ReplayPlan:
-    """Options shared by all processes of a replay. Live tools work in the folder `copy`."""
+class ReplayOverrides(NamedTuple):
+    """Differences from the recording: `tools` by name, the `system` prompt, live tools (`mode`).
+    A changed prompt changes every request; `requests_may_differ` uses the recorded answers anyway.
+    `continue_with` continues the session after a divergence."""
 
-    def __init__(
-        self,
-        expected: ExpectedEvents,
-        results: RecordedResults,
-        *,
-        mode: Mode = "recorded",
-        tools: Mapping[str, Tool] | None = None,
-        continue_with: Provider | None = None,
-        env: Mapping[str, str] | None = None,
-        copy: Path | None = None,
-    ) -> None:
-        self.expected = expected
-        self.results = results
-        self.mode: Mode = mode
-        self.tools = tools or {}
-        self.continue_with = continue_with
-        self.env = env or {}
-        self.copy = copy
+    tools: Mapping[str, Tool] = {}
+    system: str | None = None
+    mode: Mode = "recorded"
+    requests_may_differ: bool = False
+    continue_with: Provider | None = None
+
+
+class ReplayPlan(NamedTuple):
+    """What all processes of a replay share. Live tools work in the folder `copy`."""
+
+    expected: ExpectedEvents
+    results: RecordedResults
+    overrides: ReplayOverrides
+    env: Mapping[str, str]
+    copy: Path | None
 
 
 class ReplayEnvironment:
@@ -92,8 +93,8 @@ class ReplayEnvironment:
         self.tools = ReplayTools(
             sync,
             plan.results,
-            mode=plan.mode,
-            replacements=plan.tools,
+            mode=plan.overrides.mode,
+            replacements=plan.overrides.tools,
             on_cwd_change=self._on_cwd_change,
         )
         self.recorder = driver.recorder
@@ -117,69 +118,65 @@ class ReplayEnvironment:
         return isinstance(due, EffectDecided) and due.by == "judge"
 
     def adapt(self, deps: SessionDeps, engine_deps: EngineDeps) -> SessionDeps:
+
+        async def irreversible(_effect: Effect) -> tuple[str, ...]:
+            """Returns what the recorded approval request listed as irreversible."""
+            due = self._sync.due
+            return due.lasting if isinstance(due, ApprovalAsked) else ()
+
+        deps.connect = partial(self._connect, deps.connect)
         # Recorded results contain these remarks already.
         deps.remark = None
-        deps.preflight = self._irreversible
+        deps.preflight = irreversible
         deps.hooks = lambda _recorder: recorded_hooks(self._sync, self._plan.expected.events)
-        if self._plan.continue_with is not None:
+        if self._plan.overrides.continue_with is not None:
             deps.policy = RecordedApprovals(deps.policy, self._plan.expected)
         built_in = self._config.settings.context.engine == BUILT_IN
         deps.engine = RecordedEngine(engine_deps, self._sync, built_in=built_in)
         return deps
 
-    async def _irreversible(self, _effect: Effect) -> tuple[str, ...]:
-        """Returns what the recorded approval request listed as irreversible."""
-        due = self._sync.due
-        return due.lasting if isinstance(due, ApprovalAsked) else ()
-
     def root(self, opened: SessionOpened) -> str:
         return self._facts.root or opened.cwd
 
     def workspace(self, session_id: str, root: str) -> Workspace:
-        if self._plan.mode == "live" and self._plan.copy is not None:
-            return self._scratch(session_id, root, self._plan.copy)
+        copy = self._plan.copy
+        if self._plan.overrides.mode == "live" and copy is not None:
+            passthrough = self._config.settings.terminal.env_passthrough
+            inner = LocalWorkspace(
+                str(copy),
+                state=self._config.home.sessions / session_id,
+                world=_RealTime(self.world),
+                env=child_environment(self._plan.env, passthrough),
+            )
+            return ScratchWorkspace(inner, root=root, copy=str(copy))
         self._recorded_workspace = RecordedWorkspace(
             root, home=self._facts.home, cwd=self._cwd or root, sync=self._sync
         )
         return self._recorded_workspace
 
-    def _scratch(self, session_id: str, root: str, copy: Path) -> Workspace:
-        terminal = self._config.settings.terminal
-        inner = LocalWorkspace(
-            str(copy),
-            state=self._config.home.sessions / session_id,
-            world=_RealTime(self.world),
-            env=child_environment(self._plan.env, terminal.env_passthrough),
-        )
-        return ScratchWorkspace(inner, root=root, copy=str(copy))
-
     def _on_cwd_change(self, cwd: str) -> None:
         if self._recorded_workspace is not None:
-            self._recorded_workspace.set_cwd(cwd)
+            self._recorded_workspace.cwd = cwd
 
-    def connect(self, inner: TieredConnect) -> TieredConnect:
-        """Wraps `inner` so that models reply as recorded."""
-
-        def connect(
-            model: str, provider: str, meter: Meter, tier: str | None = None
-        ) -> tuple[Provider, TurnLimits]:
-            connected, limits = self._connect_recorded(inner, model, provider, meter, tier)
-            if (continue_with := self._plan.continue_with) is not None:
-                connected = ContinuingProvider(
-                    connected, continue_with, self._plan.expected, meter, self.world
-                )
-            return connected, limits
-
-        return connect
+    def _connect(
+        self, inner: Connect, model: str, provider: str, meter: Meter
+    ) -> tuple[Provider, TurnLimits]:
+        """Connects to a model that replies as recorded."""
+        connected, limits = self._connect_recorded(inner, model, provider, meter)
+        if (continue_with := self._plan.overrides.continue_with) is not None:
+            connected = ContinuingProvider(
+                connected, continue_with, self._plan.expected, meter, self.world
+            )
+        return connected, limits
 
     def _connect_recorded(
-        self, inner: TieredConnect, model: str, provider: str, meter: Meter, tier: str | None
+        self, inner: Connect, model: str, provider: str, meter: Meter
     ) -> tuple[Provider, TurnLimits]:
         from_events = TranscriptProvider(
             self._plan.expected, self._sync, meter, self._note_missing_tape
         )
         try:
-            connected, limits = inner(model, provider, meter, tier)
+            connected, limits = inner(model, provider, meter)
         except (HermesError, OSError):
             return from_events, limits_of(self._config.settings, WINDOW)
         if provider == OFFLINE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonValue, Value
@@ -26,6 +26,11 @@ from hermes.journal.body_templates import KINDS
 from hermes.replay.inputs import side_work
 from hermes.replay.recording import RecordedLine
 
+# After one of these, no turn has unwritten events.
+_COMPLETE = (
+    *(TurnEnded, Archived, SessionEnded, Titled, Tuned, ModelSwitched, Rewound, Compacted),
+    Overlaid,
+)
 Where = Literal["event", "request", "missing", "extra", "turn"]
 
 
@@ -70,47 +75,38 @@ SHOWN = 160
 _LEAD = 24
 
 
-class Difference(NamedTuple):
-    field: str
-    recorded: str
-    now: str
+# The path of a value, and both values.
+Difference = tuple[str, str, str]
 
 
 def difference(recorded: bytes, now: bytes) -> Difference:
-    """`field` is a path like messages[3].content; empty when the bytes are not JSON or differ only
-    in their encoding."""
+    """The path is like messages[3].content; empty when the bytes are not JSON or differ only in
+    their encoding."""
     try:
         found = _walk(decode(object, recorded), decode(object, now), "")
     except DecodeError:
         found = None
-    if found is None:
-        one, other = recorded.decode("utf-8", "replace"), now.decode("utf-8", "replace")
-        return Difference("", *_around(one, other))
-    return found
+    if found is not None:
+        return found
+    return "", *_around(recorded.decode("utf-8", "replace"), now.decode("utf-8", "replace"))
 
 
 def _walk(one: JsonValue, other: JsonValue, path: str) -> Difference | None:
-    if isinstance(one, dict) and isinstance(other, dict):
-        for key in (*one, *(key for key in other if key not in one)):
-            position = f"{path}.{key}" if path else str(key)
-            if key not in one or key not in other:
-                return Difference(position, _format(one, key), _format(other, key))
-            if found := _walk(one[key], other[key], position):
-                return found
-        return None
-    if isinstance(one, list) and isinstance(other, list):
-        for number in range(max(len(one), len(other))):
-            position = f"{path}[{number}]"
-            if number >= min(len(one), len(other)):
-                return Difference(position, _nth(one, number), _nth(other, number))
-            if found := _walk(one[number], other[number], position):
+    if isinstance(one, dict | list) and type(one) is type(other):
+        items, others = _items(one, path), _items(other, path)
+        for place in items | others:
+            if place not in items or place not in others:
+                recorded = _short(items[place]) if place in items else "(absent)"
+                now = _short(others[place]) if place in others else "(absent)"
+                return place, recorded, now
+            if found := _walk(items[place], others[place], place):
                 return found
         return None
     if one == other and type(one) is type(other):
         return None
     if isinstance(one, str) and isinstance(other, str):
-        return Difference(path, *_around(one, other))
-    return Difference(path, _short(one), _short(other))
+        return path, *_around(one, other)
+    return path, _short(one), _short(other)
 
 
 def _around(one: str, other: str) -> tuple[str, str]:
@@ -122,12 +118,11 @@ def _around(one: str, other: str) -> tuple[str, str]:
     return lead + _cut(one[start:]), lead + _cut(other[start:])
 
 
-def _format(holder: dict[str, JsonValue], key: str) -> str:
-    return _short(holder[key]) if key in holder else "(absent)"
-
-
-def _nth(items: list[JsonValue], number: int) -> str:
-    return _short(items[number]) if number < len(items) else "(absent)"
+def _items(value: JsonValue, path: str) -> dict[str, JsonValue]:
+    """Returns the items of a mapping or list by their path."""
+    if isinstance(value, dict):
+        return {f"{path}.{key}" if path else str(key): item for key, item in value.items()}
+    return {f"{path}[{number}]": item for number, item in enumerate(value)}
 
 
 def _short(value: JsonValue) -> str:
@@ -136,20 +131,6 @@ def _short(value: JsonValue) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
-
-
-class ChangeSignal:
-    """Wakes all waiting tasks on every change."""
-
-    def __init__(self) -> None:
-        self._event = asyncio.Event()
-
-    def notify(self) -> None:
-        self._event.set()
-        self._event = asyncio.Event()
-
-    async def wait(self) -> None:
-        await self._event.wait()
 
 
 class ExpectedEvents:
@@ -167,22 +148,25 @@ class ExpectedEvents:
         self.position = 0
         self.end = 0
         self.divergence: Divergence | None = None
-        self.diverged_at = 0
         self.is_closed = True
-        self.change_signal = ChangeSignal()
         self.has_more_requests: Callable[[], bool] = bool
         self.other_booking: tuple[int, bytes, bytes] | None = None
         self.diverge_after: int | None = None
         self._continue_after = continue_after
+        self._changed = asyncio.Event()
 
     def open(self, start: int, end: int) -> None:
         """Starts the next process, which replays the lines from `start` up to `end`."""
         self.position, self.end, self.is_closed = start, end, False
-        self.change_signal.notify()
+        self._notify()
 
     def close(self) -> None:
         self.is_closed = True
-        self.change_signal.notify()
+        self._notify()
+
+    @property
+    def diverged_at(self) -> int:
+        return self.divergence.n - 1 if self.divergence is not None else 0
 
     @property
     def is_free(self) -> bool:
@@ -195,14 +179,19 @@ class ExpectedEvents:
         return self.divergence is None and not self.is_closed
 
     async def wait_for_change(self) -> None:
-        await self.change_signal.wait()
+        await self._changed.wait()
+
+    def _notify(self) -> None:
+        """Wakes all waiting tasks."""
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     async def wait_for_release(self) -> None:
         """Waits until the process is closed or the session continues on its own."""
         while self.is_driven or (self.divergence is not None and not self.is_free):
             if self.is_closed:
                 return
-            await self.change_signal.wait()
+            await self.wait_for_change()
 
     async def wait_if_over(self) -> None:
         """Blocks at the end of the part: the recorded process did nothing more."""
@@ -210,9 +199,9 @@ class ExpectedEvents:
             await self.wait_for_release()
 
     def skip(self) -> None:
-        """Advances past a line that was inserted rather than replayed."""
+        """Advances past a line."""
         self.position += 1
-        self.change_signal.notify()
+        self._notify()
 
     @property
     def is_over(self) -> bool:
@@ -224,19 +213,8 @@ class ExpectedEvents:
         """Returns whether the process died during a turn and lost events it had not written."""
         if not self.is_over or not self.is_driven or self.position == 0:
             return False
-        last = self.events[self.position - 1]
-        return bool(self.lines[self.position - 1].turn_id) and not isinstance(
-            last,
-            TurnEnded
-            | Archived
-            | SessionEnded
-            | Titled
-            | Tuned
-            | ModelSwitched
-            | Rewound
-            | Compacted
-            | Overlaid,
-        )
+        last = self.position - 1
+        return bool(self.lines[last].turn_id) and not isinstance(self.events[last], _COMPLETE)
 
     @property
     def due(self) -> DurableEvent | None:
@@ -252,8 +230,7 @@ class ExpectedEvents:
         recorded, now = bytes(self.lines[self.position].body), encode(event)
         if recorded != now and encode(self.events[self.position]) != now:
             return self.diverge("event", recorded=recorded, now=now)
-        self.position += 1
-        self.change_signal.notify()
+        self.skip()
         return True
 
     def diverge_if_changed(self) -> None:
@@ -271,46 +248,41 @@ class ExpectedEvents:
         self, where: Where, *, recorded: bytes = b"", now: bytes = b"", kind: str = ""
     ) -> bool:
         """Records the first divergence. Always returns False, the result of `take`."""
-        if self.is_driven:
-            self.diverged_at = self.position
-            self.divergence = self._divergence(self.position, where, recorded, now, kind)
-            self.change_signal.notify()
+        self._set_divergence(self._divergence(self.position, where, recorded, now, kind))
         return False
 
     def on_booking(self, same_request: bool) -> None:
         """Diverges if a call reserved a different amount although its request is the same."""
         other, self.other_booking = self.other_booking, None
-        if other is not None and same_request and self.is_driven:
+        if other is not None and same_request:
             position, recorded, now = other
-            self.diverged_at = position
-            self.divergence = self._divergence(position, "event", recorded, now, "")
-            self.change_signal.notify()
+            self._set_divergence(self._divergence(position, "event", recorded, now))
 
     def other_request(self, recorded: bytes, now: bytes) -> Divergence:
         """Describes a different request, attributed to the newest model call."""
-        calls = (i for i in range(self.position - 1, -1, -1) if self._is_call(i))
-        return self._divergence(next(calls, self.position), "request", recorded, now, "")
+        before = range(self.position - 1, -1, -1)
+        calls = (i for i in before if isinstance(self.events[i], ModelCalled))
+        return self._divergence(next(calls, self.position), "request", recorded, now)
 
     def diverge_at_request(self, recorded: bytes, now: bytes) -> None:
+        self._set_divergence(self.other_request(recorded, now))
+
+    def _set_divergence(self, found: Divergence) -> None:
         if self.is_driven:
-            self.divergence = self.other_request(recorded, now)
-            self.diverged_at = self.divergence.n - 1
-            self.change_signal.notify()
+            self.divergence = found
+            self._notify()
 
     def _divergence(
-        self, position: int, where: Where, recorded: bytes, now: bytes, kind: str
+        self, position: int, where: Where, recorded: bytes, now: bytes, kind: str = ""
     ) -> Divergence:
         is_beyond = position >= len(self.lines)
         line = self.lines[min(position, len(self.lines) - 1)]
-        found = difference(recorded, now)
+        field, before, after = difference(recorded, now)
         return Divergence(
             n=line.n + is_beyond,
             kind=kind or line.kind,
             where=where,
-            field=found.field,
-            recorded=found.recorded,
-            now=found.now,
+            field=field,
+            recorded=before,
+            now=after,
         )
-
-    def _is_call(self, position: int) -> bool:
-        return isinstance(self.events[position], ModelCalled)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import cast
+from typing import Literal, assert_never, cast
 
 from hermes.core.commands import (
     Archive,
@@ -23,12 +23,16 @@ from hermes.core.commands import (
 from hermes.core.errors import BudgetReached
 from hermes.core.events import (
     ApprovalAnswered,
+    ApprovalAsked,
     Archived,
     CallSettled,
     CapRaised,
     CapScope,
     Compacted,
     DurableEvent,
+    EffectDecided,
+    Erased,
+    HookAnswered,
     MessageReceived,
     ModelCalled,
     ModelSwitched,
@@ -38,11 +42,15 @@ from hermes.core.events import (
     ReplyAdded,
     Rewound,
     SessionEnded,
+    SessionOpened,
+    Steered,
     Titled,
     ToolFinished,
+    ToolIntended,
     ToolStarted,
     Tuned,
     TurnEnded,
+    TurnStarted,
     Withdrawn,
 )
 from hermes.core.executor import NOT_RUN, UNKNOWN_OUTCOME
@@ -80,8 +88,31 @@ def command_of(event: DurableEvent) -> Command | None:
             return Tune(effort=event.effort, tier=event.tier, mode=event.mode)
         case Compacted(cause="asked"):
             return Compact(topic=event.topic, keep=event.keep)
-        case _:
+        case (
+            MessageReceived()
+            | Compacted()
+            | SessionOpened()
+            | TurnStarted()
+            | Steered()
+            | ModelCalled()
+            | ReplyAdded()
+            | ToolIntended()
+            | ToolStarted()
+            | ToolFinished()
+            | ApprovalAsked()
+            | ApprovalAnswered()
+            | QuestionAsked()
+            | QuestionAnswered()
+            | TurnEnded()
+            | CallSettled()
+            | CapRaised()
+            | EffectDecided()
+            | Erased()
+            | HookAnswered()
+        ):
             return None
+        case _:
+            assert_never(event)
 
 
 def side_work(events: Sequence[DurableEvent]) -> frozenset[int]:
@@ -116,7 +147,11 @@ def stops(events: Sequence[DurableEvent], start: int, end: int) -> frozenset[int
         elif isinstance(event, ToolStarted):
             started.add(event.call_id)
         elif isinstance(event, TurnEnded):
-            if event.reason == "interrupted" and not _in_call(events, turn_start, position):
+            in_call = any(
+                isinstance(each, ModelCalled) and each.cause in TURN_CAUSES
+                for each in events[turn_start:position]
+            )
+            if event.reason == "interrupted" and not in_call:
                 shows = (i for i in range(turn_start, position) if _shows_stop(events[i], started))
                 found.add(next(shows, position))
             turn_start, started = position + 1, set()
@@ -148,38 +183,25 @@ def cap_reached(events: Sequence[DurableEvent], position: int) -> BudgetReached 
     """Returns the cap that blocked a call at this position, taken from its question or the end of
     the turn; None when the call was made."""
     due = events[position] if position < len(events) else None
+    outcome: DurableEvent | None = None
     if isinstance(due, TurnEnded) and due.reason == "paused":
-        return _budget_error(due.error, due, 0.0, in_dollars=True)
-    if not isinstance(due, QuestionAsked) or due.call_id:
-        return None
-    outcome = next((e for e in events[position:] if isinstance(e, CapRaised | TurnEnded)), None)
-    if not isinstance(outcome, CapRaised | TurnEnded):
-        return None
-    amount = re.search(r"[\d,.]+", due.choices[0] if due.choices else "")
-    asked = float(amount[0].replace(",", "")) if amount else 0.0
-    if isinstance(outcome, CapRaised):
-        asked = outcome.usd or outcome.tokens
-    words = due.question.removesuffix(" Go on?")
-    return _budget_error(words, outcome, asked, in_dollars="$" in due.choices[0])
-
-
-def _budget_error(
-    words: str, outcome: CapRaised | TurnEnded, asked: float, *, in_dollars: bool
-) -> BudgetReached:
+        outcome, words, asked, in_dollars = due, due.error, 0.0, True
+    elif isinstance(due, QuestionAsked) and not due.call_id:
+        outcome = next((e for e in events[position:] if isinstance(e, CapRaised | TurnEnded)), None)
+        words = due.question.removesuffix(" Go on?")
+        choice = due.choices[0] if due.choices else ""
+        amount = re.search(r"[\d,.]+", choice)
+        asked, in_dollars = float(amount[0].replace(",", "")) if amount else 0.0, "$" in choice
     if isinstance(outcome, CapRaised):
         scope, key = outcome.scope, outcome.key
-    else:
+        asked = outcome.usd or outcome.tokens
+    elif isinstance(outcome, TurnEnded):
         scope = cast(CapScope, outcome.detail.removeprefix("cap(").removesuffix(")"))
         key = ""
-    return BudgetReached(
-        words,
-        scope=scope,
-        key=key,
-        unit="usd" if in_dollars else "tokens",
-        cap=0.0,
-        spent=0.0,
-        asked=asked,
-    )
+    else:
+        return None
+    unit: Literal["usd", "tokens"] = "usd" if in_dollars else "tokens"
+    return BudgetReached(words, scope=scope, key=key, unit=unit, cap=0.0, spent=0.0, asked=asked)
 
 
 def is_lost(event: DurableEvent, started: set[str]) -> bool:
@@ -188,12 +210,6 @@ def is_lost(event: DurableEvent, started: set[str]) -> bool:
         isinstance(event, ToolFinished)
         and event.result.call_id in started
         and event.result.text.startswith(UNKNOWN_OUTCOME)
-    )
-
-
-def _in_call(events: Sequence[DurableEvent], start: int, end: int) -> bool:
-    return any(
-        isinstance(event, ModelCalled) and event.cause in TURN_CAUSES for event in events[start:end]
     )
 
 

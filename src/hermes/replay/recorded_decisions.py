@@ -40,7 +40,13 @@ class RecordedApprovals:
     def __init__(self, inner: Policy, expected: ExpectedEvents) -> None:
         self._inner = inner
         self._expected = expected
-        self._allowed = _is_allowed(expected)
+        events = expected.events
+        asked = {each.id: each.effect for each in events if isinstance(each, ApprovalAsked)}
+        self._allowed = [
+            asked[event.id]
+            for event in expected.events
+            if isinstance(event, ApprovalAnswered) and event.choice != DENY and event.id in asked
+        ]
 
     def decide(
         self,
@@ -61,17 +67,6 @@ class RecordedApprovals:
         self._inner.remember(effect, scope)
 
 
-def _is_allowed(expected: ExpectedEvents) -> list[Effect]:
-    asked = {
-        event.id: event.effect for event in expected.events if isinstance(event, ApprovalAsked)
-    }
-    return [
-        asked[event.id]
-        for event in expected.events
-        if isinstance(event, ApprovalAnswered) and event.choice != DENY and event.id in asked
-    ]
-
-
 NO_SUMMARY = "No summary was made here."
 
 
@@ -83,8 +78,7 @@ class RecordedEngine:
     def __init__(self, engine_deps: EngineDeps, sync: SyncPoints, *, built_in: bool = True) -> None:
         self._sync = sync
         self._is_ours = built_in
-        engine_deps.summarise = self._summary
-        self._inner = BuiltInEngine(engine_deps)
+        self._inner = BuiltInEngine(engine_deps._replace(summarise=self._summary))
 
     def due(self, transcript: Transcript, prompt: Prompt, window: int) -> bool:
         if self._sync.due is None:
@@ -137,23 +131,22 @@ class RecordedHooks:
         self._sync = sync
 
     @property
-    def sources(self) -> tuple[str, ...]:
+    def _due(self) -> HookAnswered | None:
         due = self._sync.due
-        return due.origins if isinstance(due, HookAnswered) else ()
+        return due if isinstance(due, HookAnswered) else None
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        due = self._due
+        return due.origins if due is not None else ()
 
     async def before_turn(self) -> str:
-        match self._sync.due:
-            case HookAnswered(hook=hook, text=text) if hook == BEFORE_TURN:
-                return text
-            case _:
-                return ""
+        due = self._due
+        return due.text if due is not None and due.hook == BEFORE_TURN else ""
 
     async def before_tool(self, call: ToolCall) -> HookVerdict | None:
-        match self._sync.due:
-            case HookAnswered(call_id=call_id) as due if call_id == call.id:
-                return verdict_of(due)
-            case _:
-                return None
+        due = self._due
+        return verdict_of(due) if due is not None and due.call_id == call.id else None
 
     async def after_tool(
         self, call: ToolCall, result: ToolResult, seconds: float, fate: CallOutcome
@@ -161,8 +154,5 @@ class RecordedHooks:
         return None
 
     async def before_final_answer(self, text: str) -> str | None:
-        match self._sync.due:
-            case HookAnswered(hook=hook, text=words) if hook == FINAL_ANSWER_HOOK:
-                return words
-            case _:
-                return None
+        due = self._due
+        return due.text if due is not None and due.hook == FINAL_ANSWER_HOOK else None

@@ -30,8 +30,6 @@ from hermes.replay.expected_events import ExpectedEvents
 from hermes.replay.inputs import TURN_CAUSES, cap_reached, stopped_in_call
 from hermes.replay.sync_points import Diverged, SyncPoints
 
-_Item = Delta | Reply | HermesError | None
-
 
 class OutsideProvider:
     """Calls `inner` in the context in which this object was created, outside the replay."""
@@ -41,9 +39,20 @@ class OutsideProvider:
         self._context = copy_context()
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        items: asyncio.Queue[_Item] = asyncio.Queue()
+        items: asyncio.Queue[Delta | Reply | HermesError | None] = asyncio.Queue()
+
+        async def ask() -> None:
+            try:
+                async with aclosing(self._inner.reply(prompt)) as replies:
+                    async for item in replies:
+                        items.put_nowait(item)
+            except HermesError as error:
+                items.put_nowait(error)
+            finally:
+                items.put_nowait(None)
+
         loop = asyncio.get_running_loop()
-        task = loop.create_task(self._ask(prompt, items), context=self._context.copy())
+        task = loop.create_task(ask(), context=self._context.copy())
         try:
             while (item := await items.get()) is not None:
                 if isinstance(item, HermesError):
@@ -52,16 +61,6 @@ class OutsideProvider:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-
-    async def _ask(self, prompt: Prompt, items: asyncio.Queue[_Item]) -> None:
-        try:
-            async with aclosing(self._inner.reply(prompt)) as replies:
-                async for item in replies:
-                    items.put_nowait(item)
-        except HermesError as error:
-            items.put_nowait(error)
-        finally:
-            items.put_nowait(None)
 
 
 REASONS = frozenset(get_args(Reason))
@@ -86,7 +85,12 @@ class TranscriptProvider:
             self._sync.check()
             match due:
                 case _ if cap_reached(self._expected.events, position) is not None:
-                    await self._book(self._next_reply(position))
+                    # The call that a cap blocked; if it was never made, a placeholder.
+                    ahead = self._expected.events[position : self._expected.end]
+                    call = next((e for e in ahead if isinstance(e, ModelCalled | TurnEnded)), None)
+                    if not isinstance(call, ModelCalled):
+                        call = ModelCalled(model="", provider="")
+                    await self._book(call)
                 case ModelCalled() if due.cause in TURN_CAUSES:
                     await self._book(due)
                 case CallSettled() if not stopped_in_call(self._expected.events, position):
@@ -123,16 +127,10 @@ class TranscriptProvider:
 
     async def _wait_for_stop(self) -> None:
         try:
-            await self._sync.left_here()
+            await self._sync.wait_until_abandoned()
         finally:
             if isinstance(due := self._sync.due, CallSettled):
                 self._meter.settle(due)
-
-    def _next_reply(self, position: int) -> ModelCalled:
-        """Returns the call that a cap blocked; if it was never made, a placeholder."""
-        ahead = self._expected.events[position : self._expected.end]
-        found = next((e for e in ahead if isinstance(e, ModelCalled | TurnEnded)), None)
-        return found if isinstance(found, ModelCalled) else ModelCalled(model="", provider="")
 
     async def _book(self, call: ModelCalled) -> None:
         """Books a call. The meter determines the cause of repeated requests."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Literal
 
 from hermes.codec.json import DecodeError
@@ -64,8 +65,9 @@ class RecordedResults:
     def of(self, tool: Tool, arguments: JsonObject) -> ToolOutput:
         """Returns the first recorded result of this call."""
         for call, result in self._results_by_call:
-            if result.name == tool.name and _decode(tool, call) == arguments:
-                return self.output(result)
+            with suppress(DecodeError):
+                if result.name == tool.name and tool.parameters.decode(call.arguments) == arguments:
+                    return self.output(result)
         return ToolOutput.text(UNKNOWN_CALL, failed=True)
 
 
@@ -161,7 +163,9 @@ class RecordedTool(_ToolCopy):
                     return self._results.of(self, arguments)
                 case ToolFinished(result=result):
                     branch.spend(due.seconds)
-                    self._follow_shell(result)
+                    cwd = result.details.get("cwd")
+                    if isinstance(cwd, str) and "session_id" not in result.details:
+                        self._on_cwd_change(cwd)
                     return self._results.output(result)
                 case QuestionAsked():
                     await ctx.ask(due.question, due.choices)
@@ -169,11 +173,6 @@ class RecordedTool(_ToolCopy):
                     ApprovalAsked(effect=effect) | EffectDecided(judged=JudgedEffect(effect=effect))
                 ):
                     await _attempt(ctx, effect, arguments)
-
-    def _follow_shell(self, result: ToolResult) -> None:
-        cwd = result.details.get("cwd")
-        if isinstance(cwd, str) and "session_id" not in result.details:
-            self._on_cwd_change(cwd)
 
 
 class LiveTool(_ToolCopy):
@@ -219,9 +218,9 @@ async def _attempt(ctx: ToolContext, effect: Effect, arguments: JsonObject) -> N
             case FetchUrl():
                 await ctx.web.fetch(effect)
             case _:
-                return
+                pass
     except (ToolError, NotFound):
-        return
+        pass
 
 
 def _calls_with_results(events: list[DurableEvent]) -> list[tuple[ToolCall, ToolResult]]:
@@ -234,10 +233,3 @@ def _calls_with_results(events: list[DurableEvent]) -> list[tuple[ToolCall, Tool
         elif isinstance(event, ToolFinished) and event.result.call_id in calls:
             found.append((calls[event.result.call_id], event.result))
     return found
-
-
-def _decode(tool: Tool, call: ToolCall) -> JsonObject | None:
-    try:
-        return tool.parameters.decode(call.arguments)
-    except DecodeError:
-        return None

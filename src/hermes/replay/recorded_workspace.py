@@ -20,7 +20,6 @@ from hermes.core.ports import (
     Processes,
     ProcessInfo,
     ProcessNotice,
-    SearchMatch,
     SearchQuery,
     SearchResult,
     ShellSetup,
@@ -73,7 +72,7 @@ class ScratchWorkspace(DelegatingWorkspace):
 
     async def search(self, query: SearchQuery) -> SearchResult:
         found = await self._inner.search(replace(query, root=self._in(query.root)))
-        matches = tuple(self._translate_output(match) for match in found.matches)
+        matches = tuple(replace(match, path=self._out(match.path)) for match in found.matches)
         files = tuple(map(self._out, found.files))
         return SearchResult(matches=matches, files=files, cut=found.cut)
 
@@ -96,12 +95,10 @@ class ScratchWorkspace(DelegatingWorkspace):
     def _translate_cwd(self, effect: RunCommand) -> RunCommand:
         return replace(effect, script=self._in(effect.script), cwd=self._in(effect.cwd))
 
-    def _translate_output(self, match: SearchMatch) -> SearchMatch:
-        return replace(match, path=self._out(match.path))
 
-
-def copy_folder(source: Path, target: Path) -> None:
-    """Raises UsageError when the folder is missing or too large."""
+def copy_folder(source: Path, target: Path) -> Path:
+    """Returns the real path of the copy. Raises UsageError when the folder is missing or too
+    large."""
     if not source.is_dir():
         raise UsageError(f"{source} does not exist, so tools cannot run live; omit --tools live.")
     files = size = 0
@@ -111,6 +108,7 @@ def copy_folder(source: Path, target: Path) -> None:
         if files > MAX_FILES or size > MAX_BYTES:
             raise UsageError(f"{source} is too large to be copied for a replay with live tools.")
     shutil.copytree(source, target, symlinks=True)
+    return target.resolve()
 
 
 class RecordedWorkspace:
@@ -125,35 +123,28 @@ class RecordedWorkspace:
         self._home = home
         self._sync = sync
 
-    def set_cwd(self, cwd: str) -> None:
-        self.cwd = cwd
-
     def resolve(self, path: str) -> str:
-        """Resolves symbolic links as recorded, since the files may have changed."""
+        """Resolves symbolic links as in the recorded effects of the call that is being planned,
+        since the files may have changed."""
         if "\0" in path:
             raise ToolError("A path cannot contain a NUL byte.")
         if path == "~" or path.startswith("~/"):
             path = self._home + path[1:]
         plain = posixpath.normpath(posixpath.join(self.cwd, path))
-        known = self._known_paths()
+        due = self._sync.due
+        known: set[str] = set()
+        for judged in due.judged if isinstance(due, ToolIntended) else ():
+            match judged.effect:
+                case ReadPath(path=found) | WritePath(path=found) | DeletePath(path=found):
+                    known.add(found)
+                case RunCommand(cwd=cwd):
+                    known.add(cwd)
+                case _:
+                    pass
         if plain in known:
             return plain
         alike = [each for each in known if posixpath.basename(each) == posixpath.basename(plain)]
         return alike[0] if len(alike) == 1 else plain
-
-    def _known_paths(self) -> set[str]:
-        """Returns the recorded paths of the call that is being planned."""
-        due = self._sync.due
-        found: set[str] = set()
-        for judged in due.judged if isinstance(due, ToolIntended) else ():
-            match judged.effect:
-                case ReadPath(path=path) | WritePath(path=path) | DeletePath(path=path):
-                    found.add(path)
-                case RunCommand(cwd=cwd):
-                    found.add(cwd)
-                case _:
-                    pass
-        return found
 
     async def stat(self, path: str) -> FileInfo | None:
         return None

@@ -84,8 +84,11 @@ def first_position(recording: Recording) -> int:
     taken_over = False
     while position < len(lines):
         event = lines[position].event
-        taken_over |= isinstance(event, MessageReceived) and event.past
-        if not taken_over or not _is_past(event):
+        is_past = isinstance(event, ReplyAdded | ToolFinished)
+        if isinstance(event, MessageReceived):
+            is_past = event.past
+            taken_over |= is_past
+        if not taken_over or not is_past:
             break
         position += 1
     return position
@@ -119,16 +122,6 @@ def shell_before(lines: Sequence[RecordedLine]) -> str:
         if isinstance(cwd := details.get("cwd"), str) and "session_id" not in details:
             return cwd
     return ""
-
-
-def _is_past(event: DurableEvent) -> bool:
-    match event:
-        case MessageReceived(past=past):
-            return past
-        case ReplyAdded() | ToolFinished():
-            return True
-        case _:
-            return False
 
 
 FORMAT = "hermes-replay-1"
@@ -262,8 +255,8 @@ def _entries(recording: Recording) -> Iterator[FileEntry]:
         yield FileEntry(record=line)
     for tape in recording.tapes:
         yield FileEntry(run=tape.run)
-        for way in tape.ways:
-            yield FileEntry(way=way)
+        for model in tape.models:
+            yield FileEntry(way=model)
         before = b""
         for exchange in tape.exchanges:
             yield FileEntry(exchange=_save_exchange(exchange, before))
@@ -300,7 +293,7 @@ def _tapes(entries: Iterable[FileEntry]) -> Iterator[TapedRun]:
                 yield found
             found, before = TapedRun(run=entry.run), b""
         elif entry.way is not None and found is not None:
-            found = replace(found, ways=(*found.ways, entry.way))
+            found = replace(found, models=(*found.models, entry.way))
         elif entry.exchange is not None and found is not None:
             before = restore_body(
                 before, entry.exchange.head, entry.exchange.tail, entry.exchange.request.bytes

@@ -73,25 +73,23 @@ class ReplayJournal(SqliteJournal):
         return (*before, booked)
 
     def _grant(self, call: ModelCalled) -> ModelCalled:
+        """Returns the call with the recorded reservation."""
         if not self._expected.is_driven:
             return call
         if (reached := cap_reached(self._expected.events, self._expected.position)) is not None:
             raise reached
         due = self._expected.due
-        if isinstance(due, ModelCalled) and due.reserved is not None:
-            return self._reservation(call, due.reserved)
-        return call
-
-    def _reservation(self, call: ModelCalled, left: Usage) -> ModelCalled:
-        """Returns the call with the recorded reservation. A smaller output was limited by a cap;
-        any other difference comes from a different request, which is compared next."""
-        if left == call.reserved:
+        if not isinstance(due, ModelCalled) or due.reserved in (None, call.reserved):
             return call
-        as_then = replace(call, reserved=left)
-        if not _is_less(left, call.reserved) and as_then == self._expected.due:
+        granted = replace(call, reserved=due.reserved)
+        recorded, own = due.reserved, call.reserved
+        by_cap = own and recorded.input == own.input and recorded.output < own.output
+        # A smaller output was limited by a cap; any other difference comes from a different
+        # request, which is compared next.
+        if not by_cap and granted == due:
             position = self._expected.position
-            self._expected.other_booking = (position, encode(as_then), encode(call))
-        return as_then
+            self._expected.other_booking = (position, encode(granted), encode(call))
+        return granted
 
     def _batches(
         self, events: Sequence[DurableEvent], turn_id: str
@@ -138,8 +136,3 @@ def _put(tx: Transaction, session: int, lines: Sequence[RecordedLine]) -> None:
     for line in lines:
         item = pack_body(line.event, line.kind, line.version, bytes(line.body))
         tx.put(session, item, turn_id=line.turn_id, at=line.at, n=line.n)
-
-
-def _is_less(left: Usage, wanted: Usage | None) -> bool:
-    """Returns whether only the output is lower, as a cap makes it."""
-    return wanted is not None and left.input == wanted.input and left.output < wanted.output

@@ -138,12 +138,17 @@ class SyncPoints:
         self._start = start
         self._requests_may_differ = requests_may_differ
 
-    async def asks(self, recorded: RecordedExchange | None, url: str, body: bytes) -> None:
+    async def on_request(self, recorded: RecordedExchange | None, url: str, body: bytes) -> None:
         """Compares a request with the recorded one (see `TapePlayer`)."""
         self.check()
         if recorded is None:
+            # Past the tape, the call was interrupted before any answer, or it is new.
             await self._expected.wait_if_over()
-            await self._handle_request_past_tape(body)
+            self.check()
+            if not self._interrupt_if_recorded():
+                await self._diverge(b"", body)
+            await self._expected.wait_for_release()
+            self.check()
             return
         self._expected.on_booking(recorded.body == body)
         if recorded.body == body:
@@ -158,24 +163,27 @@ class SyncPoints:
         await self._expected.wait_if_over()
         self.check()
 
-    async def left_here(self) -> None:
+    async def wait_until_abandoned(self) -> None:
         self._interrupt_if_recorded()
         await self._expected.wait_for_release()
 
-    def passes(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         self.clock.branch().spend(seconds)
 
     async def sleep(self, seconds: float) -> None:
         """Waits for the recorded answer or timeout while a question is open; other sleeps take no
         real time."""
         if self.driver is not None and self.driver.has_question:
-            while self._expected.is_driven and not self._is_time_up():
+            while self._expected.is_driven:
+                due = self._expected.due
+                if isinstance(due, ApprovalAnswered | QuestionAnswered) and due.by == "time":
+                    break
                 await self._expected.wait_for_change()
             return
         await self._expected.wait_if_over()
         if self._interrupt_if_recorded():
             await self._expected.wait_for_release()
-        self.passes(seconds)
+        self.advance(seconds)
         await asyncio.sleep(0)
 
     async def next_of(self, call_id: str) -> Done | None:
@@ -183,8 +191,13 @@ class SyncPoints:
         record."""
         while self._expected.is_driven:
             due = self._expected.due
-            if isinstance(due, Done) and _call_of(due) == call_id and not self._is_lost(due):
-                return due
+            if isinstance(due, Done):
+                own_id = due.result.call_id if isinstance(due, ToolFinished) else due.call_id
+                played = self._expected.events[self._start : self._expected.position]
+                started = {event.call_id for event in played if isinstance(event, ToolStarted)}
+                # The result of a call that was interrupted while it ran is not its own.
+                if own_id == call_id and not is_lost(due, started):
+                    return due
             await self._expected.wait_for_change()
         if not self._expected.is_free:
             await self._expected.wait_for_release()
@@ -204,15 +217,6 @@ class SyncPoints:
     @property
     def due(self) -> DurableEvent | None:
         return self._expected.due if self._expected.is_driven else None
-
-    async def _handle_request_past_tape(self, body: bytes) -> None:
-        """Handles a request after the end of the tape: the call was interrupted before any answer,
-        or it is new."""
-        self.check()
-        if not self._interrupt_if_recorded():
-            await self._diverge(b"", body)
-        await self._expected.wait_for_release()
-        self.check()
 
     async def _diverge(self, recorded: bytes, body: bytes) -> None:
         self._expected.diverge_at_request(recorded, body)
@@ -234,17 +238,3 @@ class SyncPoints:
         if self.driver is not None:
             self.driver.interrupt()
         return True
-
-    def _is_lost(self, due: DurableEvent) -> bool:
-        """Returns whether the call was interrupted while it ran."""
-        played = self._expected.events[self._start : self._expected.position]
-        started = {event.call_id for event in played if isinstance(event, ToolStarted)}
-        return is_lost(due, started)
-
-    def _is_time_up(self) -> bool:
-        due = self._expected.due
-        return isinstance(due, ApprovalAnswered | QuestionAnswered) and due.by == "time"
-
-
-def _call_of(event: Done) -> str:
-    return event.result.call_id if isinstance(event, ToolFinished) else event.call_id

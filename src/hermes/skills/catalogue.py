@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 from hermes.codec.atomic_files import replace_file
 from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.tokens import CHARS_PER_TOKEN
 from hermes.codec.values import Value
 from hermes.core.errors import UsageError
 from hermes.skills.skill import (
@@ -17,7 +21,6 @@ from hermes.skills.skill import (
     MOST_CHARS,
     READABLE,
     Skill,
-    SkillConditions,
     parse_skill,
     read_frontmatter,
     split_frontmatter,
@@ -99,14 +102,17 @@ class SkillScanner:
         """Returns the same object while nothing has changed."""
         known = self._load() if self._known is None else self._known
         found = [
-            (path, category, root.kind, _current(path, stat, known))
+            (path, category, root.kind, _read_changed(path, stat, known.get(path)))
             for root in self._roots
             for path, category, stat in _files(root.path, "", 0)
         ]
         seen = {path: file for path, _, _, file in found}
         if self._last is None or seen != known:
             if seen != known and self._persist:
-                self._save(seen)
+                data = encode(_Snapshot(version=SNAPSHOT_VERSION, files=seen))
+                # Without the cache the next start reads the files again.
+                with suppress(OSError):
+                    replace_file(self._cache, data, durable=False)
             self._known, self._last = seen, _build_result(found)
         return self._last
 
@@ -116,14 +122,6 @@ class SkillScanner:
         except (OSError, DecodeError):
             return {}
         return snapshot.files if snapshot.version == SNAPSHOT_VERSION else {}
-
-    def _save(self, seen: dict[str, _Seen]) -> None:
-        data = encode(_Snapshot(version=SNAPSHOT_VERSION, files=seen))
-        try:
-            replace_file(self._cache, data, durable=False)
-        except OSError:
-            # Without the cache the next start reads the files again.
-            return
 
 
 def _build_result(found: Sequence[tuple[str, str, RootKind, _Seen]]) -> SkillScan:
@@ -142,9 +140,8 @@ def _build_result(found: Sequence[tuple[str, str, RootKind, _Seen]]) -> SkillSca
             entry = SkillEntry(skill=file.skill, folder=folder, category=category, kind=kind)
             if entries.setdefault(entry.name, entry) is not entry:
                 shadowed.append(entry)
-    ordered = sorted(entries.values(), key=lambda each: (each.category, each.name))
     return SkillScan(
-        entries=tuple(ordered),
+        entries=tuple(sorted(entries.values(), key=lambda each: (each.category, each.name))),
         shadowed=tuple(shadowed),
         broken=tuple(broken),
         categories={name: words for name, words in categories.items() if words},
@@ -155,27 +152,20 @@ def _files(folder: str, category: str, depth: int) -> Iterator[tuple[str, str, o
     """Yields SKILL.md and category files below a folder, sorted by path."""
     try:
         with os.scandir(folder) as found:
-            inner = sorted((each for each in found if _may_hold(each)), key=lambda each: each.name)
+            inner = sorted(found, key=lambda each: each.name)
     except OSError:
         return
     for each in inner:
         if each.name == CATEGORY_FILE:
             if category and (stat := _stat(each.path)):
                 yield each.path, category, stat
+        elif each.name.startswith(".") or each.name in _SKIPPED or not each.is_dir():
             continue
-        main = f"{each.path}/{MAIN}"
-        if stat := _stat(main):
+        elif stat := _stat(main := f"{each.path}/{MAIN}"):
             yield main, category, stat
         elif depth < DEEPEST:
             below = f"{category}/{each.name}" if category else each.name
             yield from _files(each.path, below, depth + 1)
-
-
-def _may_hold(each: os.DirEntry[str]) -> bool:
-    if each.name == CATEGORY_FILE:
-        return True
-    hidden = each.name.startswith(".") or each.name in _SKIPPED
-    return not hidden and each.is_dir()
 
 
 def _stat(path: str) -> os.stat_result | None:
@@ -185,28 +175,25 @@ def _stat(path: str) -> os.stat_result | None:
         return None
 
 
-def _current(path: str, stat: os.stat_result, known: dict[str, _Seen]) -> _Seen:
-    before = known.get(path)
+def _read_changed(path: str, stat: os.stat_result, before: _Seen | None) -> _Seen:
+    """Returns the skill or an error; for a category file, its description."""
     if before and (before.modified_ns, before.size) == (stat.st_mtime_ns, stat.st_size):
         return before
-    skill, words = _read(path)
-    return _Seen(modified_ns=stat.st_mtime_ns, size=stat.st_size, skill=skill, words=words)
-
-
-def _read(path: str) -> tuple[Skill | None, str]:
-    """Returns the skill or an error; for a category file, its description."""
+    skill, words, is_category = None, "", path.endswith(CATEGORY_FILE)
     try:
         text = Path(path).read_text(encoding="utf-8")
-        if path.endswith(CATEGORY_FILE):
+        if is_category:
             fields = read_frontmatter(split_frontmatter(text)[0])
-            return None, " ".join(str(fields.get("description", "")).split())
-        if len(text) > MOST_CHARS:
-            return None, f"The skill is longer than {MOST_CHARS} characters."
-        return parse_skill(text)[0], ""
+            words = " ".join(str(fields.get("description", "")).split())
+        elif len(text) > MOST_CHARS:
+            words = f"The skill is longer than {MOST_CHARS} characters."
+        else:
+            skill = parse_skill(text)[0]
     except UsageError as error:
-        return None, "" if path.endswith(CATEGORY_FILE) else str(error)
+        words = "" if is_category else str(error)
     except (OSError, UnicodeError) as error:
-        return None, f"The file cannot be read ({error})."
+        words = f"The file cannot be read ({error})."
+    return _Seen(modified_ns=stat.st_mtime_ns, size=stat.st_size, skill=skill, words=words)
 
 
 class SkillEnvironment(Value):
@@ -233,15 +220,13 @@ def is_available(entry: SkillEntry, here: SkillEnvironment) -> bool:
 
 def is_indexed(entry: SkillEntry, here: SkillEnvironment) -> bool:
     """Returns whether the prompt lists the skill."""
-    return is_available(entry, here) and _conditions_hold(entry.skill.conditions, here)
-
-
-def _conditions_hold(conditions: SkillConditions, here: SkillEnvironment) -> bool:
+    conditions, tools, toolsets = entry.skill.conditions, set(here.tools), set(here.toolsets)
     return (
-        set(conditions.requires_tools) <= set(here.tools)
-        and set(conditions.requires_toolsets) <= set(here.toolsets)
-        and not set(conditions.fallback_for_tools) & set(here.tools)
-        and not set(conditions.fallback_for_toolsets) & set(here.toolsets)
+        is_available(entry, here)
+        and tools.issuperset(conditions.requires_tools)
+        and toolsets.issuperset(conditions.requires_toolsets)
+        and tools.isdisjoint(conditions.fallback_for_tools)
+        and toolsets.isdisjoint(conditions.fallback_for_toolsets)
     )
 
 
@@ -255,11 +240,13 @@ MORE = "skills_list shows all."
 LEAST = len(HEAD) + len(OPENING) + len(CLOSING) + len(MORE) + 60
 LONGEST_LINE = 60
 NO_CATEGORY = "general"
+
 # Approximates one token: a short word, three digits or a sign; a hyphen joins the next word.
-_PIECE = re.compile(
+_PIECE = (
     r"[A-Za-z]{1,9}|[0-9]{1,3}|[\u00c0-\u1fff]{1,3}|-(?![A-Za-z])|[^\sA-Za-z0-9\u00c0-\u1fff-]|\n"
 )
-_CHARS_PER_PIECE = 4
+# The same for ASCII texts, at a tenth of the cost of compiling it.
+_ASCII_PIECE = r"[A-Za-z]{1,9}|[0-9]{1,3}|-(?![A-Za-z])|[^\sA-Za-z0-9-]|\n"
 
 Recent = Callable[[], Sequence[str]]
 
@@ -282,51 +269,40 @@ def index_text(
         return whole
     ranks = {name: rank for rank, name in enumerate(recent())}
     by_use = sorted(_interleave(shown), key=lambda entry: ranks.get(entry.name, len(ranks)))
-    names = _text(shown, set(), hidden=0)
-    if _size(names) <= most_chars:
-        return _text(shown, _fitting_descriptions(by_use, most_chars - _size(names)), hidden=0)
-    return _names_that_fit(by_use, most_chars)
+    space = most_chars - _size(_text(shown, set(), hidden=0))
+    if space < 0:
+        # As many names as fit, and the number of the rest.
+        def name_some(count: int) -> str:
+            return _text(by_use[:count], set(), hidden=len(by_use) - count)
+
+        sizes = range(len(by_use))
+        fitting = bisect_right(sizes, most_chars, key=lambda count: _size(name_some(count)))
+        return name_some(max(0, fitting - 1))
+    described: set[str] = set()
+    for entry in by_use:
+        # Its name moves from the list to its own line.
+        space -= _size(index_line(entry.skill)) + CHARS_PER_TOKEN
+        if space < 0:
+            break
+        described.add(entry.name)
+    return _text(shown, described, hidden=0)
 
 
 def _interleave(entries: Sequence[SkillEntry]) -> list[SkillEntry]:
     """Interleaves the categories, so that every kind of task stays listed."""
-    seen: dict[str, int] = {}
+    seen: Counter[str] = Counter()
     places: list[int] = []
     for entry in entries:
-        places.append(seen.get(entry.category, 0))
-        seen[entry.category] = places[-1] + 1
+        places.append(seen[entry.category])
+        seen[entry.category] += 1
     return [entries[n] for n in sorted(range(len(entries)), key=places.__getitem__)]
-
-
-def _fitting_descriptions(by_use: Sequence[SkillEntry], space: int) -> set[str]:
-    """Returns the skills whose descriptions fit into the remaining space."""
-    found: set[str] = set()
-    for entry in by_use:
-        # Its name moves from the list to its own line.
-        space -= _size(_line(entry)) + _CHARS_PER_PIECE
-        if space < 0:
-            break
-        found.add(entry.name)
-    return found
-
-
-def _names_that_fit(by_use: Sequence[SkillEntry], most_chars: int) -> str:
-    """Lists as many names as fit, and counts the rest."""
-    low, high = 0, len(by_use)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if _size(_text(by_use[:middle], set(), hidden=len(by_use) - middle)) <= most_chars:
-            low = middle
-        else:
-            high = middle - 1
-    return _text(by_use[:low], set(), hidden=len(by_use) - low)
 
 
 def _size(text: str) -> int:
     """Returns the size in characters of plain English; digits, signs and other scripts weigh
-    more."""
-    pieces = sum(1 for _ in _PIECE.finditer(text))
-    return max(len(text.encode()), pieces * _CHARS_PER_PIECE)
+    more. The list consists of names, for which `estimate_tokens` is too low by half."""
+    pieces = sum(1 for _ in re.finditer(_ASCII_PIECE if text.isascii() else _PIECE, text))
+    return max(len(text.encode()), pieces * CHARS_PER_TOKEN)
 
 
 def _text(entries: Sequence[SkillEntry], described: set[str], *, hidden: int) -> str:
@@ -337,19 +313,15 @@ def _text(entries: Sequence[SkillEntry], described: set[str], *, hidden: int) ->
     for category, inner in categories.items():
         bare = ", ".join(entry.name for entry in inner if entry.name not in described)
         lines.append(f"{category}: {bare}".rstrip())
-        lines += [_line(entry) for entry in inner if entry.name in described]
+        lines += [index_line(entry.skill) for entry in inner if entry.name in described]
     if hidden:
         lines.append(f"+{hidden} more; {MORE}")
     return "\n".join((*lines, CLOSING))
 
 
-def _line(entry: SkillEntry) -> str:
-    return index_line(entry.name, entry.skill.description)
-
-
-def index_line(name: str, description: str) -> str:
+def index_line(skill: Skill) -> str:
     """Formats one skill for the index."""
     # A description must not close the list.
-    words = description.replace("<", "‹").replace(">", "›")
+    words = skill.description.replace("<", "‹").replace(">", "›")
     short = words if len(words) <= LONGEST_LINE else words[: LONGEST_LINE - 1].rstrip() + "…"
-    return f"- {name}: {short}"
+    return f"- {skill.name}: {short}"

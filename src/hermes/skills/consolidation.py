@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,11 +12,9 @@ from hermes.codec.json import DecodeError, convert
 from hermes.codec.values import Value
 from hermes.core.errors import HermesError, ToolError
 from hermes.core.messages import Message, Text, ToolCall, ToolMessage, ToolResult, user_says
-from hermes.core.prompt import Prompt
+from hermes.core.prompt import Prompt, ToolSpec
 from hermes.core.session import Session
 from hermes.models.side_model import SideModel
-from hermes.skills.catalogue import SkillEntry
-from hermes.skills.curator import INSTRUCTIONS, TOOL, Merge, missing_code
 from hermes.skills.files import read_tree
 from hermes.skills.history import Cause
 from hermes.skills.library import SkillLibrary
@@ -29,7 +29,42 @@ TASK = "curator"
 MOST_ROUNDS = 8
 # Limits the total of all texts; recently used skills come first.
 MOST_CHARS = 120_000
-LEAVES_OUT = "It leaves out {}. Keep every command and name of its parts."
+MOST_NAMED = 5
+INSTRUCTIONS = """You maintain a library of skills: short procedures that an assistant loads when a
+task fits. Below are all skills that it wrote itself. Find skills about the same kind of task and
+call merge_skills for each group: one text with every step, command, pitfall and check of its
+parts, stated once, in the order of use, with a description that tells when to load it. Merge only
+what people would look up under one name. Most libraries need few merges or none: then say
+“nothing to merge”."""
+
+TOOL = ToolSpec(
+    name="merge_skills",
+    description="Replace several skills by one.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "into": {"type": "string", "description": "Name: one of them or a new one"},
+            "skills": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "All skills that it replaces",
+            },
+            "content": {"type": "string", "description": "The whole SKILL.md"},
+        },
+        "required": ["into", "skills", "content"],
+    },
+)
+
+_SPAN = re.compile(r"`([^`\n]+)`")
+_FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(.*?)^\1", re.MULTILINE | re.DOTALL)
+
+
+class Merge(Value):
+    """A merge that the model requests; `skills` may include `into`."""
+
+    into: str
+    skills: tuple[str, ...]
+    content: str
 
 
 class MergeResult(Value):
@@ -54,12 +89,11 @@ class Consolidation:
         *,
         dry_run: bool = False,
     ) -> None:
-        self._models = models
-        self._settings = settings
+        self._side_model = SideModel(models, settings, session.transcript)
         self._skills = skills
         self._session = session
+        self._needs_backup = settings.curator.backup.enabled
         self._dry_run = dry_run
-        self._needed: frozenset[str] = frozenset()
         self._texts: dict[str, str] = {}
         self._done: list[MergeResult] = []
 
@@ -72,7 +106,7 @@ class Consolidation:
         messages: tuple[Message, ...] = (user_says(text),)
         for _ in range(MOST_ROUNDS):
             prompt = Prompt(system=INSTRUCTIONS, messages=messages, tools=(TOOL,))
-            reply = await self._auxiliary().ask(TASK, prompt, self._session.meter)
+            reply = await self._side_model.ask(TASK, prompt, self._session.meter)
             if not reply.message.calls:
                 break
             results = [await asyncio.to_thread(self._answer, call) for call in reply.message.calls]
@@ -80,89 +114,92 @@ class Consolidation:
         return tuple(self._done)
 
     def _candidates(self) -> dict[str, str]:
-        self._needed = frozenset(self._skills.job_skills())
-        known = {entry.name: entry for entry in self._skills.store.scan().entries}
-        recent = [name for name in self._skills.usages.recent() if name in known]
+        """Returns the texts of skills that may be merged."""
+        store, usages = self._skills.store, self._skills.usages
+        fixed = set(self._skills.job_skills())
+        known = {entry.name: entry for entry in store.scan().entries}
+        recent = [name for name in usages.recent() if name in known]
         texts: dict[str, str] = {}
         left = MOST_CHARS
         for name in dict.fromkeys((*recent, *sorted(known))):
-            text = self._text(known[name])
+            if name in fixed or usages.of(name).pinned or store.provenance(known[name]) != "agent":
+                continue
+            tree = read_tree(Path(known[name].folder))
+            text = tree[MAIN].decode("utf-8", "replace") if set(tree) == {MAIN} else ""
             if text and len(text) <= left:
                 texts[name] = text
                 left -= len(text)
         return texts
 
-    def _text(self, entry: SkillEntry) -> str:
-        """Returns the text of a skill that may be merged, otherwise ""."""
-        if entry.name in self._needed or self._skills.usages.of(entry.name).pinned:
-            return ""
-        if self._skills.store.provenance(entry) != "agent":
-            return ""
-        tree = read_tree(Path(entry.folder))
-        return tree[MAIN].decode("utf-8", "replace") if set(tree) == {MAIN} else ""
-
     def _answer(self, call: ToolCall) -> ToolResult:
         try:
             if call.name != TOOL.name or call.broken:
                 raise ToolError(f"Only {TOOL.name} can be called now.")
-            text, failed = self._merge(convert(Merge, call.arguments)), False
+            merge = convert(Merge, call.arguments)
+            self._merge(merge, tuple(dict.fromkeys(merge.skills)))
+            text, failed = f"{merge.into} replaces them.", False
         except (HermesError, DecodeError) as error:
             text, failed = str(error), True
         return ToolResult(call_id=call.id, name=call.name, parts=(Text(text=text),), failed=failed)
 
-    def _merge(self, merge: Merge) -> str:
-        self._check(merge)
-        version = "" if self._dry_run else self._apply(merge)
-        self._done.append(MergeResult(into=merge.into, absorbed=merge.absorbed, version=version))
-        for name in merge.absorbed:
-            del self._texts[name]
-        self._texts[merge.into] = merge.content
-        return f"{merge.into} replaces them."
-
-    def _check(self, merge: Merge) -> None:
-        unknown = [name for name in merge.parts if name not in self._texts]
+    def _merge(self, merge: Merge, parts: tuple[str, ...]) -> None:
+        unknown = [name for name in parts if name not in self._texts]
         if unknown:
             raise ToolError(f"{', '.join(unknown)} cannot be merged; choose listed skills.")
-        if len(merge.parts) < 2:
+        if len(parts) < 2:
             raise ToolError("A merge needs at least two listed skills.")
         is_taken = self._skills.store.scan().find(merge.into) is not None
-        if is_taken and merge.into not in merge.parts:
+        if is_taken and merge.into not in parts:
             raise ToolError(f"{merge.into} is another skill; choose another name.")
-        missing = missing_code({name: self._texts[name] for name in merge.parts}, merge.content)
+        missing = missing_code((self._texts[name] for name in parts), merge.content)
         if missing:
-            raise ToolError(LEAVES_OUT.format(", ".join(f"`{code}`" for code in missing)))
+            names = ", ".join(f"`{code}`" for code in missing)
+            raise ToolError(f"It leaves out {names}. Keep every command and name of its parts.")
+        absorbed = tuple(name for name in parts if name != merge.into)
+        version = "" if self._dry_run else self._apply(merge, parts, absorbed)
+        self._done.append(MergeResult(into=merge.into, absorbed=absorbed, version=version))
+        for name in absorbed:
+            del self._texts[name]
+        self._texts[merge.into] = merge.content
 
-    def _apply(self, merge: Merge) -> str:
+    def _apply(self, merge: Merge, parts: tuple[str, ...], absorbed: tuple[str, ...]) -> str:
         store, curator = self._skills.store, self._skills.curator()
-        first = store.find(merge.parts[0])
-        keeps_copies = self._settings.curator.backup.enabled
-        if keeps_copies and not any(each.version for each in self._done):
+        first = store.find(parts[0])
+        if self._needs_backup:
             curator.backup()
+            self._needs_backup = False
+        cause = Cause(
+            who="curator",
+            session=self._session.id,
+            model=self._session.transcript.model,
+            words=f"merged from {', '.join(parts)}",
+        )
         version = store.apply(
             SkillChange(
                 name=merge.into,
                 action="merge",
-                cause=Cause(
-                    who="curator",
-                    session=self._session.id,
-                    model=self._session.transcript.model,
-                    words=f"merged from {', '.join(merge.parts)}",
-                ),
+                cause=cause,
                 files={MAIN: merge.content.encode()},
                 category=first.category,
             )
         )
-        if merge.into not in merge.parts:
+        if merge.into not in parts:
             self._skills.usages.record_creation(merge.into, "agent")
-        for name in merge.absorbed:
+        for name in absorbed:
             curator.archive(name)
         return version.id
 
-    def _auxiliary(self) -> SideModel:
-        transcript = self._session.transcript
-        return SideModel(
-            self._models,
-            self._settings,
-            main=lambda: (transcript.model, transcript.provider),
-            tell=lambda _text: None,
-        )
+
+def missing_code(originals: Iterable[str], merged: str) -> tuple[str, ...]:
+    """Returns code snippets of the parts that the merged text lacks as whole words."""
+    there = " ".join(merged.split())
+    wanted = dict.fromkeys(code for text in originals for code in codes(text))
+    missing = (c for c in wanted if not re.search(rf"(?<!\w){re.escape(c)}(?!\w)", there))
+    return tuple(missing)[:MOST_NAMED]
+
+
+def codes(text: str) -> list[str]:
+    """Returns all code spans and all lines of code blocks, with single spaces."""
+    blocks = [line for found in _FENCE.findall(text) for line in found[1].splitlines()]
+    spans = _SPAN.findall(_FENCE.sub("", text))
+    return [flat for code in (*blocks, *spans) if (flat := " ".join(code.split()))]

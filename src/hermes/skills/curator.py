@@ -1,10 +1,9 @@
-"""Archives unused skills and merges similar ones."""
+"""Archives unused skills."""
 
 from __future__ import annotations
 
-import re
 import tarfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
@@ -12,96 +11,17 @@ from typing import Literal
 
 from hermes.codec.atomic_files import replace_file, sync_folder
 from hermes.codec.values import Value, replace
+from hermes.config.extension_settings import CuratorSettings
 from hermes.core.errors import NotFound, UsageError
-from hermes.core.prompt import ToolSpec
 from hermes.core.world import Clock
-from hermes.skills.catalogue import SkillEntry
 from hermes.skills.files import lock_skills
+from hermes.skills.skill import MAIN
 from hermes.skills.store import SkillStore
 from hermes.skills.usage import CuratorState, SkillUsage, SkillUsageStore, read_state, write_state
-
-MOST_NAMED = 5
-INSTRUCTIONS = """You maintain a library of skills: short procedures that an assistant loads when a
-task fits. Below are all skills that it wrote itself. Find skills about the same kind of task and
-call merge_skills for each group: one text with every step, command, pitfall and check of its
-parts, stated once, in the order of use, with a description that tells when to load it. Merge only
-what people would look up under one name. Most libraries need few merges or none: then say
-“nothing to merge”."""
-
-TOOL = ToolSpec(
-    name="merge_skills",
-    description="Replace several skills by one.",
-    parameters={
-        "type": "object",
-        "properties": {
-            "into": {"type": "string", "description": "Name: one of them or a new one"},
-            "skills": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "All skills that it replaces",
-            },
-            "content": {"type": "string", "description": "The whole SKILL.md"},
-        },
-        "required": ["into", "skills", "content"],
-    },
-)
-
-_SPAN = re.compile(r"`([^`\n]+)`")
-_FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(.*?)^\1", re.MULTILINE | re.DOTALL)
-
-
-class Merge(Value):
-    """A merge that the model requests; `skills` may include `into`."""
-
-    into: str
-    skills: tuple[str, ...]
-    content: str
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self.skills))
-
-    @property
-    def absorbed(self) -> tuple[str, ...]:
-        return tuple(name for name in self.parts if name != self.into)
-
-
-def missing_code(originals: Mapping[str, str], merged: str) -> tuple[str, ...]:
-    """Returns code snippets of the parts that the merged text lacks."""
-    there = _flat(merged)
-    wanted = dict.fromkeys(code for text in originals.values() for code in codes(text))
-    return tuple(code for code in wanted if not _contains_code(code, there))[:MOST_NAMED]
-
-
-def codes(text: str) -> list[str]:
-    """Returns all code spans and all lines of code blocks."""
-    blocks = [line for found in _FENCE.findall(text) for line in found[1].splitlines()]
-    spans = _SPAN.findall(_FENCE.sub("", text))
-    return [flat for code in (*blocks, *spans) if (flat := _flat(code))]
-
-
-def _contains_code(code: str, text: str) -> bool:
-    """Matches whole words only."""
-    return re.search(rf"(?<!\w){re.escape(code)}(?!\w)", text) is not None
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())
-
 
 ARCHIVE = ".archive"
 BACKUPS = ".curator_backups"
 DAY = 86_400.0
-
-
-class CuratorLimits(Value):
-    """`backups` is the number of backups to keep; 0 disables automatic backups."""
-
-    stale_after_days: float = 30
-    archive_after_days: float = 90
-    most_skills: int = 100
-    prune_builtins: bool = False
-    backups: int = 5
 
 
 class Move(Value):
@@ -120,14 +40,14 @@ class Curator:
         store: SkillStore,
         usages: SkillUsageStore,
         clock: Clock,
-        settings: CuratorLimits | None = None,
+        settings: CuratorSettings,
         *,
         needed: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._store = store
         self._usages = usages
         self._clock = clock
-        self._settings = settings or CuratorLimits()
+        self._settings = settings
         self._needed = needed
         self._folder = store.folder
 
@@ -152,7 +72,7 @@ class Curator:
 
     def run(self, archive_after_days: float = 0) -> tuple[Move, ...]:
         moves = self.plan(archive_after_days)
-        if moves and self._settings.backups:
+        if moves and self._settings.backup.enabled:
             self.backup()
         for move in moves:
             if move.to == "archived":
@@ -185,7 +105,7 @@ class Curator:
             replace_file(self._folder / ARCHIVE / f"{target.name}.place", place.encode())
             Path(entry.folder).rename(target)
             sync_folder(target.parent)
-        at = datetime.fromtimestamp(self._clock.now(), UTC).isoformat(timespec="seconds")
+        at = self._usages.timestamp()
         self._usages.change(name, lambda now: replace(now, state="archived", archived_at=at))
         return target
 
@@ -207,11 +127,10 @@ class Curator:
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             source.rename(target)
             note.unlink(missing_ok=True)
+        at = self._usages.timestamp()
         self._usages.change(
             target.name,
-            lambda now: replace(
-                now, state="active", archived_at=None, last_used_at=_timestamp(self._clock)
-            ),
+            lambda now: replace(now, state="active", archived_at=None, last_used_at=at),
         )
         return target
 
@@ -225,7 +144,7 @@ class Curator:
                 if not path.name.startswith(".") or path.name in (".usage.json", ARCHIVE):
                     tar.add(path, arcname=path.name)
         replace_file(self._folder / BACKUPS / stamp / "skills.tar.gz", packed.getvalue())
-        for old in self.backups()[: -max(1, self._settings.backups)]:
+        for old in self.backups()[: -self._settings.backup.keep]:
             (self._folder / BACKUPS / old / "skills.tar.gz").unlink(missing_ok=True)
             (self._folder / BACKUPS / old).rmdir()
         return stamp
@@ -247,10 +166,11 @@ class Curator:
         back: list[str] = []
         with lock_skills(self._folder), tarfile.open(fileobj=BytesIO(packed)) as tar:
             members = tar.getmembers()
-            mains = [m for m in members if m.name.endswith("/SKILL.md")]
-            for main in mains:
-                place = main.name.removesuffix("/SKILL.md")
-                if place.startswith(".") or (self._folder / place).exists():
+            for main in members:
+                place = main.name.removesuffix(f"/{MAIN}")
+                if place == main.name or place.startswith("."):
+                    continue
+                if (self._folder / place).exists():
                     continue
                 inner = [m for m in members if m.name == place or m.name.startswith(f"{place}/")]
                 # Our own archives; Python before 3.11.4 has no filters.
@@ -267,9 +187,16 @@ class Curator:
         found: dict[str, tuple[float, str]] = {}
         for entry in self._store.scan().entries:
             usage = known.get(entry.name, SkillUsage())
-            if usage.pinned or entry.name in needed or not self._may_move(entry):
+            origin = self._store.provenance(entry)
+            own = origin == "agent" or (origin == "bundled" and self._settings.prune_builtins)
+            if usage.pinned or entry.name in needed or not own:
                 continue
-            found[entry.name] = (self._idle_days(entry, usage), usage.state)
+            # The file's age stands for the last use of a skill that was never used.
+            if usage.last_at:
+                last = datetime.fromisoformat(usage.last_at).timestamp()
+            else:
+                last = (Path(entry.folder) / MAIN).stat().st_mtime
+            found[entry.name] = ((self._clock.now() - last) / DAY, usage.state)
         return found
 
     def _surplus(self) -> tuple[str, ...]:
@@ -281,19 +208,3 @@ class Curator:
         names, movable = {entry.name for entry in mine}, self._movable()
         idle = sorted((name for name in movable if name in names), key=lambda n: -movable[n][0])
         return tuple(idle[: max(0, len(mine) - most)])
-
-    def _may_move(self, entry: SkillEntry) -> bool:
-        origin = self._store.provenance(entry)
-        return origin == "agent" or (origin == "bundled" and self._settings.prune_builtins)
-
-    def _idle_days(self, entry: SkillEntry, usage: SkillUsage) -> float:
-        """Uses the file's age for a skill that was never used."""
-        if usage.last_at:
-            last = datetime.fromisoformat(usage.last_at).timestamp()
-        else:
-            last = (Path(entry.folder) / "SKILL.md").stat().st_mtime
-        return (self._clock.now() - last) / DAY
-
-
-def _timestamp(clock: Clock) -> str:
-    return datetime.fromtimestamp(clock.now(), UTC).isoformat(timespec="seconds")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path, PurePosixPath
 
 from hermes.codec.atomic_files import sync_folder, write_new
+from hermes.codec.file_lock import hold_lock
 from hermes.core.errors import UsageError
 from hermes.core.world import no_kill_point
 from hermes.skills.catalogue import SkillEntry
@@ -23,16 +23,9 @@ Tree = dict[str, bytes]
 """File contents by relative POSIX path."""
 
 
-@contextmanager
-def lock_skills(folder: Path) -> Iterator[None]:
+def lock_skills(folder: Path) -> AbstractContextManager[bool]:
     """Locks the skills folder against other processes."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(folder / ".lock", os.O_WRONLY | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+    return hold_lock(folder / ".lock")
 
 
 def read_tree(folder: Path) -> Tree:
@@ -56,6 +49,10 @@ def content_hash(tree: Mapping[str, bytes]) -> str:
     for name in sorted(tree):
         whole.update(f"{name}\0{hashlib.sha256(tree[name]).hexdigest()}\n".encode())
     return whole.hexdigest()
+
+
+def folder_hash(folder: str | Path) -> str:
+    return content_hash(read_tree(Path(folder)))
 
 
 def safe_member(path: str) -> str:
@@ -89,7 +86,7 @@ def replace_folder(
     tree: Mapping[str, bytes],
     staging: Path,
     *,
-    reach: Callable[[str], None] = no_kill_point,
+    kill_point: Callable[[str], None] = no_kill_point,
     durable: bool = True,
 ) -> None:
     """Replaces the content of `target` atomically, also across a crash. Hidden files, links and
@@ -101,13 +98,13 @@ def replace_folder(
     fresh = staging / f"{target.name}.{os.urandom(4).hex()}"
     try:
         _fill(fresh, tree, target, durable=durable)
-        reach("skill.staged")
+        kill_point("skill.staged")
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if target.exists():
             swap_folders(fresh, target)
         else:
             fresh.rename(target)
-        reach("skill.swapped")
+        kill_point("skill.swapped")
         if durable:
             sync_folder(target.parent)
     finally:

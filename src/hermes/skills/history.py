@@ -12,13 +12,11 @@ from hermes.codec.atomic_files import replace_file, sync_folder
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value, replace
 from hermes.core.errors import NotFound
-from hermes.skills.catalogue import SkillEntry
-from hermes.skills.files import Tree, content_hash, read_tree
+from hermes.skills.files import Tree
 
 Who = Literal["agent", "review", "user", "curator", "bundled", "hub"]
+Provenance = Literal["bundled", "hub", "agent", "user", "external", "project"]
 VersionState = Literal["intended", "proposed", "active", "past", "refused", "abandoned"]
-
-
 VersionOutcome = Literal["intended", "proposed", "active", "refused", "abandoned"]
 
 
@@ -82,7 +80,15 @@ class SkillHistory:
         """Returns all versions with their states, oldest first."""
         found: dict[str, Version] = {}
         active = ""
-        for line in self._lines(name):
+        try:
+            rows = (self._logs / f"{name}.jsonl").read_bytes().split(b"\n")
+        except OSError:
+            return ()
+        for row in rows:
+            try:
+                line: Line = decode(Line, row)  # type: ignore[arg-type]
+            except DecodeError:
+                continue
             match line:
                 case Version(id=id, proposal=proposal):
                     found[id] = replace(line, state="proposed" if proposal else "intended")
@@ -117,11 +123,22 @@ class SkillHistory:
         return found[0]
 
     def tree(self, version: Version) -> Tree:
-        return {name: self._content(digest) for name, digest in version.files.items()}
+        """Returns the files of a version; NotFound when a stored content is damaged."""
+        found: Tree = {}
+        for name, digest in version.files.items():
+            found[name] = (self._objects / digest[:2] / digest).read_bytes()
+            if hashlib.sha256(found[name]).hexdigest() != digest:
+                raise NotFound(f"The stored content {digest[:12]} is damaged.")
+        return found
 
     def store_contents(self, tree: Mapping[str, bytes]) -> dict[str, str]:
         """Stores contents durably; returns their hashes by path."""
-        return {name: self._keep(data) for name, data in tree.items()}
+        digests = {name: hashlib.sha256(data).hexdigest() for name, data in tree.items()}
+        for name, digest in digests.items():
+            path = self._objects / digest[:2] / digest
+            if not path.exists():
+                replace_file(path, tree[name])
+        return digests
 
     def append(self, name: str, line: Line) -> None:
         """Appends durably. A line truncated by a crash is terminated and ignored."""
@@ -137,88 +154,3 @@ class SkillHistory:
             os.fsync(file.fileno())
         if fresh:
             sync_folder(self._logs)
-
-    def _lines(self, name: str) -> list[Line]:
-        try:
-            raw = (self._logs / f"{name}.jsonl").read_bytes()
-        except OSError:
-            return []
-        found: list[Line] = []
-        for row in raw.split(b"\n"):
-            try:
-                found.append(decode(Line, row))  # type: ignore[arg-type]
-            except DecodeError:
-                continue
-        return found
-
-    def _keep(self, data: bytes) -> str:
-        digest = hashlib.sha256(data).hexdigest()
-        path = self._objects / digest[:2] / digest
-        if not path.exists():
-            replace_file(path, data)
-        return digest
-
-    def _content(self, digest: str) -> bytes:
-        data = (self._objects / digest[:2] / digest).read_bytes()
-        if hashlib.sha256(data).hexdigest() != digest:
-            raise NotFound(f"The stored content {digest[:12]} is damaged.")
-        return data
-
-
-def new_version(
-    name: str,
-    place: str,
-    tree: Mapping[str, bytes],
-    kept: dict[str, str],
-    *,
-    base: str,
-    at: float,
-    action: str,
-    cause: Cause,
-    proposal: bool,
-) -> Version:
-    """Creates a version; its id is a hash of its fields."""
-    digest = content_hash(tree) if tree else ""
-    blank = Version(
-        id="",
-        name=name,
-        place=place,
-        files=kept,
-        hash=digest,
-        base=base,
-        at=at,
-        action=action,
-        cause=cause,
-        proposal=proposal,
-    )
-    return replace(blank, id="v" + hashlib.sha256(encode(blank)).hexdigest()[:12])
-
-
-Provenance = Literal["bundled", "hub", "agent", "user", "external", "project"]
-
-
-class ProvenanceResolver:
-    """`bundled` and `installed` are content hashes by skill name."""
-
-    def __init__(
-        self, history: SkillHistory, bundled: Mapping[str, str], installed: Mapping[str, str]
-    ) -> None:
-        self._history = history
-        self._bundled = bundled
-        self._installed = installed
-
-    def of(self, entry: SkillEntry) -> Provenance:
-        """Returns the provenance. A skill edited by a person counts as the user's own."""
-        if entry.kind != "home":
-            return entry.kind
-        present = content_hash(read_tree(Path(entry.folder)))
-        if self._installed.get(entry.name) == present:
-            return "hub"
-        if self._bundled.get(entry.name) == present:
-            return "bundled"
-        if self._history.version_in_use(entry.name, present) is None:
-            return "user"
-        versions = self._history.read(entry.name)
-        settled = [one for one in versions if one.state in ("active", "past", "intended")]
-        ours = all(one.cause.who in ("agent", "review", "curator") for one in settled)
-        return "agent" if ours else "user"

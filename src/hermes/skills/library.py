@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from hermes.codec.values import Value
 from hermes.config.environment import read_env_file
-from hermes.core.errors import ToolError, UsageError
+from hermes.core.errors import UsageError
 from hermes.core.events import SessionOpened
 from hermes.skills.catalogue import SkillEntry, SkillEnvironment, SkillScanner, is_available
-from hermes.skills.files import Tree, content_hash, read_tree
-from hermes.skills.history import Cause, ProvenanceResolver, SkillHistory, Version
+from hermes.skills.files import Tree, content_hash, folder_hash, read_tree
+from hermes.skills.history import Cause, Version
 from hermes.skills.hub.lock import HubLedger
 from hermes.skills.invocation import (
     Bundle,
@@ -20,15 +20,11 @@ from hermes.skills.invocation import (
     RenderContext,
     command_text,
     leading_skills,
-    linked_files,
-    read_skill_file,
 )
 from hermes.skills.service import (
     VERSION_DIGITS,
     Readiness,
     SkillService,
-    allow_none,
-    capture_none,
     readiness,
 )
 from hermes.skills.session_index import (
@@ -46,7 +42,6 @@ from hermes.version import __version__
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
-    from hermes.core.secrets import SecretStore
     from hermes.core.session import Session
     from hermes.core.session_request import SessionRequest
     from hermes.net.http import HttpClient
@@ -78,7 +73,8 @@ class SkillLibrary:
             self.folder,
             self.scan,
             run.world,
-            origins=self._origins,
+            bundled=self.seeds.manifest,
+            installed=self.ledger.hashes,
             guard=_guard if run.settings.skills.guard_agent_created else None,
         )
 
@@ -98,18 +94,10 @@ class SkillLibrary:
 
     def curator(self) -> Curator:
         # Imported late: sessions that use skills do not need it.
-        from hermes.skills.curator import Curator, CuratorLimits
+        from hermes.skills.curator import Curator
 
-        settings = self._run.settings.curator
-        limits = CuratorLimits(
-            stale_after_days=settings.stale_after_days,
-            archive_after_days=settings.archive_after_days,
-            most_skills=settings.most_skills,
-            prune_builtins=settings.prune_builtins,
-            backups=settings.backup.keep if settings.backup.enabled else 0,
-        )
-        clock = self._run.world.clock
-        return Curator(self.store, self.usages, clock, limits, needed=self.job_skills)
+        settings, clock = self._run.settings.curator, self._run.world.clock
+        return Curator(self.store, self.usages, clock, settings, needed=self.job_skills)
 
     def seed(self) -> None:
         """Copies the bundled skills into the home, as the first session does."""
@@ -127,11 +115,6 @@ class SkillLibrary:
         """Returns the current variables of the process and of `.env`."""
         return {**self._run.env, **read_env_file(self._run.home).variables}
 
-    def has_program(self, name: str) -> bool:
-        import shutil
-
-        return shutil.which(name, path=self._run.env.get("PATH")) is not None
-
     def loading(self, session_id: str = "") -> RenderContext:
         skills = self._run.settings.skills
         return RenderContext(
@@ -140,30 +123,24 @@ class SkillLibrary:
 
     def tool_service(
         self,
+        opened: SessionOpened,
         *,
-        platform: str,
-        tools: tuple[str, ...] = (),
-        session_id: str = "",
+        session_id: str,
         cause: Callable[[str], Cause],
-        secrets: SecretStore | None = None,
+        staged: bool = False,
     ) -> SkillService:
-        """Without `secrets`, commands of skills see no secrets."""
         settings = self._run.settings.skills
         return SkillService(
-            self.store,
-            self.usages,
-            here=self.here(platform, tools),
+            store=self.store,
+            usages=self.usages,
+            here=self.here(opened.source, opened.tools),
             home=self._run.home.root,
             cause=cause,
-            edit=edit_text,
             variables=self.variables,
-            has_program=self.has_program,
             loading=self.loading(session_id),
-            allow_environment=secrets.grant if secrets else allow_none,
-            capture=secrets.capture if secrets else capture_none,
             inline_seconds=settings.inline_shell_timeout if settings.inline_shell else 0,
             is_untrusted=self._is_untrusted,
-            staged=settings.write_approval,
+            staged=staged or settings.write_approval,
         )
 
     async def expand_call(self, line: str, platform: str, session_id: str) -> SkillCall | None:
@@ -173,14 +150,15 @@ class SkillLibrary:
         names, instruction = leading_skills(
             line, lambda name: name not in off and scanned.find(name) is not None
         )
-        if not names:
-            names, instruction = self._expand_bundle(line)
+        word, _, rest = line.strip().removeprefix("/").partition(" ")
+        if not names and word in self.bundles.names():
+            bundle = self.bundles.read(word)
+            names = bundle.skills
+            instruction = "\n".join(text for text in (bundle.instruction, rest.strip()) if text)
         if not names:
             return None
         entries = tuple(self.store.find(name) for name in names)
-        for entry in entries:
-            self._count_use(entry)
-        text = await command_text(entries, instruction, self.loading(session_id))
+        text = await self._use(entries, instruction, session_id)
         untrusted = [entry.name for entry in entries if self._is_untrusted(entry.name)]
         return SkillCall(text=text, origin=f"skill:{','.join(untrusted)}" if untrusted else "user")
 
@@ -193,27 +171,19 @@ class SkillLibrary:
                 f"The skill {untrusted[0]} has an untrusted author and cannot be preloaded; "
                 f"use /{untrusted[0]} in the chat, or ask for it in a message."
             )
+        return await self._use(entries, "", "")
+
+    async def _use(self, entries: tuple[SkillEntry, ...], instruction: str, session_id: str) -> str:
         for entry in entries:
-            self._count_use(entry)
-        return await command_text(entries, "", self.loading())
-
-    def text(self, entry: SkillEntry, file: str = "") -> str:
-        return read_skill_file(entry, file or MAIN)
-
-    def files(self, entry: SkillEntry) -> dict[str, tuple[str, ...]]:
-        return linked_files(entry)
+            self.usages.count_use(entry.name, folder_hash(entry.folder)[:VERSION_DIGITS])
+        return await command_text(entries, instruction, self.loading(session_id))
 
     def tree(self, name: str) -> Tree:
         return read_tree(Path(self.store.find(name).folder))
 
     def readiness(self, entry: SkillEntry) -> Readiness:
-        return readiness(
-            entry.skill,
-            system=self.here("cli").system,
-            variables=self.variables(),
-            home=self._run.home.root,
-            has_program=self.has_program,
-        )
+        system = self.here("cli").system
+        return readiness(entry.skill, system, self.variables(), self._run.home.root)
 
     def make_bundle(
         self, name: str, skills: tuple[str, ...], description: str, instruction: str
@@ -269,21 +239,6 @@ class SkillLibrary:
         """Reverts on behalf of the user."""
         return self.store.revert(name, id, Cause(who="user"))
 
-    def _expand_bundle(self, line: str) -> tuple[tuple[str, ...], str]:
-        word, _, rest = line.strip().removeprefix("/").partition(" ")
-        if word not in self.bundles.names():
-            return (), ""
-        bundle = self.bundles.read(word)
-        words = "\n".join(text for text in (bundle.instruction, rest.strip()) if text)
-        return bundle.skills, words
-
-    def _count_use(self, entry: SkillEntry) -> None:
-        version = content_hash(read_tree(Path(entry.folder)))[:VERSION_DIGITS]
-        self.usages.count_use(entry.name, version)
-
-    def _origins(self, history: SkillHistory) -> ProvenanceResolver:
-        return ProvenanceResolver(history, self.seeds.manifest(), self.ledger.hashes())
-
     def _is_untrusted(self, name: str) -> bool:
         """Returns whether the skill comes from a plugin or an untrusted author."""
         if (plugin_skills_folder(self._run.home) / name).is_dir():
@@ -298,48 +253,22 @@ def session_skills(
     opened: SessionOpened,
     *,
     find_session: Callable[[], Session | None],
-    secrets: SecretStore,
-) -> object:
-    """Builds the service of the skill tools of one session. Secrets that a skill declares reach its
-    commands through `secrets`."""
-    from hermes.skills.tools import SkillTools
+) -> SkillService:
+    """Builds the service of the skill tools of one session."""
 
     def cause(call: str) -> Cause:
         session = find_session()
         model = session.transcript.model if session else opened.model
         return Cause(who="agent", session=session_id, call=call, model=model)
 
-    service = library.tool_service(
-        platform=opened.source,
-        tools=opened.tools,
-        session_id=session_id,
-        cause=cause,
-        secrets=secrets,
-    )
-    return SkillTools(service)
-
-
-def edit_text(text: str, old: str, new: str, everywhere: bool) -> str:
-    """Replaces text with the matching rules of the patch tool."""
-    from hermes.tools.edits.replace import find, replacements
-    from hermes.tools.edits.text import apply_splices
-
-    if not old:
-        raise ToolError("old_string is empty; edit writes the whole text.")
-    found = find(text, old, replace_all=everywhere)
-    if found is None:
-        raise ToolError("old_string is not in the text; load the skill again and copy it.")
-    if len(found.spans) > 1 and not everywhere:
-        raise ToolError(f"old_string matches {len(found.spans)} places; add surrounding lines.")
-    return apply_splices(text, replacements(text, old, new, found))
+    return library.tool_service(opened, session_id=session_id, cause=cause)
 
 
 def _guard(name: str, tree: Tree) -> None:
     """Scans skills written by the agent like installed ones."""
     from hermes.skills.hub.lock import scan_files
-    from hermes.skills.scan_skill import scan_skill
 
-    found = scan_files(tree, scan_skill)
+    found = scan_files(tree)
     if found.verdict == "dangerous":
         worst = [f"{each.id} (line {each.line} of {each.file or MAIN})" for each in found.findings]
         raise UsageError(f"The scan rejects the skill {name}: {', '.join(worst[:5])}.")

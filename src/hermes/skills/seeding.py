@@ -11,6 +11,7 @@ from hermes.skills.catalogue import CATEGORY_FILE, SkillEntry, SkillRoot, SkillS
 from hermes.skills.files import (
     Tree,
     content_hash,
+    folder_hash,
     lock_skills,
     read_tree,
     replace_folder,
@@ -68,9 +69,12 @@ class SkillSeeder:
     def seed_if_new(self, version: str) -> SeedResult:
         """Called at every start; seeds only after an update or on first use."""
         fingerprint = self._fingerprint(version)
-        if (self._folder / MANIFEST).exists() and self._stored_fingerprint() == fingerprint:
-            return SeedResult()
-        if self.opted_out():
+        try:
+            before = self._fingerprint_file.read_text(encoding="utf-8")
+        except (OSError, UnicodeError):
+            before = ""
+        is_current = before == fingerprint and (self._folder / MANIFEST).exists()
+        if is_current or self.opted_out():
             return SeedResult()
         done = self.seed()
         replace_file(self._fingerprint_file, fingerprint.encode(), durable=False)
@@ -85,23 +89,21 @@ class SkillSeeder:
                 tree = read_tree(Path(entry.folder))
                 digest, before = content_hash(tree), known.get(entry.name)
                 place = own.get(entry.name)
-                if before is None and place is None:
+                present = folder_hash(place) if place else ""
+                if place is None and before is None:
                     self._put(entry, tree, self._folder / entry.category / entry.name)
                     added.append(entry.name)
-                elif before is None or place is None or before == digest:
-                    # A user's skill of that name, a removed skill, or no update.
-                    present = content_hash(read_tree(place)) if place else ""
-                    if before is None and present != digest:
+                elif place is not None and before is None and present != digest:
+                    # A user's skill of that name.
+                    continue
+                elif place is not None and before not in (None, digest):
+                    if present != before:
+                        kept.append(entry.name)
                         continue
-                elif content_hash(read_tree(place)) == before:
                     self._put(entry, tree, place)
                     updated.append(entry.name)
-                else:
-                    kept.append(entry.name)
-                    continue
                 known[entry.name] = digest
-            lines = "".join(f"{name}:{digest}\n" for name, digest in sorted(known.items()))
-            replace_file(self._folder / MANIFEST, lines.encode(), durable=False)
+            self._write_manifest(known, durable=False)
         return SeedResult(added=tuple(added), updated=tuple(updated), kept=tuple(kept))
 
     def is_as_shipped(self, path: Path) -> bool:
@@ -114,7 +116,7 @@ class SkillSeeder:
                 source = self._source / folder
                 if not (source / MAIN).is_file():
                     return False
-                return content_hash(read_tree(source)) == content_hash(read_tree(home / folder))
+                return folder_hash(source) == folder_hash(home / folder)
         return False
 
     def list_modified(self) -> tuple[str, ...]:
@@ -123,7 +125,7 @@ class SkillSeeder:
         return tuple(
             name
             for name, digest in known.items()
-            if (place := own.get(name)) and content_hash(read_tree(place)) != digest
+            if (place := own.get(name)) and folder_hash(place) != digest
         )
 
     def list_removed(self) -> tuple[str, ...]:
@@ -144,8 +146,11 @@ class SkillSeeder:
             known = {key: each for key, each in self.manifest().items() if key != name}
             if digest:
                 known[name] = digest
-            lines = "".join(f"{key}:{each}\n" for key, each in sorted(known.items()))
-            replace_file(self._folder / MANIFEST, lines.encode())
+            self._write_manifest(known)
+
+    def _write_manifest(self, known: dict[str, str], *, durable: bool = True) -> None:
+        lines = "".join(f"{name}:{digest}\n" for name, digest in sorted(known.items()))
+        replace_file(self._folder / MANIFEST, lines.encode(), durable=durable)
 
     def _own_names(self) -> dict[str, Path]:
         """Returns the folders of the home's skills by name."""
@@ -162,17 +167,8 @@ class SkillSeeder:
 
     def _fingerprint(self, version: str) -> str:
         """Returns a cheap fingerprint of the program version and all bundled SKILL.md files."""
-        newest = [f"{version} {self._source}"]
-        for category in sorted(self._source.iterdir()) if self._source.is_dir() else ():
-            for skill in sorted(category.iterdir()) if category.is_dir() else ():
-                main = skill / "SKILL.md"
-                if main.is_file():
-                    stat = main.stat()
-                    newest.append(f"{skill.name} {stat.st_mtime_ns} {stat.st_size}")
-        return "\n".join(newest)
-
-    def _stored_fingerprint(self) -> str:
-        try:
-            return self._fingerprint_file.read_text(encoding="utf-8")
-        except (OSError, UnicodeError):
-            return ""
+        lines = [f"{version} {self._source}"]
+        for main in sorted(self._source.glob(f"*/*/{MAIN}")):
+            stat = main.stat()
+            lines.append(f"{main.parent.name} {stat.st_mtime_ns} {stat.st_size}")
+        return "\n".join(lines)

@@ -64,7 +64,8 @@ def seeds_of(home: Home) -> SkillSeeder:
 
 
 class SkillIndexCache:
-    """Caches scans and index texts of one run; unchanged files give the same index."""
+    """Keeps the scanners and index texts of one run; `cache` shares a scan between sessions that
+    start together."""
 
     def __init__(self) -> None:
         self.cache: TtlCache[SkillScan] = TtlCache()
@@ -79,20 +80,21 @@ class SkillIndexCache:
         return self.cache.get(roots, self._scans[roots].scan)
 
     def text(
-        self, scanned: SkillScan, here: SkillEnvironment, *, most_chars: int, recent: Recent
+        self, scanned: SkillScan, here: SkillEnvironment, most_chars: int, recent: Recent
     ) -> str:
-        """Renders the index. A truncated index depends on recent use and is not cached."""
+        """A truncated index depends on recent use and is not kept."""
         found, text = self._texts.get(here, (None, ""))
         if found is scanned:
             return text
-        cut: list[bool] = []
+        is_truncated = False
 
         def recent_names() -> Sequence[str]:
-            cut.append(True)
+            nonlocal is_truncated
+            is_truncated = True
             return recent()
 
         text = index_text(scanned.entries, here, most_chars=most_chars, recent=recent_names)
-        if not cut:
+        if not is_truncated:
             if len(self._texts) >= _MAX_CACHED:
                 self._texts.clear()
             self._texts[here] = scanned, text
@@ -134,37 +136,27 @@ def skill_index(
     bundled skills. Unreadable folders are skipped."""
     if not settings.skills.enabled or not TOOLS.intersection(tools):
         return ""
-    roots, seeds = skill_roots(settings, home, cwd), seeds_of(home)
+    roots, seeds, cache = skill_roots(settings, home, cwd), seeds_of(home), skills_cache(home)
+    index_cache = index_cache or SkillIndexCache()
     if only_look:
-        roots += (
-            () if seeds.manifest() or seeds.opted_out() else (SkillRoot(path=str(BUNDLED_SKILLS)),)
-        )
-    elif seed:
-        _seed(seeds)
-    cache, index_cache = skills_cache(home), index_cache or SkillIndexCache()
-    scanned = (
-        SkillScanner(roots, cache, persist=False).scan()
-        if only_look
-        else index_cache.scan(roots, cache)
-    )
-    return index_cache.text(
-        scanned,
-        skills_here(settings, platform, tools),
-        most_chars=settings.skills.index_max_chars,
-        recent=lambda: _recent(home),
-    )
+        if not seeds.manifest() and not seeds.opted_out():
+            roots += (SkillRoot(path=str(BUNDLED_SKILLS)),)
+        scanned = SkillScanner(roots, cache, persist=False).scan()
+    else:
+        if seed:
+            try:
+                seeds.seed_if_new(__version__)
+            except OSError as error:
+                log.warning("cannot copy bundled skills into the home", extra={"error": str(error)})
+        scanned = index_cache.scan(roots, cache)
 
+    def recent() -> Sequence[str]:
+        # Imported late: needed only when the index is truncated.
+        from hermes.core.world import SystemClock
+        from hermes.skills.usage import SkillUsageStore
 
-def _seed(seeds: SkillSeeder) -> None:
-    try:
-        seeds.seed_if_new(__version__)
-    except OSError as error:
-        log.warning("cannot copy bundled skills into the home", extra={"error": str(error)})
+        return SkillUsageStore(skills_folder(home), SystemClock()).recent()
 
-
-def _recent(home: Home) -> tuple[str, ...]:
-    # Imported late: needed only when the index is truncated.
-    from hermes.core.world import SystemClock
-    from hermes.skills.usage import SkillUsageStore
-
-    return SkillUsageStore(skills_folder(home), SystemClock()).recent()
+    here = skills_here(settings, platform, tools)
+    most_chars = settings.skills.index_max_chars
+    return index_cache.text(scanned, here, most_chars, recent)

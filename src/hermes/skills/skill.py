@@ -183,6 +183,12 @@ def check_name(name: str) -> str:
     return name
 
 
+def place_of(name: str, category: str) -> str:
+    """Returns the skill's folder below the skills folder; UsageError."""
+    parts = [*(category.split("/") if category else ()), name]
+    return "/".join(check_name(part) for part in parts)
+
+
 def from_fields(fields: JsonObject) -> Skill:
     name, description = fields.get("name"), fields.get("description")
     if not isinstance(name, str) or not name:
@@ -195,7 +201,14 @@ def from_fields(fields: JsonObject) -> Skill:
     metadata = _mapping(fields.get("metadata"))
     ours = _mapping(metadata.get("hermes"))
     needed = _mapping(fields.get("prerequisites"))
+    given = [*_list(fields.get("required_environment_variables")), *_list(needed.get("env_vars"))]
     try:
+        found = [convert(SkillVariable, {"name": v} if isinstance(v, str) else v) for v in given]
+        for each in found:
+            if not _VARIABLE.fullmatch(each.name):
+                raise UsageError(f"{each.name!r} is not a valid name for an environment variable.")
+        # The first declaration of a name counts.
+        variables = {each.name: each for each in reversed(found)}.values()
         return Skill(
             name=name,
             description=" ".join(description.split()),
@@ -209,13 +222,10 @@ def from_fields(fields: JsonObject) -> Skill:
             category=_text(ours.get("category") or fields.get("category")),
             related=_words(ours.get("related_skills")),
             conditions=SkillConditions(
-                requires_toolsets=_words(ours.get("requires_toolsets")),
-                requires_tools=_words(ours.get("requires_tools")),
-                fallback_for_toolsets=_words(ours.get("fallback_for_toolsets")),
-                fallback_for_tools=_words(ours.get("fallback_for_tools")),
+                **{field: _words(ours.get(field)) for field in SkillConditions.__struct_fields__}
             ),
             options=tuple(convert(SkillOption, each) for each in _list(ours.get("config"))),
-            variables=_variables(fields, needed),
+            variables=tuple(variables)[::-1],
             credential_files=tuple(
                 convert(CredentialFile, {"path": each} if isinstance(each, str) else each)
                 for each in _list(fields.get("required_credential_files"))
@@ -224,15 +234,6 @@ def from_fields(fields: JsonObject) -> Skill:
         )
     except DecodeError as error:
         raise UsageError(f"The frontmatter is not valid: {error}.") from error
-
-
-def _variables(fields: JsonObject, needed: JsonObject) -> tuple[SkillVariable, ...]:
-    given = [*_list(fields.get("required_environment_variables")), *_list(needed.get("env_vars"))]
-    found = [convert(SkillVariable, {"name": v} if isinstance(v, str) else v) for v in given]
-    for variable in found:
-        if not _VARIABLE.fullmatch(variable.name):
-            raise UsageError(f"{variable.name!r} is not a valid name for an environment variable.")
-    return tuple({each.name: each for each in reversed(found)}.values())[::-1]
 
 
 def _mapping(value: Any) -> JsonObject:

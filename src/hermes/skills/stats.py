@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.codec.json import DecodeError, decode
-from hermes.codec.values import JsonObject, Value
+from hermes.codec.values import JsonObject, Value, replace
 from hermes.journal.usage_tally import skill_results
 from hermes.skills.library import SkillLibrary
-from hermes.skills.usage import Outcomes, SkillUsage
+from hermes.skills.usage import Outcomes
 
 if TYPE_CHECKING:
     from hermes.journal.journal import SqliteJournal
@@ -50,34 +50,28 @@ class SkillStats(Value):
 async def skill_stats(journal: SqliteJournal, library: SkillLibrary) -> tuple[SkillStats, ...]:
     """Returns the statistics, most recently used first."""
     ends = await _ends(journal)
-    known = library.usages.all()
-    found = [_stats(name, usage, ends.get(name, {})) for name, usage in known.items()]
-    return tuple(sorted(found, key=lambda each: each.last_at, reverse=True))
-
-
-def _stats(name: str, usage: SkillUsage, ends: dict[str, tuple[int, int]]) -> SkillStats:
-    versions = dict(usage.versions)
-    for version, (well, badly) in ends.items():
-        old = versions.get(version, Outcomes())
-        versions[version] = Outcomes(
-            views=old.views,
-            uses=old.uses,
-            successes=old.successes + well,
-            failures=old.failures + badly,
-            last_at=old.last_at,
+    found: list[SkillStats] = []
+    for name, usage in library.usages.all().items():
+        versions = dict(usage.versions)
+        for version, (good, bad) in ends.get(name, {}).items():
+            old = versions.get(version, Outcomes())
+            versions[version] = replace(
+                old, successes=old.successes + good, failures=old.failures + bad
+            )
+        stats = SkillStats(
+            name=name,
+            views=usage.view_count,
+            uses=usage.use_count,
+            changes=usage.patch_count,
+            successes=sum(each.successes for each in versions.values()),
+            failures=sum(each.failures for each in versions.values()),
+            last_at=usage.last_at,
+            pinned=usage.pinned,
+            state=usage.state,
+            versions=versions,
         )
-    return SkillStats(
-        name=name,
-        views=usage.view_count,
-        uses=usage.use_count,
-        changes=usage.patch_count,
-        successes=sum(each.successes for each in versions.values()),
-        failures=sum(each.failures for each in versions.values()),
-        last_at=usage.last_at,
-        pinned=usage.pinned,
-        state=usage.state,
-        versions=versions,
-    )
+        found.append(stats)
+    return tuple(sorted(found, key=lambda each: each.last_at, reverse=True))
 
 
 async def _ends(journal: SqliteJournal) -> dict[str, dict[str, tuple[int, int]]]:
@@ -91,6 +85,6 @@ async def _ends(journal: SqliteJournal) -> dict[str, dict[str, tuple[int, int]]]
         name, version = result.details.get("name"), result.details.get("version")
         if result.name != "skill_view" or not name or not version or result.failed:
             continue
-        well, badly = found.setdefault(str(name), {}).get(str(version), (0, 0))
-        found[name][version] = (well + (reason in GOOD), badly + (reason in BAD))
+        good, bad = found.setdefault(str(name), {}).get(str(version), (0, 0))
+        found[name][version] = (good + (reason in GOOD), bad + (reason in BAD))
     return found

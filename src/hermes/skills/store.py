@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from hermes.codec.atomic_files import replace_file
-from hermes.codec.values import Value
+from hermes.codec.json import encode
+from hermes.codec.values import Value, replace
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.world import World
 from hermes.skills.catalogue import SkillEntry, SkillScan, SkillScanner
@@ -15,6 +17,7 @@ from hermes.skills.files import (
     check_tree,
     content_hash,
     find_duplicate,
+    folder_hash,
     lock_skills,
     read_tree,
     remove_folder,
@@ -24,15 +27,13 @@ from hermes.skills.files import (
 from hermes.skills.history import (
     Cause,
     Provenance,
-    ProvenanceResolver,
     SkillHistory,
     StateChange,
     Version,
     VersionOutcome,
     Who,
-    new_version,
 )
-from hermes.skills.skill import MAIN, check_name, validate_skill
+from hermes.skills.skill import MAIN, check_name, place_of, validate_skill
 
 NEAR = 5
 _AUTONOMOUS = ("review", "curator")
@@ -54,7 +55,8 @@ class SkillChange(Value):
 
 
 class SkillStore:
-    """`folder` is the home's `skills` folder. Methods block; call them in a thread."""
+    """`folder` is the home's `skills` folder; `bundled` and `installed` return content hashes by
+    skill name. Methods block; call them in a thread."""
 
     def __init__(
         self,
@@ -62,7 +64,8 @@ class SkillStore:
         scan: SkillScanner,
         world: World,
         *,
-        origins: Callable[[SkillHistory], ProvenanceResolver],
+        bundled: Callable[[], Mapping[str, str]],
+        installed: Callable[[], Mapping[str, str]],
         guard: Guard | None = None,
     ) -> None:
         self.folder = folder
@@ -70,7 +73,8 @@ class SkillStore:
         self._world = world
         self._history = SkillHistory(folder / ".history")
         self._staging = folder / ".staging"
-        self._new_origins = origins
+        self._bundled = bundled
+        self._installed = installed
         self._guard = guard
 
     # Queries
@@ -82,7 +86,11 @@ class SkillStore:
         """Finds a skill by name, category and name, or folder; NotFound."""
         scanned = self.scan()
         if (entry := scanned.find(name)) is not None:
-            twins = [each for each in scanned.shadowed if _alike(each, entry)]
+            twins = [
+                each
+                for each in scanned.shadowed
+                if (each.name, each.kind) == (entry.name, entry.kind)
+            ]
             if twins:
                 places = ", ".join(each.folder for each in (entry, *twins))
                 raise UsageError(
@@ -95,10 +103,28 @@ class SkillStore:
         for broken in scanned.broken:
             if Path(broken.folder).name == name:
                 raise UsageError(f"The skill {name} is not valid: {broken.problem}")
-        raise NotFound(f"There is no skill {name!r}.", near=_near(name, scanned))
+        # Slow to load and only needed for an error.
+        import difflib
+
+        known = [entry.name for entry in scanned.entries]
+        near = difflib.get_close_matches(name, known, n=NEAR, cutoff=0.4)
+        raise NotFound(f"There is no skill {name!r}.", near=tuple(near))
 
     def provenance(self, entry: SkillEntry) -> Provenance:
-        return self._new_origins(self._history).of(entry)
+        """A skill edited by a person counts as the user's own."""
+        if entry.kind != "home":
+            return entry.kind
+        present = folder_hash(entry.folder)
+        if self._installed().get(entry.name) == present:
+            return "hub"
+        if self._bundled().get(entry.name) == present:
+            return "bundled"
+        if self._history.version_in_use(entry.name, present) is None:
+            return "user"
+        versions = self._history.read(entry.name)
+        settled = [one for one in versions if one.state in ("active", "past", "intended")]
+        ours = all(one.cause.who in ("agent", *_AUTONOMOUS) for one in settled)
+        return "agent" if ours else "user"
 
     def active(self, name: str) -> Version | None:
         """Returns the version in use; None when the skill was never changed here or was edited
@@ -106,7 +132,7 @@ class SkillStore:
         entry = self.scan().find(name)
         if entry is None or entry.kind != "home":
             return None
-        return self._history.version_in_use(name, content_hash(read_tree(Path(entry.folder))))
+        return self._history.version_in_use(name, folder_hash(entry.folder))
 
     def history(self, name: str) -> tuple[Version, ...]:
         return self._history.read(name)
@@ -149,13 +175,12 @@ class SkillStore:
     def propose(self, change: SkillChange) -> Version:
         """Stores and validates a change without activating it."""
         with lock_skills(self.folder):
-            return self._record_intent(change, proposal=True)[0]
+            return self._record_intent(change, proposal=True)
 
     def apply(self, change: SkillChange) -> Version:
         """Applies a change. A manual edit made before is kept in the history."""
         with lock_skills(self.folder):
-            version, tree = self._record_intent(change, proposal=False)
-            return self._activate(version, tree)
+            return self._activate(self._record_intent(change, proposal=False))
 
     def promote(self, version: Version, reason: str = "") -> Version:
         """Activates a proposal; UsageError when the skill changed since."""
@@ -167,7 +192,7 @@ class SkillStore:
                     "reject it and propose again."
                 )
             self._settle(present, "intended")
-            return self._activate(present, self._history.tree(present), reason)
+            return self._activate(present, reason)
 
     def refuse(self, version: Version, reason: str) -> Version:
         with lock_skills(self.folder):
@@ -176,21 +201,19 @@ class SkillStore:
 
     def revert(self, name: str, id: str, cause: Cause) -> Version:
         """Restores an older version as a new one."""
-        with lock_skills(self.folder):
-            old = self._history.version(name, id)
-            if old.removed:
-                raise UsageError(f"Version {old.id} removed the skill; choose another.")
-            tree = self._history.tree(old)
-            change = SkillChange(
+        old = self._history.version(name, id)
+        if old.removed:
+            raise UsageError(f"Version {old.id} removed the skill; choose another.")
+        return self.apply(
+            SkillChange(
                 name=name,
                 action=f"revert to {old.id}",
                 cause=cause,
-                files=dict(tree),
+                files=dict(self._history.tree(old)),
                 whole=True,
-                category=str(Path(old.place).parent) if "/" in old.place else "",
+                category=old.place.rpartition("/")[0],
             )
-            version, tree = self._record_intent(change, proposal=False)
-            return self._activate(version, tree)
+        )
 
     def adopt(self, name: str, cause: Cause) -> Version | None:
         """Records the current files as a version, if they are not one."""
@@ -204,42 +227,68 @@ class SkillStore:
             raise UsageError(f"Version {version.id} is not open: it is {present.state}.")
         return present
 
-    def _record_intent(self, change: SkillChange, *, proposal: bool) -> tuple[Version, Tree]:
+    def _record_intent(self, change: SkillChange, *, proposal: bool) -> Version:
         check_name(change.name)
         entry = self._own(change.name)
         if entry is None and not change.files:
             raise NotFound(f"There is no skill {change.name!r}.")
-        place = self._place(change, entry)
+        if entry is not None:
+            place = self._relative(entry)
+        else:
+            place = place_of(change.name, change.category)
         before, base = self._present(place)
         if entry is not None:
-            self._check_author(entry, change.cause)
+            autonomous = change.cause.who in _AUTONOMOUS
+            if autonomous and (origin := self.provenance(entry)) != "agent":
+                raise UsageError(
+                    f"The skill {entry.name} is not the agent's own ({origin}) and stays unchanged."
+                )
             self._record_found(entry, None, change.cause)
         after = _apply_to_tree(before, change)
         if after:
             self._check(change, before, after, fresh=entry is None)
-        kept = self._history.store_contents(after)
+        version = self._append_version(
+            change.name, place, after, change.action, change.cause, base=base, proposal=proposal
+        )
+        self._world.kill_point("skill.intended")
+        return version
+
+    def _append_version(
+        self,
+        name: str,
+        place: str,
+        tree: Tree,
+        action: str,
+        cause: Cause,
+        *,
+        base: str = "",
+        proposal: bool = False,
+    ) -> Version:
+        """Stores the files and appends a version; its id is a hash of its fields."""
+        files = self._history.store_contents(tree)
         self._world.kill_point("skill.kept")
-        version = new_version(
-            change.name,
-            place,
-            after,
-            kept,
+        blank = Version(
+            id="",
+            name=name,
+            place=place,
+            files=files,
+            hash=content_hash(tree) if tree else "",
             base=base,
             at=self._world.clock.now(),
-            action=change.action,
-            cause=change.cause,
+            action=action,
+            cause=cause,
             proposal=proposal,
         )
-        self._history.append(change.name, version)
-        self._world.kill_point("skill.intended")
-        return version, after
+        version = replace(blank, id="v" + hashlib.sha256(encode(blank)).hexdigest()[:12])
+        self._history.append(name, version)
+        return version
 
-    def _activate(self, version: Version, tree: Tree, reason: str = "") -> Version:
+    def _activate(self, version: Version, reason: str = "") -> Version:
         folder = self.folder / version.place
         if version.removed:
             remove_folder(folder, self._staging)
         else:
-            self._write(folder, tree)
+            self._write(folder, self._history.tree(version))
         self._world.kill_point("skill.written")
         self._settle(version, "active", reason)
         return self._history.version(version.name, version.id)
@@ -254,7 +303,7 @@ class SkillStore:
                 for name in changed:
                     replace_file(folder / safe_member(name), tree[name])
                 return
-        replace_folder(folder, tree, self._staging, reach=self._world.kill_point)
+        replace_folder(folder, tree, self._staging, kill_point=self._world.kill_point)
 
     def _settle(self, version: Version, state: VersionOutcome, reason: str = "") -> None:
         at = self._world.clock.now()
@@ -279,26 +328,9 @@ class SkillStore:
             origin = self.provenance(entry)
             author: Who = "hub" if origin == "hub" else "bundled" if origin == "bundled" else "user"
             cause = Cause(who=author, words="found in the folder")
-        version = new_version(
-            entry.name,
-            self._relative(entry),
-            tree,
-            self._history.store_contents(tree),
-            base="",
-            at=self._world.clock.now(),
-            action="found",
-            cause=cause,
-            proposal=False,
-        )
-        self._history.append(entry.name, version)
+        version = self._append_version(entry.name, self._relative(entry), tree, "found", cause)
         self._settle(version, "active")
         return version
-
-    def _check_author(self, entry: SkillEntry, cause: Cause) -> None:
-        if cause.who in _AUTONOMOUS and (origin := self.provenance(entry)) != "agent":
-            raise UsageError(
-                f"The skill {entry.name} is not the agent's own ({origin}) and stays unchanged."
-            )
 
     def _check(self, change: SkillChange, before: Tree, after: Tree, *, fresh: bool) -> None:
         by_agent = change.cause.who in ("agent", *_AUTONOMOUS)
@@ -320,14 +352,6 @@ class SkillStore:
             )
         return entry
 
-    def _place(self, change: SkillChange, entry: SkillEntry | None) -> str:
-        if entry is not None:
-            return self._relative(entry)
-        if change.category:
-            for part in change.category.split("/"):
-                check_name(part)
-        return f"{change.category}/{change.name}" if change.category else change.name
-
     def _relative(self, entry: SkillEntry) -> str:
         return Path(entry.folder).resolve().relative_to(self.folder.resolve()).as_posix()
 
@@ -337,10 +361,6 @@ class SkillStore:
             return {}, ""
         tree = read_tree(folder)
         return tree, content_hash(tree)
-
-
-def _alike(one: SkillEntry, other: SkillEntry) -> bool:
-    return (one.name, one.kind) == (other.name, other.kind)
 
 
 def _apply_to_tree(before: Tree, change: SkillChange) -> Tree:
@@ -354,11 +374,3 @@ def _apply_to_tree(before: Tree, change: SkillChange) -> Tree:
         else:
             after[name] = data
     return after
-
-
-def _near(name: str, scanned: SkillScan) -> tuple[str, ...]:
-    # Slow to load and only needed for an error.
-    import difflib
-
-    known = [entry.name for entry in scanned.entries]
-    return tuple(difflib.get_close_matches(name, known, n=NEAR, cutoff=0.4))

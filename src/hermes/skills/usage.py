@@ -108,20 +108,16 @@ class SkillUsageStore:
     def count_use(self, name: str, version: str) -> None:
         self._count(name, version, uses=1)
 
-    def count_outcome(self, name: str, version: str, *, well: bool) -> None:
-        """Counts the end of a turn that loaded the skill."""
-        self._count(name, version, successes=int(well), failures=int(not well))
-
     def record_creation(self, name: str, by: str) -> None:
-        def fresh(now: SkillUsage) -> SkillUsage:
-            return SkillUsage(created_at=self._now(), created_by=by, pinned=now.pinned)
-
-        self.change(name, fresh)
+        at = self.timestamp()
+        self.change(name, lambda now: SkillUsage(created_at=at, created_by=by, pinned=now.pinned))
 
     def record_patch(self, name: str) -> None:
         self.change(
             name,
-            lambda now: replace(now, patch_count=now.patch_count + 1, last_patched_at=self._now()),
+            lambda now: replace(
+                now, patch_count=now.patch_count + 1, last_patched_at=self.timestamp()
+            ),
         )
 
     def pin(self, name: str, pinned: bool) -> None:
@@ -130,30 +126,15 @@ class SkillUsageStore:
     def change(self, name: str, change: Callable[[SkillUsage], SkillUsage]) -> None:
         with lock_skills(self._folder):
             known = self.all()
-            known[name] = change(known.get(name, SkillUsage(created_at=self._now())))
+            known[name] = change(known.get(name, SkillUsage(created_at=self.timestamp())))
             replace_file(self._path, encode(known), durable=False)
 
-    def _count(
-        self,
-        name: str,
-        version: str,
-        *,
-        views: int = 0,
-        uses: int = 0,
-        successes: int = 0,
-        failures: int = 0,
-    ) -> None:
-        at = self._now()
+    def _count(self, name: str, version: str, *, views: int = 0, uses: int = 0) -> None:
+        at = self.timestamp()
 
         def add_counts(now: SkillUsage) -> SkillUsage:
             old = now.versions.get(version, Outcomes())
-            fresh = Outcomes(
-                views=old.views + views,
-                uses=old.uses + uses,
-                successes=old.successes + successes,
-                failures=old.failures + failures,
-                last_at=at,
-            )
+            fresh = replace(old, views=old.views + views, uses=old.uses + uses, last_at=at)
             others = {key: each for key, each in now.versions.items() if key != version}
             kept = dict(list(others.items())[-(MOST_VERSIONS - 1) :])
             return replace(
@@ -168,5 +149,5 @@ class SkillUsageStore:
 
         self.change(name, add_counts)
 
-    def _now(self) -> str:
+    def timestamp(self) -> str:
         return datetime.fromtimestamp(self._clock.now(), UTC).isoformat(timespec="seconds")

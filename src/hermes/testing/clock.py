@@ -116,7 +116,7 @@ def _something_is_ready(loop: asyncio.AbstractEventLoop) -> bool:
 
 
 def seeded_world(
-    seed: int | str, clock: Clock | None = None, reach: Callable[[str], None] = no_kill_point
+    seed: int | str, clock: Clock | None = None, kill_point: Callable[[str], None] = no_kill_point
 ) -> World:
     """A deterministic world. Time is virtual unless a clock is given."""
-    return World(clock=clock or VirtualClock(), chance=random.Random(seed), kill_point=reach)
+    return World(clock=clock or VirtualClock(), chance=random.Random(seed), kill_point=kill_point)

@@ -15,28 +15,22 @@ class HttpRequest(NamedTuple):
     method: str
     path: str
     headers: dict[str, str]
-    raw: bytes
-
-
-class _Head(NamedTuple):
-    method: str
-    path: str
-    headers: dict[str, str]
+    raw: bytes = b""
 
 
 class ServerConnection(asyncio.Protocol):
     """Passes on one request at a time; the next waits until `done` is called. A client that
-    disconnects cancels the task that answers it."""
+    disconnects cancels the task that answers it. `connections` holds all open connections."""
 
     def __init__(
         self,
         serve: Callable[[HttpRequest, ServerConnection], None],
-        register: Callable[[ServerConnection, bool], None],
+        connections: set[ServerConnection],
     ) -> None:
         self._serve = serve
-        self._register = register
+        self._connections = connections
         self._buffer = bytearray()
-        self._head: _Head | None = None
+        self._head: HttpRequest | None = None
         self._busy = False
         self._reading = False
         self._task: asyncio.Task[None] | None = None
@@ -50,14 +44,14 @@ class ServerConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self._register(self, True)
+        self._connections.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.gone = True
         self._writable.set()
         if self._task is not None:
             self._task.cancel()
-        self._register(self, False)
+        self._connections.discard(self)
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -123,15 +117,19 @@ class ServerConnection(asyncio.Protocol):
         if self._head is None and not self._take_head():
             return None
         assert self._head is not None
-        method, path, headers = self._head
+        headers = self._head.headers
         if "chunked" in headers.get("transfer-encoding", "").lower():
             raw = self._take_chunked()
+            if raw is None:
+                return None
         else:
-            raw = self._take_sized(int(headers.get("content-length") or 0))
-        if raw is None:
-            return None
-        self._head = None
-        return HttpRequest(method, path, headers, raw)
+            size = int(headers.get("content-length") or 0)
+            if len(self._buffer) < size:
+                return None
+            raw = bytes(self._buffer[:size])
+            del self._buffer[:size]
+        request, self._head = self._head._replace(raw=raw), None
+        return request
 
     def _take_head(self) -> bool:
         end = self._buffer.find(b"\r\n\r\n")
@@ -147,17 +145,10 @@ class ServerConnection(asyncio.Protocol):
             return False
         pairs = (line.partition(":") for line in lines[1:])
         headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
-        self._head = _Head(words[0], words[1], headers)
+        self._head = HttpRequest(words[0], words[1], headers)
         if headers.get("expect", "").lower() == "100-continue":
             self.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         return True
-
-    def _take_sized(self, size: int) -> bytes | None:
-        if len(self._buffer) < size:
-            return None
-        raw = bytes(self._buffer[:size])
-        del self._buffer[:size]
-        return raw
 
     def _take_chunked(self) -> bytes | None:
         parts: list[bytes] = []

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from hermes.codec.values import JsonObject
+from hermes.codec.values import JsonObject, replace
 from hermes.testing.steps import Break, Failure, Flaw, Pace, Step
 
 
 def flawed(step: Step, *flaws: Flaw) -> Step:
-    return msgspec.structs.replace(step, flaws=(*step.flaws, *flaws))
+    return replace(step, flaws=(*step.flaws, *flaws))
 
 
 def paced(
@@ -18,13 +16,13 @@ def paced(
     """Pieces of `chunk` characters (0: all in one), with pauses before the first byte and between
     events."""
     pace = Pace(chunk=chunk, first_seconds=first_seconds, between_seconds=between_seconds)
-    return msgspec.structs.replace(step, pace=pace)
+    return replace(step, pace=pace)
 
 
 def dripped(step: Step, *, size: int = 1, seconds: float = 0.0) -> Step:
     """The response in writes of `size` bytes, which may split lines and characters."""
-    pace = msgspec.structs.replace(step.pace, drip=size, drip_seconds=seconds)
-    return msgspec.structs.replace(step, pace=pace)
+    pace = replace(step.pace, drip=size, drip_seconds=seconds)
+    return replace(step, pace=pace)
 
 
 def cut(
@@ -36,7 +34,7 @@ def cut(
 ) -> Step:
     """The connection is lost after this many events, or bytes of the body."""
     how = Break(how="reset" if reset else "cut", after_chunks=after_chunks, after_bytes=after_bytes)
-    return msgspec.structs.replace(step, breaks=how)
+    return replace(step, breaks=how)
 
 
 def hangs(
@@ -53,7 +51,7 @@ def hangs(
         before_head=after_chunks is None,
         comment_seconds=comment_seconds,
     )
-    return msgspec.structs.replace(step or Step(), breaks=how)
+    return replace(step or Step(), breaks=how)
 
 
 def fails_midway(
@@ -62,15 +60,15 @@ def fails_midway(
     """An error event in a response that began with status 200; nothing follows it."""
     failure = Failure(status=status, message=message, kind=kind)
     how = Break(how="error", after_chunks=after_chunks, failure=failure)
-    return msgspec.structs.replace(step, breaks=how)
+    return replace(step, breaks=how)
 
 
 def garbled(step: Step, *, after_chunks: int) -> Step:
     """After this many events, the next one is sent truncated and then again complete, with all the
     rest."""
-    return msgspec.structs.replace(step, breaks=Break(how="garbage", after_chunks=after_chunks))
+    return replace(step, breaks=Break(how="garbage", after_chunks=after_chunks))
 
 
 def expecting(step: Step, part: JsonObject) -> Step:
     """Only for a request whose body contains this; any other is a violation."""
-    return msgspec.structs.replace(step, expect=part)
+    return replace(step, expect=part)

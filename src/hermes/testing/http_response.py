@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from http import HTTPStatus
 from typing import Literal, NamedTuple
 
 from hermes.codec.json import encode
@@ -13,20 +14,7 @@ from hermes.testing.steps import Break, Failure, Pace
 from hermes.testing.wires.draft import Frame, ReplyDraft, error_bytes, error_headers, wire_json
 from hermes.testing.wires.table import WIRES, WireName
 
-REASONS = {
-    200: "OK",
-    400: "Bad Request",
-    401: "Unauthorized",
-    402: "Payment Required",
-    403: "Forbidden",
-    404: "Not Found",
-    413: "Payload Too Large",
-    429: "Too Many Requests",
-    500: "Internal Server Error",
-    502: "Bad Gateway",
-    503: "Service Unavailable",
-    529: "Overloaded",
-}
+REASONS = {status.value: status.phrase for status in HTTPStatus} | {529: "Overloaded"}
 COMMENT = b": keep-alive\n\n"
 PING: Frame = ("ping", {"type": "ping"})
 LONG_SECONDS = 3600.0
@@ -70,20 +58,16 @@ async def play(answer: HttpResponse, connection: ServerConnection, clock: Clock)
     for number, piece in enumerate(answer.pieces()):
         if number > 1 and pace.between_seconds:
             await clock.sleep(pace.between_seconds)
-        await _write(piece, pace, connection, clock)
+        size = pace.drip or len(piece) or 1
+        for at in range(0, len(piece), size):
+            connection.write(piece[at : at + size])
+            await connection.drain()
+            if pace.drip:
+                await clock.sleep(pace.drip_seconds)
     while answer.end == "hold":
         await clock.sleep(answer.comment_seconds or LONG_SECONDS)
         if answer.comment_seconds:
             connection.write(chunk(COMMENT))
-
-
-async def _write(piece: bytes, pace: Pace, connection: ServerConnection, clock: Clock) -> None:
-    size = pace.drip or len(piece) or 1
-    for at in range(0, len(piece), size):
-        connection.write(piece[at : at + size])
-        await connection.drain()
-        if pace.drip:
-            await clock.sleep(pace.drip_seconds)
 
 
 def page(status: int, value: JsonValue) -> HttpResponse:
@@ -143,70 +127,54 @@ def head(status: int, headers: dict[str, str], *, length: int | None) -> bytes:
 def break_response(
     whole: HttpResponse, broken: Break, draft: ReplyDraft, wire: WireName
 ) -> HttpResponse:
+    how = broken.how
     if broken.before_head:
-        end = broken.how if broken.how in ("cut", "reset") else "hold"
+        end: End = how if how in ("cut", "reset") else "hold"
         return whole._replace(head=b"", frames=(), chunked=False, end=end)
-    match broken.how:
-        case "cut" | "reset" as end:
-            return whole._replace(frames=tuple(_frames_before(whole, broken)), end=end)
-        case "hold":
-            return _hold(whole, broken)
-        case "garbage":
-            return _garble(whole, broken)
-        case "error":
-            return _fail(whole, broken, draft, wire)
-
-
-def _frames_before(whole: HttpResponse, broken: Break) -> Iterable[bytes]:
-    if broken.after_bytes is not None:
-        return _first_bytes(whole.frames, broken.after_bytes)
+    if how in ("cut", "reset"):
+        return whole._replace(frames=tuple(_frames_before(whole, broken)), end=how)
     if whole.chunked:
-        return whole.frames[: broken.after_chunks]
-    # A body without events is cut in half.
-    return _first_bytes(whole.frames, len(whole.frames[0]) // 2 if broken.after_chunks else 0)
+        return _break_stream(whole, broken, draft, wire)
+    # A body without events.
+    if how == "hold":
+        return whole._replace(frames=(), end="hold")
+    if how == "garbage":
+        raw, kind = whole.frames[0][: len(whole.frames[0]) // 2], "application/json"
+    else:
+        failure = broken.failure or Failure(status=503)
+        raw, kind = error_bytes(failure, anthropic=wire == "messages")
+    return whole._replace(head=head(200, {"content-type": kind}, length=len(raw)), frames=(raw,))
 
 
-def _first_bytes(frames: Iterable[bytes], count: int) -> Iterator[bytes]:
-    for frame in frames:
+def _break_stream(
+    whole: HttpResponse, broken: Break, draft: ReplyDraft, wire: WireName
+) -> HttpResponse:
+    kept = whole.frames[: broken.after_chunks]
+    if broken.how == "hold":
+        return whole._replace(frames=kept, end="hold", comment_seconds=broken.comment_seconds)
+    if broken.how == "error":
+        failure = broken.failure or Failure(status=503)
+        event = WIRES[wire].error_event(draft, failure, len(kept))
+        return whole._replace(frames=(*kept, sse(event)))
+    # The next event is sent with truncated data, and then complete.
+    at = min(broken.after_chunks or 0, len(whole.frames) - 1)
+    frame = whole.frames[at]
+    start = frame.rindex(b"data: ") + len(b"data: ")
+    line_end = b"\r\n" if frame.endswith(b"\r\n") else b"\n"
+    torn = frame[: (start + len(frame)) // 2] + line_end * 2
+    return whole._replace(frames=(*whole.frames[:at], torn, *whole.frames[at:]))
+
+
+def _frames_before(whole: HttpResponse, broken: Break) -> Iterator[bytes]:
+    count = broken.after_bytes
+    if count is None and whole.chunked:
+        yield from whole.frames[: broken.after_chunks]
+        return
+    if count is None:
+        # A body without events is cut in half.
+        count = len(whole.frames[0]) // 2 if broken.after_chunks else 0
+    for frame in whole.frames:
         if count <= 0:
             return
         yield frame[:count]
         count -= len(frame)
-
-
-def _hold(whole: HttpResponse, broken: Break) -> HttpResponse:
-    if not whole.chunked:
-        return whole._replace(frames=(), end="hold")
-    kept = whole.frames[: broken.after_chunks]
-    return whole._replace(frames=kept, end="hold", comment_seconds=broken.comment_seconds)
-
-
-def _garble(whole: HttpResponse, broken: Break) -> HttpResponse:
-    if whole.chunked:
-        at = min(broken.after_chunks or 0, len(whole.frames) - 1)
-        torn = _truncate_event(whole.frames[at])
-        return whole._replace(frames=(*whole.frames[:at], torn, *whole.frames[at:]))
-    half = whole.frames[0][: len(whole.frames[0]) // 2]
-    return _body(whole, half, "application/json")
-
-
-def _truncate_event(frame: bytes) -> bytes:
-    """An event of the same name with truncated data."""
-    start = frame.rindex(b"data: ") + len(b"data: ")
-    line_end = b"\r\n" if frame.endswith(b"\r\n") else b"\n"
-    return frame[: (start + len(frame)) // 2] + line_end * 2
-
-
-def _fail(whole: HttpResponse, broken: Break, draft: ReplyDraft, wire: WireName) -> HttpResponse:
-    failure = broken.failure or Failure(status=503)
-    if not whole.chunked:
-        return _body(whole, *error_bytes(failure, anthropic=wire == "messages"))
-    kept = whole.frames[: broken.after_chunks]
-    event = WIRES[wire].error_event(draft, failure, len(kept))
-    return whole._replace(frames=(*kept, sse(event)))
-
-
-def _body(whole: HttpResponse, raw: bytes, kind: str) -> HttpResponse:
-    """A different body with the same status 200."""
-    changed = head(200, {"content-type": kind}, length=len(raw))
-    return whole._replace(head=changed, frames=(raw,))

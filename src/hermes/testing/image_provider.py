@@ -53,20 +53,20 @@ class ImageGenProviderContract(ABC):
         with studio(tmp_path):
             yield tmp_path
 
-    def test_the_name_can_stand_in_settings(self, place: Path) -> None:
+    def test_the_name_is_valid_in_settings(self, place: Path) -> None:
         provider = self.provider(place)
         assert re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,63}", provider.name)
-        assert provider.name == provider.name == self.provider(place).name
+        assert provider.name == self.provider(place).name
         assert provider.display_name
 
-    def test_it_says_at_once_whether_it_can_draw(self, place: Path) -> None:
+    def test_is_available_returns_at_once(self, place: Path) -> None:
         provider = self.provider(place)
         provider.is_available()
         began = time.thread_time()
         assert isinstance(provider.is_available(), bool)
         assert time.thread_time() - began < AVAILABLE_SECONDS
 
-    def test_its_models_have_ids_and_the_default_is_one_of_them(self, place: Path) -> None:
+    def test_models_have_ids_and_the_default_is_one_of_them(self, place: Path) -> None:
         provider = self.provider(place)
         models = provider.list_models()
         ids = [model["id"] for model in models]
@@ -77,7 +77,7 @@ class ImageGenProviderContract(ABC):
         assert not ids or default in ids
         encode(models)
 
-    def test_what_it_tells_of_itself_has_the_agreed_shape(self, place: Path) -> None:
+    def test_setup_schema_and_capabilities_are_valid(self, place: Path) -> None:
         provider = self.provider(place)
         schema, can = provider.get_setup_schema(), provider.capabilities()
         assert isinstance(schema["name"], str)
@@ -86,31 +86,31 @@ class ImageGenProviderContract(ABC):
         assert int(can["max_reference_images"]) >= 0
         assert ("image" in can["modalities"]) == bool(can["max_reference_images"])
 
-    def test_an_empty_prompt_is_refused(self, place: Path) -> None:
+    def test_an_empty_prompt_fails(self, place: Path) -> None:
         answer = self.provider(place).generate("   ")
         _check(answer)
         assert not answer["success"]
 
-    def test_unknown_wishes_are_ignored(self, place: Path) -> None:
+    def test_unknown_options_are_ignored(self, place: Path) -> None:
         _check(
             self.provider(place).generate("a corgi", model="no-such-model", seed=7, sparkle=True)
         )
 
     @pytest.mark.parametrize("aspect", [*VALID_ASPECT_RATIOS, "16:9", ""])
-    def test_every_shape_is_one_of_three(self, place: Path, aspect: str) -> None:
+    def test_every_aspect_ratio_becomes_a_valid_one(self, place: Path, aspect: str) -> None:
         answer = self.provider(place).generate("a corgi", aspect)
         _check(answer)
         wanted = aspect if aspect in VALID_ASPECT_RATIOS else "landscape"
         assert answer["aspect_ratio"] == wanted
 
-    def test_a_server_that_is_gone_is_told_and_raises_nothing(self, place: Path) -> None:
+    def test_an_unreachable_server_is_reported_without_an_exception(self, place: Path) -> None:
         answer = self.provider(place).generate("a corgi", image_url=f"{NOWHERE}/a.png")
         _check(answer)
 
-    async def test_waiting_for_it_is_the_same(self, place: Path) -> None:
+    async def test_agenerate_gives_a_valid_answer(self, place: Path) -> None:
         _check(await self.provider(place).agenerate("a corgi", "square"))
 
-    def test_a_picture_has_the_agreed_shape(self, place: Path) -> None:
+    def test_a_generated_image_is_a_valid_answer(self, place: Path) -> None:
         provider = self.works(place)
         if provider is None:
             pytest.skip("this provider needs its server")
@@ -122,8 +122,8 @@ class ImageGenProviderContract(ABC):
 
 def _check(answer: object) -> None:
     assert isinstance(answer, dict), f"{answer!r} is not a dict"
-    told = validate_answer(answer, provider="it", prompt="", aspect_ratio="")
-    assert told.get("error_type") != "invalid_provider_response", told["error"]
+    checked = validate_answer(answer, provider="it", prompt="", aspect_ratio="")
+    assert checked.get("error_type") != "invalid_provider_response", checked["error"]
     for key in ("success", "image", "model", "prompt", "aspect_ratio", "provider"):
         assert key in answer, f"{key} is missing in {answer!r}"
     if answer["success"]:

@@ -83,25 +83,25 @@ def running_in_thread(manager: AbstractAsyncContextManager[Entered]) -> Iterator
         thread.join()
 
 
-Witness = Callable[["Request"], None]
+RequestObserver = Callable[["Request"], None]
 
-_present: list[Witness] = []
+_observers: list[RequestObserver] = []
 
 
 @contextmanager
-def witnessed(by: Witness) -> Iterator[None]:
+def observe_requests(by: RequestObserver) -> Iterator[None]:
     """`by` is called in the server's thread before the request is answered. It should be fast and
     must not raise."""
-    _present.append(by)
+    _observers.append(by)
     try:
         yield
     finally:
-        _present.remove(by)
+        _observers.remove(by)
 
 
-def testify(request: Request) -> None:
-    for witness in tuple(_present):
-        witness(request)
+def notify_observers(request: Request) -> None:
+    for observe in tuple(_observers):
+        observe(request)
 
 
 class EffectLog:

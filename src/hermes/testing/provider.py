@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncGenerator, Iterator
 
 from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.tokens import tokens_of_size
 from hermes.codec.values import JsonValue
 from hermes.core.errors import ProviderError, Reason
 from hermes.core.messages import (
@@ -19,7 +20,7 @@ from hermes.core.messages import (
 )
 from hermes.core.prompt import CallNamed, Delta, Prompt, ReasoningDelta, Reply, TextDelta
 from hermes.core.world import Clock, SystemClock
-from hermes.testing.responder import estimated_tokens, estimated_usage
+from hermes.testing.responder import estimated_usage
 from hermes.testing.steps import (
     Break,
     Failure,
@@ -129,32 +130,33 @@ class ScriptedProvider:
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         self.prompts.append(prompt)
-        step = await self._choose(prompt)
-        await self._pause(step.pace.first_seconds)
-        if step.failure is not None:
-            raise provider_error(step.failure)
-        deltas = list(_deltas(step))
-        if step.breaks is not None:
-            deltas = deltas[: _deltas_before(deltas, step.breaks)]
-        for number, delta in enumerate(deltas):
-            await self._pause(step.pace.between_seconds if number else 0)
-            yield delta
-        if step.breaks is not None:
-            await _break(step.breaks)
-        yield self._whole(prompt, step)
-
-    async def _pause(self, seconds: float) -> None:
-        if seconds:
-            await self._clock.sleep(seconds)
-
-    async def _choose(self, prompt: Prompt) -> Step:
         if self._strict and (reasons := list(find_problems(prompt))):
             raise self._reject(*reasons)
         try:
             chosen = self._script.next(prompt)
         except ScriptExhausted as over:
             raise self._reject(str(over)) from over
-        return chosen if isinstance(chosen, Step) else await chosen
+        step = chosen if isinstance(chosen, Step) else await chosen
+        await self._pause(step.pace.first_seconds)
+        if step.failure is not None:
+            raise provider_error(step.failure)
+        deltas, broken = list(_deltas(step)), step.breaks
+        if broken is not None:
+            deltas = deltas[: _deltas_before(deltas, broken)]
+        for number, delta in enumerate(deltas):
+            await self._pause(step.pace.between_seconds if number else 0)
+            yield delta
+        if broken is not None:
+            if broken.how == "hold":
+                await asyncio.Event().wait()
+            if broken.how == "error":
+                raise provider_error(broken.failure or Failure(status=503))
+            raise ProviderError("The connection was lost.", reason="cut", retryable=True)
+        yield self._whole(prompt, step)
+
+    async def _pause(self, seconds: float) -> None:
+        if seconds:
+            await self._clock.sleep(seconds)
 
     def _reject(self, *reasons: str) -> ProviderError:
         self.violations.extend(reasons)
@@ -163,29 +165,21 @@ class ScriptedProvider:
     def _whole(self, prompt: Prompt, step: Step) -> Reply:
         parts: list[Text | Reasoning | ToolCall] = []
         if step.reasoning or step.sealed:
-            parts.append(self._reasoning(step))
+            sealed = seal(step.reasoning) if step.sealed is None else step.sealed
+            block = {"signature": sealed} if sealed else None
+            parts.append(Reasoning(text=step.reasoning, sealed=block, issuer=self._provider))
         if step.text:
             parts.append(Text(text=step.text))
-        parts.extend(self._calls(prompt, step))
+        for call in step.calls:
+            if not call.id:
+                self._last_call = max((self._last_call, *_used_numbers(prompt))) + 1
+            parts.append(_make_call(call, call.id or f"call_{self._last_call}"))
         return Reply(
             message=AssistantMessage(parts=tuple(parts), stop=step.stops),
-            usage=step.usage or estimated_usage(estimated_tokens(encode(prompt)), step),
+            usage=step.usage or estimated_usage(tokens_of_size(len(encode(prompt))), step),
             model=step.model or self._model,
             provider=self._provider,
         )
-
-    def _reasoning(self, step: Step) -> Reasoning:
-        sealed = seal(step.reasoning) if step.sealed is None else step.sealed
-        block = {"signature": sealed} if sealed else None
-        return Reasoning(text=step.reasoning, sealed=block, issuer=self._provider)
-
-    def _calls(self, prompt: Prompt, step: Step) -> Iterator[ToolCall]:
-        for call in step.calls:
-            if call.id:
-                yield _make_call(call, call.id)
-            else:
-                self._last_call = max((self._last_call, *_used_numbers(prompt))) + 1
-                yield _make_call(call, f"call_{self._last_call}")
 
 
 def _used_numbers(prompt: Prompt) -> Iterator[int]:
@@ -226,11 +220,3 @@ def _deltas_before(deltas: list[Delta], broken: Break) -> int:
         if size > broken.after_bytes:
             return number
     return len(deltas)
-
-
-async def _break(broken: Break) -> None:
-    if broken.how == "hold":
-        await asyncio.Event().wait()
-    if broken.how == "error":
-        raise provider_error(broken.failure or Failure(status=503))
-    raise ProviderError("The connection was lost.", reason="cut", retryable=True)

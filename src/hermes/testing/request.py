@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Literal
 
@@ -30,83 +30,72 @@ class RequestMessage(Value):
 
 def parse_messages(wire: str, body: JsonObject) -> Iterator[RequestMessage]:
     """Lenient: entries that do not fit the wire format are skipped."""
-    match wire:
-        case "chat":
-            yield from _chat(_objects(body.get("messages")))
-        case "messages":
-            if system := _text(body.get("system")):
-                yield RequestMessage(role="system", text=system)
-            yield from _messages(_objects(body.get("messages")))
-        case _:
-            if instructions := _text(body.get("instructions")):
-                yield RequestMessage(role="system", text=instructions)
-            given = body.get("input")
-            if isinstance(given, str):
-                yield RequestMessage(role="user", text=given)
-            yield from _responses(_objects(given))
+    messages, given = _objects(body.get("messages")), body.get("input")
+    if wire == "chat":
+        yield from (said for message in messages for said in _chat(message))
+        return
+    if system := _text(body.get("system" if wire == "messages" else "instructions")):
+        yield RequestMessage(role="system", text=system)
+    if wire == "messages":
+        yield from (said for message in messages for said in _messages(message))
+        return
+    if isinstance(given, str):
+        yield RequestMessage(role="user", text=given)
+    yield from (said for item in _objects(given) for said in _responses(item))
 
 
-def _chat(messages: Iterable[JsonObject]) -> Iterator[RequestMessage]:
-    for message in messages:
-        text = _text(message.get("content"))
-        match message.get("role"):
-            case "system" | "developer":
-                yield RequestMessage(role="system", text=text)
-            case "user":
-                yield RequestMessage(role="user", text=text)
-            case "assistant":
-                made = tuple(_chat_call(call) for call in _objects(message.get("tool_calls")))
-                yield RequestMessage(role="assistant", text=text, calls=made)
-            case "tool":
-                yield RequestMessage(
-                    role="tool", text=text, call_id=str(message.get("tool_call_id", ""))
-                )
-
-
-def _chat_call(call: JsonObject) -> RequestCall:
-    function = call.get("function")
-    held: JsonObject = function if isinstance(function, dict) else {}
-    return _call(call.get("id"), held.get("name"), held.get("arguments"))
-
-
-def _messages(messages: Iterable[JsonObject]) -> Iterator[RequestMessage]:
-    for message in messages:
-        content = message.get("content")
-        blocks = list(_objects(content))
-        if message.get("role") == "assistant":
-            made = tuple(
-                _call(block.get("id"), block.get("name"), block.get("input"))
-                for block in blocks
-                if block.get("type") == "tool_use"
-            )
-            yield RequestMessage(role="assistant", text=_text(content), calls=made)
-            continue
-        for block in blocks:
-            if block.get("type") == "tool_result":
-                answered = str(block.get("tool_use_id", ""))
-                yield RequestMessage(
-                    role="tool", text=_text(block.get("content")), call_id=answered
-                )
-        if text := _text(content):
+def _chat(message: JsonObject) -> Iterator[RequestMessage]:
+    text = _text(message.get("content"))
+    match message.get("role"):
+        case "system" | "developer":
+            yield RequestMessage(role="system", text=text)
+        case "user":
             yield RequestMessage(role="user", text=text)
+        case "assistant":
+            made: list[RequestCall] = []
+            for call in _objects(message.get("tool_calls")):
+                function = call.get("function")
+                held: JsonObject = function if isinstance(function, dict) else {}
+                made.append(_call(call.get("id"), held.get("name"), held.get("arguments")))
+            yield RequestMessage(role="assistant", text=text, calls=tuple(made))
+        case "tool":
+            answered = str(message.get("tool_call_id", ""))
+            yield RequestMessage(role="tool", text=text, call_id=answered)
 
 
-def _responses(items: Iterable[JsonObject]) -> Iterator[RequestMessage]:
-    for item in items:
-        match item.get("type", "message"):
-            case "message":
-                role = item.get("role")
-                text = _text(item.get("content"))
-                if role == "assistant" or role == "user":
-                    yield RequestMessage(role=role, text=text)
-                else:
-                    yield RequestMessage(role="system", text=text)
-            case "function_call":
-                made = _call(item.get("call_id"), item.get("name"), item.get("arguments"))
-                yield RequestMessage(role="assistant", calls=(made,))
-            case "function_call_output":
-                answered = str(item.get("call_id", ""))
-                yield RequestMessage(role="tool", text=_text(item.get("output")), call_id=answered)
+def _messages(message: JsonObject) -> Iterator[RequestMessage]:
+    content = message.get("content")
+    blocks, text = list(_objects(content)), _text(content)
+    if message.get("role") == "assistant":
+        made = tuple(
+            _call(block.get("id"), block.get("name"), block.get("input"))
+            for block in blocks
+            if block.get("type") == "tool_use"
+        )
+        yield RequestMessage(role="assistant", text=text, calls=made)
+        return
+    for block in blocks:
+        if block.get("type") == "tool_result":
+            answered = str(block.get("tool_use_id", ""))
+            yield RequestMessage(role="tool", text=_text(block.get("content")), call_id=answered)
+    if text:
+        yield RequestMessage(role="user", text=text)
+
+
+def _responses(item: JsonObject) -> Iterator[RequestMessage]:
+    match item.get("type", "message"):
+        case "message":
+            role, text = item.get("role"), _text(item.get("content"))
+            if role == "assistant" or role == "user":
+                yield RequestMessage(role=role, text=text)
+            else:
+                yield RequestMessage(role="system", text=text)
+        case "function_call":
+            made = _call(item.get("call_id"), item.get("name"), item.get("arguments"))
+            yield RequestMessage(role="assistant", calls=(made,))
+        case "function_call_output":
+            answered = str(item.get("call_id", ""))
+            yield RequestMessage(role="tool", text=_text(item.get("output")), call_id=answered)
 
 
 def _call(id: JsonValue, name: JsonValue, arguments: JsonValue) -> RequestCall:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Iterable
 from decimal import Decimal
 
 from hermes.codec.json import DecodeError, decode
+from hermes.codec.tokens import tokens_of_size
 from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.core.messages import Usage
 from hermes.testing.http_response import HttpResponse, break_response, refusal, reply
@@ -29,12 +30,10 @@ class Prices(Value, forbid_unknown_fields=True):
 
     def micros(self, usage: Usage) -> Decimal:
         """Millionths of a dollar, exactly."""
-        return (
-            _exact(self.input) * usage.input
-            + _exact(self.output) * usage.output
-            + _exact(self.cache_read) * usage.cache_read
-            + _exact(self.cache_write) * usage.cache_write
-        )
+        kinds = ("input", "output", "cache_read", "cache_write")
+        # Via the shortest decimal form: 0.1 means a tenth, not the nearest binary fraction.
+        exact = (Decimal(str(getattr(self, kind))) * getattr(usage, kind) for kind in kinds)
+        return sum(exact, Decimal(0))
 
 
 class Charge(Value):
@@ -71,21 +70,11 @@ class Bill:
         return float(micros / 1_000_000) if self.prices.told else None
 
 
-def _exact(price: float) -> Decimal:
-    # Via the shortest decimal form: 0.1 means a tenth, not the nearest binary fraction.
-    return Decimal(str(price))
-
-
-def estimated_tokens(text: str | bytes) -> int:
-    """Four characters or bytes per token: crude but deterministic."""
-    return (len(text) + 3) // 4
-
-
 def estimated_usage(input_tokens: int, step: Step) -> Usage:
     """The usage of a step that does not state it; at least one output token."""
-    reasoning = estimated_tokens(step.reasoning)
-    arguments = sum(estimated_tokens(call.raw or str(call.arguments)) for call in step.calls)
-    output = max(1, estimated_tokens(step.text) + reasoning + arguments)
+    reasoning = tokens_of_size(len(step.reasoning))
+    arguments = sum(tokens_of_size(len(call.raw or str(call.arguments))) for call in step.calls)
+    output = max(1, tokens_of_size(len(step.text)) + reasoning + arguments)
     return Usage(input=input_tokens, output=output, reasoning=reasoning, requests=1)
 
 
@@ -112,31 +101,45 @@ class ScriptedResponder:
         self.violations: list[Violation] = []
         self._last_call = 0
 
-    def choose(self, request: Request, wire: WireName) -> Step | Awaitable[Step]:
-        """The step for this request, or a rejection."""
-        if reasons := self._find_problems(request, wire):
+    def answer(self, request: Request, wire: WireName) -> HttpResponse | Awaitable[HttpResponse]:
+        """The response, at once unless a rule has to be awaited. A rejected request and a rule that
+        raises an exception are listed in the violations."""
+        chosen = self._choose(request, wire)
+        if isinstance(chosen, Step):
+            return self._write(request, wire, chosen)
+
+        async def write_later() -> HttpResponse:
+            try:
+                step = await chosen
+            except Exception as error:
+                step = self._reject(request, wire, f"the rule raised {error!r}")
+            return self._write(request, wire, step)
+
+        return write_later()
+
+    def _choose(self, request: Request, wire: WireName) -> Step | Awaitable[Step]:
+        if not request.body:
+            return self._reject(request, wire, not_json(request.raw))
+        problems = WIRES[wire].find_problems(request.body, request.headers)
+        if self.strict and (reasons := list(problems)):
             return self._reject(request, wire, *reasons)
-        if self.window is not None and estimated_tokens(request.raw) > self.window:
+        if self.window is not None and tokens_of_size(len(request.raw)) > self.window:
             return Step(failure=Failure(status=400, limit=self.window))
         try:
-            chosen = self.script.next(request)
+            return self.script.next(request)
         except ScriptExhausted as over:
             return self._reject(request, wire, str(over))
         except Exception as error:
-            return self.reject_rule_error(request, wire, error)
-        return chosen
+            return self._reject(request, wire, f"the rule raised {error!r}")
 
-    def reject_rule_error(self, request: Request, wire: WireName, error: Exception) -> Step:
-        """The rule raised an exception: it is listed in the violations."""
-        return self._reject(request, wire, f"the rule raised {error!r}")
-
-    def write(self, request: Request, wire: WireName, step: Step) -> HttpResponse:
+    def _write(self, request: Request, wire: WireName, step: Step) -> HttpResponse:
         if reason := mismatch(step.expect, request.body):
             step = self._reject(request, wire, reason)
         if step.failure is not None:
             return refusal(step.failure, wire, now=request.at, pace=step.pace)
-        usage = step.usage or estimated_usage(estimated_tokens(request.raw), step)
+        usage = step.usage or estimated_usage(tokens_of_size(len(request.raw)), step)
         model = step.model or request.model
+        options = request.body.get("stream_options")
         draft = ReplyDraft(
             step=step,
             n=request.n,
@@ -144,17 +147,12 @@ class ScriptedResponder:
             created=int(request.at),
             calls=self._calls(request, wire, step),
             usage=usage,
-            wants_usage=_wants_usage(request.body),
+            wants_usage=isinstance(options, dict) and options.get("include_usage") is True,
             cost=self.bill.charge(request.n, model, usage),
             sealer=sealer(wire, request.model),
         )
         whole = reply(draft, wire, stream=request.stream)
         return break_response(whole, step.breaks, draft, wire) if step.breaks else whole
-
-    def _find_problems(self, request: Request, wire: WireName) -> list[str]:
-        if not request.body:
-            return [not_json(request.raw)]
-        return list(WIRES[wire].find_problems(request.body, request.headers)) if self.strict else []
 
     def _reject(self, request: Request, wire: WireName, *reasons: str) -> Step:
         self.violations.extend(Violation(n=request.n, wire=wire, reason=r) for r in reasons)
@@ -168,7 +166,7 @@ class ScriptedResponder:
         seen = (int(number) for number in CHOSEN_ID.findall(request.raw))
         first = max((self._last_call, *seen)) + 1
         self._last_call = first + len(step.calls) - 1
-        prefix, without = WIRES[wire].call_prefix, "missing_ids" in step.flaws
+        prefix, without = WIRES[wire].CALL_PREFIX, "missing_ids" in step.flaws
         return tuple(
             draft_call(call, f"{prefix}{first + at}", without_id=without)
             for at, call in enumerate(step.calls)
@@ -194,8 +192,3 @@ def not_json(raw: bytes) -> str:
     except DecodeError:
         return "the body is not a JSON object of valid Unicode (a lone surrogate?)"
     return "the body is an empty object"
-
-
-def _wants_usage(body: JsonObject) -> bool:
-    options = body.get("stream_options")
-    return isinstance(options, dict) and options.get("include_usage") is True

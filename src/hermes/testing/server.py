@@ -6,10 +6,13 @@ import argparse
 import asyncio
 import signal
 import sys
-from collections.abc import Awaitable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
+from typing import TypedDict, Unpack
+
+from msgspec.structs import asdict
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, JsonValue, Value
@@ -17,11 +20,11 @@ from hermes.core.errors import UsageError
 from hermes.core.world import Clock, SystemClock
 from hermes.testing.connection import HttpRequest, ServerConnection
 from hermes.testing.http_response import HttpResponse, page, play
-from hermes.testing.observers import WaitableCounter, running_in_thread, testify
+from hermes.testing.observers import WaitableCounter, notify_observers, running_in_thread
 from hermes.testing.request import Request, Violation
 from hermes.testing.responder import Bill, Prices, ScriptedResponder, body_of
 from hermes.testing.steps import Rule, Step, says
-from hermes.testing.wires.table import WireName, wire_of
+from hermes.testing.wires.table import wire_of
 
 BORN = 1_700_000_000
 
@@ -49,10 +52,6 @@ class ScriptFile(Value, forbid_unknown_fields=True):
     models: tuple[str | JsonObject, ...] = ("scripted",)
     pages: JsonObject = {}
 
-    @property
-    def whole_steps(self) -> tuple[Step, ...]:
-        return tuple(says(step) if isinstance(step, str) else step for step in self.steps)
-
 
 def read_script(path: Path) -> ScriptFile:
     try:
@@ -64,6 +63,21 @@ def read_script(path: Path) -> ScriptFile:
 
 
 ACCEPTING_ROUNDS = 4
+
+
+class ServerOptions(TypedDict, total=False):
+    """The options of a ScriptedServer."""
+
+    loop: bool
+    strict: bool
+    window: int | None
+    prices: Prices | None
+    models: Iterable[str | JsonObject]
+    pages: Mapping[str, JsonValue] | None
+    log: Path | None
+    keep: int | None
+    port: int
+    clock: Clock | None
 
 
 class ScriptedServer:
@@ -90,7 +104,7 @@ class ScriptedServer:
         port: int = 0,
         clock: Clock | None = None,
     ) -> None:
-        self._desk = ScriptedResponder(
+        self._responder = ScriptedResponder(
             steps, loop=loop, strict=strict, window=window, prices=prices
         )
         self._models = tuple(models)
@@ -112,32 +126,10 @@ class ScriptedServer:
     def in_thread(
         cls,
         steps: Iterable[Step] | Rule[Request] = (),
-        *,
-        loop: bool = False,
-        strict: bool = True,
-        window: int | None = None,
-        prices: Prices | None = None,
-        models: Iterable[str | JsonObject] = ("scripted",),
-        pages: Mapping[str, JsonValue] | None = None,
-        log: Path | None = None,
-        keep: int | None = None,
-        clock: Clock | None = None,
+        **options: Unpack[ServerOptions],
     ) -> AbstractContextManager[ScriptedServer]:
         """The same server in its own thread, for tests that are not async."""
-        return running_in_thread(
-            cls(
-                steps,
-                loop=loop,
-                strict=strict,
-                window=window,
-                prices=prices,
-                models=models,
-                pages=pages,
-                log=log,
-                keep=keep,
-                clock=clock,
-            )
-        )
+        return running_in_thread(cls(steps, **options))
 
     @property
     def url(self) -> str:
@@ -146,24 +138,24 @@ class ScriptedServer:
 
     @property
     def violations(self) -> list[Violation]:
-        return self._desk.violations
+        return self._responder.violations
 
     @property
     def bill(self) -> Bill:
-        return self._desk.bill
+        return self._responder.bill
 
     @property
     def steps_left(self) -> int:
-        return self._desk.script.left
+        return self._responder.script.left
 
     def add(self, *steps: Step) -> None:
         """Append steps to the script."""
-        self._desk.script.add(*steps)
+        self._responder.script.add(*steps)
 
     async def __aenter__(self) -> ScriptedServer:
         running = asyncio.get_running_loop()
         self._server = await running.create_server(
-            lambda: ServerConnection(self._serve, self._register),
+            lambda: ServerConnection(self._serve, self._connections),
             "127.0.0.1",
             self._port,
             backlog=1024,
@@ -192,26 +184,27 @@ class ScriptedServer:
         # Aborted connections close in the next iteration of the loop.
         await asyncio.sleep(0)
 
-    def _register(self, connection: ServerConnection, opened: bool) -> None:
-        if opened:
-            self._connections.add(connection)
-        else:
-            self._connections.discard(connection)
-
     def _serve(self, incoming: HttpRequest, connection: ServerConnection) -> None:
+        """Answers at once where nothing has to be awaited, otherwise in a task."""
         request = self._record(incoming)
-        keep = incoming.headers.get("connection", "").lower() != "close"
+        answer: HttpResponse | Awaitable[HttpResponse]
         if request.wire is None:
-            self._send(self._page(request), connection, keep=keep)
-            return
-        chosen = self._desk.choose(request, request.wire)
-        if isinstance(chosen, Step):
-            answer = self._desk.write(request, request.wire, chosen)
-            self._send(answer, connection, keep=keep)
+            answer = self._page(request)
         else:
-            self._run_task(
-                connection, self._serve_later(request, request.wire, chosen, connection, keep)
-            )
+            answer = self._responder.answer(request, request.wire)
+        if isinstance(answer, HttpResponse) and answer.instant:
+            connection.write(b"".join(answer.pieces()))
+            _finish(answer, connection, incoming)
+            return
+
+        async def play_later() -> None:
+            whole = answer if isinstance(answer, HttpResponse) else await answer
+            await play(whole, connection, self._clock)
+            _finish(whole, connection, incoming)
+
+        task = connection.run(play_later())
+        self._tasks.add(task)
+        task.add_done_callback(self._forget_task)
 
     def _record(self, incoming: HttpRequest) -> Request:
         wire = wire_of(incoming.path) if incoming.method == "POST" else None
@@ -230,8 +223,11 @@ class ScriptedServer:
         if self._keep is not None:
             del kept[: max(0, len(kept) - self._keep)]
         if self._log is not None:
-            _write_line(self._log, request)
-        testify(request)
+            fields = ("n", "method", "path", "wire", "at", "headers", "body")
+            line = encode({name: getattr(request, name) for name in fields})
+            with self._log.open("ab") as file:
+                file.write(line + b"\n")
+        notify_observers(request)
         tally.add()
         return request
 
@@ -240,40 +236,9 @@ class ScriptedServer:
         if path in self._pages:
             return page(200, self._pages[path])
         if request.method == "GET" and path.endswith("/models"):
-            return page(
-                200, model_page(self._models, anthropic="anthropic-version" in request.headers)
-            )
+            anthropic = "anthropic-version" in request.headers
+            return page(200, model_page(self._models, anthropic=anthropic))
         return page(404, {"error": {"message": f"Not found: {request.method} {path}"}})
-
-    async def _serve_later(
-        self,
-        request: Request,
-        wire: WireName,
-        chosen: Awaitable[Step],
-        connection: ServerConnection,
-        keep: bool,
-    ) -> None:
-        try:
-            step = await chosen
-        except Exception as error:
-            step = self._desk.reject_rule_error(request, wire, error)
-        await self._play(self._desk.write(request, wire, step), connection, keep)
-
-    def _send(self, answer: HttpResponse, connection: ServerConnection, *, keep: bool) -> None:
-        if answer.instant:
-            connection.write(b"".join(answer.pieces()))
-            _finish(answer, connection, keep)
-        else:
-            self._run_task(connection, self._play(answer, connection, keep))
-
-    async def _play(self, answer: HttpResponse, connection: ServerConnection, keep: bool) -> None:
-        await play(answer, connection, self._clock)
-        _finish(answer, connection, keep)
-
-    def _run_task(self, connection: ServerConnection, work: Coroutine[None, None, None]) -> None:
-        task = connection.run(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._forget_task)
 
     def _forget_task(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -281,26 +246,12 @@ class ScriptedServer:
             self.departed.add()
 
 
-def _finish(answer: HttpResponse, connection: ServerConnection, keep: bool) -> None:
+def _finish(answer: HttpResponse, connection: ServerConnection, incoming: HttpRequest) -> None:
+    keep = incoming.headers.get("connection", "").lower() != "close"
     if answer.end == "reset":
         connection.reset()
     else:
         connection.done(keep=keep and answer.end == "whole")
-
-
-def _write_line(log: Path, request: Request) -> None:
-    """The request without its raw bytes, written before it is answered."""
-    line = {
-        "n": request.n,
-        "method": request.method,
-        "path": request.path,
-        "wire": request.wire,
-        "at": request.at,
-        "headers": request.headers,
-        "body": request.body,
-    }
-    with log.open("ab") as file:
-        file.write(encode(line) + b"\n")
 
 
 async def _run(script: ScriptFile, port: int, log: Path | None) -> None:
@@ -308,17 +259,9 @@ async def _run(script: ScriptFile, port: int, log: Path | None) -> None:
     over = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, over.set)
-    server = ScriptedServer(
-        script.whole_steps,
-        loop=script.loop,
-        strict=script.strict,
-        window=script.window,
-        prices=script.prices,
-        models=script.models,
-        pages=script.pages,
-        port=port,
-        log=log,
-    )
+    steps = (says(step) if isinstance(step, str) else step for step in script.steps)
+    options = {name: value for name, value in asdict(script).items() if name != "steps"}
+    server = ScriptedServer(steps, port=port, log=log, **options)
     async with server:
         _print_line({"url": server.url})
         await over.wait()

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Generic, Literal, TypeVar
 
-import msgspec
-
-from hermes.codec.values import JsonObject, JsonValue, Value
+from hermes.codec.values import JsonObject, JsonValue, Value, replace
 from hermes.core.messages import StopReason, Usage
 
 Flaw = Literal[
@@ -166,14 +164,12 @@ def thinks(
 ) -> Step:
     """Reasoning before `then`, or reasoning only. `sealed` is the signature or encrypted content;
     None chooses one, "" sends none. `form` is how the chat wire shows it."""
-    return msgspec.structs.replace(
-        then or Step(), reasoning=reasoning, sealed=sealed, reasoning_form=form
-    )
+    return replace(then or Step(), reasoning=reasoning, sealed=sealed, reasoning_form=form)
 
 
 def costs(step: Step, usage: Usage) -> Step:
     """The same step with these token counts."""
-    return msgspec.structs.replace(step, usage=usage)
+    return replace(step, usage=usage)
 
 
 def fails(
@@ -255,10 +251,6 @@ def mismatch(expected: JsonValue, found: JsonValue, where: str = "body") -> str 
         return None if expected == found else f"{where} is {found!r}, not {expected!r}"
     if not isinstance(found, dict):
         return f"{where} is {found!r}, not an object"
-    return _first_mismatch(expected, found, where)
-
-
-def _first_mismatch(expected: JsonObject, found: JsonObject, where: str) -> str | None:
     for key, part in expected.items():
         if key not in found:
             return f"{where}.{key} is missing"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
 from hermes.codec.json import decode
 from hermes.codec.values import Value
-from hermes.core.errors import NotFound
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import Tool, ToolDisplay, ToolKind
 
@@ -48,50 +47,24 @@ class CatalogueEntry:
         return self._target
 
 
-class ToolCatalogue:
-    """All tools that a session could have. A later entry of the same name replaces an earlier
-    one."""
-
-    def __init__(self, entries: Iterable[CatalogueEntry]) -> None:
-        self._entries = {entry.spec.name: entry for entry in entries}
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(sorted(self._entries))
-
-    def specs(self, names: Iterable[str]) -> tuple[ToolSpec, ...]:
-        """Sorted by name, so that the same tools give the same bytes."""
-        return tuple(self._entry(name).spec for name in sorted(set(names)))
-
-    def load(self, name: str) -> Tool:
-        return self._entry(name).load()
-
-    def choose(self, names: Iterable[str], *, hidden: Iterable[str] = ()) -> ChosenTools:
-        """Return the tools of one session. Names that the catalogue does not have are skipped: a
-        tool that is not available here is not offered."""
-        there = [name for name in hidden if name in self._entries]
-        return ChosenTools(self, (name for name in names if name in self._entries), there)
-
-    def _entry(self, name: str) -> CatalogueEntry:
-        if name not in self._entries:
-            raise NotFound(f"There is no tool named {name!r}.")
-        return self._entries[name]
-
-
 class ChosenTools:
-    """Some tools of a catalogue: a toolbox for the loop. Requests do not name the `hidden` ones,
-    but calls can use them; `later` looks up tools that were added after the choice."""
+    """The tools of one session: a toolbox for the loop. Names that are not available here are not
+    offered. Requests do not name the `hidden` tools, but calls can use them; `later` looks up tools
+    that were added after the choice."""
 
     later: Callable[[str], Tool | None] | None = None
 
     def __init__(
-        self, catalogue: ToolCatalogue, names: Iterable[str], hidden: Iterable[str] = ()
+        self,
+        available: Mapping[str, CatalogueEntry],
+        names: Iterable[str],
+        hidden: Iterable[str] = (),
     ) -> None:
-        self._catalogue = catalogue
-        self._specs = catalogue.specs(names)
-        shown = {spec.name for spec in self._specs}
-        self._hidden = frozenset(hidden) - shown
+        self._available = available
+        shown = available.keys() & set(names)
+        self._hidden = (available.keys() & set(hidden)) - shown
         self._names = shown | self._hidden
+        self._specs = self._specs_of(shown)
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -99,12 +72,16 @@ class ChosenTools:
 
     @property
     def hidden(self) -> tuple[ToolSpec, ...]:
-        return self._catalogue.specs(self._hidden)
+        return self._specs_of(self._hidden)
 
     def load(self, name: str) -> Tool | None:
         if name in self._names:
-            return self._catalogue.load(name)
+            return self._available[name].load()
         return self.later(name) if self.later is not None else None
+
+    def _specs_of(self, names: Iterable[str]) -> tuple[ToolSpec, ...]:
+        """Sorted by name, so that the same tools give the same bytes."""
+        return tuple(self._available[name].spec for name in sorted(names))
 
 
 def built_in_entries() -> tuple[CatalogueEntry, ...]:

@@ -10,7 +10,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from hermes.codec.json import encode
-from hermes.codec.values import JsonObject, JsonValue
+from hermes.codec.values import JsonObject
 from hermes.core.errors import ToolError
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import ToolContext, ToolDisplay, ToolOutput, tool
@@ -57,7 +57,10 @@ async def tool_call(
 def rank_tools(query: str, specs: Sequence[ToolSpec]) -> list[ToolSpec]:
     """Return matching tools, best first. Rare words count most."""
     wanted = set(_words(query))
-    texts = [(_words(spec.name), _words(_searchable_text(spec))) for spec in specs]
+    texts = []
+    for spec in specs:
+        arguments = " ".join(spec.parameters.get("properties", {}))
+        texts.append((_words(spec.name), _words(f"{spec.description} {arguments}")))
     count = {word: sum(_in(word, n) or _in(word, t) for n, t in texts) for word in wanted}
     scored = []
     for spec, (name, text) in zip(specs, texts, strict=True):
@@ -85,19 +88,12 @@ def signature(spec: ToolSpec) -> str:
     properties = spec.parameters.get("properties", {})
     required = spec.parameters.get("required", [])
     arguments = [
-        f"{name}{'' if name in required else '?'}: {_kind(schema)}"
+        f"{name}{'' if name in required else '?'}: "
+        + (str(schema.get("type", "any")) if isinstance(schema, dict) else "any")
         for name, schema in properties.items()
     ]
     first = spec.description.partition("\n")[0].partition(". ")[0]
     return f"{spec.name}({', '.join(arguments)}) {first}"[:_LINE_CHARS]
-
-
-def _kind(schema: JsonValue) -> str:
-    return str(schema.get("type", "any")) if isinstance(schema, dict) else "any"
-
-
-def _searchable_text(spec: ToolSpec) -> str:
-    return f"{spec.description} {' '.join(spec.parameters.get('properties', {}))}"
 
 
 def _words(text: str) -> list[str]:

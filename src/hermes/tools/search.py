@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import PurePath
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from hermes.codec.values import JsonObject
-from hermes.core.effects import Effect, ReadPath
+from hermes.codec.values import JsonObject, replace
+from hermes.core.effects import ReadPath
 from hermes.core.errors import ToolError
+from hermes.core.messages import Text
 from hermes.core.ports import SearchMatch, SearchQuery, SearchResult
-from hermes.core.tools import PathContext, ToolContext, ToolDisplay, ToolOutput, tool
+from hermes.core.tools import ToolContext, ToolDisplay, ToolOutput, tool
 
 FILES_IN_DETAILS = 50
 LINE_CHARACTERS = 500
 WARN_AT = 3
 REFUSE_AT = 4
+REPEATED = "[Same search, same result, for the third time. The fourth will be refused.]"
 
 Page = tuple[int, int]
 
@@ -40,12 +43,8 @@ class SearchHistory:
         return self._times
 
 
-def _effects(place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
-    return (ReadPath(path=place.resolve(arguments["path"])),)
-
-
 @tool(
-    effects=_effects,
+    effects=lambda place, arguments: (ReadPath(path=place.resolve(arguments["path"])),),
     repeat="safe",
     toolset="file",
     kind="search",
@@ -83,7 +82,7 @@ async def search_files(
         )
     output = _format_result(found, query, output_mode, (offset, limit), ctx.workspace.cwd)
     if times == WARN_AT:
-        return _add_warning(output)
+        return replace(output, parts=(*output.parts, Text(text=f"\n{REPEATED}")))
     return output
 
 
@@ -112,43 +111,29 @@ async def _until_stopped(ctx: ToolContext, query: SearchQuery) -> SearchResult:
 def _format_result(
     found: SearchResult, query: SearchQuery, mode: str, page: Page, cwd: str
 ) -> ToolOutput:
-    if query.target == "files":
-        return _names(found.files, found.cut, page, cwd)
-    if mode == "files_only":
-        files = tuple(dict.fromkeys(match.path for match in found.matches))
-        return _names(files, found.cut, page, cwd)
+    offset, limit = page
+    counts = Counter(match.path for match in found.matches if not match.is_context)
+    if query.target == "files" or mode == "files_only":
+        files = found.files if query.target == "files" else tuple(counts)
+        chosen_files = files[offset : offset + limit]
+        body = [_short(path, cwd) for path in chosen_files]
+        return _output(body, chosen_files, len(files), "files", found.cut, page)
     if mode == "count":
-        return _counts(found, page, cwd)
-    return _lines(found, page, cwd)
-
-
-def _names(files: Sequence[str], cut: bool, page: Page, cwd: str) -> ToolOutput:
-    offset, limit = page
-    chosen = files[offset : offset + limit]
-    body = [_short(path, cwd) for path in chosen]
-    return _output(body, chosen, len(files), "files", cut, page)
-
-
-def _counts(found: SearchResult, page: Page, cwd: str) -> ToolOutput:
-    counts: dict[str, int] = {}
-    for match in found.matches:
-        counts[match.path] = counts.get(match.path, 0) + (not match.is_context)
-    offset, limit = page
-    chosen = list(counts.items())[offset : offset + limit]
-    body = [f"{_short(path, cwd)}: {count}" for path, count in chosen]
-    shown = _output(body, list(counts), len(counts), "files", found.cut, page)
-    total = sum(counts.values())
-    return ToolOutput(parts=shown.parts, details={**shown.details, "total_count": total})
-
-
-def _lines(found: SearchResult, page: Page, cwd: str) -> ToolOutput:
+        shown = list(counts.items())[offset : offset + limit]
+        body = [f"{_short(path, cwd)}: {count}" for path, count in shown]
+        output = _output(body, list(counts), len(counts), "files", found.cut, page)
+        return replace(output, details={**output.details, "total_count": counts.total()})
     chosen, total = _page(found.matches, page)
-    body: list[str] = []
+    body = []
     for path, matches in groupby(chosen, key=lambda match: match.path):
         body.append(_short(path, cwd))
-        body += [_line(match) for match in matches]
-    files = list(dict.fromkeys(match.path for match in chosen))
-    return _output(body, files, total, "matches", found.cut, page)
+        for match in matches:
+            text = match.text
+            if len(text) > LINE_CHARACTERS:
+                text = f"{text[:LINE_CHARACTERS]}…"
+            body.append(f"{match.line}{'-' if match.is_context else ':'} {text}")
+    shown_files = list(dict.fromkeys(match.path for match in chosen))
+    return _output(body, shown_files, total, "matches", found.cut, page)
 
 
 def _page(matches: Sequence[SearchMatch], page: Page) -> tuple[list[SearchMatch], int]:
@@ -173,13 +158,6 @@ def _page(matches: Sequence[SearchMatch], page: Page) -> tuple[list[SearchMatch]
 
 def _follows(before: SearchMatch, match: SearchMatch) -> bool:
     return before.path == match.path and before.line + 1 == match.line
-
-
-def _line(match: SearchMatch) -> str:
-    text = match.text
-    if len(text) > LINE_CHARACTERS:
-        text = f"{text[:LINE_CHARACTERS]}…"
-    return f"{match.line}{'-' if match.is_context else ':'} {text}"
 
 
 def _output(
@@ -208,10 +186,3 @@ def _output(
 def _short(path: str, cwd: str) -> str:
     pure = PurePath(path)
     return str(pure.relative_to(cwd)) if pure.is_relative_to(cwd) else path
-
-
-def _add_warning(output: ToolOutput) -> ToolOutput:
-    text = "[Same search, same result, for the third time. The fourth will be refused.]"
-    return ToolOutput(
-        parts=(*output.parts, *ToolOutput.text(f"\n{text}").parts), details=output.details
-    )

@@ -40,7 +40,16 @@ async def todo(
     items = convert(list[TodoItem], (ctx.latest("todo") or {}).get("todos", []))
     if todos is not None:
         items = _apply_changes(items if merge else [], todos)
-    return ToolOutput.text(_format_list(items), details=_details(items))
+    counts = {status: sum(item.status == status for item in items) for status in SIGNS}
+    rows = [f"{SIGNS[item.status]} {item.id}: {item.content}" for item in items]
+    rows.append(
+        f"{counts['completed']} of {len(items)} completed" if items else "The list is empty."
+    )
+    details: JsonObject = {
+        "todos": [plain(item) for item in items],
+        "summary": {"total": len(items), **counts},
+    }
+    return ToolOutput.text("\n".join(rows), details=details)
 
 
 def _apply_changes(items: Sequence[TodoItem], changes: Sequence[TodoChange]) -> list[TodoItem]:
@@ -50,33 +59,15 @@ def _apply_changes(items: Sequence[TodoItem], changes: Sequence[TodoChange]) -> 
         name = change.id.strip()
         if not name:
             raise ToolError("Every item needs an id; the list is unchanged.")
-        kept[name] = _make_item(kept.get(name), name, change)
+        old = kept.get(name) or TodoItem(id=name, content="")
+        content = change.content.strip() or old.content
+        if not content:
+            raise ToolError(f"Item {name} is new and needs content; the list is unchanged.")
+        if len(content) > MAX_CONTENT_CHARS:
+            content = content[: MAX_CONTENT_CHARS - 1] + "…"
+        status = change.status or old.status
+        status = status if status in SIGNS else "pending"
+        kept[name] = TodoItem(id=name, content=content, status=status)
     if len(kept) > MAX_ITEMS:
         raise ToolError(f"A list has at most {MAX_ITEMS} items; the list is unchanged.")
     return list(kept.values())
-
-
-def _make_item(old: TodoItem | None, name: str, change: TodoChange) -> TodoItem:
-    content = change.content.strip() or (old.content if old else "")
-    if not content:
-        raise ToolError(f"Item {name} is new and needs content; the list is unchanged.")
-    if len(content) > MAX_CONTENT_CHARS:
-        content = content[: MAX_CONTENT_CHARS - 1] + "…"
-    status = change.status or (old.status if old else "pending")
-    return TodoItem(id=name, content=content, status=status if status in SIGNS else "pending")
-
-
-def _details(items: Sequence[TodoItem]) -> JsonObject:
-    counts = {status: sum(item.status == status for item in items) for status in SIGNS}
-    return {
-        "todos": [plain(item) for item in items],
-        "summary": {"total": len(items), **counts},
-    }
-
-
-def _format_list(items: Sequence[TodoItem]) -> str:
-    if not items:
-        return "The list is empty."
-    done = sum(item.status == "completed" for item in items)
-    rows = [f"{SIGNS[item.status]} {item.id}: {item.content}" for item in items]
-    return "\n".join((*rows, f"{done} of {len(items)} completed"))

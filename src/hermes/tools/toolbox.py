@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache, lru_cache
 
 from hermes.codec.json import encode
-from hermes.codec.values import Value
+from hermes.codec.tokens import tokens_of_size
 from hermes.config.settings import Settings
 from hermes.core.errors import UsageError
 from hermes.core.prompt import ToolSpec
@@ -14,7 +14,6 @@ from hermes.core.tools import Tool
 from hermes.tools.catalogue import (
     CatalogueEntry,
     ChosenTools,
-    ToolCatalogue,
     built_in_entries,
     declarations,
 )
@@ -38,79 +37,53 @@ CORE = (
 SEARCHING = ("tool_search", "tool_call")
 
 
-class Toolset(Value):
-    """Tools by name, and other toolsets whose tools it includes."""
-
-    tools: tuple[str, ...] = ()
-    includes: tuple[str, ...] = ()
-
-
-# Toolsets that consist of others, or name a tool a second time.
-COMPOSED: dict[str, Toolset] = {
-    "hermes-cli": Toolset(
-        includes=(
-            "clarify",
-            "file",
-            "image_gen",
-            "memory",
-            "session_search",
-            "skills",
-            "terminal",
-            "todo",
-            "tts",
-            "web",
-        )
-    ),
-    "search": Toolset(tools=("web_search",)),
+DEFAULT_TOOLSET = "hermes-cli"
+# Toolsets that consist of other toolsets, or name a tool a second time.
+COMPOSED = {
+    DEFAULT_TOOLSET: "clarify file image_gen memory session_search skills terminal todo tts web",
+    "search": "web_search",
 }
 
 
 @cache
-def toolsets_by_name() -> dict[str, Toolset]:
-    """All toolsets: those that tools declare, and the composed ones."""
-    tools: dict[str, list[str]] = {}
+def toolsets_by_name() -> dict[str, tuple[str, ...]]:
+    """The tools of all toolsets: those that tools declare, and the composed ones."""
+    found: dict[str, tuple[str, ...]] = {}
     for name, each in declarations().items():
-        tools.setdefault(each.toolset, []).append(name)
-    found = {name: Toolset(tools=tuple(held)) for name, held in tools.items()} | COMPOSED
-    return {name: found[name] for name in sorted(found)}
+        found[each.toolset] = (*found.get(each.toolset, ()), name)
+    composed = {
+        name: tuple(tool for part in parts.split() for tool in found.get(part, (part,)))
+        for name, parts in COMPOSED.items()
+    }
+    return dict(sorted({**found, **composed}.items()))
 
 
-def resolve_toolsets(
-    enabled: Iterable[str],
-    disabled: Iterable[str] = (),
-    *,
-    toolsets: Mapping[str, Toolset] | None = None,
-) -> tuple[str, ...]:
+def resolve_toolsets(enabled: Iterable[str], disabled: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the tools of all enabled toolsets without those of the disabled ones, sorted by name;
-    UsageError for a toolset that does not exist or includes itself."""
-    toolsets = toolsets_by_name() if toolsets is None else toolsets
-    wanted = {tool for name in enabled for tool in _tools_of(name, toolsets, ())}
-    unwanted = {tool for name in disabled for tool in _tools_of(name, toolsets, ())}
-    return tuple(sorted(wanted - unwanted))
+    UsageError for a toolset that does not exist."""
+    return tuple(sorted(_tools_of(enabled) - _tools_of(disabled)))
 
 
-def _tools_of(name: str, toolsets: Mapping[str, Toolset], path: tuple[str, ...]) -> set[str]:
-    if name in EVERYTHING:
-        return {tool for each in toolsets for tool in _tools_of(each, toolsets, ())}
-    if name in path:
-        raise UsageError(f"The toolset {name} includes itself: {' -> '.join((*path, name))}.")
-    if name not in toolsets:
-        raise UsageError(_unknown(name, toolsets))
-    toolset = toolsets[name]
-    inner = (_tools_of(each, toolsets, (*path, name)) for each in toolset.includes)
-    return set(toolset.tools).union(*inner)
+def _tools_of(names: Iterable[str]) -> set[str]:
+    toolsets = toolsets_by_name()
+    found: set[str] = set()
+    for name in names:
+        if name in EVERYTHING:
+            found.update(*toolsets.values())
+        elif name in toolsets:
+            found.update(toolsets[name])
+        else:
+            # Needed for errors only, and slow to import.
+            import difflib
+
+            near = difflib.get_close_matches(name, toolsets, n=3, cutoff=0.5)
+            advice = f"There are: {', '.join(toolsets)}."
+            if near:
+                advice = f"Did you mean {' or '.join(near)}?"
+            raise UsageError(f"There is no toolset named {name!r}. {advice}")
+    return found
 
 
-def _unknown(name: str, toolsets: Mapping[str, Toolset]) -> str:
-    # Needed for errors only, and slow to import.
-    import difflib
-
-    near = difflib.get_close_matches(name, toolsets, n=3, cutoff=0.5)
-    advice = f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(toolsets)}."
-    return f"There is no toolset named {name!r}. {advice}"
-
-
-_BYTES_PER_TOKEN = 4
 CROWDED = 0.8
 
 # Tools of the memory providers.
@@ -125,8 +98,8 @@ class SessionTools:
     """The catalogue of one process; sessions with the same tools share them."""
 
     def __init__(self) -> None:
-        self._catalogue: ToolCatalogue | None = None
-        self._at_times: dict[str, CatalogueEntry] = {}
+        self._available: dict[str, CatalogueEntry] | None = None
+        self._conditional: dict[str, CatalogueEntry] = {}
         self._added: dict[str, CatalogueEntry] = {}
         self._direct: dict[tuple[tuple[str, ...], int, bool], tuple[str, ...]] = {}
         self._chosen: dict[tuple[tuple[str, ...], tuple[str, ...]], ChosenTools] = {}
@@ -137,19 +110,20 @@ class SessionTools:
         for name in instead_of:
             self._added.pop(name, None)
         self._added |= {entry.spec.name: entry for entry in entries}
-        self._catalogue = None
-        self._chosen.clear()
-        self._direct.clear()
+        self._drop_caches()
 
     def offer(self, name: str, entry: CatalogueEntry | None) -> None:
         """Offer a conditional tool in its present form, or withdraw it with None."""
-        if entry is None and name not in self._at_times:
+        if entry is None and name not in self._conditional:
             return
         if entry is None:
-            del self._at_times[name]
+            del self._conditional[name]
         else:
-            self._at_times[name] = entry
-        self._catalogue = None
+            self._conditional[name] = entry
+        self._drop_caches()
+
+    def _drop_caches(self) -> None:
+        self._available = None
         self._chosen.clear()
         self._direct.clear()
 
@@ -159,13 +133,12 @@ class SessionTools:
 
     def find(self, name: str) -> Tool | None:
         """Return any tool of this process, shown or not."""
-        every = self._all()
-        return every.load(name) if name in every.names else None
+        entry = self._all().get(name)
+        return entry.load() if entry is not None else None
 
     def filter_known(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the names that are tools of this process, in the same order."""
-        every = self._all().names
-        return tuple(name for name in names if name in every)
+        return tuple(name for name in names if name in self._all())
 
     def choose_direct(
         self, names: tuple[str, ...], tokens: int, *, more: bool = False
@@ -180,8 +153,7 @@ class SessionTools:
         return self._direct[known]
 
     def _fit_into(self, names: tuple[str, ...], tokens: int, more: bool) -> tuple[str, ...]:
-        known = self._all().names
-        plain = tuple(name for name in names if name not in SEARCHING and name in known)
+        plain = tuple(name for name in self.filter_known(names) if name not in SEARCHING)
         if not self._added and not more and self._tokens(plain) <= tokens:
             return plain
         # With many tools, the text about them must fit into the request too.
@@ -200,7 +172,7 @@ class SessionTools:
         more = (*findable, *self._added) if SEARCHING[0] in names else ()
         key = names, more
         if key not in self._chosen:
-            chosen = self._all().choose(names, hidden=more)
+            chosen = ChosenTools(self._all(), names, more)
             # Open sessions find tools that are added later, so they must be able to use them.
             chosen.later = self._later if SEARCHING[0] in names else None
             self._chosen[key] = chosen
@@ -217,16 +189,18 @@ class SessionTools:
         """Return the tools of a session that are not shown."""
         return self.choose(names, findable).hidden
 
-    def _all(self) -> ToolCatalogue:
-        if self._catalogue is None:
+    def _all(self) -> dict[str, CatalogueEntry]:
+        """All tools that a session could have."""
+        if self._available is None:
             declared = declarations()
-            own = (e for e in built_in_entries() if not declared[e.spec.name].conditional)
-            self._catalogue = ToolCatalogue((*own, *self._at_times.values(), *self._added.values()))
-        return self._catalogue
+            own = {entry.spec.name: entry for entry in built_in_entries()}
+            own = {name: own[name] for name in own if not declared[name].conditional}
+            self._available = own | self._conditional | self._added
+        return self._available
 
     def _tokens(self, names: Iterable[str]) -> int:
-        specs = self._all().choose(names).specs
-        return sum(-(-len(encode(spec)) // _BYTES_PER_TOKEN) for spec in specs)
+        specs = ChosenTools(self._all(), names).specs
+        return sum(tokens_of_size(len(encode(spec))) for spec in specs)
 
 
 def wanted_names(

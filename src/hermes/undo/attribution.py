@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import select
 import stat
 import struct
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from hermes.codec.values import Value
+import msgspec
+from msgspec.structs import replace
+
 from hermes.undo.calls import CallBody, CallKind, FileChange
 from hermes.undo.contents import present_token
-from hermes.undo.entry import Manifest, PathEntry, differs, same_stamp
+from hermes.undo.entry import FileId, Manifest, PathEntry, WrittenFile, differs
 from hermes.undo.script_effects import ScriptEffects
 
 FAN_CLOEXEC, FAN_NONBLOCK, FAN_UNLIMITED_QUEUE = 0x1, 0x2, 0x10
@@ -41,15 +44,19 @@ class WriteObserver:
         self._wake = (-1, -1)
         self._thread: threading.Thread | None = None
 
-    def start(self) -> bool:
-        """Return False where fanotify is not permitted."""
-        self._queue = _open()
-        if self._queue < 0:
-            return False
-        self._wake = os.pipe2(os.O_CLOEXEC)
-        self._thread = threading.Thread(target=self._follow, name="undo observer", daemon=True)
-        self._thread.start()
-        return True
+    def start(self) -> None:
+        """Without fanotify, or where it is not permitted, nothing is observed."""
+        try:
+            make = ctypes.CDLL(None).fanotify_init
+        except (AttributeError, OSError):
+            return
+        flags = FAN_CLOEXEC | FAN_NONBLOCK | FAN_UNLIMITED_QUEUE
+        opened = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_LARGEFILE", 0)
+        self._queue = int(make(flags, opened))
+        if self._queue >= 0:
+            self._wake = os.pipe2(os.O_CLOEXEC)
+            self._thread = threading.Thread(target=self._follow, name="undo observer", daemon=True)
+            self._thread.start()
 
     def watch(self, folder: str) -> None:
         """Watch this folder too; folders in `.git` and those above a limit are not watched."""
@@ -79,70 +86,41 @@ class WriteObserver:
         while seen < MOST_EVENTS:
             ready = {descriptor for descriptor, _ in poll.poll()}
             # Events before the stop are in the queue, so read them first.
-            while raw := _read(self._queue):
-                seen += self._take(raw)
+            with contextlib.suppress(OSError):
+                while raw := os.read(self._queue, READ_BYTES):
+                    at = 0
+                    while at + EVENT.size <= len(raw):
+                        length, _, _, _, _, descriptor, pid = EVENT.unpack_from(raw, at)
+                        at += length
+                        seen += 1
+                        if descriptor >= 0:
+                            self._take(descriptor, pid)
             if self._wake[0] in ready:
                 return
 
-    def _take(self, raw: bytes) -> int:
-        at = count = 0
-        while at + EVENT.size <= len(raw):
-            length, _, _, _, _, descriptor, pid = EVENT.unpack_from(raw, at)
-            at += length
-            count += 1
-            if descriptor < 0:
-                continue
-            try:
-                if pid in self._others:
-                    found = os.fstat(descriptor)
-                    self._theirs.add((found.st_dev, found.st_ino, found.st_mtime_ns))
-            finally:
-                os.close(descriptor)
-        return count
+    def _take(self, descriptor: int, pid: int) -> None:
+        try:
+            if pid in self._others:
+                found = os.fstat(descriptor)
+                self._theirs.add((found.st_dev, found.st_ino, found.st_mtime_ns))
+        finally:
+            os.close(descriptor)
 
 
-def _open() -> int:
-    try:
-        make = ctypes.CDLL(None).fanotify_init
-    except (AttributeError, OSError):
-        return -1
-    flags = FAN_CLOEXEC | FAN_NONBLOCK | FAN_UNLIMITED_QUEUE
-    return int(make(flags, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_LARGEFILE", 0)))
+class OpenCall(msgspec.Struct):
+    """A call that has begun. `before` is the scan at its start and `gaps` what that misses;
+    `others` are the processes that ran already; `process` is the background process that it
+    started."""
 
-
-def _read(queue: int) -> bytes:
-    try:
-        return os.read(queue, READ_BYTES)
-    except OSError:
-        return b""
-
-
-class ChangeReceipt(Value):
-    """What a call did to files. `notes` is what undo will not be able to restore."""
-
-    call_id: int = 0
-    changes: tuple[FileChange, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-class OpenCall:
-    def __init__(
-        self, call_id: int, body: CallBody, intent: ScriptEffects, *, kind: CallKind
-    ) -> None:
-        self.call_id = call_id
-        self.body = body
-        self.intent = intent
-        self.kind: CallKind = kind
-        self.before: Manifest = {}
-        self.gaps: dict[str, str] = {}
-        self.others: frozenset[int] = frozenset()
-        self.process = ""
-        self.observer: WriteObserver | None = None
-
-    def is_folder(self, path: str) -> bool:
-        """As far as known: an unscanned path may be a folder."""
-        entry = self.before.get(path)
-        return entry is None or entry.is_folder
+    call_id: int
+    kind: CallKind
+    body: CallBody
+    intent: ScriptEffects
+    before: Manifest = {}
+    gaps: dict[str, str] = {}
+    others: frozenset[int] = frozenset()
+    process: str = ""
+    observer: WriteObserver | None = None
 
 
 def merge_changes(body: CallBody, fresh: tuple[FileChange, ...]) -> CallBody:
@@ -150,148 +128,57 @@ def merge_changes(body: CallBody, fresh: tuple[FileChange, ...]) -> CallBody:
     for each in fresh:
         old = changes.get(each.name)
         if old is not None:
-            each = FileChange(
-                *(each.name, old.before, each.after, old.sure and each.sure, each.source),
-                *(0, old.lost),
-            )
+            sure = old.sure and each.sure
+            each = replace(each, before=old.before, sure=sure, back=0, lost=old.lost, unseen=False)
         changes[each.name] = each
-    return CallBody(
-        tuple(changes.values()), body.notes, body.taken, body.names, body.spots, body.guards
-    )
+    return replace(body, changes=tuple(changes.values()), ended=0)
 
 
 # The content of a file that was just written is read again, to identify it later.
 DOUBTFUL_BYTES = 1 << 20
 
-Explains = Callable[[FileChange], bool]
-FileId = tuple[int, int]
-# A file and the time of its last write: inode numbers are soon reused.
-WrittenFile = tuple[int, int, int]
-
 
 def compare(before: Mapping[str, PathEntry], after: Manifest) -> list[FileChange]:
     """Return every path that changed, by name."""
     found: list[tuple[str, PathEntry | None, PathEntry | None]] = []
+    moved: dict[FileId, str] = {}
     for path, old in before.items():
         new = after.get(path)
         if new is old:
             continue
-        if new is None or differs(old, new) or _changed_within_tick(path, old, new):
+        changed = new is None or differs(old, new)
+        if not changed and old.fresh and old.token and old.is_file:
+            # Within one clock tick, a file can change without a new time stamp.
+            changed = present_token(path) not in (b"", old.token)
+        if changed:
             found.append((path, old, new))
+            if not old.is_folder:
+                moved[old.file_id] = path
     found += [(path, None, new) for path, new in after.items() if path not in before]
-    moved = {
-        (old.device, old.inode): path
-        for path, old, _ in found
-        if old is not None and not old.is_folder
-    }
-    return [
-        FileChange(
-            os.fsencode(path), old, _add_token(path, new), source=_source(path, old, new, moved)
-        )
-        for path, old, new in sorted(found, key=lambda each: each[0])
-    ]
-
-
-def _changed_within_tick(path: str, old: PathEntry, new: PathEntry) -> bool:
-    """Within one clock tick, a file can change without a new time stamp."""
-    if not (old.fresh and old.token and old.is_file and same_stamp(old, new)):
-        return False
-    return present_token(path) not in (b"", old.token)
-
-
-def _add_token(path: str, entry: PathEntry | None) -> PathEntry | None:
-    if entry is None or not (entry.fresh and entry.is_file and not entry.token):
-        return entry
-    if entry.size > DOUBTFUL_BYTES:
-        return entry
-    return with_token(entry, present_token(path))
-
-
-def _source(
-    path: str, old: PathEntry | None, new: PathEntry | None, moved: dict[FileId, str]
-) -> bytes:
-    if old is not None or new is None or new.is_folder:
-        return b""
-    source = moved.get((new.device, new.inode), "")
-    return os.fsencode(source) if source != path else b""
-
-
-def with_token(entry: PathEntry, token: bytes) -> PathEntry:
-    return PathEntry(
-        *(entry.mode, entry.size, entry.modified, entry.changed, entry.inode, entry.device),
-        *(entry.links, entry.owner, entry.group, entry.blocks, entry.target, token),
-        *(entry.attributes, entry.fresh),
-    )
-
-
-def mark_certain(
-    changes: Iterable[FileChange], explains: Explains, foreign: set[WrittenFile]
-) -> list[FileChange]:
-    """Mark each change by whether the command certainly made it: its text explains the change, and
-    no earlier process has the file open for writing."""
-    listed = list(changes)
-    explained = [explains(each) for each in listed]
-    # All hard links of a file change together.
-    places = {_file_id(each) for each, yes in zip(listed, explained, strict=True) if yes}
-    return [
-        each
-        if (yes or _shares(each, places)) and not _is_foreign(each, foreign)
-        else _mark_uncertain(each)
-        for each, yes in zip(listed, explained, strict=True)
-    ]
-
-
-def mode_only(change: FileChange) -> bool:
-    old, new = change.before, change.after
-    if old is None or new is None or old.kind != new.kind:
-        return False
-    return old.is_folder or (old.size, old.modified) == (new.size, new.modified)
-
-
-def _mark_uncertain(change: FileChange) -> FileChange:
-    return FileChange(change.name, change.before, change.after, False, change.source)
-
-
-def _file_id(change: FileChange) -> FileId:
-    entry = change.after or change.before
-    return (entry.device, entry.inode) if entry else (0, 0)
-
-
-def _is_foreign(change: FileChange, foreign: set[WrittenFile]) -> bool:
-    """Another process wrote the present file; or it renamed the previous file to one that it
-    wrote."""
-    if change.after is not None and mode_only(change):
-        return False
-    entry = change.after or change.before
-    return entry is not None and (entry.device, entry.inode, entry.modified) in foreign
-
-
-def _shares(change: FileChange, places: set[FileId]) -> bool:
-    entry = change.before or change.after
-    return bool(entry and entry.is_file and entry.links > 1 and _file_id(change) in places)
+    changes = []
+    for path, was, now in sorted(found, key=lambda each: each[0]):
+        source = ""
+        if was is None and now is not None and not now.is_folder:
+            source = moved.get(now.file_id, "")
+        doubtful = now is not None and now.fresh and now.is_file and not now.token
+        if now is not None and doubtful and now.size <= DOUBTFUL_BYTES:
+            now = replace(now, token=present_token(path))
+        changes.append(FileChange(os.fsencode(path), was, now, source=os.fsencode(source)))
+    return changes
 
 
 def with_losses(
     changes: Iterable[FileChange], gaps: Mapping[str, str], large: Collection[str] = ()
 ) -> tuple[FileChange, ...]:
     """Add the reason where the state before cannot be restored from the store."""
-    return tuple(_with_loss(each, gaps, large) for each in changes)
-
-
-def _with_loss(change: FileChange, gaps: Mapping[str, str], large: Collection[str]) -> FileChange:
-    lost = _loss(change, gaps)
-    unseen = bool(large) and change.before is None and change.path in large
-    if lost == change.lost and unseen == change.unseen:
-        return change
-    kept = (change.name, change.before, change.after, change.sure, change.source, change.back)
-    return FileChange(*kept, lost, unseen)
-
-
-def _loss(change: FileChange, gaps: Mapping[str, str]) -> str:
-    old = change.before
-    if old is None or old.is_folder or old.is_link or old.token or stat.S_ISFIFO(old.mode):
-        return ""
-    return gaps.get(change.path) or f"{change.path} changed before a copy of it was made."
+    done = []
+    for change in changes:
+        old, lost = change.before, ""
+        if old and not (old.is_folder or old.is_link or old.token or stat.S_ISFIFO(old.mode)):
+            lost = gaps.get(change.path) or f"{change.path} changed before a copy of it was made."
+        unseen = old is None and change.path in large
+        done.append(replace(change, lost=lost, unseen=unseen))
+    return tuple(done)
 
 
 PROC = Path("/proc")
@@ -313,55 +200,33 @@ def open_for_writing(pids: Collection[int], wanted: Collection[FileId]) -> set[F
         return found
     looked = 0
     for pid in pids:
-        for name in _descriptors(pid):
-            looked += 1
-            place = _descriptor_file(pid, name)
-            if place in wanted and place not in found and _is_writable(pid, name):
-                found.add(place)
+        with contextlib.suppress(OSError):
+            for name in os.listdir(PROC / str(pid) / "fd"):  # noqa: PTH208
+                looked += 1
+                with contextlib.suppress(OSError):
+                    opened = os.stat(f"/proc/{pid}/fd/{name}")  # noqa: PTH116
+                    place = opened.st_dev, opened.st_ino
+                    if place in wanted and place not in found and _is_writable(pid, name):
+                        found.add(place)
         if looked > MOST_DESCRIPTORS:
             break
     return found
 
 
-def _descriptors(pid: int) -> Iterator[str]:
-    try:
-        yield from os.listdir(PROC / str(pid) / "fd")  # noqa: PTH208
-    except OSError:
-        return
-
-
-def _descriptor_file(pid: int, name: str) -> FileId:
-    try:
-        found = os.stat(f"/proc/{pid}/fd/{name}")  # noqa: PTH116
-    except OSError:
-        return 0, 0
-    return found.st_dev, found.st_ino
-
-
 def _is_writable(pid: int, name: str) -> bool:
-    try:
-        text = Path(f"/proc/{pid}/fdinfo/{name}").read_text()
-    except OSError:
-        return False
+    text = Path(f"/proc/{pid}/fdinfo/{name}").read_text()
     flags = next((line.split()[1] for line in text.splitlines() if line.startswith("flags")), "0")
     return int(flags, 8) & os.O_ACCMODE != os.O_RDONLY
 
 
-def is_broad(intent: ScriptEffects) -> bool:
-    """Return whether the text of the script does not name every path that it changes."""
-    named = set(intent.names)
-    return not intent.complete or any(touch.path not in named for touch in intent.touches)
-
-
 def attribute_changes(
-    window: OpenCall, changes: list[FileChange], theirs: AbstractSet[WrittenFile] = frozenset()
+    call: OpenCall, changes: list[FileChange], theirs: AbstractSet[WrittenFile] = frozenset()
 ) -> list[FileChange]:
     """Mark each change by whether the command certainly made it. It made what its text names; it
     did not make what other processes wrote or have open for writing."""
-    intent = window.intent
-    named = {os.fsencode(name) for name in intent.names}
+    named = {os.fsencode(name) for name in call.intent.names}
     written = {
-        (each.after.device, each.after.inode, each.after.modified)
+        each.after.written
         for each in changes
         if each.after is not None and each.after.is_file and each.name not in named
     }
@@ -371,13 +236,25 @@ def attribute_changes(
         newest[device, inode] = max(modified, newest.get((device, inode), 0))
     foreign = {each for each in written if newest.get(each[:2], 0) >= each[2]}
     # Files that others keep open existed before: logs, databases.
-    old = {(each.before.device, each.before.inode) for each in changes if each.before is not None}
+    old = {each.before.file_id for each in changes if each.before is not None}
     rest = {each[:2]: each for each in written - foreign if each[:2] in old}
-    foreign |= {rest[each] for each in open_for_writing(window.others, rest)}
-    return mark_certain(changes, lambda each: _explains(intent, each), foreign)
-
-
-def _explains(intent: ScriptEffects, change: FileChange) -> bool:
-    if not intent.complete:
-        return True
-    return intent.can_explain(change.path, change.kind, mode_only=mode_only(change))
+    foreign |= {rest[each] for each in open_for_writing(call.others, rest)}
+    explained = [
+        call.intent.can_explain(each.path, each.kind, mode_only=each.mode_only) for each in changes
+    ]
+    # All hard links of a file change together.
+    linked = {
+        entry.file_id
+        for each, yes in zip(changes, explained, strict=True)
+        if yes and (entry := each.after or each.before)
+    }
+    done = []
+    for each, yes in zip(changes, explained, strict=True):
+        entry, first = each.after or each.before, each.before or each.after
+        if entry and first and first.is_file and first.links > 1:
+            yes = yes or entry.file_id in linked
+        # Another process wrote the present file, or replaced the previous one by it.
+        if entry and entry.written in foreign and not (each.after and each.mode_only):
+            yes = False
+        done.append(each if yes else replace(each, sure=False))
+    return done

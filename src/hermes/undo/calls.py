@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -41,6 +40,13 @@ class FileChange(msgspec.Struct, frozen=True, array_like=True):
             return "renamed" if self.source else "created"
         return "deleted" if self.after is None else "changed"
 
+    @property
+    def mode_only(self) -> bool:
+        old, new = self.before, self.after
+        if old is None or new is None or old.kind != new.kind:
+            return False
+        return old.is_folder or (old.size, old.modified) == (new.size, new.modified)
+
 
 class CallBody(msgspec.Struct, frozen=True, array_like=True):
     """The part of a call that is not queried. `notes` says what is not covered; `taken` are the
@@ -76,7 +82,16 @@ class RecordedCall(Value):
     def changes(self) -> tuple[FileChange, ...]:
         return self.body.changes
 
+    @property
+    def group(self) -> tuple[str, str, str]:
+        """Calls of one turn form a group; so does each undo, which has a turn of its own."""
+        return self.root, self.session, self.turn or f"#{self.id}"
 
+
+COLUMNS = (
+    *("id", "session", "turn", "root", "at", "kind", "words", "state", "process"),
+    *("manifest", "body"),
+)
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(CallBody)
 
@@ -94,19 +109,15 @@ class CallLog:
         at: float,
         kind: CallKind,
         words: str,
+        body: CallBody,
         manifest: bytes = b"",
-        body: CallBody | None = None,
-        process: str = "",
     ) -> int:
         row = (
-            *(session, turn, path_text(root), at, kind, path_text(words), "open", process),
-            *(manifest or None, _encoder.encode(body or CallBody())),
+            *(session, turn, path_text(root), at, kind, path_text(words), "open", ""),
+            *(manifest or None, _encoder.encode(body)),
         )
+        query = f"INSERT INTO calls({', '.join(COLUMNS[1:])}) VALUES(?,?,?,?,?,?,?,?,?,?)"
         with self._store.writing() as db:
-            query = (
-                "INSERT INTO calls(session, turn, root, at, kind, words, state, process, manifest,"
-                " body) VALUES(?,?,?,?,?,?,?,?,?,?)"
-            )
             return int(db.execute(query, row).lastrowid or 0)
 
     def end(self, call_id: int, body: CallBody) -> None:
@@ -139,7 +150,7 @@ class CallLog:
         return self._select("WHERE id > ? AND session != ? ORDER BY id", (call_id, but))
 
     def all(self) -> list[RecordedCall]:
-        return self._select("ORDER BY id", ())
+        return self._select("ORDER BY id")
 
     def newest_session(self, folder: str) -> str:
         """Return the session that last changed something in a project that contains this folder."""
@@ -150,30 +161,16 @@ class CallLog:
                     return str(session)
         return ""
 
-    def _select(self, where: str, values: Sequence[object]) -> list[RecordedCall]:
-        query = (
-            "SELECT id, session, turn, root, at, kind, words, state, process, manifest, body"
-            f" FROM calls {where}"
-        )
+    def _select(self, where: str, values: Sequence[object] = ()) -> list[RecordedCall]:
+        query = f"SELECT {', '.join(COLUMNS)} FROM calls {where}"
         with self._store.reading() as db:
-            return [_call(row) for row in db.execute(query, tuple(values))]
-
-
-def _call(row: sqlite3.Row | tuple[object, ...]) -> RecordedCall:
-    number, session, turn, root, at, kind, words, state, process, manifest, body = row
-    return msgspec.convert(
-        {
-            "id": number,
-            "session": session,
-            "turn": turn,
-            "root": root,
-            "at": at,
-            "kind": kind,
-            "words": words,
-            "open": state == "open",
-            "process": process,
-            "manifest": manifest or b"",
-            "body": _decoder.decode(body),  # type: ignore[arg-type]
-        },
-        RecordedCall,
-    )
+            rows = [dict(zip(COLUMNS, row, strict=True)) for row in db.execute(query, values)]
+        return [
+            RecordedCall(
+                open=row.pop("state") == "open",
+                manifest=row.pop("manifest") or b"",
+                body=_decoder.decode(row.pop("body")),
+                **row,
+            )
+            for row in rows
+        ]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+
+from msgspec.structs import replace
 
 from hermes.codec.values import Value
 from hermes.undo import contents
 from hermes.undo.contents import BY_STAMP, LARGE, stamp_token
-from hermes.undo.coverage import Coverage, size_words
-from hermes.undo.entry import Manifest, PathEntry, entry_of, read_entry
+from hermes.undo.entry import Manifest, PathEntry, differs, entry_of, read_entry
+from hermes.undo.limits import UndoLimits, size_words
 from hermes.undo.scanner import reason_not_stored
 from hermes.undo.store import CheckpointStore
 
@@ -37,12 +38,12 @@ class ContentCapture:
     def __init__(
         self,
         store: CheckpointStore,
-        cover: Coverage,
+        limits: UndoLimits,
         room: Callable[[int], int],
         now_ns: Callable[[], int],
     ) -> None:
         self._store = store
-        self._cover = cover
+        self._limits = limits
         self._room = room
         self._now_ns = now_ns
         self._blobs: list[tuple[bytes, bytes]] = []
@@ -56,16 +57,18 @@ class ContentCapture:
         gaps: dict[str, str] = {}
         gone: list[str] = []
         left = self._room(sum(entry.weight for entry in wanted.values() if entry.is_file))
-        for path, entry in sorted(wanted.items(), key=_size):
-            weight = entry.weight if entry.is_file else 0
-            why = self._refusal(path, entry, is_named)
+        for path, entry in sorted(wanted.items(), key=lambda pair: pair[1].size):
+            weight, why = (entry.weight, "") if entry.is_file else (0, "")
+            if not entry.is_file or entry.size > self._limits.least_limit:
+                named = entry.is_file and is_named(path)
+                why = reason_not_stored(path, entry, self._limits, named=named)
             if not why and weight > left:
                 why = f"{path} ({size_words(weight)}): the checkpoint store is full."
             if why:
                 gaps[path] = why
                 continue
             left -= weight
-            kept = self.capture_one(path, entry)
+            kept = self._capture_one(path, entry)
             if kept is not None:
                 entries[path] = kept
             elif os.path.lexists(path):
@@ -73,13 +76,18 @@ class ContentCapture:
             else:
                 gone.append(path)
         self._capture_databases(entries)
-        self.flush()
+        self._flush()
         return CaptureResult(entries=entries, gaps=gaps, gone=tuple(gone))
 
-    def capture_one(self, path: str, entry: PathEntry) -> PathEntry | None:
-        """Return the entry with its content stored, or None. Call `flush` after the last one."""
+    def _capture_one(self, path: str, entry: PathEntry) -> PathEntry | None:
+        """Return the entry with its content stored, or None."""
         if not entry.is_file:
-            return self._bare(path, entry)
+            with contextlib.suppress(OSError):
+                if not entry.is_link:
+                    with contents.open_file(path) as descriptor:
+                        found = contents.attributes_of(descriptor)
+                    return replace(entry, attributes=found or entry.attributes)
+            return entry
         try:
             if (kept := self._capture_unchanged(path, entry)) is not None:
                 return kept
@@ -91,47 +99,30 @@ class ContentCapture:
             return None
         return kept
 
-    def flush(self) -> None:
+    def _flush(self) -> None:
         if self._blobs:
             self._store.put(self._blobs)
         self._blobs, self._pending = [], 0
-
-    def _refusal(self, path: str, entry: PathEntry, is_named: Callable[[str], bool]) -> str:
-        if entry.is_file and entry.size <= self._cover.least_limit:
-            return ""
-        named = entry.is_file and is_named(path)
-        return reason_not_stored(path, entry, self._cover, named=named)
 
     def _capture_unchanged(self, path: str, entry: PathEntry) -> PathEntry | None:
         """The common case: store a small file that is unchanged since the scan in one step."""
         if entry.size > contents.LARGE or entry.fresh:
             return None
-        descriptor = os.open(path, contents.READ)
-        try:
+        with contents.open_file(path) as descriptor:
             data = os.read(descriptor, entry.size + 1)
             attributes = contents.attributes_of(descriptor)
             found = os.fstat(descriptor)
-        finally:
-            os.close(descriptor)
-        if len(data) != entry.size or not _is_same(entry, found):
+        if len(data) != entry.size or differs(entry, entry_of(path, found)):
             return None
         token = contents.text_token(data)
         self._hold(token, data)
-        return _with(entry, token=token, attributes=attributes)
+        return replace(entry, token=token, attributes=attributes or entry.attributes)
 
     def _hold(self, token: bytes, data: bytes) -> None:
         self._blobs.append((token, data))
         self._pending += len(data)
         if self._pending > BATCH_BYTES:
-            self.flush()
-
-    def _bare(self, path: str, entry: PathEntry) -> PathEntry:
-        if entry.is_link:
-            return entry
-        with contextlib.suppress(OSError), contents.open_file(path, contents.READ) as descriptor:
-            if found := contents.attributes_of(descriptor):
-                return _with(entry, attributes=found)
-        return entry
+            self._flush()
 
     def _file(self, path: str) -> tuple[PathEntry, bool]:
         """Store a file and return None if it changed while it was read."""
@@ -145,7 +136,7 @@ class ContentCapture:
                 token = self._large(path, descriptor, before)
             found = contents.attributes_of(descriptor)
             after = os.fstat(descriptor)
-        entry = _with(entry_of(path, after, self._now_ns()), token=token, attributes=found)
+        entry = replace(entry_of(path, after, self._now_ns()), token=token, attributes=found)
         same = (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size)
         return entry, same
 
@@ -156,13 +147,11 @@ class ContentCapture:
         try:
             with contents.open_file(temporary, flags) as target:
                 entry = entry_of(path, found)
-                if contents.try_reflink(source, target):
-                    token = contents.stamp_token(contents.BY_STAMP, entry)
-                elif entry.weight > UNHASHED:
+                token = stamp_token(BY_STAMP, entry)
+                if entry.weight > UNHASHED:
                     contents.copy_content(source, target, found.st_size)
-                    token = contents.stamp_token(contents.BY_STAMP, entry)
-                else:
-                    token = contents.copy_hashed(source, target, found.st_size)
+                elif not contents.try_reflink(source, target):
+                    token = contents.hash_content(source, found.st_size, target)
                 weight = min(found.st_size, os.fstat(target).st_blocks * 512)
             temporary.replace(self._store.object_path(token))
         finally:
@@ -176,57 +165,15 @@ class ContentCapture:
             owner = path.rpartition("-")[0]
             for _ in range(TRIES):
                 pair = [each for each in (path, owner) if each in entries]
-                if len(pair) < 2 or all(_still(each, entries[each]) for each in pair):
+                now = [(read_entry(each), entries[each]) for each in pair]
+                if len(pair) < 2 or all(
+                    found is None or (found.modified, found.size) == (old.modified, old.size)
+                    for found, old in now
+                ):
                     break
                 for each in pair:
-                    if kept := self.capture_one(each, entries[each]):
+                    if kept := self._capture_one(each, entries[each]):
                         entries[each] = kept
-
-
-def _size(pair: tuple[str, PathEntry]) -> int:
-    return pair[1].size
-
-
-def _is_same(entry: PathEntry, found: os.stat_result) -> bool:
-    return (
-        entry.changed == found.st_ctime_ns
-        and entry.modified == found.st_mtime_ns
-        and entry.inode == found.st_ino
-        and entry.device == found.st_dev
-        and entry.mode == found.st_mode
-    )
-
-
-def _still(path: str, entry: PathEntry) -> bool:
-    try:
-        found = Path(path).stat()
-    except OSError:
-        return True
-    return (found.st_mtime_ns, found.st_size) == (entry.modified, entry.size)
-
-
-def _with(
-    entry: PathEntry,
-    *,
-    token: bytes = b"",
-    attributes: tuple[tuple[str, bytes], ...] = (),
-) -> PathEntry:
-    return PathEntry(
-        entry.mode,
-        entry.size,
-        entry.modified,
-        entry.changed,
-        entry.inode,
-        entry.device,
-        entry.links,
-        entry.owner,
-        entry.group,
-        entry.blocks,
-        entry.target,
-        token or entry.token,
-        attributes or entry.attributes,
-        entry.fresh,
-    )
 
 
 MOST = 200
@@ -280,22 +227,14 @@ def release_links(
         held = read_entry(str(second))
         if old is None or held is None:
             continue
-        if now is not None and (now.device, now.inode) == (held.device, held.inode):
+        if now is not None and now.file_id == held.file_id:
             second.unlink()
             after = read_entry(path)
             if after is not None and (old.size, old.modified) == (after.size, after.modified):
                 found[path] = after
         elif (held.size, held.modified) == (old.size, old.modified):
             store.put_object(token, held.weight)
-            found[path] = _with_token(old, token)
+            found[path] = replace(old, token=token)
         else:
             second.unlink()
     return found
-
-
-def _with_token(entry: PathEntry, token: bytes) -> PathEntry:
-    return PathEntry(
-        *(entry.mode, entry.size, entry.modified, entry.changed, entry.inode, entry.device),
-        *(entry.links, entry.owner, entry.group, entry.blocks, entry.target, token),
-        *(entry.attributes, entry.fresh),
-    )

@@ -43,7 +43,7 @@ def attributes_of(descriptor: int) -> tuple[tuple[str, bytes], ...]:
 def read_whole(descriptor: int, size: int) -> bytes:
     """Read to the end, also of a file that grows meanwhile."""
     data = os.read(descriptor, size + 1)
-    if len(data) <= size and len(data) == size:
+    if len(data) == size:
         return data
     parts = [data]
     while more := os.read(descriptor, CHUNK):
@@ -73,31 +73,23 @@ def present_token(path: str) -> bytes:
             size = os.fstat(descriptor).st_size
             if size <= LARGE:
                 return text_token(read_whole(descriptor, size))
-            return _token_of(descriptor, size)
+            return hash_content(descriptor, size)
     except OSError:
         return b""
 
 
-def _token_of(descriptor: int, size: int) -> bytes:
-    made = blake2b(digest_size=DIGEST_BYTES)
-    for start, end in extents(descriptor, size):
-        made.update(b"%d:" % start)
-        for piece in _pieces(descriptor, start, end):
-            made.update(piece)
-    made.update(b"=%d" % size)
-    return HASHED + made.digest()
-
-
-def copy_hashed(source: int, target: int, size: int) -> bytes:
-    """Copy what is not a hole; return the token of the content."""
+def hash_content(source: int, size: int, target: int = -1) -> bytes:
+    """Return the token of the content; with a target, also copy what is not a hole."""
     made = blake2b(digest_size=DIGEST_BYTES)
     for start, end in extents(source, size):
         made.update(b"%d:" % start)
         at = start
         for piece in _pieces(source, start, end):
             made.update(piece)
-            at += os.pwrite(target, piece, at)
-    os.ftruncate(target, size)
+            if target >= 0:
+                at += os.pwrite(target, piece, at)
+    if target >= 0:
+        os.ftruncate(target, size)
     made.update(b"=%d" % size)
     return HASHED + made.digest()
 
@@ -105,11 +97,8 @@ def copy_hashed(source: int, target: int, size: int) -> bytes:
 def copy_content(source: int, target: int, size: int) -> None:
     """Make the cheapest copy that the file system supports: a reflink, else a copy by the
     kernel."""
-    try:
-        fcntl.ioctl(target, FICLONE, source)
+    if try_reflink(source, target):
         return
-    except OSError:
-        pass
     os.ftruncate(target, 0)
     for start, end in extents(source, size):
         _copy_range(source, target, start, end)
@@ -145,8 +134,8 @@ def _pieces(descriptor: int, start: int, end: int) -> Iterator[bytes]:
 
 
 @contextlib.contextmanager
-def open_file(path: str | Path, flags: int = READ, mode: int = 0o600) -> Iterator[int]:
-    descriptor = os.open(path, flags, mode)
+def open_file(path: str | Path, flags: int = READ) -> Iterator[int]:
+    descriptor = os.open(path, flags, 0o600)
     try:
         yield descriptor
     finally:

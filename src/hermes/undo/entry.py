@@ -15,7 +15,9 @@ import msgspec
 TICK_NS = 20_000_000
 DIGEST_BYTES = 20
 
-FILE, FOLDER, LINK = stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK
+FileId = tuple[int, int]
+# A file and the time of its last write: inode numbers are soon reused.
+WrittenFile = tuple[int, int, int]
 
 
 class PathEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -56,9 +58,20 @@ class PathEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return stat.S_ISLNK(self.mode)
 
     @property
+    def file_id(self) -> FileId:
+        return self.device, self.inode
+
+    @property
+    def written(self) -> WrittenFile:
+        return self.device, self.inode, self.modified
+
+    @property
     def weight(self) -> int:
         """Return its size on disk: holes of a sparse file count nothing."""
         return min(self.size, self.blocks * 512) if self.blocks else self.size
+
+
+Manifest = dict[str, PathEntry]
 
 
 def entry_of(path: str, found: os.stat_result, now_ns: int = 0) -> PathEntry:
@@ -91,57 +104,29 @@ def read_entry(path: str, now_ns: int = 0) -> PathEntry | None:
 
 
 def read_entry_without_links(path: str) -> PathEntry | None:
-    """Like `look`, but None for a path that goes through a symbolic link."""
+    """Like `read_entry`, but None for a path that goes through a symbolic link."""
     folder = posixpath.dirname(path)
     return read_entry(path) if os.path.realpath(folder) == folder else None
-
-
-def same_stamp(one: PathEntry, other: PathEntry) -> bool:
-    """Return whether the time stamps show no change in between."""
-    return (
-        one.changed == other.changed
-        and one.modified == other.modified
-        and one.size == other.size
-        and one.inode == other.inode
-        and one.mode == other.mode
-        and one.device == other.device
-        and one.owner == other.owner
-        and one.group == other.group
-    )
 
 
 def differs(one: PathEntry, other: PathEntry) -> bool:
     """Return whether a user would see a change. A folder is its mode and owner: its content has its
     own entries. Another hard link only moves the time of the last change."""
-    if one.mode != other.mode or (one.owner, one.group) != (other.owner, other.group):
+    if (one.mode, one.owner, one.group) != (other.mode, other.owner, other.group):
         return True
     if one.is_folder:
         return False
     if one.is_link:
         return one.target != other.target
-    if one.links != other.links and one.inode == other.inode:
-        return (one.size, one.modified) != (other.size, other.modified)
-    return not same_stamp(one, other)
+    if (one.size, one.modified) != (other.size, other.modified):
+        return True
+    only_links = one.links != other.links and one.inode == other.inode
+    return not only_links and (one.file_id, one.changed) != (other.file_id, other.changed)
 
 
-def same_state(one: PathEntry, other: PathEntry) -> bool:
-    """Return whether kind, mode and owner are the same, and the content as far as both are
-    stored."""
-    if (one.mode, one.owner, one.group) != (other.mode, other.owner, other.group):
-        return False
-    if one.is_file:
-        return bool(one.token) and one.token == other.token
-    return one.target == other.target
+def digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=DIGEST_BYTES).digest()
 
-
-def digest(*parts: bytes) -> bytes:
-    made = blake2b(digest_size=DIGEST_BYTES)
-    for part in parts:
-        made.update(part)
-    return made.digest()
-
-
-Manifest = dict[str, PathEntry]
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(dict[str, PathEntry])

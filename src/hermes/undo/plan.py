@@ -6,13 +6,14 @@ import difflib
 import os
 import posixpath
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 
 from hermes.codec.values import Value
 from hermes.undo.calls import FileChange, RecordedCall
 from hermes.undo.contents import present_token
-from hermes.undo.entry import PathEntry, differs, read_entry, read_entry_without_links, same_state
+from hermes.undo.entry import PathEntry, differs, read_entry, read_entry_without_links
+from hermes.undo.limits import inside
 from hermes.undo.store import CheckpointStore
 
 MAYBE_OTHERS = "it changed while the command ran, possibly by another program"
@@ -32,12 +33,6 @@ class RestoreStep(Value):
     unseen: bool = False
     ended: int = 0
 
-    @property
-    def verb(self) -> str:
-        if self.target is None:
-            return "delete"
-        return "restore" if self.now is None else "change back"
-
 
 class KeptPath(Value):
     """A path that stays as it is, and why."""
@@ -50,7 +45,6 @@ class RestorePlan(Value):
     """`taken` are the calls that count as undone. `lost` cannot be restored; `notes` is what the
     calls did outside the covered files."""
 
-    session: str
     steps: tuple[RestoreStep, ...] = ()
     kept: tuple[KeptPath, ...] = ()
     lost: tuple[str, ...] = ()
@@ -59,150 +53,140 @@ class RestorePlan(Value):
     turns: tuple[str, ...] = ()
 
 
-class RestorePlanner:
-    """Plans for the calls of one session, oldest first. With `overwrite`, later changes of others
-    are undone too; their contents stay in the store. `only` limits it to paths."""
+def plan_restore(
+    calls: Sequence[RecordedCall], taken: Iterable[int], *, overwrite: bool = False, only: str = ""
+) -> RestorePlan:
+    """Plan to undo the taken calls among those of one session, oldest first. With `overwrite`,
+    later changes of others are undone too; their contents stay in the store. `only` limits the plan
+    to a path and what is below it."""
+    calls = [call for call in calls if call.changes]
+    undone = frozenset(taken)
+    floor = min(undone, default=0)
+    # Changes by path, newest first, down to the oldest call to undo.
+    histories: dict[str, list[tuple[RecordedCall, FileChange]]] = {}
+    for call in reversed(calls):
+        for change in call.changes if call.id >= floor else ():
+            histories.setdefault(change.path, []).append((call, change))
+    chosen = [call for call in calls if call.id in undone]
+    steps: list[RestoreStep] = []
+    kept: list[KeptPath] = []
+    for path in dict.fromkeys(change.path for call in chosen for change in call.changes):
+        if not only or inside(path, only):
+            step, why = _plan_path(path, histories[path], undone, overwrite=overwrite)
+            if step is not None:
+                steps.append(step)
+            if why:
+                kept.append(KeptPath(path=path, why=why))
+    if not overwrite:
+        # The files of a git repository belong together: when it was used since, existing ones
+        # stay. Missing objects are restored in any case, because they do no harm.
+        tops = sorted({top for step in steps if (top := _repository(step.path))})
+        used = [top for top in tops if _used_since(top, steps)]
+        kept += [KeptPath(path=top, why=USED_SINCE) for top in used]
+        steps = [
+            step
+            for step in steps
+            if _repository(step.path) not in used
+            or ("/.git/objects/" in step.path and step.now is None)
+        ]
+    return RestorePlan(
+        steps=tuple(sorted(steps, key=lambda step: step.path)),
+        kept=tuple(kept),
+        lost=tuple(step.lost for step in steps if step.lost),
+        notes=tuple(dict.fromkeys(note for call in chosen for note in call.body.notes)),
+        taken=tuple(sorted(undone)),
+        turns=tuple(dict.fromkeys(call.turn for call in chosen)),
+    )
 
-    def __init__(
-        self,
-        calls: Sequence[RecordedCall],
-        taken: Iterable[int],
-        *,
-        overwrite: bool = False,
-        only: Callable[[str], bool] | None = None,
-    ) -> None:
-        self._calls = [call for call in calls if call.changes]
-        self._taken = frozenset(taken)
-        self._floor = min(self._taken, default=0)
-        self._overwrite = overwrite
-        self._only = only
-        self._kept: list[KeptPath] = []
 
-    def plan(self) -> RestorePlan:
-        chosen = [call for call in self._calls if call.id in self._taken]
-        steps = [step for path in self._paths() if (step := self._walk(path))]
-        steps = self._repositories(steps)
-        return RestorePlan(
-            session=self._calls[-1].session if self._calls else "",
-            steps=tuple(sorted(steps, key=lambda step: step.path)),
-            kept=tuple(self._kept),
-            lost=tuple(step.lost for step in steps if step.lost),
-            notes=tuple(dict.fromkeys(note for call in chosen for note in call.body.notes)),
-            taken=tuple(sorted(self._taken)),
-            turns=tuple(dict.fromkeys(call.turn for call in chosen)),
-        )
-
-    def _paths(self) -> list[str]:
-        found = {
-            change.name: change.path
-            for call in self._calls
-            if call.id in self._taken
-            for change in call.changes
-        }
-        wanted = self._only or (lambda _: True)
-        return [path for path in found.values() if wanted(path)]
-
-    @cached_property
-    def _histories(self) -> dict[str, list[tuple[RecordedCall, FileChange]]]:
-        """Return changes by path, newest first, down to the oldest call to undo."""
-        found: dict[str, list[tuple[RecordedCall, FileChange]]] = {}
-        for call in reversed(self._calls):
-            for change in call.changes if call.id >= self._floor else ():
-                found.setdefault(change.path, []).append((call, change))
-        return found
-
-    def _walk(self, path: str) -> RestoreStep | None:
-        now = read_entry_without_links(path)
-        state, lost, unseen, ended, back = now, "", False, 0, 0
-        limit: int | None = None
-        history = self._histories[path]
-        for call, change in history:
-            if limit is not None and call.id >= limit:
-                continue
-            if not change.sure and not self._overwrite:
-                self._kept.append(KeptPath(path=path, why=MAYBE_OTHERS))
+def _plan_path(
+    path: str,
+    history: list[tuple[RecordedCall, FileChange]],
+    taken: frozenset[int],
+    *,
+    overwrite: bool,
+) -> tuple[RestoreStep | None, str]:
+    """Return the step, if one is needed, and why the path is kept before the requested state."""
+    now = state = read_entry_without_links(path)
+    oldest: tuple[RecordedCall, FileChange] | None = None
+    limit: int | None = None
+    why = ""
+    for call, change in history:
+        if limit is not None and call.id >= limit:
+            continue
+        if not overwrite:
+            if not change.sure:
+                why = MAYBE_OTHERS
+            elif not _is_left_by(path, state, change.after, now):
+                why = CHANGED_BETWEEN if oldest else CHANGED_SINCE
+            if why:
                 break
-            if not self._overwrite and not matches(path, state, change.after, now):
-                why = CHANGED_BETWEEN if back else CHANGED_SINCE
-                self._kept.append(KeptPath(path=path, why=why))
+        if call.kind == "undo" and change.back and call.id not in taken:
+            limit = change.back
+            origin = next((c for k, c in history if k.id == limit), None)
+            if origin is None:
+                # The present state is older than the requested one.
                 break
-            if call.kind == "undo" and change.back and call.id not in self._taken:
-                limit = change.back
-                origin = next((c for k, c in history if k.id == limit), None)
-                if origin is None:
-                    # The present state is older than the requested one.
-                    break
-                state = origin.before
-                continue
-            state, back = change.before, call.id
-            lost, unseen, ended = change.lost, change.unseen, call.body.ended
-        if not back or _is_restored(path, now, state):
-            return None
-        return RestoreStep(
-            path=path, now=now, target=state, back=back, lost=lost, unseen=unseen, ended=ended
-        )
-
-    def _repositories(self, steps: list[RestoreStep]) -> list[RestoreStep]:
-        """The files of a git repository belong together: when it was used since, existing ones
-        stay. Missing objects are restored in any case, because they do no harm."""
-        if self._overwrite:
-            return steps
-        tops = {top for step in steps if (top := repository(step.path))}
-        used = {top for top in tops if _used_since(top, steps)}
-        kept = [s for s in steps if repository(s.path) in used and not _is_missing_object(s)]
-        self._kept += [KeptPath(path=top, why=USED_SINCE) for top in sorted(used)]
-        left_out = {step.path for step in kept}
-        return [step for step in steps if step.path not in left_out]
+            state = origin.before
+            continue
+        state, oldest = change.before, (call, change)
+    if oldest is None or has_state(path, now, state):
+        return None, why
+    call, change = oldest
+    step = RestoreStep(
+        path=path,
+        now=now,
+        target=state,
+        back=call.id,
+        lost=change.lost,
+        unseen=change.unseen,
+        ended=call.body.ended,
+    )
+    return step, why
 
 
-def matches(
+def _is_left_by(
     path: str, state: PathEntry | None, left: PathEntry | None, now: PathEntry | None
 ) -> bool:
-    """Return whether a state is the one that a call left."""
+    """Return whether a state is the one that a call left. The state may be older than `now`."""
     if state is None or left is None:
         return state is left
     if state.kind != left.kind:
         return False
-    if not differs(state, left) or same_state(state, left):
+    if not differs(state, left):
         return True
-    if not state.is_file or state.mode != left.mode:
+    if not state.is_file:
+        same = (state.mode, state.owner, state.group) == (left.mode, left.owner, left.group)
+        return same and state.target == left.target
+    if state.mode != left.mode:
         return False
     if left.token and state is now:
         return present_token(path) == left.token
+    if state.token and left.token:
+        return (state.token, state.owner, state.group) == (left.token, left.owner, left.group)
     # A second link that came and went only moves the time of the last change.
-    return not (state.token and left.token) and _same_but_for_links(state, left)
+    return (state.written, state.size) == (left.written, left.size)
 
 
-def _same_but_for_links(one: PathEntry, other: PathEntry) -> bool:
-    return (one.inode, one.device, one.size, one.modified, one.mode) == (
-        *(other.inode, other.device, other.size, other.modified, other.mode),
-    )
-
-
-def _is_restored(path: str, now: PathEntry | None, target: PathEntry | None) -> bool:
-    """Return whether the path already has the requested state."""
-    if now is None or target is None:
-        return now is target
-    if (now.mode, now.owner, now.group) != (target.mode, target.owner, target.group):
+def has_state(path: str, now: PathEntry | None, wanted: PathEntry | None) -> bool:
+    """Return whether a path, which is `now` like this, has the wanted state."""
+    if now is None or wanted is None:
+        return now is wanted
+    if (now.mode, now.owner, now.group) != (wanted.mode, wanted.owner, wanted.group):
         return False
-    if now.is_link:
-        return now.target == target.target
-    if not now.is_file or now.size != target.size:
-        return not now.is_file
-    if (now.inode, now.modified, now.changed) == (target.inode, target.modified, target.changed):
+    if not now.is_file:
+        return now.target == wanted.target
+    if (now.size, now.modified) != (wanted.size, wanted.modified):
+        return False
+    if (now.inode, now.changed) == (wanted.inode, wanted.changed):
         return True
-    same = bool(target.token) and present_token(path) == target.token
-    return same and now.modified == target.modified
+    return bool(wanted.token) and present_token(path) == wanted.token
 
 
-def repository(path: str) -> str:
+def _repository(path: str) -> str:
     """Return the `.git` folder that contains a path, or ""."""
     head, found, _ = path.partition("/.git/")
     return head + "/.git" if found else ""
-
-
-def _is_missing_object(step: RestoreStep) -> bool:
-    return "/.git/objects/" in step.path and step.now is None
 
 
 def _used_since(top: str, steps: Sequence[RestoreStep]) -> bool:
@@ -210,11 +194,11 @@ def _used_since(top: str, steps: Sequence[RestoreStep]) -> bool:
     Reading a repository writes its index, so that does not count. What the calls left may have been
     used since, so nothing counts as older than the end of the calls."""
     own = {step.path for step in steps}
-    inside = [step for step in steps if repository(step.path) == top]
-    last = max((step.now.changed for step in inside if step.now), default=0)
+    steps = [step for step in steps if _repository(step.path) == top]
+    last = max((step.now.changed for step in steps if step.now), default=0)
     if not last:
         return False
-    last = min(last, max(step.ended for step in inside) or last)
+    last = min(last, max(step.ended for step in steps) or last)
     for folder, _, names in os.walk(top):
         for name in names:
             path = posixpath.join(folder, name)
@@ -231,45 +215,35 @@ MOST_BYTES = 200_000
 
 def unified_diff(store: CheckpointStore, plan: RestorePlan, root: str) -> str:
     """Return one unified diff from the present to the restored state."""
-    return "".join(_diff_step(store, step, root) for step in plan.steps if _is_file(step))
+    parts: list[str] = []
+    for step in plan.steps:
+        if not any(each is not None and each.is_file for each in (step.now, step.target)):
+            continue
+        name = step.path.removeprefix(root.rstrip("/") + "/")
+        token = step.target.token if step.target else b""
+        now = _text(step.now, Path(step.path).read_bytes)
+        then = _text(step.target, partial(store.data, token))
+        if now is None or then is None:
+            parts.append(f"{name}: not shown (not text, too long, or not kept)\n")
+            continue
+        lines = difflib.unified_diff(
+            now.splitlines(keepends=True),
+            then.splitlines(keepends=True),
+            f"now/{name}" if step.now else "/dev/null",
+            f"restored/{name}" if step.target else "/dev/null",
+        )
+        parts += [line if line.endswith("\n") else line + "\n" for line in lines]
+    return "".join(parts)
 
 
-def _diff_step(store: CheckpointStore, step: RestoreStep, root: str) -> str:
-    name = step.path.removeprefix(root.rstrip("/") + "/")
-    now, then = _read_present(step), _read_stored(store, step.target)
-    if now is None or then is None:
-        return f"{name}: not shown (not text, too long, or not kept)\n"
-    lines = difflib.unified_diff(
-        now.splitlines(keepends=True),
-        then.splitlines(keepends=True),
-        f"now/{name}" if step.now else "/dev/null",
-        f"restored/{name}" if step.target else "/dev/null",
-    )
-    return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
-
-
-def _is_file(step: RestoreStep) -> bool:
-    return bool((step.now and step.now.is_file) or (step.target and step.target.is_file))
-
-
-def _read_present(step: RestoreStep) -> str | None:
-    if step.now is None or not step.now.is_file:
-        return ""
-    if step.now.size > MOST_BYTES:
-        return None
-    try:
-        return Path(step.path).read_text()
-    except (OSError, UnicodeDecodeError):
-        return None
-
-
-def _read_stored(store: CheckpointStore, entry: PathEntry | None) -> str | None:
+def _text(entry: PathEntry | None, read: Callable[[], bytes | None]) -> str | None:
+    """Return the text of a file, None when it cannot be shown."""
     if entry is None or not entry.is_file:
         return ""
-    if entry.size > MOST_BYTES or not entry.token:
+    if entry.size > MOST_BYTES:
         return None
-    data = store.data(entry.token)
     try:
+        data = read()
         return None if data is None else data.decode()
-    except UnicodeDecodeError:
+    except (OSError, UnicodeDecodeError):
         return None

@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 import os
-import posixpath
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
+from msgspec.structs import replace
+
+from hermes.codec.file_lock import FileLock
 from hermes.core.world import World
 from hermes.undo.attribution import (
-    ChangeReceipt,
     OpenCall,
     WriteObserver,
-    WrittenFile,
     attribute_changes,
     compare,
-    is_broad,
     list_pids,
     merge_changes,
     with_losses,
 )
 from hermes.undo.calls import CallBody, CallKind, CallLog, FileChange, RecordedCall
 from hermes.undo.capture import ContentCapture, link_before_removal, link_large_files, release_links
-from hermes.undo.coverage import Coverage, Retention, inside
 from hermes.undo.entry import Manifest, read_entry
-from hermes.undo.retention import free_space, prune_if_due
-from hermes.undo.scanner import ScanResult, TreeScanner, reason_not_stored
+from hermes.undo.limits import UndoLimits, inside
+from hermes.undo.retention import prune, prune_if_due
+from hermes.undo.scanner import (
+    TreeScanner,
+    is_scannable,
+    missing_folders,
+    reason_not_stored,
+)
 from hermes.undo.script_effects import ScriptEffects
 from hermes.undo.store import CheckpointStore, lock_session
 
 Where = Callable[[], tuple[str, str]]
+# Changes and notes.
+Recorded = tuple[tuple[FileChange, ...], tuple[str, ...]]
 STOPPED = "Hermes was stopped while it ran."
 
 
@@ -46,19 +51,17 @@ class UndoRecorder:
         *,
         where: Where,
         world: World,
-        cover: Coverage,
-        retention: Retention,
+        limits: UndoLimits,
         prune_hours: float = 0,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self.store = store
         self.calls = CallLog(store)
         self.root = root
-        self.cover = cover
+        self.limits = limits
         self.background: list[OpenCall] = []
         self._where = where
         self._world = world
-        self._retention = retention
         self._prune_hours = prune_hours
         self._now_ns = now_ns
         self._known: Manifest | None = None
@@ -67,7 +70,7 @@ class UndoRecorder:
         self._large: set[str] = set()
         self._unkept: set[str] = set()
         self._generation = 0
-        self._live: int | None = None
+        self._session_lock: FileLock | None = None
 
     # One path: the file tools
 
@@ -87,27 +90,38 @@ class UndoRecorder:
                 done = self._capture().capture_all({path: entry}, is_named=lambda _: True)
                 entry = done.entries.get(path, entry)
                 gaps = done.gaps
-            changes = [FileChange(os.fsencode(each), None, None) for each in _missing_above(path)]
+            changes = [FileChange(os.fsencode(each), None, None) for each in missing_folders(path)]
             changes.append(FileChange(os.fsencode(path), entry, entry))
             body = CallBody(
                 changes=with_losses(changes, gaps), notes=tuple(gaps.values()), guards=guards
             )
             call_id = self._begin(kind, words, body)
         self._world.kill_point("undo.begun")
-        return OpenCall(call_id, body, ScriptEffects(complete=True), kind=kind)
+        return OpenCall(call_id, kind, body, ScriptEffects(complete=True))
 
-    def end_path(self, window: OpenCall) -> ChangeReceipt:
+    def end(self, window: OpenCall) -> None:
+        """Record what a call did. A call without any effect leaves no trace."""
+        is_path = window.kind in ("write", "delete")
+        changes, notes = self._end_path(window) if is_path else self._end_command(window)
+        self._world.kill_point("undo.ending")
+        if changes or notes:
+            body = CallBody(changes=changes, notes=notes, ended=self._now_ns())
+            self.calls.end(window.call_id, body)
+        else:
+            self.calls.drop((window.call_id,))
+
+    def _end_path(self, window: OpenCall) -> Recorded:
         now = self._now_ns()
         before = {each.path: each.before for each in window.body.changes if each.before}
         before.update(release_links(self.store, window.body.guards, before))
-        after: Manifest = {}
-        for each in window.body.changes:
-            entry = read_entry(each.path, now)
-            if entry is not None:
-                after[each.path] = entry
+        after = {
+            each.path: entry
+            for each in window.body.changes
+            if (entry := read_entry(each.path, now)) is not None
+        }
         losses = {each.path: each.lost for each in window.body.changes if each.lost}
         changes = with_losses(compare(before, after), losses)
-        return self._finish(window, changes, window.body.notes)
+        return changes, window.body.notes
 
     # Whole trees: commands
 
@@ -116,7 +130,14 @@ class UndoRecorder:
     ) -> OpenCall:
         self._start()
         others = list_pids() - {os.getpid()}
-        observer = _start_observer(others) if kind == "command" and is_broad(intent) else None
+        observer: WriteObserver | None = None
+        named = set(intent.names)
+        if kind == "command" and not (
+            intent.complete and all(touch.path in named for touch in intent.touches)
+        ):
+            # The text of the script does not name every path that it changes.
+            observer = WriteObserver(others)
+            observer.start()
         try:
             window = self._open_window(kind, words, cwd, intent, observer)
         except BaseException:
@@ -151,25 +172,44 @@ class UndoRecorder:
                 spots=tuple(os.fsencode(each) for each in spots),
                 guards=tuple((os.fsencode(path), token) for path, _, token in guards),
             )
-            self._save(before)
+            if before != self._saved or not self.store.has_manifest(self._manifest):
+                now = self._world.clock.now()
+                self._manifest = self.store.save_manifest(self.root, before, now)
+                self._saved = dict(before)
             call_id = self._begin(kind, words, body, self._manifest)
-        window = OpenCall(call_id, body, intent, kind=kind)
-        window.before, window.gaps = before, gaps
-        return window
+        return OpenCall(call_id, kind, body, intent, before, gaps)
 
-    def end_command(self, window: OpenCall) -> ChangeReceipt:
+    def _end_command(self, window: OpenCall) -> Recorded:
         window.before.update(release_links(self.store, window.body.guards, window.before))
         self._known = window.before
         found = self._scan(*_places(window.body), window.intent.names)
-        theirs = window.observer.stop() if window.observer else frozenset[WrittenFile]()
+        theirs = window.observer.stop() if window.observer else frozenset()
         changes = compare(window.before, found.entries)
-        changes = self._drop_other_sessions(window, attribute_changes(window, changes, theirs))
+        # Other sessions record themselves what they did at the same time.
+        recorded = {
+            (change.name, change.after)
+            for call in self.calls.since(window.call_id, but=self._where()[0])
+            for change in call.changes
+        }
+        changes = [
+            each
+            for each in attribute_changes(window, changes, theirs)
+            if (each.name, each.after) not in recorded
+        ]
         if self.background:
             found.entries, _ = self._store_new(found, ())
             for other in self.background:
                 other.before = found.entries
-        notes = _lost_folders(window, found)
-        return self._finish(window, with_losses(changes, window.gaps, found.large), notes)
+        # Uncovered folders that no longer exist.
+        notes = tuple(
+            why
+            for path, why in window.gaps.items()
+            if path not in found.gaps
+            and not os.path.lexists(path)
+            # An unscanned path may be a folder.
+            and ((entry := window.before.get(path)) is None or entry.is_folder)
+        )
+        return with_losses(changes, window.gaps, found.large), notes
 
     def mark_background(self, window: OpenCall, process_id: str) -> None:
         """From now on, unexplained changes may come from this process."""
@@ -196,19 +236,21 @@ class UndoRecorder:
         gaps = dict(found.gaps)
         for path, entry in found.entries.items():
             named = any(inside(path, name) for name in intent.names)
-            if not entry.token and (why := reason_not_stored(path, entry, self.cover, named=named)):
+            if not entry.token and (
+                why := reason_not_stored(path, entry, self.limits, named=named)
+            ):
                 gaps[path] = why
         return gaps
 
     def close(self) -> None:
         for window in self.background:
             self.calls.update(window.call_id, window.body)
-        if self._prune_hours and self._live is not None:
-            now = self._world.clock.now()
-            prune_if_due(self.store, self._retention, now, self._prune_hours)
-        if self._live is not None:
-            os.close(self._live)
-            self._live = None
+        if self._session_lock is not None:
+            if self._prune_hours:
+                now = self._world.clock.now()
+                prune_if_due(self.store, self.limits, now, self._prune_hours)
+            self._session_lock.close()
+            self._session_lock = None
         self.store.close()
 
     def _begin(self, kind: CallKind, words: str, body: CallBody, manifest: bytes = b"") -> int:
@@ -226,22 +268,37 @@ class UndoRecorder:
 
     def _start(self) -> None:
         """Before the first call: lock the session, and end what a dead Hermes left open."""
-        if self._live is not None:
+        if self._session_lock is not None:
             return
         session = self._where()[0]
-        self._live = lock_session(self.store, session)
-        if self._live is not None:
+        self._session_lock = lock_session(self.store, session)
+        if self._session_lock is not None:
             for call in self.calls.left_open(session):
-                end_dead_call(self, call)
+                self.end_dead_call(call)
+
+    def end_dead_call(self, call: RecordedCall) -> None:
+        """End a call whose process died: every difference counts as its change."""
+        if call.kind == "undo":
+            from hermes.undo.restore import end_undo  # rarely needed
+
+            end_undo(self.store, call)
+            return
+        window = OpenCall(call.id, call.kind, call.body, ScriptEffects())
+        if call.kind not in ("write", "delete"):
+            window.before = self.store.manifest(call.manifest) or {}
+            if not window.before:
+                self.calls.end(call.id, CallBody(changes=call.changes, notes=(STOPPED,)))
+                return
+            window.body = replace(call.body, changes=(), notes=(), taken=(), ended=0)
+        self.end(window)
 
     def _outside(self, intent: ScriptEffects, cwd: str) -> tuple[list[str], list[str]]:
         """Return paths to scan outside the project, and folders that do not exist yet."""
         names = [name for name in intent.names if not inside(name, self.root)]
-        if not inside(cwd, self.root) and cwd not in self.cover.untouched:
+        if not inside(cwd, self.root) and cwd not in self.limits.untouched:
             names.append(cwd)
-        # A path through a link is scanned a second time as its target.
-        names = [name for name in names if not _is_system_folder(name) and _is_real(name)]
-        spots = [missing for name in names for missing in _missing_above(name)]
+        names = [name for name in names if is_scannable(name)]
+        spots = [missing for name in names for missing in missing_folders(name)]
         return names, spots
 
     def _scan(
@@ -250,13 +307,13 @@ class UndoRecorder:
         spots: Iterable[str],
         named: Iterable[str],
         entering: Callable[[str], None] | None = None,
-    ) -> ScanResult:
+    ) -> TreeScanner:
         scanner = TreeScanner(
-            self.cover,
+            self.limits,
             self._known_entries(),
             now_ns=self._now_ns(),
             names=named,
-            large=self._large,
+            known_large=self._large,
             entering=entering,
         )
         scanner.scan_tree(self.root)
@@ -265,11 +322,11 @@ class UndoRecorder:
         for spot in spots:
             scanner.scan_spot(spot)
         # Where the project is too large to scan, named paths in it still are scanned.
-        if self.root in scanner.look.gaps:
+        if self.root in scanner.gaps:
             for name in named:
                 scanner.scan_named(name, again=True)
-        self._large |= scanner.look.large
-        return scanner.look
+        self._large |= scanner.large
+        return scanner
 
     def _known_entries(self) -> Manifest:
         generation = self.store.generation()
@@ -289,7 +346,7 @@ class UndoRecorder:
         return self._known
 
     def _store_new(
-        self, found: ScanResult, names: Iterable[str]
+        self, found: TreeScanner, names: Iterable[str]
     ) -> tuple[Manifest, dict[str, str]]:
         named = tuple(names)
         wanted = {path: found.entries[path] for path in found.new if path in found.entries}
@@ -311,27 +368,13 @@ class UndoRecorder:
         return found.entries, gaps
 
     def _capture(self) -> ContentCapture:
-        return ContentCapture(self.store, self.cover, self._room, self._now_ns)
+        return ContentCapture(self.store, self.limits, self._room, self._now_ns)
 
     def _room(self, needed: int) -> int:
-        most = self.cover.max_total_bytes
+        most = self.limits.max_total_bytes
         if self.store.total() + needed > most:
-            free_space(self.store, self._retention, needed, self._world.clock.now())
+            prune(self.store, self.limits, self._world.clock.now(), needed=needed)
         return max(0, most - self.store.total())
-
-    def _save(self, manifest: Manifest) -> None:
-        if manifest != self._saved or not self.store.has_manifest(self._manifest):
-            self._manifest = self.store.save_manifest(self.root, manifest, self._world.clock.now())
-            self._saved = dict(manifest)
-
-    def _drop_other_sessions(self, window: OpenCall, changes: list[FileChange]) -> list[FileChange]:
-        """Drop changes that other sessions made at the same time and recorded themselves."""
-        theirs = {
-            (change.name, change.after)
-            for call in self.calls.since(window.call_id, but=self._where()[0])
-            for change in call.changes
-        }
-        return [each for each in changes if (each.name, each.after) not in theirs]
 
     def _record_background(self, entries: Manifest) -> None:
         """Record changes since the last scan while background processes run."""
@@ -339,71 +382,13 @@ class UndoRecorder:
             fresh = attribute_changes(window, compare(window.before, entries))
             if not window.intent.complete:
                 # They cannot be told from edits of the user.
-                fresh = [FileChange(c.name, c.before, c.after, False, c.source) for c in fresh]
+                fresh = [replace(change, sure=False) for change in fresh]
             if fresh:
                 window.body = merge_changes(window.body, with_losses(fresh, window.gaps))
                 self.calls.update(window.call_id, window.body)
         for window in self.background:
             window.before = entries
 
-    def _finish(
-        self, window: OpenCall, changes: tuple[FileChange, ...], notes: tuple[str, ...]
-    ) -> ChangeReceipt:
-        self._world.kill_point("undo.ending")
-        if changes or notes:
-            body = CallBody(changes=changes, notes=notes, ended=self._now_ns())
-            self.calls.end(window.call_id, body)
-        else:
-            self.calls.drop((window.call_id,))
-        return ChangeReceipt(call_id=window.call_id, changes=changes, notes=notes)
-
-
-def end_dead_call(protection: UndoRecorder, call: RecordedCall) -> None:
-    """End a call whose process died: every difference counts as its change."""
-    window = OpenCall(call.id, call.body, ScriptEffects(), kind=call.kind)
-    if call.kind in ("write", "delete"):
-        protection.end_path(window)
-    elif call.kind == "undo":
-        protection.calls.end(call.id, call.body)
-    else:
-        window.before = protection.store.manifest(call.manifest) or {}
-        window.body = CallBody(
-            names=call.body.names, spots=call.body.spots, guards=call.body.guards
-        )
-        if not window.before:
-            protection.calls.end(call.id, CallBody(changes=call.changes, notes=(STOPPED,)))
-            return
-        protection.end_command(window)
-
-
-def _start_observer(others: frozenset[int]) -> WriteObserver | None:
-    observer = WriteObserver(others)
-    return observer if observer.start() else None
-
 
 def _places(body: CallBody) -> tuple[list[str], list[str]]:
     return [os.fsdecode(each) for each in body.names], [os.fsdecode(each) for each in body.spots]
-
-
-def _missing_above(path: str) -> list[str]:
-    """Return the missing folders on the way to a path, outermost first."""
-    return [str(each) for each in reversed(Path(path).parents) if not os.path.lexists(each)]
-
-
-def _is_system_folder(path: str) -> bool:
-    """Return whether the path is a folder of the system, or one for temporary files as a whole."""
-    return path.count("/") < 2 or path.startswith(("/proc/", "/sys/", "/dev/"))
-
-
-def _is_real(path: str) -> bool:
-    folder = posixpath.dirname(path)
-    return os.path.realpath(folder) == folder
-
-
-def _lost_folders(window: OpenCall, found: ScanResult) -> tuple[str, ...]:
-    """Return uncovered folders that no longer exist."""
-    return tuple(
-        why
-        for path, why in window.gaps.items()
-        if path not in found.gaps and window.is_folder(path) and not os.path.lexists(path)
-    )

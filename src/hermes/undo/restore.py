@@ -9,16 +9,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from hermes.codec.values import Value
 from hermes.core.errors import NotFound
 from hermes.core.world import World
 from hermes.undo import contents
-from hermes.undo.attribution import WrittenFile, with_token
-from hermes.undo.calls import CallBody, CallLog, FileChange
+from hermes.undo.calls import CallBody, CallLog, FileChange, RecordedCall
 from hermes.undo.capture import ContentCapture
-from hermes.undo.coverage import Coverage
-from hermes.undo.entry import PathEntry, read_entry, read_entry_without_links
-from hermes.undo.plan import KeptPath, RestorePlan, RestoreStep
+from hermes.undo.entry import FileId, PathEntry, WrittenFile, read_entry, read_entry_without_links
+from hermes.undo.limits import UndoLimits
+from hermes.undo.plan import KeptPath, RestorePlan, RestoreStep, has_state
 from hermes.undo.store import CheckpointStore
 
 
@@ -56,7 +57,6 @@ KEPT_FULL = "it has grown since the turn, or cannot be stored, so it is kept"
 class RestoreResult(Value):
     """What was done to which path, what stayed, and what could not be restored."""
 
-    call_id: int = 0
     restored: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
     kept: tuple[KeptPath, ...] = ()
@@ -68,18 +68,16 @@ class Restorer:
     def __init__(
         self,
         store: CheckpointStore,
-        cover: Coverage,
+        limits: UndoLimits,
         world: World,
         *,
         root: str,
-        now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self._store = store
         self._calls = CallLog(store)
-        self._cover = cover
+        self._limits = limits
         self._world = world
         self._root = root
-        self._now_ns = now_ns
         self._folders = WritableFolders()
         self._held: dict[WrittenFile, list[str]] = {}
         self._made: dict[WrittenFile, str] = {}
@@ -87,7 +85,7 @@ class Restorer:
         self._kept: list[KeptPath] = []
         self._stuck: set[str] = set()
         self._lost: list[str] = []
-        self._siblings: dict[tuple[int, int], list[str]] | None = None
+        self._siblings: dict[FileId, list[str]] | None = None
 
     def apply(self, plan: RestorePlan, *, session: str, turn: str, words: str) -> RestoreResult:
         """Restore everything possible, and name the rest."""
@@ -96,7 +94,14 @@ class Restorer:
         call_id = self._record_intention(steps, aside, session, turn, words)
         self._world.kill_point("undo.restoring")
         try:
-            self._move_waiting(aside)
+            for path, name in aside.items():
+                entry = read_entry(path)
+                with contextlib.suppress(OSError):
+                    self._folders.open(str(Path(path).parent))
+                    self._folders.open(str(Path(name).parent))
+                    Path(path).rename(name)
+                    if entry is not None:
+                        self._held.setdefault(entry.written, []).append(name)
             for step in sorted(steps, key=lambda each: each.path, reverse=True):
                 if step.now is not None and not _keeps_inode(step):
                     self._attempt(step, self._remove)
@@ -105,7 +110,9 @@ class Restorer:
                     self._attempt(step, self._restore_path)
                 self._world.kill_point("undo.step")
         finally:
-            self._drop_held()
+            for name in (name for names in self._held.values() for name in names):
+                with contextlib.suppress(OSError):
+                    Path(name).unlink()
             self._folders.close()
         for step in sorted(steps, key=lambda each: each.path, reverse=True):
             if step.target is not None and step.target.is_folder:
@@ -119,7 +126,7 @@ class Restorer:
     ) -> int:
         present = {step.path: step.now for step in steps if step.now is not None}
         with self._store.writing():
-            capture = ContentCapture(self._store, self._cover, lambda _: 1 << 62, self._now_ns)
+            capture = ContentCapture(self._store, self._limits, lambda _: 1 << 62, time.time_ns)
             self._now = present | capture.capture_all(present, is_named=lambda _: True).entries
             body = CallBody(
                 changes=tuple(
@@ -141,29 +148,19 @@ class Restorer:
     def _plan_waiting(self, steps: list[RestoreStep]) -> dict[str, str]:
         """Return renamed files, and where they wait until their old names are free: in a folder
         that stays."""
-        wanted = {_file(s.target): s for s in steps if s.target is not None and s.target.is_file}
+        wanted = {s.target.written: s for s in steps if s.target is not None and s.target.is_file}
         going = {step.path for step in steps if step.now is not None and not _keeps_inode(step)}
         mark = self._world.new_id("undo")
         found: dict[str, str] = {}
         for step in steps:
             now = step.now
-            other = wanted.get(_file(now)) if now is not None and now.is_file else None
+            other = wanted.get(now.written) if now is not None and now.is_file else None
             if now is None or other is None or other.target is None or other.path == step.path:
                 continue
             if now.size == other.target.size:
                 folder = next(p for p in Path(step.path).parents if str(p) not in going)
                 found[step.path] = str(folder / f".hermes-{mark}-{len(found)}")
         return found
-
-    def _move_waiting(self, aside: dict[str, str]) -> None:
-        for path, name in aside.items():
-            entry = read_entry(path)
-            with contextlib.suppress(OSError):
-                self._folders.open(str(Path(path).parent))
-                self._folders.open(str(Path(name).parent))
-                Path(path).rename(name)
-                if entry is not None:
-                    self._held.setdefault(_file(entry), []).append(name)
 
     # One path
 
@@ -181,31 +178,21 @@ class Restorer:
             return
         self._folders.open(str(Path(step.path).parent))
         if now.is_folder:
-            self._remove_folder(step)
+            try:
+                self._folders.open(step.path)
+                Path(step.path).rmdir()
+            except OSError:
+                moved = step.unseen and _is_untouched(step) and self._move_to_store(step, None)
+                if not moved:
+                    self._keep(step.path, "it is not empty")
         elif now.is_file and not self._now[step.path].token and not self._move_to_store(step, now):
             self._keep(step.path, KEPT_FULL)
         else:
             Path(step.path).unlink(missing_ok=True)
 
-    def _remove_folder(self, step: RestoreStep) -> None:
-        try:
-            self._folders.open(step.path)
-            Path(step.path).rmdir()
-        except OSError:
-            if not (step.unseen and self._is_untouched(step) and self._move_to_store(step, None)):
-                self._keep(step.path, "it is not empty")
-
     def _keep(self, path: str, why: str) -> None:
         self._stuck.add(path)
         self._kept.append(KeptPath(path=path, why=why))
-
-    def _is_untouched(self, step: RestoreStep) -> bool:
-        return not any(
-            (found := read_entry(str(Path(folder, name)))) is not None
-            and found.changed > step.ended
-            for folder, names, files in os.walk(step.path)
-            for name in (*names, *files)
-        )
 
     def _move_to_store(self, step: RestoreStep, now: PathEntry | None) -> bool:
         """Move into the store what is too large to copy."""
@@ -216,7 +203,7 @@ class Restorer:
         except OSError:
             return False
         self._store.put_object(token, entry.weight)
-        self._now[step.path] = with_token(entry, token)
+        self._now[step.path] = replace(entry, token=token)
         return True
 
     def _restore_path(self, step: RestoreStep) -> None:
@@ -248,12 +235,12 @@ class Restorer:
             raise NotFound("it was a device or a socket.")
 
     def _restore_file(self, step: RestoreStep, target: PathEntry) -> None:
-        file = _file(target)
+        file = target.written
         present = read_entry_without_links(step.path)
         if self._held.get(file):
             Path(self._held[file].pop()).rename(step.path)
             self._made[file] = step.path
-        elif present is not None and (present.device, present.inode) == file[:2]:
+        elif present is not None and present.file_id == target.file_id:
             self._rewrite(step.path, target, present)
             self._made[file] = step.path
         elif target.links > 1 and (sibling := self._sibling(step.path, target)):
@@ -290,33 +277,30 @@ class Restorer:
 
     def _sibling(self, path: str, target: PathEntry) -> str:
         """Return another link of the same file with the same bytes."""
-        place = (target.device, target.inode)
-        if made := self._made.get(_file(target)):
+        if made := self._made.get(target.written):
             return made
         if self._siblings is None:
             self._siblings = {}
             for name, known in (self._store.newest_manifest(self._root) or {}).items():
                 if known.is_file and known.links > 1:
-                    self._siblings.setdefault((known.device, known.inode), []).append(name)
-        for name in self._siblings.get(place, ()):
+                    self._siblings.setdefault(known.file_id, []).append(name)
+        for name in self._siblings.get(target.file_id, ()):
             entry = read_entry(name) if name != path else None
-            if entry is not None and (_file(entry), entry.size) == (_file(target), target.size):
+            if entry is not None and (entry.written, entry.size) == (target.written, target.size):
                 return name
         return ""
 
-    def _drop_held(self) -> None:
-        for name in (name for names in self._held.values() for name in names):
-            with contextlib.suppress(OSError):
-                Path(name).unlink()
-
     def _finish(self, steps: list[RestoreStep], plan: RestorePlan, call_id: int) -> RestoreResult:
-        now = self._now_ns()
-        changes = [self._change(step, now) for step in steps]
-        done = [change for change in changes if change is not None]
-        body = CallBody(changes=tuple(done), taken=plan.taken, ended=now)
-        self._calls.end(call_id, body)
+        now = time.time_ns()
+        done = []
+        for step in steps:
+            before, after = self._now.get(step.path), read_entry(step.path, now)
+            if after is not None and after.is_file and step.target is not None:
+                after = replace(after, token=step.target.token)
+            if (before.changed if before else None) != (after.changed if after else None):
+                done.append(FileChange(os.fsencode(step.path), before, after, back=step.back))
+        self._calls.end(call_id, CallBody(changes=tuple(done), taken=plan.taken, ended=now))
         return RestoreResult(
-            call_id=call_id,
             restored=tuple(each.path for each in done if each.after is not None),
             deleted=tuple(each.path for each in done if each.after is None),
             kept=(*plan.kept, *self._kept),
@@ -324,20 +308,14 @@ class Restorer:
             notes=plan.notes,
         )
 
-    def _change(self, step: RestoreStep, now_ns: int) -> FileChange | None:
-        before = self._now.get(step.path)
-        after = read_entry(step.path, now_ns)
-        if after is not None and after.is_file and step.target is not None:
-            after = with_token(after, step.target.token)
-        if before is not None and after is not None and before.changed == after.changed:
-            return None
-        if before is None and after is None:
-            return None
-        return FileChange(os.fsencode(step.path), before, after, back=step.back)
 
-
-def _file(entry: PathEntry) -> WrittenFile:
-    return entry.device, entry.inode, entry.modified
+def _is_untouched(step: RestoreStep) -> bool:
+    """Return whether nothing in a folder changed after the calls."""
+    return not any(
+        (found := read_entry(str(Path(folder, name)))) is not None and found.changed > step.ended
+        for folder, names, files in os.walk(step.path)
+        for name in (*names, *files)
+    )
 
 
 def _keeps_inode(step: RestoreStep) -> bool:
@@ -359,3 +337,36 @@ def _restore_metadata(path: str, target: PathEntry) -> None:
             os.setxattr(path, name, value, follow_symlinks=False)
     Path(path).chmod(stat.S_IMODE(target.mode))
     os.utime(path, ns=(target.modified, target.modified))
+
+
+def end_undo(store: CheckpointStore, call: RecordedCall) -> None:
+    """End an undo whose process died. What it has restored counts as restored, the rest as never
+    begun; files that it had moved aside go back."""
+    for name, waiting in call.body.guards:
+        with contextlib.suppress(OSError):
+            _move_back(call, os.fsdecode(name), os.fsdecode(waiting))
+    done = []
+    for change in call.changes:
+        now = read_entry(change.path)
+        if not has_state(change.path, now, change.before):
+            # A file in neither state counts as changed, so that the next undo restores it.
+            back = change.back if has_state(change.path, now, change.after) else 0
+            done.append(FileChange(change.name, change.before, now, back=back))
+    CallLog(store).end(call.id, CallBody(changes=tuple(done)))
+
+
+def _move_back(call: RecordedCall, path: str, waiting: str) -> None:
+    """Move a file to its present name, or to the intended one."""
+    found = read_entry(waiting)
+    if found is None:
+        return
+    wanted = [
+        change.path
+        for change in call.changes
+        if change.after and (change.after.inode, change.after.size) == (found.inode, found.size)
+    ]
+    for name in (path, *wanted):
+        if not os.path.lexists(name):
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
+            Path(waiting).rename(name)
+            return

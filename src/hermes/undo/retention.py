@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 import zlib
-from collections.abc import Callable, Iterable
-from itertools import groupby
+from collections import Counter
+from collections.abc import Callable, Iterator
 
 from hermes.codec.values import Value
 from hermes.core.scrub import scrub_database
-from hermes.undo.calls import CallLog, FileChange, RecordedCall
-from hermes.undo.coverage import Retention
+from hermes.undo.calls import CallLog, RecordedCall
+from hermes.undo.limits import UndoLimits
 from hermes.undo.store import CheckpointStore, open_sessions
 
 # Larger objects are not texts of a conversation.
@@ -21,11 +20,15 @@ MOST_BYTES = 64 << 20
 def erase_contents(
     store: CheckpointStore, remove_phrases: Callable[[str], str]
 ) -> tuple[int, bool]:
-    """Drop every content that `erased` would change. Return how many, and whether no page of the
-    store contains them afterwards (see `wiped`). They can no longer be restored."""
+    """Drop every content that `remove_phrases` would change. Return how many, and whether no page
+    of the store contains them afterwards. They can no longer be restored."""
     if not store.exists:
         return 0, True
-    doomed = [*_small(store, remove_phrases), *_large(store, remove_phrases)]
+    doomed = []
+    for token, data in _all_contents(store):
+        text = data.decode("utf-8", "replace")
+        if remove_phrases(text) != text:
+            doomed.append(token)
     with store.writing() as db:
         db.execute("PRAGMA secure_delete = ON")
         db.executemany("DELETE FROM blobs WHERE token = ?", [(token,) for token in doomed])
@@ -34,10 +37,7 @@ def erase_contents(
             if (rest := remove_phrases(words)) != words:
                 db.execute("UPDATE calls SET words = ? WHERE id = ?", (rest, id))
         if doomed:
-            db.execute(
-                "INSERT INTO meta VALUES('generation', 1)"
-                " ON CONFLICT(key) DO UPDATE SET value = value + 1"
-            )
+            store.count_removal(db)
     for token in doomed:
         store.discard_object(token)
     with store.reading() as db:
@@ -45,30 +45,15 @@ def erase_contents(
     return len(doomed), is_wiped
 
 
-def _small(store: CheckpointStore, remove_phrases: Callable[[str], str]) -> list[bytes]:
+def _all_contents(store: CheckpointStore) -> Iterator[tuple[bytes, bytes]]:
     with store.reading() as db:
-        rows = db.execute("SELECT token, squeezed, data FROM blobs")
-        return [
-            bytes(token)
-            for token, squeezed, data in rows
-            if _holds(zlib.decompress(data) if squeezed == 1 else bytes(data), remove_phrases)
-        ]
-
-
-def _large(store: CheckpointStore, remove_phrases: Callable[[str], str]) -> list[bytes]:
-    with store.reading() as db:
+        for token, squeezed, data in db.execute("SELECT token, squeezed, data FROM blobs"):
+            yield bytes(token), zlib.decompress(data) if squeezed == 1 else bytes(data)
         rows = db.execute("SELECT token FROM objects WHERE size <= ?", (MOST_BYTES,)).fetchall()
-    found: list[bytes] = []
     for (token,) in rows:
         path = store.object_path(token)
-        if path.is_file() and not path.is_symlink() and _holds(path.read_bytes(), remove_phrases):
-            found.append(bytes(token))
-    return found
-
-
-def _holds(data: bytes, remove_phrases: Callable[[str], str]) -> bool:
-    text = data.decode("utf-8", "replace")
-    return remove_phrases(text) != text
+        if path.is_file() and not path.is_symlink():
+            yield bytes(token), path.read_bytes()
 
 
 DAY = 86_400.0
@@ -86,39 +71,32 @@ class PruneResult(Value):
     total_bytes: int = 0
 
 
-Group = tuple[str, str, str]
-
-
-def prune(store: CheckpointStore, retention: Retention, now: float) -> PruneResult:
-    """Drop turns by number, age and size, then every unreferenced content."""
+def prune(
+    store: CheckpointStore, limits: UndoLimits, now: float, *, needed: int = 0
+) -> PruneResult:
+    """Drop turns by number, age and size, then every unreferenced content. Leave this many bytes
+    free, if removing old turns can do that."""
     if not store.exists:
         return PruneResult()
     before = store.total()
-    turns = _drop_turns(store, retention, now)
+    turns = _drop_turns(store, limits, now)
     sweep(store)
     compress(store)
-    while store.total() > retention.max_total_bytes and _drop_oldest(store):
+    while store.total() + needed > limits.max_total_bytes and _drop_oldest(store):
         turns += 1
         sweep(store)
     after = store.total()
     return PruneResult(turns=turns, bytes=max(0, before - after), total_bytes=after)
 
 
-def prune_if_due(store: CheckpointStore, retention: Retention, now: float, hours: float) -> None:
+def prune_if_due(store: CheckpointStore, limits: UndoLimits, now: float, hours: float) -> None:
     """Prune at most once in this many hours, for all processes together."""
     with store.writing() as db:
         row = db.execute("SELECT value FROM meta WHERE key = 'pruned_at'").fetchone()
         if row is not None and now - float(row[0]) < hours * 3_600:
             return
         db.execute("INSERT OR REPLACE INTO meta VALUES('pruned_at', ?)", (now,))
-    prune(store, retention, now)
-
-
-def free_space(store: CheckpointStore, retention: Retention, needed: int, now: float) -> None:
-    """Free this many bytes, if removing old turns can do that."""
-    prune(store, retention, now)
-    while store.total() + needed > retention.max_total_bytes and _drop_oldest(store):
-        sweep(store)
+    prune(store, limits, now)
 
 
 def clear(store: CheckpointStore) -> PruneResult:
@@ -139,29 +117,28 @@ def clear(store: CheckpointStore) -> PruneResult:
     return PruneResult(turns=turns, bytes=max(0, before - after), total_bytes=after)
 
 
-def _groups(store: CheckpointStore) -> list[tuple[Group, list[RecordedCall]]]:
-    """Return the calls of each turn, ordered by the start of the turn."""
-    calls = sorted(CallLog(store).all(), key=_group)
-    grouped = [(key, list(members)) for key, members in groupby(calls, key=_group)]
-    return sorted(grouped, key=lambda pair: pair[1][0].id)
-
-
-def _group(call: RecordedCall) -> Group:
-    return (call.root, call.session, call.turn or f"#{call.id}")
-
-
-def _drop_turns(store: CheckpointStore, retention: Retention, now: float) -> int:
-    groups = _groups(store)
-    newest = _newest_of_sessions(groups)
+def _turns(store: CheckpointStore) -> list[tuple[list[RecordedCall], bool]]:
+    """Return the calls of each turn, oldest turn first, and whether they may be dropped: the newest
+    turn of an open session stays."""
+    groups: dict[tuple[str, str, str], list[RecordedCall]] = {}
+    for call in CallLog(store).all():
+        groups.setdefault(call.group, []).append(call)
+    newest = {calls[0].session: calls for calls in groups.values()}
     alive = open_sessions(store)
-    count: dict[str, int] = {}
+    return [
+        (calls, calls[0].session not in alive or newest[calls[0].session] is not calls)
+        for calls in groups.values()
+    ]
+
+
+def _drop_turns(store: CheckpointStore, limits: UndoLimits, now: float) -> int:
+    count: Counter[str] = Counter()
     gone = []
-    for key, calls in reversed(groups):
-        count[key[0]] = count.get(key[0], 0) + 1
-        if key in newest and key[1] in alive:
-            continue
-        old = now - calls[-1].at > retention.retention_days * DAY
-        if old or count[key[0]] > retention.max_snapshots:
+    for calls, droppable in reversed(_turns(store)):
+        root = calls[0].root
+        count[root] += 1
+        old = now - calls[-1].at > limits.retention_days * DAY
+        if droppable and (old or count[root] > limits.max_snapshots):
             gone.append(calls)
     CallLog(store).drop(call.id for calls in gone for call in calls)
     return len(gone)
@@ -169,33 +146,19 @@ def _drop_turns(store: CheckpointStore, retention: Retention, now: float) -> int
 
 def _drop_oldest(store: CheckpointStore) -> bool:
     """Drop one turn; never the newest of an open session, nor the newest of all."""
-    groups = _groups(store)
-    newest = _newest_of_sessions(groups)
-    alive = open_sessions(store)
-    for key, calls in groups[:-1]:
-        if key not in newest or key[1] not in alive:
+    for calls, droppable in _turns(store)[:-1]:
+        if droppable:
             CallLog(store).drop(call.id for call in calls)
             return True
-    return _drop_idle_manifest(store)
-
-
-def _drop_idle_manifest(store: CheckpointStore) -> bool:
-    """Drop copies of a project without recorded calls and open sessions."""
-    alive = open_sessions(store)
+    if open_sessions(store):
+        return False
+    # Copies of a project without recorded calls and open sessions.
     with store.writing() as db:
-        kept = {row[0] for row in db.execute("SELECT DISTINCT root FROM calls")}
-        idle = [r[0] for r in db.execute("SELECT root FROM roots ORDER BY at") if r[0] not in kept]
-        if alive or not idle:
-            return False
-        db.execute("DELETE FROM roots WHERE root = ?", (idle[0],))
-    return True
-
-
-def _newest_of_sessions(groups: Iterable[tuple[Group, list[RecordedCall]]]) -> set[Group]:
-    newest: dict[str, Group] = {}
-    for key, _ in groups:
-        newest[key[1]] = key
-    return set(newest.values())
+        query = "SELECT root FROM roots WHERE root NOT IN (SELECT root FROM calls) ORDER BY at"
+        row = db.execute(query).fetchone()
+        if row is not None:
+            db.execute("DELETE FROM roots WHERE root = ?", row)
+    return row is not None
 
 
 def sweep(store: CheckpointStore, *, grace_seconds: float = UNCLAIMED_SECONDS) -> None:
@@ -205,16 +168,20 @@ def sweep(store: CheckpointStore, *, grace_seconds: float = UNCLAIMED_SECONDS) -
             "DELETE FROM manifests WHERE token NOT IN (SELECT manifest FROM roots) AND token NOT IN"
             " (SELECT manifest FROM calls WHERE state = 'open' AND manifest IS NOT NULL)"
         )
-        used = _used_tokens(store, db)
+        used: set[bytes] = set()
+        for (token,) in db.execute("SELECT token FROM manifests").fetchall():
+            manifest = store.manifest(token) or {}
+            used.update(entry.token for entry in manifest.values() if entry.token)
+        for call in CallLog(store).all():
+            entries = (each for change in call.changes for each in (change.before, change.after))
+            used.update(entry.token for entry in entries if entry is not None)
+            used.update(token for _, token in call.body.guards)
         gone = [r[0] for r in db.execute("SELECT token FROM blobs") if r[0] not in used]
         large = [r[0] for r in db.execute("SELECT token FROM objects") if r[0] not in used]
         db.executemany("DELETE FROM blobs WHERE token = ?", [(each,) for each in gone])
         db.executemany("DELETE FROM objects WHERE token = ?", [(each,) for each in large])
         if gone or large:
-            db.execute(
-                "INSERT INTO meta VALUES('generation', 1)"
-                " ON CONFLICT(key) DO UPDATE SET value = value + 1"
-            )
+            store.count_removal(db)
     for token in large:
         store.discard_object(token)
     _sweep_files(store, grace_seconds)
@@ -222,22 +189,6 @@ def sweep(store: CheckpointStore, *, grace_seconds: float = UNCLAIMED_SECONDS) -
         if not db.in_transaction:
             db.execute("PRAGMA incremental_vacuum").fetchall()
             db.execute("PRAGMA wal_checkpoint(PASSIVE)")
-
-
-def _used_tokens(store: CheckpointStore, db: sqlite3.Connection) -> set[bytes]:
-    used: set[bytes] = set()
-    for (token,) in db.execute("SELECT token FROM manifests").fetchall():
-        manifest = store.manifest(token) or {}
-        used.update(entry.token for entry in manifest.values() if entry.token)
-    for call in CallLog(store).all():
-        used.update(token for change in call.changes for token in tokens_of(change))
-        used.update(token for _, token in call.body.guards)
-    return used
-
-
-def tokens_of(change: FileChange) -> list[bytes]:
-    entries = (change.before, change.after)
-    return [entry.token for entry in entries if entry is not None and entry.token]
 
 
 def _sweep_files(store: CheckpointStore, grace_seconds: float) -> None:

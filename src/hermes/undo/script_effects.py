@@ -15,7 +15,7 @@ from hermes.codec.values import Value, replace
 from hermes.core.effects import RunCommand
 from hermes.core.ports import ShellSetup
 from hermes.policy.shell.simple_commands import executed, simple_commands
-from hermes.undo.coverage import inside
+from hermes.undo.limits import inside
 
 How = Literal["any", "deleted", "mode"]
 
@@ -112,10 +112,14 @@ class _EffectReader:
         for command in simple_commands(self._script):
             if words := executed(command.words):
                 self._command(words)
-            self._written(command.written)
+            for target in command.written:
+                if target not in ("/dev/null", "-") and not target.rstrip("-").isdecimal():
+                    self._touch((target,))
             self._unsure = self._unsure or command.nested
         if self._unsure:
-            self._find_paths()
+            # Every existing path in the text.
+            for match in _PATHS.finditer(self._script):
+                self._names += [path for path in self._paths(match[0]) if os.path.lexists(path)]
         return ScriptEffects(
             touches=tuple(self._touches),
             names=tuple(dict.fromkeys(self._names)),
@@ -202,16 +206,6 @@ class _EffectReader:
                 self._names.append(path)
                 self._touches.append(PathEffect(path=path, how=how))
 
-    def _written(self, targets: tuple[str, ...]) -> None:
-        for target in targets:
-            if target != "/dev/null" and not target.rstrip("-").isdecimal() and target != "-":
-                self._touch((target,))
-
-    def _find_paths(self) -> None:
-        """Return every existing path in the text."""
-        for match in _PATHS.finditer(self._script):
-            self._names += [path for path in self._paths(match[0]) if os.path.lexists(path)]
-
     def _expand(self, text: str) -> Iterator[str]:
         for path in self._paths(text):
             found = [path]
@@ -221,18 +215,15 @@ class _EffectReader:
             for each in found:
                 yield each
                 # Through a link, the change appears at its target.
-                yield from {_resolve_link(each), os.path.realpath(each)} - {each}
+                folder, name = posixpath.split(each)
+                beside = posixpath.join(os.path.realpath(folder), name)
+                yield from {beside, os.path.realpath(each)} - {each}
 
     def _paths(self, text: str) -> list[str]:
         if text == "~" or text.startswith("~/"):
             text = self._home + text[1:]
         joined = (posixpath.join(folder, text) for folder in self._folders)
         return list(dict.fromkeys(posixpath.normpath(each) for each in joined))
-
-
-def _resolve_link(path: str) -> str:
-    folder, name = posixpath.split(path)
-    return posixpath.join(os.path.realpath(folder), name)
 
 
 def _arguments(words: tuple[str, ...], with_value: str) -> tuple[str, ...]:
@@ -274,7 +265,11 @@ def has_redefined_names(script: str, shell: ShellSetup, *, cwd: str, root: str) 
         return True
     if shell.definitions != shell.own and any(n in script for n in _names(shell.definitions)):
         return True
-    return any(_has(folder, script) for folder in _writable_path_folders(shell.path, cwd, root))
+    return any(
+        os.path.lexists(posixpath.join(folder, word))
+        for folder in _writable_path_folders(shell.path, cwd, root)
+        for word in _WORD.findall(script)
+    )
 
 
 @lru_cache(maxsize=8)
@@ -289,7 +284,3 @@ def _writable_path_folders(path: str, cwd: str, root: str) -> list[str]:
     found = [posixpath.normpath(posixpath.join(cwd, each)) for each in path.split(":")]
     places = (root, "/tmp", tempfile.gettempdir())
     return [each for each in found if any(inside(each, place) for place in places)]
-
-
-def _has(folder: str, script: str) -> bool:
-    return any(os.path.lexists(posixpath.join(folder, each)) for each in _WORD.findall(script))

@@ -4,83 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from hermes.codec.json import convert, plain
-from hermes.core.world import World
-from hermes.undo.coverage import UndoSettings
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
-    from hermes.undo.history import Checkpoint, CheckpointHistory, StoreStatus
-    from hermes.undo.plan import RestorePlan
+    from hermes.undo.history import CheckpointHistory
+    from hermes.undo.limits import UndoLimits
     from hermes.undo.recorder import UndoRecorder
-    from hermes.undo.restore import RestoreResult
-    from hermes.undo.retention import PruneResult
 
 
-def make_undo_service(run: RunContext) -> UndoService:
-    settings = convert(UndoSettings, plain(run.settings.checkpoints))
-    return UndoService(
-        run.home.root, run.world, settings, person=run.user_home, state=run.state_dir
-    )
+T = TypeVar("T")
 
 
 class UndoService:
-    """`folder` is the home of Hermes, which contains the store. Nothing is imported or created
-    before it is needed."""
+    """Nothing is imported or created before it is needed."""
 
-    def __init__(
-        self, folder: Path, world: World, settings: UndoSettings, *, person: str, state: str
-    ) -> None:
-        self._folder = folder / "checkpoints"
-        self._world = world
-        self._settings = settings
-        self._person = person
-        self._state = state
+    def __init__(self, run: RunContext) -> None:
+        self._run = run
+        self._folder = run.home.root / "checkpoints"
 
-    async def session_of(self, folder: str) -> str:
-        """Return the session that last changed files in the project of this folder."""
-        return await asyncio.to_thread(self._history().session_of, folder)
-
-    async def checkpoints(self, session: str) -> tuple[Checkpoint, ...]:
-        return await asyncio.to_thread(self._history().checkpoints, session)
-
-    async def plan(
-        self,
-        session: str,
-        *,
-        number: int = 0,
-        turn: str = "",
-        path: str = "",
-        overwrite: bool = False,
-    ) -> RestorePlan:
-        history = self._history()
-        return await asyncio.to_thread(
-            lambda: history.plan(session, number=number, turn=turn, path=path, overwrite=overwrite)
-        )
-
-    async def restore(
-        self, plan: RestorePlan, *, session: str, whole: bool = True
-    ) -> RestoreResult:
-        history = self._history()
-        return await asyncio.to_thread(lambda: history.restore(plan, session=session, whole=whole))
-
-    async def differences(self, plan: RestorePlan, root: str) -> str:
-        from hermes.undo.plan import unified_diff
-        from hermes.undo.store import CheckpointStore
-
-        return await asyncio.to_thread(unified_diff, CheckpointStore(self._folder), plan, root)
-
-    async def status(self) -> StoreStatus:
-        return await asyncio.to_thread(self._history().status)
-
-    async def prune(self) -> PruneResult:
-        return await asyncio.to_thread(self._history().prune)
-
-    async def clear(self) -> PruneResult:
-        return await asyncio.to_thread(self._history().clear)
+    async def call(self, work: Callable[[CheckpointHistory], T]) -> T:
+        """Let `work` use the history in a thread, because its methods block."""
+        return await asyncio.to_thread(work, self._history())
 
     def _history(self) -> CheckpointHistory:
         from hermes.undo.history import CheckpointHistory
@@ -88,9 +33,8 @@ class UndoService:
 
         return CheckpointHistory(
             CheckpointStore(self._folder),
-            world=self._world,
-            cover=self._settings.coverage(person=self._person, state=self._state),
-            retention=self._settings.retention(),
+            world=self._run.world,
+            limits=self._limits(),
         )
 
     def make_recorder(self, root: str, where: Callable[[], tuple[str, str]]) -> UndoRecorder:
@@ -98,12 +42,18 @@ class UndoService:
         from hermes.undo.recorder import UndoRecorder
         from hermes.undo.store import CheckpointStore
 
+        settings = self._run.settings.checkpoints
         return UndoRecorder(
             CheckpointStore(self._folder),
             root,
             where=where,
-            world=self._world,
-            cover=self._settings.coverage(person=self._person, state=self._state),
-            retention=self._settings.retention(),
-            prune_hours=self._settings.min_interval_hours if self._settings.auto_prune else 0,
+            world=self._run.world,
+            limits=self._limits(),
+            prune_hours=settings.min_interval_hours if settings.auto_prune else 0,
         )
+
+    def _limits(self) -> UndoLimits:
+        from hermes.undo.limits import limits_of
+
+        run = self._run
+        return limits_of(run.settings.checkpoints, person=run.user_home, state=run.state_dir)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import logging
 import os
 import shutil
@@ -12,7 +11,9 @@ import threading
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+from hermes.codec.file_lock import FileLock
 from hermes.core.errors import HermesError, NotFound
 from hermes.undo import contents
 from hermes.undo.entry import Manifest, digest, pack_manifest, unpack_manifest
@@ -191,27 +192,31 @@ class CheckpointStore:
         return token
 
     def manifest(self, token: bytes) -> Manifest | None:
-        with self.reading() as db:
-            row = db.execute("SELECT data FROM manifests WHERE token = ?", (token,)).fetchone()
-        return unpack_manifest(row[0]) if row else None
+        raw = self._first("SELECT data FROM manifests WHERE token = ?", token)
+        return unpack_manifest(raw) if raw else None
 
     def has_manifest(self, token: bytes) -> bool:
-        with self.reading() as db:
-            found = db.execute("SELECT 1 FROM manifests WHERE token = ?", (token,)).fetchone()
-        return found is not None
+        return bool(self._first("SELECT 1 FROM manifests WHERE token = ?", token))
 
     def newest_manifest(self, root: str) -> Manifest | None:
-        with self.reading() as db:
-            row = db.execute(
-                "SELECT manifest FROM roots WHERE root = ?", (path_text(root),)
-            ).fetchone()
-        return self.manifest(row[0]) if row else None
+        token = self._first("SELECT manifest FROM roots WHERE root = ?", path_text(root))
+        return self.manifest(token) if token else None
 
     def generation(self) -> int:
         """Return a number that grows whenever contents are removed."""
+        return int(self._first("SELECT value FROM meta WHERE key = 'generation'") or 0)
+
+    def count_removal(self, db: sqlite3.Connection) -> None:
+        """Start a new generation, so that other processes check what they know."""
+        db.execute(
+            "INSERT INTO meta VALUES('generation', 1)"
+            " ON CONFLICT(key) DO UPDATE SET value = value + 1"
+        )
+
+    def _first(self, query: str, *values: object) -> Any:
         with self.reading() as db:
-            row = db.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()
-        return int(row[0]) if row else 0
+            row = db.execute(query, values).fetchone()
+        return row[0] if row else None
 
     def discard_object(self, token: bytes) -> None:
         path = self.object_path(token)
@@ -234,26 +239,15 @@ def _explain_errors() -> Iterator[None]:
         raise StoreError(f"The checkpoint store cannot be used: {error}.") from error
 
 
-def lock_session(store: CheckpointStore, session: str) -> int | None:
-    """Mark the session as open here until the descriptor is closed; None when another process has
-    it open."""
-    folder = store.folder / "live"
+def lock_session(store: CheckpointStore, session: str) -> FileLock | None:
+    """Mark the session as open here until the lock is closed; None when another process has it
+    open."""
     store.prepare()
-    folder.mkdir(mode=0o700, exist_ok=True)
-    path = folder / (session.replace("/", "_") or "_")
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # A cleanup may have removed the file just before it was locked.
-            if path.stat().st_ino == os.fstat(descriptor).st_ino:
-                return descriptor
-        except FileNotFoundError:
-            pass
-        except OSError:
-            os.close(descriptor)
-            return None
-        os.close(descriptor)
+    lock = FileLock(store.folder / "live" / (session.replace("/", "_") or "_"))
+    if lock.acquire(timeout=0):
+        return lock
+    lock.close()
+    return None
 
 
 def open_sessions(store: CheckpointStore) -> set[str]:
@@ -261,13 +255,11 @@ def open_sessions(store: CheckpointStore) -> set[str]:
     found = set()
     folder = store.folder / "live"
     for path in folder.iterdir() if folder.is_dir() else ():
+        lock = FileLock(path)
         with contextlib.suppress(OSError):
-            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink()
-            except OSError:
+            if lock.acquire(timeout=0):
+                lock.remove()
+            else:
                 found.add(path.name)
-            finally:
-                os.close(descriptor)
+        lock.close()
     return found

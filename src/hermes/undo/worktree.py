@@ -7,9 +7,10 @@ import fnmatch
 import os
 import posixpath
 import shutil
+import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
+from subprocess import DEVNULL, PIPE, TimeoutExpired
 from typing import TYPE_CHECKING
 
 from hermes.codec.values import Value
@@ -31,14 +32,6 @@ class Worktree(Value):
     path: str
     branch: str
     repository: str
-    copied: tuple[str, ...] = ()
-
-
-class WorktreeOutcome(Value):
-    """Whether a worktree was removed, or kept and why."""
-
-    removed: bool
-    words: str
 
 
 def make_worktree(cwd: str, world: World, env: Mapping[str, str]) -> Worktree:
@@ -53,56 +46,14 @@ def make_worktree(cwd: str, world: World, env: Mapping[str, str]) -> Worktree:
     name = world.new_id("hermes", 8).replace("_", "-")
     path = posixpath.join(top, FOLDER, name)
     branch = f"hermes/{name}"
-    _exclude(top)
-    if _run(top, env, "worktree", "add", "-q", "-b", branch, path, commit)[0]:
-        raise UsageError(f"git cannot create a worktree in {path}; see `git worktree list`.")
-    copied = tuple(_copy_included(top, path))
-    return Worktree(path=path, branch=branch, repository=top, copied=copied)
-
-
-def remove_worktree(worktree: Worktree, env: Mapping[str, str]) -> WorktreeOutcome:
-    """Remove it when nothing would be lost: no uncommitted change, and no commit that exists
-    nowhere else. Otherwise keep it and say where."""
-    path, branch = worktree.path, worktree.branch
-    if not Path(path).is_dir():
-        return WorktreeOutcome(removed=True, words="")
-    if _git(path, env, "status", "--porcelain", "--untracked-files=all"):
-        return WorktreeOutcome(
-            removed=False, words=f"{path} has uncommitted changes and is kept ({branch})."
-        )
-    alone = _git(path, env, "rev-list", "HEAD", "--not", f"--exclude={branch}", "--branches",
-                 "--remotes", "--max-count=1")  # fmt: skip
-    if alone:
-        return WorktreeOutcome(
-            removed=False, words=f"{branch} has commits of its own; {path} is kept."
-        )
-    if _run(worktree.repository, env, "worktree", "remove", "--force", path)[0]:
-        return WorktreeOutcome(removed=False, words=f"git cannot remove {path}; it is kept.")
-    _run(worktree.repository, env, "branch", "-qD", branch)
-    _remove_if_empty(Path(worktree.repository, FOLDER))
-    return WorktreeOutcome(
-        removed=True, words=f"The worktree {branch} had nothing new and was removed."
-    )
-
-
-def _remove_if_empty(folder: Path) -> None:
-    if folder.is_dir() and [each.name for each in folder.iterdir()] == [".gitignore"]:
-        (folder / ".gitignore").unlink()
-        folder.rmdir()
-
-
-def _exclude(top: str) -> None:
-    """Hide the worktrees from `git status` with a `.gitignore` in their own folder, so that no file
-    of the user changes."""
-    folder = Path(top, FOLDER)
-    folder.mkdir(exist_ok=True)
-    ignore = folder / ".gitignore"
+    # A `.gitignore` of its own hides the folder from `git status`; no file of the user changes.
+    ignore = Path(top, FOLDER, ".gitignore")
+    ignore.parent.mkdir(exist_ok=True)
     if not ignore.exists():
         ignore.write_text("*\n")
-
-
-def _copy_included(top: str, path: str) -> Iterator[str]:
-    """Copy only what lies in the project."""
+    if _run(top, env, "worktree", "add", "-q", "-b", branch, path, commit)[0]:
+        raise UsageError(f"git cannot create a worktree in {path}; see `git worktree list`.")
+    # Only what lies in the project is copied.
     for name in _read_included(top):
         source, target = Path(top, name), Path(path, name)
         if target.exists() or not source.exists():
@@ -112,7 +63,29 @@ def _copy_included(top: str, path: str) -> Iterator[str]:
             shutil.copytree(source, target, symlinks=True)
         else:
             shutil.copy2(source, target, follow_symlinks=False)
-        yield name
+    return Worktree(path=path, branch=branch, repository=top)
+
+
+def remove_worktree(worktree: Worktree, env: Mapping[str, str]) -> str:
+    """Remove it when nothing would be lost: no uncommitted change, and no commit that exists
+    nowhere else. Otherwise keep it. Return a message."""
+    path, branch = worktree.path, worktree.branch
+    if not Path(path).is_dir():
+        return ""
+    if _git(path, env, "status", "--porcelain", "--untracked-files=all"):
+        return f"{path} has uncommitted changes and is kept ({branch})."
+    alone = _git(path, env, "rev-list", "HEAD", "--not", f"--exclude={branch}", "--branches",
+                 "--remotes", "--max-count=1")  # fmt: skip
+    if alone:
+        return f"{branch} has commits of its own; {path} is kept."
+    if _run(worktree.repository, env, "worktree", "remove", "--force", path)[0]:
+        return f"git cannot remove {path}; it is kept."
+    _run(worktree.repository, env, "branch", "-qD", branch)
+    folder = Path(worktree.repository, FOLDER)
+    if folder.is_dir() and [each.name for each in folder.iterdir()] == [".gitignore"]:
+        (folder / ".gitignore").unlink()
+        folder.rmdir()
+    return f"The worktree {branch} had nothing new and was removed."
 
 
 def _read_included(top: str) -> Iterator[str]:
@@ -150,24 +123,25 @@ def _git(cwd: str, env: Mapping[str, str], *arguments: str) -> str:
 
 
 def _run(cwd: str, env: Mapping[str, str], *arguments: str) -> tuple[int, str]:
+    """Return the exit code and the output of git."""
+    words = ("git", "-c", "core.hooksPath=/dev/null", *arguments)
     try:
-        process = Popen(
-            ("git", "-c", "core.hooksPath=/dev/null", *arguments),
+        done = subprocess.run(
+            words,
             cwd=cwd,
             env=dict(env),
             stdin=DEVNULL,
             stdout=PIPE,
             stderr=DEVNULL,
             text=True,
+            timeout=GIT_SECONDS,
+            check=False,
         )
     except OSError as error:
         raise UsageError("Worktrees need git, which is not installed.") from error
-    try:
-        output, _ = process.communicate(timeout=GIT_SECONDS)
     except TimeoutExpired:
-        process.kill()
-        output, _ = process.communicate()
-    return process.returncode, output
+        return 1, ""
+    return done.returncode, done.stdout
 
 
 class SessionWorktrees:
@@ -175,7 +149,9 @@ class SessionWorktrees:
 
     def __init__(self, run: RunContext) -> None:
         self._run = run
-        self._env = _git_environment(run.env)
+        # Without variables that point git to another repository.
+        env = child_environment(run.env).items()
+        self._env = {name: value for name, value in env if not name.startswith("GIT_")}
         self._made: dict[str, Worktree] = {}
 
     async def enter(self, session_id: str, cwd: str) -> str:
@@ -192,9 +168,4 @@ class SessionWorktrees:
         made = self._made.pop(session_id, None)
         if made is None:
             return ""
-        return (await asyncio.to_thread(remove_worktree, made, self._env)).words
-
-
-def _git_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Remove variables that point git to another repository."""
-    return {k: v for k, v in child_environment(env).items() if not k.startswith("GIT_")}
+        return await asyncio.to_thread(remove_worktree, made, self._env)

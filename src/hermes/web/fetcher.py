@@ -1,16 +1,12 @@
-"""Fetches URLs and extracts their text; the policy judges every address."""
+"""Fetches URLs; the policy judges every address."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import re
 import ssl
 import zlib
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
-from html.parser import HTMLParser
-from typing import NamedTuple
 from urllib.parse import unquote, urljoin
 
 from hermes.codec.values import Value
@@ -18,7 +14,6 @@ from hermes.core.effects import Allow, Ask, Deny, FetchUrl
 from hermes.core.errors import EffectDenied, HermesError, ToolError
 from hermes.core.ports import FetchResponse
 from hermes.net.http import HttpClient, Timeouts
-from hermes.net.http import HttpResponse as HttpAnswer
 from hermes.net.http11 import (
     ConnectionTarget,
     HttpExchange,
@@ -31,145 +26,28 @@ from hermes.policy.urls.url_policy import MOST_REDIRECTS, UrlDecision, UrlPolicy
 from hermes.version import __version__
 
 
-class ResponseBody(NamedTuple):
-    data: bytes
-    cut: bool
-
-
-async def read_body(exchange: HttpExchange, max_bytes: int, seconds: float) -> ResponseBody:
-    """Return the first `max_bytes` of the body. A small compressed body may expand to any size, so
-    decompression stops at the limit."""
-    unpacker = _make_decompressor(exchange.headers.get("content-encoding", ""))
+async def read_body(exchange: HttpExchange, max_bytes: int, seconds: float) -> tuple[bytes, bool]:
+    """Return the first `max_bytes` of the body, and whether there was more. A small compressed body
+    may expand to any size, so decompression stops at the limit."""
+    encoding = exchange.headers.get("content-encoding", "").strip().lower()
+    if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+        raise ProtocolError(f"the response is compressed as {encoding}")
+    # 47: gzip or zlib.
+    unpacker = None if encoding in ("", "identity") else zlib.decompressobj(47)
     data = bytearray()
     while piece := await exchange.read(seconds):
-        if unpacker is None:
-            data += piece
-        else:
-            data += _decompress(unpacker, piece, max_bytes + 1 - len(data))
+        if unpacker is not None:
+            try:
+                piece = unpacker.decompress(piece, max(1, max_bytes + 1 - len(data)))
+            except zlib.error as error:
+                raise ProtocolError("the response cannot be decompressed") from error
+        data += piece
         if len(data) > max_bytes:
-            return ResponseBody(bytes(data[:max_bytes]), cut=True)
-    return ResponseBody(bytes(data), cut=False)
+            return bytes(data[:max_bytes]), True
+    return bytes(data), False
 
 
-def _make_decompressor(encoding: str) -> zlib._Decompress | None:
-    match encoding.strip().lower():
-        case "" | "identity":
-            return None
-        case "gzip" | "x-gzip" | "deflate":
-            # 47: gzip or zlib.
-            return zlib.decompressobj(47)
-        case other:
-            raise ProtocolError(f"the response is compressed as {other}")
-
-
-def _decompress(unpacker: zlib._Decompress, piece: bytes, most: int) -> bytes:
-    try:
-        return unpacker.decompress(piece, max(1, most))
-    except zlib.error as error:
-        raise ProtocolError("the response cannot be decompressed") from error
-
-
-_SILENT = frozenset(
-    "script style noscript template svg iframe object head nav footer aside form button".split()
-)
-_BLOCKS = frozenset(
-    "p div section article main header h1 h2 h3 h4 h5 h6 ul ol li table tr blockquote pre br hr dl"
-    " dt dd figure figcaption details summary".split()
-)
-_HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
-_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
-_LOOKED_AT = 2_048
-_TEXTS = ("text/", "json", "xml", "javascript", "yaml", "toml")
-
-
-def extract_text(page: FetchResponse) -> str:
-    """ToolError for an error response, and for content that is not text."""
-    if page.status >= 400:
-        raise ToolError(f"the server answered {page.status}.")
-    kind = page.headers.get("content-type", "text/plain").lower()
-    if not any(part in kind for part in _TEXTS):
-        raise ToolError(f"it is not text ({kind.partition(';')[0]}).")
-    text = decode_body(page.body, kind)
-    return extract_words(text) if "html" in kind else text.strip()
-
-
-def decode_body(body: bytes, content_type: str) -> str:
-    """Decode as the header says, else as the page itself says, else as UTF-8."""
-    beginning = body[:_LOOKED_AT].decode("latin-1")
-    named = _CHARSET.search(content_type) or _CHARSET.search(beginning)
-    try:
-        return body.decode(named[1] if named else "utf-8", "replace")
-    except LookupError:
-        return body.decode("utf-8", "replace")
-
-
-def extract_words(html: str) -> str:
-    """Return the readable text; headings, lists and code keep their shape."""
-    reader = _Reader()
-    reader.feed(html)
-    reader.close()
-    return reader.text()
-
-
-class _Reader(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self._parts: list[str] = []
-        self._silent: list[str] = []
-        self._title: list[str] = []
-        self._in_title = False
-        self._listing = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "title":
-            self._in_title = True
-        if tag in _SILENT:
-            self._silent.append(tag)
-        if self._silent:
-            return
-        if tag in _BLOCKS:
-            self._parts.append("\n")
-        self._listing += tag == "pre"
-        if tag in _HEADINGS:
-            self._parts.append(f"\n{_HEADINGS[tag]}")
-        elif tag == "li":
-            self._parts.append("- ")
-        elif tag in ("td", "th"):
-            self._parts.append(" | ")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "title":
-            self._in_title = False
-        if tag in self._silent:
-            # Unclosed elements inside end with it.
-            del self._silent[len(self._silent) - 1 - self._silent[::-1].index(tag) :]
-            return
-        if not self._silent and tag in _BLOCKS:
-            self._parts.append("\n")
-            self._listing = max(0, self._listing - (tag == "pre"))
-
-    def handle_data(self, data: str) -> None:
-        if self._in_title:
-            self._title.append(data)
-        elif not self._silent:
-            self._parts.append(data if self._listing else re.sub(r"\s+", " ", data))
-
-    def text(self) -> str:
-        lines = [line.rstrip() for line in "".join(self._parts).split("\n")]
-        body = re.sub(
-            r"\n{3,}", "\n\n", "\n".join(_strip_leading_space(line) for line in lines)
-        ).strip()
-        title = " ".join("".join(self._title).split())
-        known = not title or body.startswith((f"# {title}", title))
-        return body if known else f"{title}\n\n{body}".strip()
-
-
-def _strip_leading_space(line: str) -> str:
-    """A single space at the beginning belongs to the line before it."""
-    return line[1:] if line.startswith(" ") and not line.startswith("  ") else line
-
-
-REDIRECT_STATUSES = (301, 302, 303, 307, 308)
+REDIRECTS = frozenset((301, 302, 303, 307, 308))
 TIMEOUTS = Timeouts(connect=10, read=30)
 MOST_BYTES = 20 * 1024 * 1024
 
@@ -195,9 +73,13 @@ class JudgedHttp:
     async def fetch(self, url: str, headers: Mapping[str, str], body: bytes | None) -> HttpResponse:
         for _ in range(MOST_REDIRECTS + 1):
             await self._check(url)
-            async with self._send(url, headers, body) as answer:
+            if body is None:
+                sent = self._http.get(url, headers=headers, timeouts=TIMEOUTS)
+            else:
+                sent = self._http.post(url, body=body, headers=headers, timeouts=TIMEOUTS)
+            async with sent as answer:
                 location = answer.headers.get("location", "")
-                if answer.status not in REDIRECT_STATUSES or not location or body is not None:
+                if answer.status not in REDIRECTS or not location or body is not None:
                     data = await answer.read(MOST_BYTES + 1)
                     if len(data) > MOST_BYTES:
                         raise HermesError(f"{url} sends more than {MOST_BYTES} bytes; refused.")
@@ -217,17 +99,9 @@ class JudgedHttp:
         if not isinstance(decision, Allow):
             raise HermesError(f"{url} was not requested: {decision.reason}")
 
-    def _send(
-        self, url: str, headers: Mapping[str, str], body: bytes | None
-    ) -> AbstractAsyncContextManager[HttpAnswer]:
-        if body is None:
-            return self._http.get(url, headers=headers, timeouts=TIMEOUTS)
-        return self._http.post(url, body=body, headers=headers, timeouts=TIMEOUTS)
-
 
 USER_AGENT = f"hermes-agent/{__version__}"
 METHODS = frozenset(("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"))
-REDIRECTS = frozenset((301, 302, 303, 307, 308))
 # Headers that are for one server and are not sent to a redirect target.
 PRIVATE = frozenset(("authorization", "cookie", "proxy-authorization", "x-api-key"))
 
@@ -370,15 +244,9 @@ async def _answer(
     target: Target, request: _Request, exchange: HttpExchange, max_bytes: int, seconds: float
 ) -> FetchResponse:
     redirected = exchange.status in REDIRECTS and "location" in exchange.headers
-    if request.method == "HEAD" or redirected:
-        return FetchResponse(
-            url=target.url, status=exchange.status, headers=exchange.headers, body=b""
-        )
-    body = await read_body(exchange, max_bytes, seconds)
+    body, cut = b"", False
+    if request.method != "HEAD" and not redirected:
+        body, cut = await read_body(exchange, max_bytes, seconds)
     return FetchResponse(
-        url=target.url,
-        status=exchange.status,
-        headers=exchange.headers,
-        body=body.data,
-        cut=body.cut,
+        url=target.url, status=exchange.status, headers=exchange.headers, body=body, cut=cut
     )

@@ -76,8 +76,8 @@ async def web_search(
     if not query.strip():
         raise ToolError("The query is empty.")
     hits = await provider.search(ctx, query, max(1, min(limit, MOST_HITS)))
-    told = {"success": True, "data": {"web": [plain(hit) for hit in hits]}}
-    return _output(told, provider.origin)
+    results = {"success": True, "data": {"web": [plain(hit) for hit in hits]}}
+    return _output(results, provider.origin)
 
 
 @tool(toolset="web", kind="fetch", conditional=True)
@@ -94,24 +94,24 @@ async def web_extract(
         raise ToolError(f"Give one to {MOST_PAGES} URLs.")
     pages = await provider.extract(ctx, urls)
     most = max(char_limit, LEAST_CHARS)
-    told = [await _format_page(ctx, page, most) for page in pages]
-    return _output({"results": told}, provider.origin)
+    results = [await _format_page(ctx, page, most) for page in pages]
+    return _output({"results": results}, provider.origin)
 
 
 async def _format_page(ctx: ToolContext, page: WebPage, most: int) -> JsonObject:
     """Return the beginning and the end of a long page, and store the whole page in a file."""
-    told: JsonObject = {"url": page.url, "title": page.title, "content": page.content}
+    result: JsonObject = {"url": page.url, "title": page.title, "content": page.content}
     if page.error:
-        told["error"] = page.error
+        result["error"] = page.error
     if len(page.content) > most:
         path = await ctx.workspace.scratch("page.md", page.content.encode())
         head, tail = page.content[: most * 3 // 4], page.content[-most // 4 :]
-        told["content"] = f"{head}\n\n[… the whole page is in {path} …]\n\n{tail}"
-    return told
+        result["content"] = f"{head}\n\n[… the whole page is in {path} …]\n\n{tail}"
+    return result
 
 
-def _output(told: JsonObject, origin: str) -> ToolOutput:
-    return ToolOutput(parts=(Text(text=encode(told).decode()),), origin=origin)
+def _output(results: JsonObject, origin: str) -> ToolOutput:
+    return ToolOutput(parts=(Text(text=encode(results).decode()),), origin=origin)
 
 
 def with_effects(pattern: Tool, recipient: Callable[[], str]) -> Tool:
@@ -119,8 +119,10 @@ def with_effects(pattern: Tool, recipient: Callable[[], str]) -> Tool:
     because they change nothing."""
 
     def effects(_place: PathContext, arguments: JsonObject) -> Iterator[Effect]:
-        for url in _urls(arguments):
-            yield FetchUrl(url=url)
+        urls = arguments.get("urls")
+        for url in urls if isinstance(urls, list) else ():
+            if isinstance(url, str):
+                yield FetchUrl(url=url)
         yield CallServer(
             server=recipient(),
             tool=pattern.name,
@@ -131,8 +133,3 @@ def with_effects(pattern: Tool, recipient: Callable[[], str]) -> Tool:
     made = copy(pattern)
     made.effects = effects
     return made
-
-
-def _urls(arguments: JsonObject) -> Sequence[str]:
-    urls = arguments.get("urls")
-    return [each for each in urls if isinstance(each, str)] if isinstance(urls, list) else []

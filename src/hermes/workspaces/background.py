@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
 from hermes.core.ports import ProcessInfo, ProcessNotice
 from hermes.core.world import Clock
-from hermes.workspaces.notices import OutputWatch
+from hermes.workspaces.notices import NoticeQueue, OutputWatch
 from hermes.workspaces.runner import complete_characters, plain_text
 
 KEPT_BYTES = 200_000
@@ -202,7 +202,7 @@ class BackgroundProcess:
         folder: ProcessFolder,
         watch: OutputWatch,
         clock: Clock,
-        on_end: Callable[[BackgroundProcess], None],
+        notices: NoticeQueue,
     ) -> None:
         self.record = record
         self.folder = folder
@@ -210,7 +210,7 @@ class BackgroundProcess:
         self.ended = asyncio.Event()
         self._watch = watch
         self._clock = clock
-        self._on_end = on_end
+        self._notices = notices
         self._forget: Callable[[], None] | None = None
 
     def begin(self, follow: Follow) -> None:
@@ -269,40 +269,25 @@ class BackgroundProcess:
         except OSError:
             log.warning("process log not trimmed", extra={"process": self.record.id})
 
-    def find_new_hits(self) -> Sequence[str]:
-        if self._watch.disabled:
-            return []
-        text, position = self.log.text_from(self.record.watched, final=not self.running)
-        self.record = replace(self.record, watched=position)
-        return self._watch.find_hits(text)
-
-    def find_last_hits(self) -> Sequence[str]:
-        return [*self.find_new_hits(), *self._watch.find_last_hits()]
-
-    def may_report_hits(self) -> bool:
-        """Return whether hits may be reported. Too many disable the watch, and then the end is
-        reported."""
+    def check_output(self, *, final: bool = False) -> None:
+        """Report watched words in new output, and with `final` in an unfinished last line. Too many
+        reports disable the watch, and then the end is reported."""
+        hits: list[str] = []
+        if not self._watch.disabled:
+            text, position = self.log.text_from(self.record.watched, final=not self.running)
+            self.record = replace(self.record, watched=position)
+            hits = self._watch.find_hits(text)
+        if final:
+            hits += self._watch.find_last_hits()
+        if not hits:
+            return
         admitted = self._watch.may_notify(self._clock.monotonic())
         if self._watch.disabled and self.record.watch:
             self.update(watch=(), notify=True)
-        return admitted
-
-    def end_notice(self, key: str) -> ProcessNotice:
-        code = "code unknown" if self.record.exit_code is None else self.record.exit_code
-        output = self.log.tail(NOTICE_CHARACTERS).strip()
-        text = (
-            f"[SYSTEM: Background process {self.record.id} completed (exit {code}). "
-            f"Command: {self.record.command} Output: {output}]"
-        )
-        return ProcessNotice(key=key, process_id=self.record.id, text=text)
-
-    def hit_notice(self, key: str, hits: Sequence[str]) -> ProcessNotice:
-        lines = "\n".join(hit.strip()[:HIT_CHARACTERS] for hit in hits[-HIT_LINES:])
-        text = (
-            f"[SYSTEM: Background process {self.record.id} wrote a watched pattern. "
-            f"Command: {self.record.command} Output: {lines}]"
-        )
-        return ProcessNotice(key=key, process_id=self.record.id, text=text)
+        if admitted:
+            self.update(notices=self.record.notices + 1)
+            lines = "\n".join(hit.strip()[:HIT_CHARACTERS] for hit in hits[-HIT_LINES:])
+            self._notify(f"watch:{self.record.notices}", "wrote a watched pattern", lines)
 
     def _end(self, code: int | None) -> None:
         if self.record.ended_at is None:
@@ -312,4 +297,17 @@ class BackgroundProcess:
                 ended_at=self.folder.exit_time() or self._clock.now(),
             )
         self.ended.set()
-        self._on_end(self)
+        self.check_output(final=True)
+        if self.record.notify and not self.record.told:
+            shown = "code unknown" if self.record.exit_code is None else self.record.exit_code
+            output = self.log.tail(NOTICE_CHARACTERS).strip()
+            self._notify("ended", f"completed (exit {shown})", output)
+
+    def _notify(self, kind: str, what: str, output: str) -> None:
+        record = self.record
+        text = (
+            f"[SYSTEM: Background process {record.id} {what}. "
+            f"Command: {record.command} Output: {output}]"
+        )
+        key = f"{record.id}:{kind}"
+        self._notices.add(ProcessNotice(key=key, process_id=record.id, text=text))

@@ -56,11 +56,19 @@ class Spawn(Protocol):
 def spawn(
     program: str, argv: tuple[str, ...], env: Mapping[str, str], actions: Sequence[FileAction]
 ) -> int:
+    passed = {action[2] if action[0] == os.POSIX_SPAWN_DUP2 else action[1] for action in actions}
+    closed = []
+    # Descriptors that the parent of Hermes left open. A program must not get them: it could write
+    # to what a sandbox hides from it.
+    for descriptor in map(int, os.listdir("/dev/fd")):  # noqa: PTH208
+        with contextlib.suppress(OSError):
+            if descriptor > 2 and descriptor not in passed and os.get_inheritable(descriptor):
+                closed.append((os.POSIX_SPAWN_CLOSE, descriptor))
     return os.posix_spawn(
         program,
         argv,
         env,
-        file_actions=actions,
+        file_actions=[*actions, *closed],
         setsid=True,
         setsigdef=_DEFAULT_SIGNALS,
         setsigmask=(),
@@ -109,8 +117,11 @@ class ExitWatch:
 
     def _wait_in_thread(self) -> None:
         code = _reap(self._pid)
-        while code is None and _exists(self._pid):
-            time.sleep(0.5)
+        with contextlib.suppress(ProcessLookupError):
+            while code is None:
+                with contextlib.suppress(PermissionError):
+                    os.kill(self._pid, 0)
+                time.sleep(0.5)
         with contextlib.suppress(RuntimeError):  # the loop may be closed by then
             self._loop.call_soon_threadsafe(lambda: self._ended(code))
 
@@ -121,16 +132,6 @@ def _reap(pid: int) -> int | None:
     except ChildProcessError:
         return None
     return exit_code(status)
-
-
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def exit_code(status: int) -> int:
@@ -282,7 +283,11 @@ class _OutputPipe:
         self._loop = loop
 
     def begin(self) -> None:
-        self._loop.add_reader(self._descriptor, self._on_output)
+        def read() -> None:
+            if self._read() is False:
+                self._loop.remove_reader(self._descriptor)
+
+        self._loop.add_reader(self._descriptor, read)
 
     def drain(self) -> None:
         for _ in range(LAST_READS):
@@ -294,10 +299,6 @@ class _OutputPipe:
             self._loop.remove_reader(self._descriptor)
             os.close(self._descriptor)
             self._descriptor = -1
-
-    def _on_output(self) -> None:
-        if self._read() is False:
-            self._loop.remove_reader(self._descriptor)
 
     def _read(self) -> bool | None:
         """Return True after data, False at the end, None when there is nothing now."""

@@ -15,6 +15,15 @@ from hermes.core.errors import ToolError
 from hermes.core.ports import FileInfo
 
 MAX_READ_BYTES = 64 * 1024 * 1024
+_FULL = "the disk is full; nothing was written. Free space or ask the user."
+_REASONS = {
+    errno.ENOTEMPTY: "the folder is not empty; delete its content first.",
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EROFS: "the file system is read-only. Choose another path.",
+    errno.ELOOP: "the symbolic links form a loop. Check the path.",
+    errno.ENAMETOOLONG: "the name is too long. Choose a shorter one.",
+}
 
 
 def find_program(name: str, search_path: str) -> str | None:
@@ -36,7 +45,10 @@ def file_info(path: str) -> FileInfo | None:
         except (FileNotFoundError, NotADirectoryError):
             return None
         return FileInfo(
-            path=path, kind=_kind(found), size=found.st_size, modified_ns=found.st_mtime_ns
+            path=path,
+            kind=kind_of(found.st_mode),
+            size=found.st_size,
+            modified_ns=found.st_mtime_ns,
         )
 
 
@@ -44,28 +56,27 @@ def list_folder(path: str) -> tuple[FileInfo, ...]:
     """List a folder by name; entries that cannot be read have the kind "other"."""
     with explain_errors(path):
         names = sorted(entry.name for entry in Path(path).iterdir())
-    return tuple(_entry(str(Path(path, name))) for name in names)
+    entries = []
+    for name in names:
+        entry = FileInfo(path=str(Path(path, name)), kind="other", size=0, modified_ns=0)
+        with contextlib.suppress(ToolError):
+            entry = file_info(entry.path) or entry
+        entries.append(entry)
+    return tuple(entries)
 
 
-def _entry(path: str) -> FileInfo:
-    try:
-        found = file_info(path)
-    except ToolError:
-        found = None
-    return found or FileInfo(path=path, kind="other", size=0, modified_ns=0)
-
-
-def _kind(found: os.stat_result) -> Literal["file", "folder", "other"]:
-    if stat.S_ISREG(found.st_mode):
+def kind_of(mode: int) -> Literal["file", "folder", "other"]:
+    """Return the kind of a file with these mode bits."""
+    if stat.S_ISREG(mode):
         return "file"
-    return "folder" if stat.S_ISDIR(found.st_mode) else "other"
+    return "folder" if stat.S_ISDIR(mode) else "other"
 
 
 def read_file(path: str, *, max_bytes: int = MAX_READ_BYTES) -> bytes:
     with explain_errors(path):
         # Opening a pipe would wait for its writer, so check first.
         found = Path(path).stat()
-        refuse_special(path, _kind(found))
+        refuse_special(path, kind_of(found.st_mode))
         if found.st_size > max_bytes:
             raise too_large_error(path, found.st_size)
         return Path(path).read_bytes()
@@ -77,7 +88,7 @@ def write_file(path: str, data: bytes) -> None:
         mode = None
         with contextlib.suppress(FileNotFoundError):
             found = target.stat()
-            refuse_special(path, _kind(found))
+            refuse_special(path, kind_of(found.st_mode))
             mode = stat.S_IMODE(found.st_mode)
         _refuse_device(path)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -130,20 +141,5 @@ def explain_errors(path: str) -> Iterator[None]:
     except PermissionError as error:
         raise ToolError(f"No permission for {path}. Use another path or ask the user.") from error
     except OSError as error:
-        raise ToolError(f"{path}: {_reason(error)}") from error
-
-
-def _reason(error: OSError) -> str:
-    match error.errno:
-        case errno.ENOTEMPTY:
-            return "the folder is not empty; delete its content first."
-        case errno.ENOSPC | errno.EDQUOT:
-            return "the disk is full; nothing was written. Free space or ask the user."
-        case errno.EROFS:
-            return "the file system is read-only. Choose another path."
-        case errno.ELOOP:
-            return "the symbolic links form a loop. Check the path."
-        case errno.ENAMETOOLONG:
-            return "the name is too long. Choose a shorter one."
-        case _:
-            return f"{error.strerror or error}. Check the path and try again."
+        other = f"{error.strerror or error}. Check the path and try again."
+        raise ToolError(f"{path}: {_REASONS.get(error.errno or 0, other)}") from error

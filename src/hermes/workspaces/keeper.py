@@ -14,10 +14,10 @@ from hermes.codec.values import replace
 from hermes.core.errors import ToolError
 from hermes.workspaces.background import ProcessFolder, ProcessRecord
 from hermes.workspaces.child import ExitWatch, FileAction, dup2_action
-from hermes.workspaces.confinement.reserved import CombinedGuard
-from hermes.workspaces.confinement.sandbox import CommandSandbox
+from hermes.workspaces.confinement.reserved import ReservedNamesGuard
 from hermes.workspaces.local_runner import LocalRunner
 from hermes.workspaces.process_tree import end_tree, find_by_argument, identity
+from hermes.workspaces.runner import CommandRequest
 from hermes.workspaces.shell_state import (
     ShellState,
     fit_argument,
@@ -56,40 +56,19 @@ builtin exit $__code
 
 
 class LocalKeeper:
-    def __init__(self, runner: LocalRunner, *, preface: str = "") -> None:
+    def __init__(self, runner: LocalRunner) -> None:
         self._runner = runner
-        self._preface = preface
-        self._guards: dict[str, CombinedGuard] = {}
+        self._guards: dict[str, list[ReservedNamesGuard]] = {}
 
     async def start(
-        self,
-        script: str,
-        cwd: str,
-        state: ShellState,
-        folder: ProcessFolder,
-        *,
-        pty: bool,
-        unconfined: bool = False,
+        self, command: CommandRequest, state: ShellState, folder: ProcessFolder
     ) -> tuple[int, str]:
-        line = start_code(cwd, state.changed.get("OLDPWD"), state.definitions, self._preface)
-        env = self._runner.environment(state)
-        line += pass_variables_inside(env)
-        cell = self._runner.sandbox.cell(script, unconfined=unconfined)
-        if guard := cell.guard():
-            self._guards[folder.path.name] = guard
-        pid = self._begin(cell, f"{line}builtin eval {shell_quote(script)}", env, folder, pty=pty)
-        return pid, identity(pid) or ""
-
-    def _begin(
-        self,
-        cell: CommandSandbox,
-        line: str,
-        env: dict[str, str],
-        folder: ProcessFolder,
-        *,
-        pty: bool,
-    ) -> int:
         """The keeper can be found by the folder among its arguments."""
+        env = self._runner.environment(state)
+        line = start_code(command.cwd, state) + pass_variables_inside(env)
+        line += f"builtin eval {shell_quote(command.script)}"
+        cell = self._runner.sandbox.cell(command.script, unconfined=command.unconfined)
+        self._guards[folder.path.name] = cell.guards()
         program = self._runner.program()
         os.mkfifo(folder.stdin, 0o600)
         word = fit_argument(line, folder.script)
@@ -101,13 +80,13 @@ class LocalKeeper:
             dup2_action(reading, 0),
             dup2_action(output, 1),
             dup2_action(output, 2),
+            dup2_action(writing, _WAY_IN),
         ]
-        actions.append(dup2_action(writing, _WAY_IN))
         own = [str(file) for file in (folder.exit, folder.ready, folder.script)]
         passed = [reading, writing, output]
         keeper: tuple[str, ...] = ("bash", "--norc", "--noprofile", "-c", KEEPER, "bash")
         try:
-            if pty:
+            if command.pty:
                 ends = os.openpty()
                 passed += ends
                 actions += (dup2_action(ends[1], 6), dup2_action(ends[0], 7))
@@ -115,10 +94,11 @@ class LocalKeeper:
                 words = (words[0], own[-1], *words[1:])
                 program, env = sys.executable, {**env, "TERM": "xterm-256color"}
                 keeper = (program, "-I", "-S", str(_TERMINAL_KEEPER))
-            return cell.starter(own=own)(program, (*keeper, *words), env, actions)
+            pid = cell.starter(own=own)(program, (*keeper, *words), env, actions)
         finally:
             for descriptor in passed:
                 os.close(descriptor)
+        return pid, identity(pid) or ""
 
     async def find(self, record: ProcessRecord, folder: ProcessFolder) -> ProcessRecord:
         if record.pid or not (pid := find_by_argument(str(folder.path))):
@@ -129,7 +109,11 @@ class LocalKeeper:
         self, record: ProcessRecord, folder: ProcessFolder, ended: Callable[[int | None], None]
     ) -> Callable[[], None] | None:
         def end(code: int | None) -> None:
-            self._look_at_reserved(folder)
+            guards = self._guards.pop(folder.path.name, [])
+            for name in (name for guard in guards for name in guard.differences()):
+                remark = f"[{name} was changed while this ran. Check it before anything uses it.]\n"
+                with folder.log.open("ab") as log:
+                    log.write(remark.encode())
             ended(code)
 
         try:
@@ -144,20 +128,17 @@ class LocalKeeper:
             return None
         return watch.cancel
 
-    def _look_at_reserved(self, folder: ProcessFolder) -> None:
-        guard = self._guards.pop(folder.path.name, None)
-        for name in guard.differences() if guard else ():
-            remark = f"[{name} was changed while this ran. Check it before anything uses it.]\n"
-            with folder.log.open("ab") as log:
-                log.write(remark.encode())
-
     async def write(self, record: ProcessRecord, folder: ProcessFolder, raw: bytes) -> None:
         try:
             descriptor = os.open(folder.stdin, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             raise ToolError(f"{record.id} no longer reads its input.") from error
         try:
-            await _write_all(descriptor, raw)
+            while raw:
+                try:
+                    raw = raw[os.write(descriptor, raw) :]
+                except BlockingIOError:
+                    await asyncio.sleep(0.01)
         finally:
             os.close(descriptor)
 
@@ -189,11 +170,3 @@ def _pipe_ends(path: Path) -> tuple[int, int]:
         return reading, os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     finally:
         os.close(both)
-
-
-async def _write_all(descriptor: int, raw: bytes) -> None:
-    while raw:
-        try:
-            raw = raw[os.write(descriptor, raw) :]
-        except BlockingIOError:
-            await asyncio.sleep(0.01)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from hermes.workspaces.child import Child, Sink
 from hermes.workspaces.confinement.sandbox import CommandSandbox, Sandbox
 from hermes.workspaces.files import find_program
 from hermes.workspaces.process_tree import end_tree, identity
-from hermes.workspaces.runner import CommandOutcome
+from hermes.workspaces.runner import CommandOutcome, CommandRequest, interrupted
 from hermes.workspaces.shell_state import (
     ShellState,
     SnapshotReader,
@@ -28,12 +29,15 @@ from hermes.workspaces.shell_state import (
 
 GRACE_SECONDS = 0.3
 START_PAUSES = (0.05, 0.2, 0.5)
+# Errors of a start that may succeed a moment later.
+SHORTAGES = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 NAMES_SHOWN = 4
 REFUSALS = (b"Permission denied", b"Operation not permitted", b"Read-only file system")
 CONFINED = (
     "[Commands are confined: outside the workspace they can change only temporary files and the "
     "folders of tools, and keys are hidden. If this needs more, tell the user.]"
 )
+REVERTED = "[Reverted, because these names are reserved: {names}. Ask the user.]"
 KEPT_IN = "[Commands can change files in {safe} only. If this needs more, tell the user.]"
 
 
@@ -48,14 +52,12 @@ class LocalRunner:
         world: World,
         env: Mapping[str, str],
         sandbox: Sandbox,
-        program: str = "",
         secret_env: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._secret_env = secret_env
-        self._folder = Path(sandbox.notes) if sandbox.wanted else folder
+        self._folder = Path(sandbox.scope.notes) if sandbox.wanted else folder
         self._world = world
         self._given = env
-        self._program = program
         self.sandbox = sandbox
         self._numbers = count()
         self._reader = SnapshotReader()
@@ -75,7 +77,7 @@ class LocalRunner:
         return not self.sandbox.confines or (unconfined and not self.sandbox.scope.safe)
 
     def program(self) -> str:
-        found = self._program or find_program("bash", self.env.get("PATH", os.defpath))
+        found = find_program("bash", self.env.get("PATH", os.defpath))
         if not found:
             raise ToolError("bash is not installed, so commands cannot run.")
         return found
@@ -98,34 +100,34 @@ class LocalRunner:
 
     async def run(
         self,
-        script: str,
-        cwd: str,
+        command: CommandRequest,
         state: ShellState,
         sinks: Sequence[Sink],
         *,
-        timeout: float,
         stop: asyncio.Event,
-        pty: bool,
-        preface: str = "",
         password: bytes = b"",
-        unconfined: bool = False,
     ) -> CommandOutcome:
-        if not Path(cwd).is_dir():  # noqa: ASYNC240
+        if not Path(command.cwd).is_dir():  # noqa: ASYNC240
             return CommandOutcome(how="nowhere", code=1)
-        cell = self.sandbox.cell(script, unconfined=unconfined)
-        guard = cell.guard()
+        cell = self.sandbox.cell(command.script, unconfined=command.unconfined)
+        guards = cell.guards()
         note = self._folder / f"after-{os.getpid()}-{next(self._numbers)}"
-        line = start_code(cwd, state.changed.get("OLDPWD"), state.definitions, preface)
-        line = fit_argument(
-            line + record_state(script, str(note), self._secret_env()), note.with_suffix(".sh")
-        )
-        safe = ", ".join(self.sandbox.scope.safe)
-        refusals = _RefusalDetector(KEPT_IN.format(safe=safe) if safe else CONFINED)
-        if cell.confines:
-            sinks = (*sinks, refusals.look)
-        child = await self._start(cell, line, state, _wrap_sinks(sinks), pty=pty, password=password)
+        line = start_code(command.cwd, state, command.preface)
+        line += record_state(command.script, str(note), self._secret_env())
+        line = fit_argument(line, note.with_suffix(".sh"))
+        refused = False
+
+        def sink(data: bytes) -> None:
+            nonlocal refused
+            for each in sinks:
+                each(data)
+            # A confined command may not know why the system refused something.
+            if cell.confines and not refused:
+                refused = any(words in data for words in REFUSALS)
+
+        child = await self._start(cell, line, state, sink, pty=command.pty, password=password)
         try:
-            how = await child.wait(timeout=timeout, stop=stop)
+            how = await child.wait(timeout=command.timeout, stop=stop)
             if how != "ended":
                 await child.end(grace_seconds=GRACE_SECONDS)
         finally:
@@ -133,11 +135,20 @@ class LocalRunner:
                 await child.end(grace_seconds=0)
             child.close()
             after = self._reader.take(note)
-        self._remember_leftovers(child.pid)
-        remarks = (*(_remarks(guard.undo()) if guard else ()), *refusals.remarks())
-        if how == "ended":
-            return CommandOutcome(how=how, code=child.ended.result(), after=after, remarks=remarks)
-        return CommandOutcome(how=how, code=124 if how == "timeout" else 130, remarks=remarks)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, 0)
+            self._leftovers.add(child.pid)
+        remarks = []
+        if names := [name for guard in guards for name in guard.undo()]:
+            shown = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
+            remarks.append(REVERTED.format(names=shown))
+        if refused:
+            safe = ", ".join(self.sandbox.scope.safe)
+            remarks.append(KEPT_IN.format(safe=safe) if safe else CONFINED)
+        if how != "ended":
+            return interrupted(how, tuple(remarks))
+        code = child.ended.result()
+        return CommandOutcome(how=how, code=code, after=after, remarks=tuple(remarks))
 
     async def _start(
         self,
@@ -162,18 +173,15 @@ class LocalRunner:
         for pause in START_PAUSES:
             try:
                 return Child(words[0], argv, env, sink, pty=pty, password=password, spawn=start)
-            except (OSError, ValueError) as error:
-                if not _is_transient(error):
-                    raise ToolError(_start_advice(error)) from error
+            except OSError as error:
+                if error.errno not in SHORTAGES:
+                    raise ToolError(f"The shell cannot be started: {error.strerror}.") from error
+            except ValueError as error:
+                raise ToolError(
+                    "The command contains a NUL byte or invalid Unicode. Remove it."
+                ) from error
             await self._world.clock.sleep(pause)
         raise ToolError("The machine cannot start another process now. Try again later.")
-
-    def _remember_leftovers(self, pid: int) -> None:
-        try:
-            os.killpg(pid, 0)
-        except (ProcessLookupError, PermissionError):
-            return
-        self._leftovers.add(pid)
 
     async def close(self) -> None:
         """End what commands left running in their process group."""
@@ -182,44 +190,3 @@ class LocalRunner:
             if identity(pid) is None:
                 await end_tree(pid, grace_seconds=GRACE_SECONDS)
         self._leftovers.clear()
-
-
-class _RefusalDetector:
-    """Detects that the system refused something to a confined command, which may not know why."""
-
-    def __init__(self, remark: str) -> None:
-        self._remark = remark
-        self._seen = False
-
-    def look(self, data: bytes) -> None:
-        if not self._seen:
-            self._seen = any(words in data for words in REFUSALS)
-
-    def remarks(self) -> tuple[str, ...]:
-        return (self._remark,) if self._seen else ()
-
-
-def _remarks(names: Sequence[str]) -> tuple[str, ...]:
-    if not names:
-        return ()
-    shown = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
-    return (f"[Reverted, because these names are reserved: {shown}. Ask the user.]",)
-
-
-def _wrap_sinks(sinks: Sequence[Sink]) -> Sink:
-    def sink(data: bytes) -> None:
-        for one in sinks:
-            one(data)
-
-    return sink
-
-
-def _is_transient(error: Exception) -> bool:
-    shortage = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
-    return isinstance(error, OSError) and error.errno in shortage
-
-
-def _start_advice(error: Exception) -> str:
-    if isinstance(error, OSError):
-        return f"The shell cannot be started: {error.strerror}."
-    return "The command contains a NUL byte or invalid Unicode. Remove it."

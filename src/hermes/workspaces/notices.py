@@ -58,7 +58,9 @@ class OutputWatch:
         start = self._window_start
         if start is not None and now - start < APART_SECONDS:
             return self._drop()
-        self._close_window()
+        self._strikes = self._strikes + 1 if self._dropped else 0
+        self._dropped = False
+        self.disabled = self.disabled or self._strikes >= STRIKES
         if self.disabled:
             return False
         self._window_start = now
@@ -67,11 +69,6 @@ class OutputWatch:
     def _drop(self) -> bool:
         self._dropped = True
         return False
-
-    def _close_window(self) -> None:
-        self._strikes = self._strikes + 1 if self._dropped else 0
-        self._dropped = False
-        self.disabled = self.disabled or self._strikes >= STRIKES
 
 
 class NoticeQueue:

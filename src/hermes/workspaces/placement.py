@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hermes.config.child_environment import child_environment
 from hermes.config.execution_settings import TerminalSettings
-from hermes.policy.safe_roots import safe_roots
+from hermes.policy.rule_setup import safe_roots
 from hermes.workspaces.confinement.sandbox import Confinement
 from hermes.workspaces.shell import describe_backend, is_remote_backend
 

@@ -41,7 +41,12 @@ def find_by_argument(argument: str) -> int:
     if not _has_proc():
         lines = (line.split(None, 1) for line in _ps("pid=", "args="))
         return next((int(pid) for pid, *words in lines if argument in "".join(words)), 0)
-    return next((one.pid for one in _scan_proc() if argument in _arguments(one.pid)), 0)
+    for one in _scan_proc():
+        with contextlib.suppress(OSError):
+            raw = PROC.joinpath(str(one.pid), "cmdline").read_bytes()
+            if argument in os.fsdecode(raw).split("\0"):
+                return one.pid
+    return 0
 
 
 def list_members(root: int) -> list[ProcessIdentity]:
@@ -138,14 +143,6 @@ def _running(pid: int) -> ProcessIdentity | None:
         session=int(session),
         identity=f"{_boot()}:{rest[15].decode()}",
     )
-
-
-def _arguments(pid: int) -> list[str]:
-    try:
-        raw = PROC.joinpath(str(pid), "cmdline").read_bytes()
-    except OSError:
-        return []
-    return os.fsdecode(raw).split("\0")
 
 
 @lru_cache(maxsize=1)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Protocol
 
 from hermes.codec.values import Value, replace
+from hermes.core.effects import RunCommand
 from hermes.core.errors import NotFound, ToolError
 from hermes.core.ports import ProcessInfo, ProcessNotice
 from hermes.core.world import World
 from hermes.workspaces.background import BackgroundProcess, ProcessFolder, ProcessRecord
+from hermes.workspaces.child import wait_for_first
 from hermes.workspaces.notices import NoticeLimit, NoticeQueue, OutputWatch
+from hermes.workspaces.runner import ANYWHERE, CommandRequest
 from hermes.workspaces.shell import Shell
 from hermes.workspaces.shell_state import ShellState
 
@@ -22,14 +25,15 @@ LOOK_SECONDS = 0.25
 # A slow remote machine reports the end of a process late.
 GRACE_SECONDS = 5.0
 PREVIEW_CHARACTERS = 200
+# How long an ended process stays in the list, with its end reported or not.
+REPORTED_SECONDS = 30 * 60
+UNREPORTED_SECONDS = 24 * 60 * 60
 
 
 class ProcessLimits(Value):
-    """`untold` is how long an unreported end is kept, `finished` how long a reported one."""
+    """How many processes a session may have, and how long a write waits for its reader."""
 
     processes: int = 64
-    finished_seconds: float = 30 * 60
-    untold_seconds: float = 24 * 60 * 60
     input_seconds: float = 5.0
 
 
@@ -38,14 +42,7 @@ class ProcessKeeper(Protocol):
     arrive in their folder, wherever they run."""
 
     async def start(
-        self,
-        script: str,
-        cwd: str,
-        state: ShellState,
-        folder: ProcessFolder,
-        *,
-        pty: bool,
-        unconfined: bool = False,
+        self, command: CommandRequest, state: ShellState, folder: ProcessFolder
     ) -> tuple[int, str]:
         """Return its pid and identity. Raises OSError, ValueError or ToolError."""
         ...
@@ -91,29 +88,27 @@ class SessionProcesses:
         self._limits = limits or ProcessLimits()
         self._processes: dict[str, BackgroundProcess] = {}
         self._overall = NoticeLimit()
-        self._news = NoticeQueue()
-        self._looking: asyncio.Task[None] | None = None
-        self._taking_up = asyncio.Lock()
-        self._taken_up = False
+        self._notices = NoticeQueue()
+        self._watching: asyncio.Task[None] | None = None
+        self._resuming = asyncio.Lock()
+        self._resumed = False
 
     async def spawn(
         self,
-        script: str,
-        cwd: str,
+        effect: RunCommand,
         *,
-        notify: bool,
-        watch: tuple[str, ...],
-        pty: bool,
-        unconfined: bool = False,
+        notify: bool = False,
+        watch: tuple[str, ...] = (),
+        pty: bool = False,
     ) -> ProcessInfo:
         await self._resume_all()
         await self._enforce_limit()
-        cwd, state = await self._shell.current_state(cwd)
+        cwd, state = await self._shell.current_state(effect.cwd)
         process_id = self._world.new_id("proc")
         folder = ProcessFolder(self._folder / process_id)
         record = ProcessRecord(
             id=process_id,
-            command=script,
+            command=effect.script,
             cwd=cwd,
             started_at=self._world.clock.now(),
             notify=notify,
@@ -122,9 +117,14 @@ class SessionProcesses:
         try:
             # Recorded first, so that it is found again whenever Hermes dies.
             folder.make(record)
-            pid, identity = await self._keeper.start(
-                script, cwd, state, folder, pty=pty, unconfined=unconfined
+            command = CommandRequest(
+                script=effect.script,
+                cwd=cwd,
+                timeout=0,
+                pty=pty,
+                unconfined=ANYWHERE in effect.grants,
             )
+            pid, identity = await self._keeper.start(command, state, folder)
         except (OSError, ValueError) as error:
             folder.remove()
             raise ToolError(f"The process cannot be started: {error}.") from error
@@ -155,12 +155,11 @@ class SessionProcesses:
 
     async def wait(self, process_id: str, *, timeout: float, stop: asyncio.Event) -> ProcessInfo:
         process = await self._find(process_id)
-        waits = [asyncio.ensure_future(event.wait()) for event in (process.ended, stop)]
+        ended = asyncio.ensure_future(process.ended.wait())
         try:
-            await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            await wait_for_first(ended, timeout=timeout, stop=stop)
         finally:
-            for wait in waits:
-                wait.cancel()
+            ended.cancel()
         return await self.poll(process_id)
 
     async def write(self, process_id: str, data: str) -> ProcessInfo:
@@ -193,7 +192,7 @@ class SessionProcesses:
 
     async def notices(self) -> AsyncIterator[ProcessNotice]:
         await self._resume_all()
-        async for notice in self._news.stream():
+        async for notice in self._notices.stream():
             yield notice
             # Marked only now: a reader that stopped in between gets it again, under the same key.
             if notice.key == _ended_key(notice.process_id):
@@ -207,14 +206,14 @@ class SessionProcesses:
 
     async def release(self) -> None:
         """Stop watching the processes; they run on."""
-        if self._looking:
-            self._looking.cancel()
+        if self._watching:
+            self._watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._looking
+                await self._watching
         for process in self._processes.values():
             process.release()
         self._processes.clear()
-        self._taken_up = False
+        self._resumed = False
 
     async def _find(self, process_id: str) -> BackgroundProcess:
         await self._resume_all()
@@ -232,51 +231,40 @@ class SessionProcesses:
 
     async def _resume_all(self) -> None:
         """Resume what an earlier Hermes left, running or ended."""
-        if self._taken_up:
+        if self._resumed:
             return
-        async with self._taking_up:
+        async with self._resuming:
             known = self._processes.keys()
             paths = [*self._folder.iterdir()] if self._folder.is_dir() else []
             folders = [ProcessFolder(path) for path in paths if path.name not in known]
             found = [(record, folder) for folder in folders if (record := folder.read())]
             for record, folder in sorted(found, key=lambda pair: pair[0].started_at):
                 self._follow(await self._keeper.find(record, folder), folder)
-            self._taken_up = True
+            self._resumed = True
 
     def _follow(self, record: ProcessRecord, folder: ProcessFolder) -> BackgroundProcess:
         watch = OutputWatch(record.watch, self._overall)
-        process = BackgroundProcess(record, folder, watch, self._world.clock, self._on_end)
+        process = BackgroundProcess(record, folder, watch, self._world.clock, self._notices)
         self._processes[record.id] = process
         process.begin(self._keeper.follow)
-        if process.running and not (self._looking and not self._looking.done()):
-            self._looking = asyncio.create_task(self._watch_output(), name="background processes")
+
+        async def watch_output() -> None:
+            """Check watched words and long logs while anything runs."""
+            while running := [p for p in self._processes.values() if p.running]:
+                for each in running:
+                    each.trim()
+                    each.check_output()
+                await self._world.clock.sleep(LOOK_SECONDS)
+
+        if process.running and not (self._watching and not self._watching.done()):
+            self._watching = asyncio.create_task(watch_output(), name="background processes")
         return process
-
-    async def _watch_output(self) -> None:
-        """Check watched words and long logs while anything runs."""
-        while running := [p for p in self._processes.values() if p.running]:
-            for process in running:
-                process.trim()
-                self._report_hits(process, process.find_new_hits())
-            await self._world.clock.sleep(LOOK_SECONDS)
-
-    def _on_end(self, process: BackgroundProcess) -> None:
-        self._report_hits(process, process.find_last_hits())
-        if process.record.notify and not process.record.told:
-            self._news.add(process.end_notice(_ended_key(process.record.id)))
-
-    def _report_hits(self, process: BackgroundProcess, hits: Sequence[str]) -> None:
-        if not hits or not process.may_report_hits():
-            return
-        number = process.record.notices + 1
-        process.update(notices=number, watched=process.record.watched)
-        self._news.add(process.hit_notice(f"{process.record.id}:watch:{number}", hits))
 
     def _mark_reported(self, process: BackgroundProcess) -> BackgroundProcess:
         """Whoever sees the end needs no notice of it."""
         if not process.running and not process.record.told:
             process.update(told=True)
-            self._news.drop(_ended_key(process.record.id))
+            self._notices.drop(_ended_key(process.record.id))
         return process
 
     async def _enforce_limit(self) -> None:
@@ -294,13 +282,12 @@ class SessionProcesses:
         for process in [p for p in self._processes.values() if not p.running]:
             age = now - (process.record.ended_at or now)
             told = process.record.told or not process.record.notify
-            limits = self._limits
-            if age > (limits.finished_seconds if told else limits.untold_seconds):
+            if age > (REPORTED_SECONDS if told else UNREPORTED_SECONDS):
                 await self._forget(process)
 
     async def _forget(self, process: BackgroundProcess) -> None:
         del self._processes[process.record.id]
-        self._news.drop(_ended_key(process.record.id))
+        self._notices.drop(_ended_key(process.record.id))
         await self._keeper.remove(process.record, process.folder)
         process.folder.remove()
 

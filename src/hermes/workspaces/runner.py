@@ -12,29 +12,8 @@ from hermes.codec.values import Value
 from hermes.workspaces.child import Sink
 from hermes.workspaces.shell_state import ShellSnapshot, ShellState
 
-
-class ResourceLimits(Value):
-    """0 means no limit. Shells apply these to each process; containers also apply `cpus`,
-    `memory_mb`, `processes` and `disk_mb` to all processes together."""
-
-    cpus: float = 0
-    memory_mb: int = 0
-    processes: int = 0
-    disk_mb: int = 0
-    cpu_seconds: int = 0
-    file_mb: int = 0
-
-    def in_bash(self) -> str:
-        """Return bash that lowers the limits of its shell as far as possible."""
-        wanted = (
-            ("-v", self.memory_mb * 1024),
-            ("-u", self.processes),
-            ("-t", self.cpu_seconds),
-            ("-f", self.file_mb * 1024),
-        )
-        return "".join(f"ulimit {flag} {value} 2>/dev/null; " for flag, value in wanted if value)
-
-
+# The grant that lifts the confinement of a command.
+ANYWHERE = "/"
 HEAD_SHARE = 0.4
 # A cut moves to the next line break within this distance.
 LINE_REACH_BYTES = 1_000
@@ -79,10 +58,19 @@ class OutputWindow:
 
     def text(self) -> str:
         """Return all of it, or head and tail around a line with the number of omitted bytes."""
-        if len(self._tail) <= self._tail_size and self._kept_text() == self.total_bytes:
+        held = len(self._head) + len(self._tail)
+        if len(self._tail) <= self._tail_size and held == self.total_bytes:
             return plain_text(bytes(self._head + self._tail))
-        head = _until_line_end(bytes(self._head))
-        tail = _from_line_start(bytes(self._tail[-self._tail_size or len(self._tail) :]))
+        head = bytes(self._head)
+        end = head.rfind(b"\n", max(0, len(head) - LINE_REACH_BYTES))
+        head = head[: end + 1] if end >= 0 else complete_characters(head)
+        tail = bytes(self._tail[-self._tail_size or len(self._tail) :])
+        start = tail.find(b"\n", 0, LINE_REACH_BYTES) + 1
+        if not start:
+            # Without a line break, the cut moves to the next whole character.
+            while start < min(3, len(tail)) and 0x80 <= tail[start] < 0xC0:
+                start += 1
+        tail = tail[start:]
         left_out = self.total_bytes - len(head) - len(tail)
         marker = f"[... {left_out} bytes omitted ...]\n"
         opening = plain_text(head)
@@ -90,26 +78,8 @@ class OutputWindow:
             opening += "\n"
         return opening + marker + plain_text(tail)
 
-    def _kept_text(self) -> int:
-        return len(self._head) + len(self._tail)
 
-
-def _until_line_end(head: bytes) -> bytes:
-    end = head.rfind(b"\n", max(0, len(head) - LINE_REACH_BYTES))
-    return head[: end + 1] if end >= 0 else _drop_partial_character(head)
-
-
-def _from_line_start(tail: bytes) -> bytes:
-    start = tail.find(b"\n", 0, LINE_REACH_BYTES)
-    if start >= 0:
-        return tail[start + 1 :]
-    torn = 0
-    while torn < min(3, len(tail)) and 0x80 <= tail[torn] < 0xC0:
-        torn += 1
-    return tail[torn:]
-
-
-def _drop_partial_character(raw: bytes) -> bytes:
+def complete_characters(raw: bytes) -> bytes:
     """Drop the bytes of an incomplete last character."""
     for size in range(1, min(4, len(raw) + 1)):
         lead = raw[-size]
@@ -119,11 +89,6 @@ def _drop_partial_character(raw: bytes) -> bytes:
         if lead < 0x80:
             break
     return raw
-
-
-def complete_characters(raw: bytes) -> bytes:
-    """Return the part of a stream that more bytes cannot change."""
-    return _drop_partial_character(raw)
 
 
 class LiveText:
@@ -144,6 +109,18 @@ class LiveText:
             self._show(text)
 
 
+class CommandRequest(Value):
+    """A script and how to run it. `preface` is a line of bash before the script. An `unconfined`
+    command runs without the sandbox."""
+
+    script: str
+    cwd: str
+    timeout: float
+    pty: bool = False
+    preface: str = ""
+    unconfined: bool = False
+
+
 class CommandOutcome(Value):
     """How a command ended: `nowhere` means that its folder does not exist and it never began. Only
     a command that ended normally has an aftermath. `remarks` are notes for the reader of the
@@ -153,6 +130,13 @@ class CommandOutcome(Value):
     code: int
     after: ShellSnapshot | None = None
     remarks: tuple[str, ...] = ()
+
+
+def interrupted(
+    how: Literal["timeout", "stopped"], remarks: tuple[str, ...] = ()
+) -> CommandOutcome:
+    """Return the outcome of a command that did not end by itself, with the code of a shell."""
+    return CommandOutcome(how=how, code=124 if how == "timeout" else 130, remarks=remarks)
 
 
 class Runner(Protocol):
@@ -168,21 +152,15 @@ class Runner(Protocol):
 
     async def run(
         self,
-        script: str,
-        cwd: str,
+        command: CommandRequest,
         state: ShellState,
         sinks: Sequence[Sink],
         *,
-        timeout: float,
         stop: asyncio.Event,
-        pty: bool,
-        preface: str = "",
         password: bytes = b"",
-        unconfined: bool = False,
     ) -> CommandOutcome:
-        """`preface` is a line of bash before the script; `password` can be read once from
-        descriptor PASSWORD_FD and is stored nowhere. An `unconfined` command runs without the
-        sandbox."""
+        """The command can read `password` once from descriptor PASSWORD_FD; it is stored
+        nowhere."""
         ...
 
     async def is_folder(self, path: str) -> bool: ...

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import signal
 
 from hermes.codec.values import Value
 from hermes.policy.shell.simple_commands import (
-    SimpleCommand,
     executed,
     simple_commands,
     sudo_options,
@@ -64,9 +64,11 @@ def find_objection(script: str) -> str | None:
                 f"'{words[0]}' hides a process from the tools. "
                 "Run the command itself with background=true."
             )
-        if command.end != "&" and _runs_forever(words):
+        line = " ".join(words)
+        bare = _RUNNERS.sub("", line, count=1) if _RUNNERS.match(line) else line
+        if command.end != "&" and not _INQUIRY & {*words} and _ENDLESS.match(bare):
             return (
-                f"'{' '.join(words)[:80]}' does not end on its own. Run it with background=true, "
+                f"'{line[:80]}' does not end on its own. Run it with background=true, "
                 "then read it with the process tool."
             )
     if commands and commands[-1].end == "&":
@@ -74,21 +76,13 @@ def find_objection(script: str) -> str | None:
     return None
 
 
-def _runs_forever(words: tuple[str, ...]) -> bool:
-    if not words or _INQUIRY & {*words}:
-        return False
-    line = " ".join(words)
-    return bool(_ENDLESS.match(_RUNNERS.sub("", line, count=1) if _RUNNERS.match(line) else line))
-
-
 def pipes_password_to_sudo(script: str) -> bool:
     """Return whether a script passes a password to sudo itself."""
-    return any(map(_pipes_password, simple_commands(script)))
-
-
-def _pipes_password(command: SimpleCommand) -> bool:
-    given = sudo_options(command.words) or ()
-    return any(word == "--stdin" or re.fullmatch(r"-[A-Za-z]*S[A-Za-z]*", word) for word in given)
+    return any(
+        word == "--stdin" or re.fullmatch(r"-[A-Za-z]*S[A-Za-z]*", word)
+        for command in simple_commands(script)
+        for word in sudo_options(command.words) or ()
+    )
 
 
 class ExitCodeMeaning(Value):
@@ -100,69 +94,50 @@ class ExitCodeMeaning(Value):
 
 _GREPS = ("grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack")
 
-_OF_PROGRAM: dict[str, dict[int, ExitCodeMeaning]] = {
-    **{name: {1: ExitCodeMeaning(words=f"{name} found nothing", harmless=True)} for name in _GREPS},
-    **{
-        name: {1: ExitCodeMeaning(words="the condition is false", harmless=True)}
-        for name in ("test", "[", "[[")
-    },
-    "diff": {1: ExitCodeMeaning(words="the files differ", harmless=True)},
-    "cmp": {1: ExitCodeMeaning(words="the files differ", harmless=True)},
-    "pgrep": {1: ExitCodeMeaning(words="no such process", harmless=True)},
-    "which": {1: ExitCodeMeaning(words="not found on PATH", harmless=True)},
-    "find": {1: ExitCodeMeaning(words="find could not read everything")},
-    "pytest": {
-        1: ExitCodeMeaning(words="some tests failed"),
-        2: ExitCodeMeaning(words="the test run was interrupted"),
-        4: ExitCodeMeaning(words="wrong pytest arguments"),
-        5: ExitCodeMeaning(words="no tests were found"),
-    },
-    "curl": {
-        6: ExitCodeMeaning(words="the host name was not found"),
-        7: ExitCodeMeaning(words="no connection to the host"),
-        22: ExitCodeMeaning(words="the server answered with an HTTP error"),
-        28: ExitCodeMeaning(words="the request took too long"),
-        35: ExitCodeMeaning(words="the TLS handshake failed"),
-        60: ExitCodeMeaning(words="the certificate was not accepted"),
-    },
-    "make": {2: ExitCodeMeaning(words="a make target failed")},
-    "timeout": {124: ExitCodeMeaning(words="`timeout` ended the command")},
-    "git": {128: ExitCodeMeaning(words="git refused; see its message")},
+# Exit code 1 of programs that answer a question.
+_ANSWERS = {
+    **{name: f"{name} found nothing" for name in _GREPS},
+    **dict.fromkeys(("test", "[", "[["), "the condition is false"),
+    **dict.fromkeys(("diff", "cmp"), "the files differ"),
+    "pgrep": "no such process",
+    "which": "not found on PATH",
 }
-
+_OF_PROGRAM = {
+    ("find", 1): "find could not read everything",
+    ("pytest", 1): "some tests failed",
+    ("pytest", 2): "the test run was interrupted",
+    ("pytest", 4): "wrong pytest arguments",
+    ("pytest", 5): "no tests were found",
+    ("curl", 6): "the host name was not found",
+    ("curl", 7): "no connection to the host",
+    ("curl", 22): "the server answered with an HTTP error",
+    ("curl", 28): "the request took too long",
+    ("curl", 35): "the TLS handshake failed",
+    ("curl", 60): "the certificate was not accepted",
+    ("make", 2): "a make target failed",
+    ("timeout", 124): "`timeout` ended the command",
+    ("git", 128): "git refused; see its message",
+}
 _OF_SHELL = {
-    126: ExitCodeMeaning(words="found but not executable"),
-    127: ExitCodeMeaning(words="command not found"),
-    137: ExitCodeMeaning(words="killed, possibly out of memory"),
-    139: ExitCodeMeaning(words="crashed: segmentation fault"),
+    126: "found but not executable",
+    127: "command not found",
+    137: "killed, possibly out of memory",
+    139: "crashed: segmentation fault",
 }
 
 
 def explain_exit_code(script: str, code: int) -> ExitCodeMeaning | None:
     """Explain by the program that returned the code, if it is unambiguous, else by shell
     conventions."""
-    words = _last_command(script)
-    program = words[0] if words else ""
-    if words[1:3] == ("-m", "pytest"):
-        program = "pytest"
-    if known := _OF_PROGRAM.get(program, {}).get(code):
-        return known
-    if known := _OF_SHELL.get(code):
-        return known
-    return _explain_signal(code)
-
-
-def _explain_signal(code: int) -> ExitCodeMeaning | None:
-    try:
-        name = signal.Signals(code - 128).name
-    except ValueError:
-        return None
-    return ExitCodeMeaning(words=f"ended by {name}")
-
-
-def _last_command(script: str) -> tuple[str, ...]:
-    """Return the words of the last command, unless `&&` or `||` leave open whether it ran."""
     commands = simple_commands(script)
-    if not commands or any(command.end in ("&&", "||") for command in commands[-2:-1]):
-        return ()
-    return executed(commands[-1].words)
+    words: tuple[str, ...] = ()
+    # `&&` and `||` leave open whether the last command ran.
+    if commands and not any(command.end in ("&&", "||") for command in commands[-2:-1]):
+        words = executed(commands[-1].words)
+    program = "pytest" if words[1:3] == ("-m", "pytest") else "".join(words[:1])
+    if code == 1 and program in _ANSWERS:
+        return ExitCodeMeaning(words=_ANSWERS[program], harmless=True)
+    meaning = _OF_PROGRAM.get((program, code)) or _OF_SHELL.get(code)
+    with contextlib.suppress(ValueError):
+        meaning = meaning or f"ended by {signal.Signals(code - 128).name}"
+    return ExitCodeMeaning(words=meaning) if meaning else None

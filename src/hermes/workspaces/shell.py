@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,17 +13,23 @@ from msgspec.structs import replace
 from hermes.codec.values import Value
 from hermes.config.child_environment import child_environment
 from hermes.config.execution_settings import TerminalSettings
+from hermes.core.effects import RunCommand
 from hermes.core.errors import ConfigError, ToolError
 from hermes.core.ports import CommandResult, ShellSetup
-from hermes.policy.shell.simple_commands import simple_commands, sudo_options
 from hermes.workspaces import shell_state
 from hermes.workspaces.child import PASSWORD_FD, Sink
-from hermes.workspaces.runner import CommandOutcome, LiveText, OutputWindow, ResourceLimits, Runner
+from hermes.workspaces.runner import (
+    ANYWHERE,
+    CommandOutcome,
+    CommandRequest,
+    LiveText,
+    OutputWindow,
+    Runner,
+    interrupted,
+)
 from hermes.workspaces.shell_state import ShellState, merge_states, shell_quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from hermes.config.run_context import RunContext
     from hermes.core.session import Session
 
@@ -45,6 +50,8 @@ def uses_sudo(script: str) -> bool:
     """Return whether a command of the script really is sudo."""
     if "sudo" not in script:
         return False
+    from hermes.policy.shell.simple_commands import simple_commands, sudo_options
+
     return any(sudo_options(command.words) is not None for command in simple_commands(script))
 
 
@@ -69,7 +76,9 @@ class Sudo:
             self._is_free = True
             return "", b""
         for _ in range(ATTEMPTS):
-            password = self._password or await self._ask_password()
+            password = self._password
+            if not password and self._ask:
+                password = (await self._ask() or "").encode()
             if not password:
                 break
             line = password + b"\n"
@@ -78,10 +87,6 @@ class Sudo:
                 return _OPEN, line
             self._password = b""
         return "", b""
-
-    async def _ask_password(self) -> bytes:
-        answer = await self._ask() if self._ask else None
-        return (answer or "").encode()
 
 
 log = logging.getLogger(__name__)
@@ -95,12 +100,10 @@ class ShellSettings(Value):
     Without `persistent`, every command starts from there and leaves no state. Secrets that these
     files export stay hidden except those in `passthrough`."""
 
-    program: str = ""
     persistent: bool = True
     init_files: tuple[str, ...] = ()
     auto_source_bashrc: bool = True
     passthrough: tuple[str, ...] = ()
-    limits: ResourceLimits = ResourceLimits()
 
 
 class Shell:
@@ -156,103 +159,67 @@ class Shell:
 
     async def run(
         self,
-        script: str,
-        cwd: str,
+        effect: RunCommand,
         *,
         timeout: float,
         stop: asyncio.Event,
         max_bytes: int,
-        pty: bool,
-        on_output: Callable[[str], None] | None,
-        unconfined: bool = False,
+        pty: bool = False,
+        on_output: Callable[[str], None] | None = None,
     ) -> CommandResult:
-        """Run a script; an `unconfined` one runs without the sandbox."""
         await self._prepare(stop)
         window = OutputWindow(max_bytes)
         sinks: list[Sink] = [window.add]
         if on_output:
             sinks.append(LiveText(on_output).add)
-        before = self._state
-        finished = CommandOutcome(how="stopped", code=130)
-        execute = partial(
-            self._execute,
-            script,
-            sinks=sinks,
+        command = CommandRequest(
+            script=effect.script,
+            cwd=effect.cwd,
             timeout=timeout,
-            stop=stop,
             pty=pty,
-            unconfined=unconfined,
+            unconfined=ANYWHERE in effect.grants,
         )
+        before, outcome = self._state, interrupted("stopped")
         if not stop.is_set():
-            finished = await execute(cwd)
-        if finished.how == "nowhere":
-            cwd = await self._fallback_folder(cwd)
+            outcome = await self._execute(command, sinks, stop)
+        if outcome.how == "nowhere":
+            command = replace(command, cwd=await self._fallback_folder(command.cwd))
             before = self._state
-            finished = await execute(cwd)
-        if finished.after and self._settings.persistent:
-            self._adopt(
-                merge_states(self._state, before, finished.after, cwd=cwd, start=self._start)
-            )
-        return self._result(window, finished)
-
-    def _result(self, window: OutputWindow, finished: CommandOutcome) -> CommandResult:
+            outcome = await self._execute(command, sinks, stop)
+        if outcome.after and self._settings.persistent:
+            after, cwd = outcome.after, command.cwd
+            self._adopt(merge_states(self._state, before, after, cwd=cwd, start=self._start))
         text = window.text()
-        remarks = (*finished.remarks, *((INTERRUPTED,) if finished.how == "stopped" else ()))
+        remarks = (*outcome.remarks, *((INTERRUPTED,) if outcome.how == "stopped" else ()))
         if remarks:
             text = "\n".join((text.rstrip(), *remarks)).lstrip()
         return CommandResult(
             output=text,
-            exit_code=finished.code,
+            exit_code=outcome.code,
             cwd=self.cwd,
             total_bytes=window.total_bytes,
-            timed_out=finished.how == "timeout",
-            interrupted=finished.how == "stopped",
+            timed_out=outcome.how == "timeout",
+            interrupted=outcome.how == "stopped",
         )
 
     async def _execute(
-        self,
-        script: str,
-        cwd: str,
-        *,
-        sinks: Sequence[Sink],
-        timeout: float,
-        stop: asyncio.Event,
-        pty: bool,
-        unconfined: bool,
+        self, command: CommandRequest, sinks: Sequence[Sink], stop: asyncio.Event
     ) -> CommandOutcome:
-        preface, password = self._settings.limits.in_bash(), b""
-        if self._sudo and self._runner.can_use_sudo(unconfined=unconfined) and uses_sudo(script):
-            more, password = await self._sudo.prepare(self._password_check(cwd, stop))
-            preface += more
-        return await self._runner.run(
-            script,
-            cwd,
-            self._state,
-            sinks,
-            timeout=timeout,
-            stop=stop,
-            pty=pty,
-            preface=preface,
-            password=password,
-            unconfined=unconfined,
-        )
+        password = b""
+        works = self._runner.can_use_sudo(unconfined=command.unconfined)
+        if self._sudo and works and uses_sudo(command.script):
 
-    def _password_check(self, cwd: str, stop: asyncio.Event) -> Check:
-        """Return a function that runs our own line with a password and returns its success."""
+            async def succeeds(line: str, password: bytes) -> bool:
+                check = CommandRequest(
+                    script=line, cwd=command.cwd, timeout=INIT_SECONDS, unconfined=True
+                )
+                state = ShellState(cwd=command.cwd)
+                done = await self._runner.run(check, state, (), stop=stop, password=password)
+                return done.how == "ended" and done.code == 0
 
-        async def succeeds(line: str, password: bytes) -> bool:
-            state = ShellState(cwd=cwd)
-            finished = await self._runner.run(
-                *(line, cwd, state, ()),
-                timeout=INIT_SECONDS,
-                stop=stop,
-                pty=False,
-                password=password,
-                unconfined=True,
-            )
-            return finished.how == "ended" and finished.code == 0
-
-        return succeeds
+            preface, password = await self._sudo.prepare(succeeds)
+            command = replace(command, preface=preface)
+        return await self._runner.run(command, self._state, sinks, stop=stop, password=password)
 
     async def _fallback_folder(self, cwd: str) -> str:
         """Return a folder to use instead of a missing one: a command removed the shell's folder, or
@@ -286,15 +253,9 @@ class Shell:
     async def _read_start_files(self, files: Sequence[str], stop: asyncio.Event) -> None:
         """Their output is dropped; when they take too long, the session continues without them."""
         reads = (f"[[ -f {shell_quote(file)} ]] && builtin . {shell_quote(file)}" for file in files)
-        finished = await self._runner.run(
-            "; ".join(("PS1='$ '", *reads)),
-            self.cwd,
-            self._state,
-            (),
-            timeout=INIT_SECONDS,
-            stop=stop,
-            pty=False,
-        )
+        script = "; ".join(("PS1='$ '", *reads))
+        command = CommandRequest(script=script, cwd=self.cwd, timeout=INIT_SECONDS)
+        finished = await self._runner.run(command, self._state, (), stop=stop)
         if finished.after is None:
             log.warning("shell start files did not finish", extra={"files": [*files]})
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from hermes.codec.atomic_files import replace_file
@@ -29,13 +29,14 @@ def shell_quote_line(text: str) -> str:
     return f"$'{escaped}'"
 
 
-def start_code(cwd: str, old_cwd: str | None, definitions: str, preface: str = "") -> str:
+def start_code(cwd: str, state: ShellState, preface: str = "") -> str:
     """Return bash that enters the folder, restores the target of `cd -` and the definitions."""
+    old_cwd = state.changed.get("OLDPWD")
     back = f"={shell_quote(old_cwd)}" if old_cwd else ""
     line = f"builtin cd -- {shell_quote(cwd)} || exit 1; unset OLDPWD; export OLDPWD{back}; "
     line += f"{preface}shopt -s expand_aliases; "
-    if definitions:
-        line += f"builtin eval {shell_quote_line(definitions)}; "
+    if state.definitions:
+        line += f"builtin eval {shell_quote_line(state.definitions)}; "
         # A command_not_found handler is for people who mistype.
         line += "builtin unset -f command_not_found_handle; "
     return line
@@ -58,27 +59,21 @@ def is_name(word: str) -> bool:
 def record_state(script: str, note: str, secret_env: Iterable[str] = ()) -> str:
     """Run a script and write its final state to the file `note`, without the variables in
     `secret_env`. The trap covers `exit` and `set -e`; the code after the script covers scripts that
-    set their own trap."""
-    keep = _write_state(note, [name for name in secret_env if is_name(name)])
+    set their own trap. Only builtins write, so that no process starts unless there are secrets. The
+    last byte proves that the note is complete; `set -x` and `set -o noclobber` do not affect it."""
+    zero, exports = r'builtin printf "\0"', "builtin export -p"
+    if names := [name for name in secret_env if is_name(name)]:
+        exports = f"( builtin export -n {' '.join(names)}; {exports} )"
+    keep = (
+        f"{{ builtin pwd -P; {zero}; {exports}; {zero}; "
+        f"builtin declare -f; builtin declare -Fx; builtin alias -p; {zero}; builtin printf .; "
+        f"}} >|{shell_quote(note)} 2>/dev/null"
+    )
     once = shell_quote(f"[[ -s {shell_quote(note)} ]] || {keep}")
     return (
         f"builtin trap {once} EXIT; builtin eval {shell_quote(script)}\n"
         f"{{ {STATUS}=$?; {keep}; builtin set +x; }} 2>/dev/null; builtin exit ${STATUS}"
     )
-
-
-def _write_state(note: str, secret_env: Sequence[str]) -> str:
-    """Use only builtins, so that no process starts unless there are secrets. The last byte proves
-    that the note is complete; `set -x` and `set -o noclobber` do not affect it."""
-    zero = r'builtin printf "\0"'
-    exports = "builtin export -p"
-    if secret_env:
-        exports = f"( builtin export -n {' '.join(secret_env)}; {exports} )"
-    parts = (
-        f"builtin pwd -P; {zero}; {exports}; {zero}; "
-        f"builtin declare -f; builtin declare -Fx; builtin alias -p; {zero}; builtin printf ."
-    )
-    return f"{{ {parts}; }} >|{shell_quote(note)} 2>/dev/null"
 
 
 def fit_argument(line: str, file: Path) -> str:

@@ -77,7 +77,10 @@ def _copy_until_end(child: int, terminal: int, news: int) -> int:
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            _copy_rest(terminal)
+            for _ in range(LAST_READS):
+                readable, _, _ = select.select([terminal], [], [], 0)
+                if not readable or not _copy_some(terminal):
+                    break
             return status
         readable, _, _ = select.select(sources, [], [])
         if 0 in readable:
@@ -86,13 +89,6 @@ def _copy_until_end(child: int, terminal: int, news: int) -> int:
             os.read(news, CHUNK)
         if terminal in readable and not _copy_some(terminal):
             sources.remove(terminal)
-
-
-def _copy_rest(terminal: int) -> None:
-    for _ in range(LAST_READS):
-        readable, _, _ = select.select([terminal], [], [], 0)
-        if not readable or not _copy_some(terminal):
-            return
 
 
 def _copy_some(terminal: int) -> bool:

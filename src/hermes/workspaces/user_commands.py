@@ -1,9 +1,9 @@
-"""Commands that a person runs in the place of a session: no model sees them, the policy does."""
+"""Runs a command of the user in the workspace of a session. The policy judges it; no model sees
+it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from hermes.codec.values import Value, replace
@@ -18,39 +18,36 @@ if TYPE_CHECKING:
 MOST_BYTES = 50_000
 
 
-class Ran(Value):
-    """What a command said and how it ended; `refused` says why it was not run."""
+class UserCommandResult(Value):
+    """The output of a command and how it ended; `refused` says why it was not run."""
 
     output: str = ""
     ending: str = ""
     refused: str = ""
 
 
-async def run_by_hand(
+async def run_user_command(
     run: RunContext,
     session: Session,
     script: str,
     *,
     seconds: float,
     stop: asyncio.Event,
-    on_output: Callable[[str], None] | None = None,
-) -> Ran:
-    """In the folder where the session's shell is. What it shows is free of secrets."""
+) -> UserCommandResult:
+    """Runs in the current folder of the session's shell. Secrets in the output are redacted."""
     effect = RunCommand(script=script, cwd=session.workspace.cwd)
     if isinstance(no := session.judge(effect), Deny):
-        return Ran(refused=f"Not run: {no.reason}")
+        return UserCommandResult(refused=f"Not run: {no.reason}")
     try:
         if await session.permit(effect, stop):
             effect = replace(effect, grants=ANYWHERE)
     except EffectDenied:
-        return Ran(refused="Not run.")
-    done = await session.workspace.run(
-        effect, timeout=seconds, stop=stop, max_bytes=MOST_BYTES, on_output=on_output
-    )
+        return UserCommandResult(refused="Not run.")
+    done = await session.workspace.run(effect, timeout=seconds, stop=stop, max_bytes=MOST_BYTES)
     if done.timed_out:
         ending = f"stopped after {seconds:g} s"
     elif done.interrupted:
         ending = "stopped"
     else:
         ending = f"exit {done.exit_code}" if done.exit_code else ""
-    return Ran(output=run.redactor.text(done.output), ending=ending)
+    return UserCommandResult(output=run.redactor.text(done.output), ending=ending)

@@ -208,7 +208,7 @@ async def test_a_file_that_another_process_writes_is_no_damage(
     fill(diary, 50)
     await index.catch_up()
     wanted = diary.say("one more thought")
-    with upkeep.sole_writer(upkeep.lock_path(index_path)):
+    with upkeep.sole_writer(index_path):
         impatient = SearchIndex(index_path, JournalFile(diary.path), patience_seconds=0.05)
         assert [hit.event_id for hit in await impatient.search("thought")] == [wanted]
     assert not caplog.records

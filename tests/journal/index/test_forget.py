@@ -33,17 +33,6 @@ async def test_a_session_is_forgotten(diary: Diary, index: SearchIndex, index_pa
     assert await index.check() == []
 
 
-async def test_single_messages_are_forgotten(
-    diary: Diary, index: SearchIndex, index_path: Path
-) -> None:
-    ids = diary.say_all([f"message number{n}" for n in range(10)])
-    await index.catch_up()
-    await index.forget(events=[ids[3], ids[9], 77_777])
-    data = bytes_of(index_path)
-    assert b"number3" not in data
-    assert b"number4" in data
-
-
 async def test_a_word_of_a_closed_segment_is_forgotten(diary: Diary, index_path: Path) -> None:
     sizes = Sizes(draft=64, segment=256)
     index = SearchIndex(index_path, JournalFile(diary.path), sizes=sizes)
@@ -102,7 +91,7 @@ async def test_when_another_process_keeps_writing_the_file_is_given_up(
     diary.say("xylophone77", session="gone")
     index = SearchIndex(index_path, JournalFile(diary.path), patience_seconds=0.05)
     await index.catch_up()
-    with upkeep.sole_writer(upkeep.lock_path(index_path)):
+    with upkeep.sole_writer(index_path):
         await index.forget(sessions=["gone"])
     assert b"xylophone77" not in bytes_of(index_path)
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 from hermes.journal.index.search import SearchIndex
-from hermes.journal.index.source import JournalFile
 from tests.journal.index.diary import DAY, NOON, Diary
 
 
@@ -124,23 +120,3 @@ async def test_a_long_message_is_recalled_by_its_best_stretch(
     (passage,) = await index.recall("giraffe")
     assert "giraffe is called Gerda" in passage.text
     assert len(passage.text) < 500
-
-
-class Opposites:
-    """Takes for alike what has the word `sail` in it."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def likeness(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        self.asked.append(query)
-        return [1.0 if "sail" in text else 0.0 for text in texts]
-
-
-async def test_a_judge_of_meaning_has_a_say(diary: Diary, tmp_path: Path) -> None:
-    diary.say("The boat boat boat is in the harbour.", session="s1")
-    alike = diary.say("On the boat we set the sail.", session="s2")
-    judge = Opposites()
-    index = SearchIndex(tmp_path / "index.db", JournalFile(diary.path), likeness=judge)
-    assert (await index.search("boat"))[0].event_id == alike
-    assert set(judge.asked) == {"boat"}

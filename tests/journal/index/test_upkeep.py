@@ -180,7 +180,7 @@ async def test_a_search_waits_for_the_process_that_indexes(
     diary: Diary, index: SearchIndex, index_path: Path
 ) -> None:
     wanted = diary.say("an urgent note")
-    with upkeep.sole_writer(upkeep.lock_path(index_path)) as mine:
+    with upkeep.sole_writer(index_path) as mine:
         assert mine
         impatient = SearchIndex(index_path, JournalFile(diary.path), patience_seconds=0.1)
         hits = await impatient.search("urgent")

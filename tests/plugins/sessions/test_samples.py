@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -63,57 +62,27 @@ async def test_a_plugin_that_is_known_is_not_started_until_it_is_used(talk: Talk
     assert not log.exists()
 
 
-class Hooks:
-    """Whoever fires hooks."""
-
-    def __init__(self) -> None:
-        self.held: list[tuple[str, str, Callable[..., object]]] = []
-
-    def add(
-        self,
-        hook: str,
-        callback: Callable[..., object],
-        *,
-        owner: str,
-        priority: int = 100,
-        timeout: float | None = None,
-        fail_closed: bool = False,
-    ) -> None:
-        if hook != "post_tool_call":
-            raise ValueError(f"There is no hook {hook}; did you mean post_tool_call?")
-        self.held.append((owner, hook, callback))
-
-    def remove(self, owner: str) -> None:
-        self.held = [each for each in self.held if each[0] != owner]
-
-
 async def test_a_hook_of_a_plugin_is_called_with_a_copy(talk: Talk) -> None:
     talk.put("diary/")
     await enable(talk, "diary")
-    hooks = Hooks()
     async with start({}, home=str(talk.home)) as app:
-        app.plugins.hooks = lambda: hooks
         await app.plugins.offer()
-        [(owner, hook, callback)] = hooks.held
-        assert (owner, hook) == ("plugin:diary", "post_tool_call")
         payload = {"tool_name": "terminal", "session_id": "s", "args": {"path": Path("/x")}}
-        await callback(**payload)  # type: ignore[misc]
+        await app.hooks.registry.fire("post_tool_call", **payload)
     assert (talk.home / "plugin-data" / "diary" / "tools.txt").read_text() == "terminal\n"
 
 
-async def test_a_hook_that_nobody_fires_fails_its_plugin_alone(talk: Talk) -> None:
+async def test_an_unknown_hook_fails_its_plugin_alone(talk: Talk) -> None:
     talk.put("weather/")
     talk.write("odd/plugin.yaml", "name: odd\nprovides_hooks: [on_full_moon]\n")
     talk.write("odd/__init__.py", "def register(ctx): ctx.register_hook('on_full_moon', print)\n")
     await enable(talk, "odd", "weather")
-    hooks = Hooks()
     async with start({}, home=str(talk.home)) as app:
-        app.plugins.hooks = lambda: hooks
         await app.plugins.offer()
         states = {each.found.key: each.status for each in app.plugins.plugins.states}
         assert (states["odd"], states["weather"]) == ("error", "loaded")
-        assert "did you mean post_tool_call" in "".join(app.run.notices)
-    assert hooks.held == []
+        assert "There is no hook 'on_full_moon'" in "".join(app.run.notices)
+        assert not app.hooks.registry.has()
 
 
 class Place:
@@ -158,31 +127,16 @@ async def test_a_skill_of_a_plugin_is_found_and_counts_as_a_strangers(talk: Talk
     assert results(records)[0].failed
 
 
-class Images:
-    """Whoever keeps image providers."""
-
-    def __init__(self) -> None:
-        self.held: dict[str, tuple[object, str]] = {}
-
-    def register_provider(self, provider: object, *, source: str) -> None:
-        self.held[provider.name] = (provider, source)  # type: ignore[attr-defined]
-
-
-class Drawing:
-    """What providers are derived from."""
-
-
 async def test_an_image_provider_of_a_plugin_draws_from_its_own_process(talk: Talk) -> None:
     talk.put("image_gen/squares/")
     await enable(talk, "image_gen/squares")
-    images = Images()
     async with start({}, home=str(talk.home)) as app:
-        app.plugins.images = lambda: (images, Drawing)
         await app.plugins.offer()
-        provider, source = images.held["squares"]
-        assert isinstance(provider, Drawing)
-        assert source == "user"
-        drawn = await asyncio.to_thread(provider.generate, "a corgi")  # type: ignore[attr-defined]
+        providers = app.shared.images.providers
+        provider = providers.get_provider("squares")
+        assert provider is not None
+        assert providers.source("squares") == "user"
+        drawn = await asyncio.to_thread(provider.generate, "a corgi")
         assert (drawn["success"], drawn["prompt"]) == (True, "a corgi")
 
 

@@ -22,7 +22,7 @@ def read(*pieces: str, stop: StopReason = "done") -> tuple[list[Delta], Assistan
     return deltas, answer.message(whole, call_id="c1")
 
 
-def said(deltas: list[Delta]) -> str:
+def text_of(deltas: list[Delta]) -> str:
     return "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
 
 
@@ -40,7 +40,7 @@ def test_text_comes_out_as_it_was_meant_however_it_is_cut(
 ) -> None:
     raw = json.dumps({"text": text}, ensure_ascii=ascii, indent=indent)
     deltas, message = read(*cut_at(raw, places))
-    assert said(deltas) == text
+    assert text_of(deltas) == text
     assert message == AssistantMessage(parts=(Text(text=text),) if text else ())
 
 
@@ -80,7 +80,7 @@ def test_half_a_character_can_be_stored() -> None:
 
 def test_text_that_is_cut_off_is_kept_as_far_as_it_came() -> None:
     deltas, message = read('{"text": "The answer is \\u00e', stop="length")
-    assert said(deltas) == "The answer is "
+    assert text_of(deltas) == "The answer is "
     assert message == AssistantMessage(parts=(Text(text="The answer is "),), stop="length")
 
 
@@ -94,7 +94,7 @@ def test_a_call_that_is_cut_off_is_broken_and_never_run(stop: StopReason) -> Non
 
 def test_an_answer_without_the_form_is_taken_as_words() -> None:
     deltas, message = read("I would ", "rather talk.")
-    assert said(deltas) == "I would rather talk."
+    assert text_of(deltas) == "I would rather talk."
     assert message.text == "I would rather talk."
 
 

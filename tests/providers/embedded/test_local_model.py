@@ -209,7 +209,7 @@ async def test_the_runtime_takes_the_schemas_of_all_built_in_tools(
         engines=engines,
         threads=None,
         fitting=PromptFitter(known.window),
-        manner=GenerationSettings(max_tokens=32, sampling={"temperature": 0}),
+        generation=GenerationSettings(max_tokens=32, sampling={"temperature": 0}),
     )
     items = [item async for item in asking.reply(prompt, schema=schema)]
     reply = items[-1]

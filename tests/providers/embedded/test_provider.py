@@ -36,7 +36,7 @@ def notices(items: list[Delta | Reply]) -> list[str]:
     return [item.text for item in items if isinstance(item, Notice)]
 
 
-def said(items: list[Delta | Reply]) -> str:
+def text_of(items: list[Delta | Reply]) -> str:
     return "".join(item.text for item in items if isinstance(item, TextDelta))
 
 
@@ -97,7 +97,7 @@ async def test_words_only_leaves_no_way_to_call(played: Played) -> None:
 
 async def test_a_small_model_gets_no_tools_and_no_form(played: Played) -> None:
     items = await heard(played.model([{"content": "Hello."}], parameters=135_000_000), ASKED)
-    assert said(items) == "Hello."
+    assert text_of(items) == "Hello."
     body = played.requests()[0]["body"]
     assert body["messages"] == [
         {"role": "system", "content": "Be brief."},
@@ -110,7 +110,7 @@ async def test_a_small_model_gets_no_tools_and_no_form(played: Played) -> None:
 async def test_a_small_model_that_does_not_stop_is_stopped(played: Played) -> None:
     model = played.model([{"content": "la la", "finish": "length"}], parameters=9)
     items = await heard(model, ASKED)
-    assert said(items) == "la la …"
+    assert text_of(items) == "la la …"
     assert replied(items).message.text == "la la …"
     assert len(played.requests()) == 1
 
@@ -121,8 +121,8 @@ async def test_silence_is_asked_about_once_and_then_said(played: Played, paramet
     spoken = SAID if parameters > 9 else {"content": "Two files."}
     model = played.model([silent, spoken, silent, silent], parameters=parameters)
     first, second = await heard(model, ASKED), await heard(model, ASKED)
-    assert said(first) == replied(first).message.text == "Two files."
-    assert said(second) == replied(second).message.text == "(no answer)"
+    assert text_of(first) == replied(first).message.text == "Two files."
+    assert text_of(second) == replied(second).message.text == "(no answer)"
     assert replied(second).usage == Usage(input=40, output=10, requests=2, cost=0.0)
 
 
@@ -150,7 +150,7 @@ async def test_a_long_conversation_never_fails(played: Played) -> None:
     }
     model = played.model([refused, refused, {"content": "Fine."}], parameters=9, window=1024)
     items = await heard(model, prompt)
-    assert said(items) == "Fine."
+    assert text_of(items) == "Fine."
     assert notices(items)[1:] == [
         "The conversation is longer than the model's window (1024 tokens); it sees only the"
         " newest part."
@@ -167,7 +167,7 @@ async def test_tools_that_have_no_room_are_left_out_and_that_is_said_once(played
     model = played.model([{"content": "One."}, {"content": "Two."}], window=1024)
     prompt = Prompt(system="", messages=ASKED.messages, tools=(large,))
     first, second = await heard(model, prompt), await heard(model, prompt)
-    assert (said(first), said(second)) == ("One.", "Two.")
+    assert (text_of(first), text_of(second)) == ("One.", "Two.")
     assert "too small for the tools" in notices(first)[0]
     assert notices(second) == []
     assert "response_format" not in played.requests()[0]["body"]
@@ -186,7 +186,7 @@ async def test_words_that_were_shown_before_a_death_are_continued(played: Played
     rest = {"content": '{"text": ", three."}'}
     items = await heard(played.model([dying, rest]), ASKED)
     assert Restarted() not in items
-    assert said(items) == replied(items).message.text == "One, two, three."
+    assert text_of(items) == replied(items).message.text == "One, two, three."
 
 
 async def test_a_runtime_that_keeps_dying_is_given_up(played: Played) -> None:

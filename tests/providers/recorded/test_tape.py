@@ -15,7 +15,7 @@ from hermes.core.prompt import Prompt, Reply, TextDelta
 from hermes.core.world import SystemClock, World
 from hermes.net.http import HttpClient, Timeouts, current_interceptor
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.pipeline import build_variants
+from hermes.providers.pipeline import build_pipeline
 from hermes.providers.recorded.frames import TapeRun
 from hermes.providers.recorded.masks import SecretMask
 from hermes.providers.recorded.player import InterceptedProvider, TapePlayer
@@ -39,13 +39,13 @@ class Silent:
     def __init__(self) -> None:
         self.asked: list[bytes] = []
 
-    async def asks(self, recorded: object, url: str, body: bytes) -> None:
+    async def on_request(self, recorded: object, url: str, body: bytes) -> None:
         self.asked.append(body)
 
-    async def left_here(self) -> None:
+    async def wait_until_abandoned(self) -> None:
         return
 
-    def passes(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         return
 
 
@@ -64,7 +64,7 @@ def endpoint(server: ScriptedServer) -> Endpoint:
     return Endpoint(name="test", wire="chat", url=f"{server.url}/v1", model="m", key="key-12345678")
 
 
-async def said(provider: InterceptedProvider, text: str = "Hi") -> Reply:
+async def ask(provider: InterceptedProvider, text: str = "Hi") -> Reply:
     prompt = Prompt(system="Be brief.", messages=(user_says(text),))
     async with aclosing(provider.reply(prompt)) as items:
         async for item in items:
@@ -77,9 +77,9 @@ async def taped(
     http: HttpClient, folder: Path, *steps: Step, texts: tuple[str, ...] = ("Hi",)
 ) -> tuple[TapedRun, list[Reply], list[bytes]]:
     async with ScriptedServer(steps) as server:
-        inner = build_variants(endpoint(server), http=http, world=World(clock=Quick())).patient
+        inner = build_pipeline(endpoint(server), http=http, world=World(clock=Quick()))
         provider = InterceptedProvider(inner, tape_in(folder, "key-12345678"))
-        replies = [await said(provider, text) for text in texts]
+        replies = [await ask(provider, text) for text in texts]
         sent = [request.raw for request in server.requests]
     (found,) = read_tapes(folder)
     return found, replies, sent
@@ -107,8 +107,8 @@ async def test_the_player_gives_the_same_replies_without_a_server(
     assert [exchange.status for exchange in found.exchanges] == [429, 200, 200]
     stage = Silent()
     where = Endpoint(name="test", wire="chat", url="http://127.0.0.1:9/v1", model="m")
-    inner = build_variants(where, http=http, world=World(clock=Quick())).patient
-    assert [await said(InterceptedProvider(inner, TapePlayer(found.exchanges, stage)))] == replies
+    inner = build_pipeline(where, http=http, world=World(clock=Quick()))
+    assert [await ask(InterceptedProvider(inner, TapePlayer(found.exchanges, stage)))] == replies
     assert stage.asked == sent
 
 
@@ -117,10 +117,10 @@ async def test_a_connection_that_fails_is_kept_with_its_reason(
 ) -> None:
     where = Endpoint(name="test", wire="chat", url="http://127.0.0.1:9/v1", model="m")
     provider = InterceptedProvider(
-        build_variants(where, http=http, world=World(clock=Quick())).patient, tape_in(tmp_path)
+        build_pipeline(where, http=http, world=World(clock=Quick())), tape_in(tmp_path)
     )
     with pytest.raises(ProviderError) as raised:
-        await said(provider)
+        await ask(provider)
     (found,) = read_tapes(tmp_path)
     assert found.exchanges[-1].fault is not None
     assert found.exchanges[-1].fault.message == str(raised.value)
@@ -131,7 +131,7 @@ async def test_an_answer_that_is_left_is_kept_as_far_as_it_came(
 ) -> None:
     step = paced(says(WORDS), chunk=5, between_seconds=0.02)
     async with ScriptedServer([step]) as server:
-        inner = build_variants(endpoint(server), http=http, world=World()).patient
+        inner = build_pipeline(endpoint(server), http=http, world=World())
         prompt = Prompt(system="", messages=(user_says("Hi"),))
         async with aclosing(InterceptedProvider(inner, tape_in(tmp_path)).reply(prompt)) as items:
             async for item in items:
@@ -175,7 +175,7 @@ async def test_a_long_conversation_makes_a_short_tape(http: HttpClient, tmp_path
     """Every request repeats all that came before it; the tape does not."""
     messages = tuple(user_says(f"Line {number} of many: {number * 7919}") for number in range(400))
     async with ScriptedServer([says("Yes.")] * 40, strict=False) as server:
-        inner = build_variants(endpoint(server), http=http, world=World()).patient
+        inner = build_pipeline(endpoint(server), http=http, world=World())
         provider = InterceptedProvider(inner, tape_in(tmp_path))
         for number in range(40):
             prompt = Prompt(system="Be brief.", messages=messages[: 200 + 5 * number])
@@ -195,9 +195,9 @@ async def test_a_folder_that_cannot_be_written_does_not_stop_the_session(
     blocked = tmp_path / "file"
     blocked.write_text("")
     async with ScriptedServer([says("One."), says("Two.")]) as server:
-        inner = build_variants(endpoint(server), http=http, world=World()).patient
+        inner = build_pipeline(endpoint(server), http=http, world=World())
         provider = InterceptedProvider(inner, tape_in(blocked / "tapes"))
-        assert [(await said(provider)).message.text for _ in range(2)] == ["One.", "Two."]
+        assert [(await ask(provider)).message.text for _ in range(2)] == ["One.", "Two."]
     assert caplog.messages == ["recording stopped"]
 
 

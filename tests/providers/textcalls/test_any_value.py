@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.providers.textcalls.styles.xml_tags import strip_value
+from hermes.providers.textcalls.styles.tags import strip_value
 from tests.providers.textcalls.forms import FORMS, Call, Form
 from tests.providers.textcalls.hearing import calls_in, heard_now, texts_in
 

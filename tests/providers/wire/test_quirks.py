@@ -22,7 +22,7 @@ from hermes.core.prompt import Prompt
 from hermes.net.sse import SseEvent
 from hermes.providers.catalogue import shipped_catalogue
 from hermes.providers.endpoint import Auth, Endpoint
-from hermes.providers.pipeline import WIRE_FORMATS
+from hermes.providers.pipeline import wire_format
 from hermes.providers.profile import EffortStyle, ModelProfile, WireName
 from hermes.providers.profile_building import RequestOptions
 from hermes.providers.wire.format import ImageLoader, WireFormat, request_headers
@@ -34,9 +34,9 @@ CALL = AssistantMessage(parts=(ToolCall(id="c", name="look"),), stop="calls")
 SEEN = ToolMessage(results=(ToolResult(call_id="c", name="look", parts=(Text(text="x"),)),))
 
 
-def made(wire: WireName, profile: ModelProfile) -> WireFormat:
+def build_wire(wire: WireName, profile: ModelProfile) -> WireFormat:
     at = Endpoint(name="acme", wire=wire, url="http://127.0.0.1/v1", model="m", profile=profile)
-    return WIRE_FORMATS[wire](at, profile, life="5m", pictures=ImageLoader())
+    return wire_format(wire)(at, profile, life="5m", pictures=ImageLoader())
 
 
 def body(
@@ -50,10 +50,12 @@ def body(
 
 @pytest.mark.parametrize("wire", ALL)
 def test_a_conversation_keeps_its_id_as_long_as_its_beginning(wire: WireName) -> None:
-    asked = made(wire, ModelProfile(conversation_field="session_id", conversation_header="x-conv"))
+    asked = build_wire(
+        wire, ModelProfile(conversation_field="session_id", conversation_header="x-conv")
+    )
     first = body(asked, HI)["session_id"]
     later = body(asked, (*HI, CALL, SEEN))["session_id"]
-    resumed = made(wire, ModelProfile(conversation_field="session_id"))
+    resumed = build_wire(wire, ModelProfile(conversation_field="session_id"))
     assert asked.headers["x-conv"] == first == later
     assert body(resumed, (user_says("hi"), CALL, SEEN))["session_id"] == first
     assert body(asked, (user_says("else"),))["session_id"] != first
@@ -61,14 +63,14 @@ def test_a_conversation_keeps_its_id_as_long_as_its_beginning(wire: WireName) ->
 
 @pytest.mark.parametrize("wire", ALL)
 def test_a_given_id_of_the_conversation_is_used(wire: WireName) -> None:
-    asked = made(wire, ModelProfile(conversation_header="x-conv", conversation="s1"))
+    asked = build_wire(wire, ModelProfile(conversation_header="x-conv", conversation="s1"))
     assert "session_id" not in body(asked, HI)
     assert asked.headers["x-conv"] == "s1"
 
 
 @pytest.mark.parametrize("wire", ALL)
 def test_nothing_is_told_that_was_not_asked_for(wire: WireName) -> None:
-    asked = made(wire, ModelProfile(conversation="s1"))
+    asked = build_wire(wire, ModelProfile(conversation="s1"))
     assert "s1" not in json.dumps(body(asked, HI))
     assert asked.headers == request_headers(
         Endpoint(name="acme", wire=wire, url="http://127.0.0.1/v1", model="m")
@@ -77,7 +79,7 @@ def test_nothing_is_told_that_was_not_asked_for(wire: WireName) -> None:
 
 @pytest.mark.parametrize("wire", ALL)
 def test_only_the_first_call_of_a_turn_is_the_persons(wire: WireName) -> None:
-    asked = made(wire, ModelProfile(initiator="x-initiator"))
+    asked = build_wire(wire, ModelProfile(initiator="x-initiator"))
     told = []
     steered = user_says("a process ended", origin="process:proc_1")
     for messages in (HI, (*HI, CALL, SEEN), (*HI, CALL, SEEN, steered)):
@@ -90,9 +92,9 @@ def test_only_the_first_call_of_a_turn_is_the_persons(wire: WireName) -> None:
     ("wire", "place"), [("chat", "messages"), ("responses", "instructions"), ("messages", "system")]
 )
 def test_a_model_that_does_not_know_its_name_is_told_it(wire: WireName, place: str) -> None:
-    named = json.dumps(body(made(wire, ModelProfile(says_name=True)), HI)[place])
+    named = json.dumps(body(build_wire(wire, ModelProfile(says_name=True)), HI)[place])
     assert "Be brief.\\n\\nYou are the model m, served by acme." in named
-    alone = json.dumps(body(made(wire, ModelProfile(says_name=True)), HI, system="")[place])
+    alone = json.dumps(body(build_wire(wire, ModelProfile(says_name=True)), HI, system="")[place])
     assert '"You are the model m' in alone
 
 
@@ -103,11 +105,11 @@ def test_a_model_that_does_not_know_its_name_is_told_it(wire: WireName, place: s
 def test_the_usual_length_of_an_answer_is_asked_for_unless_another_is_wished(
     wire: WireName, field: str
 ) -> None:
-    asked = made(wire, ModelProfile(usual_output=32_000, max_output=64_000))
+    asked = build_wire(wire, ModelProfile(usual_output=32_000, max_output=64_000))
     assert body(asked, HI)[field] == 32_000
     wished = Prompt(system="", messages=HI, max_tokens=50)
     assert json.loads(asked.encode(wished, HI))[field] == 50
-    capped = made(wire, ModelProfile(usual_output=32_000, max_output=8_000))
+    capped = build_wire(wire, ModelProfile(usual_output=32_000, max_output=8_000))
     assert body(capped, HI)[field] == 8_000
 
 
@@ -129,7 +131,7 @@ def test_a_key_rides_in_the_header_of_its_vendor(
 
 
 def test_signatures_of_calls_come_back_with_their_calls() -> None:
-    asked = made("chat", ModelProfile(replay="extra_content"))
+    asked = build_wire("chat", ModelProfile(replay="extra_content"))
     signed = {"google": {"thought_signature": "abc"}}
     call = {"index": 0, "id": "c1", "function": {"name": "look", "arguments": "{}"}}
     other = {"index": 1, "id": "c2", "function": {"name": "look", "arguments": "{}"}}
@@ -145,7 +147,7 @@ def test_signatures_of_calls_come_back_with_their_calls() -> None:
     messages = (*HI, reply, ToolMessage(results=results))
     calls_sent = body(asked, messages)["messages"][2]["tool_calls"]
     assert [c.get("extra_content") for c in calls_sent] == [signed, None]
-    plain = body(made("chat", ModelProfile()), messages)["messages"][2]
+    plain = body(build_wire("chat", ModelProfile()), messages)["messages"][2]
     assert "extra_content" not in json.dumps(plain)
 
 
@@ -277,7 +279,7 @@ def test_models_with_a_temperature_of_their_own_are_sent_none(vendor: str, model
     at = shipped_catalogue().endpoint(
         shipped_catalogue().vendors[vendor], model, key="k", options=RequestOptions(temperature=0.2)
     )
-    wire = WIRE_FORMATS[at.wire](at, at.profile, life="5m", pictures=ImageLoader())
+    wire = wire_format(at.wire)(at, at.profile, life="5m", pictures=ImageLoader())
     assert "temperature" not in body(wire, HI)
 
 

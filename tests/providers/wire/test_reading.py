@@ -14,7 +14,7 @@ from hermes.core.messages import AssistantMessage, Reasoning, Text, ToolCall, Us
 from hermes.core.prompt import Delta, ReasoningDelta, Restarted, TextDelta
 from hermes.net.sse import SseEvent
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.pipeline import WIRE_FORMATS
+from hermes.providers.pipeline import wire_format
 from hermes.providers.profile import ModelProfile, WireName
 from hermes.providers.wire.format import ImageLoader, ReplyReader
 
@@ -23,7 +23,7 @@ ALL: tuple[WireName, ...] = ("chat", "responses", "messages")
 
 def reader(wire: WireName) -> ReplyReader:
     at = Endpoint(name="t", wire=wire, url="http://127.0.0.1/v1", model="m")
-    made = WIRE_FORMATS[wire](at, ModelProfile(), life="5m", pictures=ImageLoader())
+    made = wire_format(wire)(at, ModelProfile(), life="5m", pictures=ImageLoader())
     return made.reader(taken=set(), place=4)
 
 

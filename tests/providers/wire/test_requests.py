@@ -24,8 +24,8 @@ from hermes.core.messages import (
 )
 from hermes.core.prompt import Prompt, ToolSpec
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.normalization import normalize_messages
-from hermes.providers.pipeline import WIRE_FORMATS
+from hermes.providers.normalization import ConversationNormalizer
+from hermes.providers.pipeline import wire_format
 from hermes.providers.profile import MarkLife, ModelProfile, WireName
 from hermes.providers.wire.format import ImageLoader, WireFormat
 from tests.providers.conversations import growing_conversation, issuer, sealed_for
@@ -45,14 +45,18 @@ TOOL = ToolSpec(
 ALL: tuple[WireName, ...] = ("chat", "responses", "messages")
 
 
-def made(wire: WireName, profile: ModelProfile | None = None, life: MarkLife = "5m") -> WireFormat:
+def build_wire(
+    wire: WireName, profile: ModelProfile | None = None, life: MarkLife = "5m"
+) -> WireFormat:
     profile = profile or ModelProfile(replay="none" if wire == "chat" else "sealed")
     at = Endpoint(name="t", wire=wire, url="http://127.0.0.1/v1", model="scripted", profile=profile)
-    return WIRE_FORMATS[wire](at, profile, life=life, pictures=ImageLoader())
+    return wire_format(wire)(at, profile, life=life, pictures=ImageLoader())
 
 
 def body(wire: WireFormat, prompt: Prompt) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(wire.encode(prompt, normalize_messages(prompt.messages)))
+    found: dict[str, Any] = json.loads(
+        wire.encode(prompt, ConversationNormalizer().normalize(prompt.messages))
+    )
     return found
 
 
@@ -71,7 +75,7 @@ HI = Prompt(system="Be brief.", messages=(user_says("hi"),), tools=(TOOL,))
 
 def test_a_chat_request_has_this_shape() -> None:
     prompt = replace(HI, max_tokens=100)
-    assert body(made("chat"), prompt) == {
+    assert body(build_wire("chat"), prompt) == {
         "model": "scripted",
         "tools": [
             {
@@ -96,7 +100,7 @@ def test_a_chat_request_has_this_shape() -> None:
 
 def test_a_responses_request_has_this_shape() -> None:
     profile = ModelProfile(effort="responses", replay="sealed")
-    found = body(made("responses", profile), replace(HI, max_tokens=100, effort="minimal"))
+    found = body(build_wire("responses", profile), replace(HI, max_tokens=100, effort="minimal"))
     assert len(found.pop("prompt_cache_key")) <= 64
     assert found == {
         "model": "scripted",
@@ -129,7 +133,7 @@ def test_a_responses_request_has_this_shape() -> None:
 
 def test_a_messages_request_has_this_shape() -> None:
     profile = ModelProfile(marks="native", max_output=64_000, replay="sealed")
-    assert body(made("messages", profile, "1h"), HI) == {
+    assert body(build_wire("messages", profile, "1h"), HI) == {
         "model": "scripted",
         "tools": [{"name": "look", "description": "Look.", "input_schema": TOOL.parameters}],
         "system": [
@@ -159,18 +163,18 @@ def test_a_messages_request_has_this_shape() -> None:
 
 def test_requests_without_tools_or_system_leave_them_out() -> None:
     for wire in ALL:
-        found = body(made(wire), Prompt(system="", messages=(user_says("hi"),)))
+        found = body(build_wire(wire), Prompt(system="", messages=(user_says("hi"),)))
         assert not {"tools", "tool_choice", "system", "instructions"} & found.keys()
 
 
 def test_the_system_text_has_the_role_that_the_model_wants() -> None:
-    found = body(made("chat", ModelProfile(developer=True)), HI)
+    found = body(build_wire("chat", ModelProfile(developer=True)), HI)
     assert found["messages"][0]["role"] == "developer"
 
 
 def test_results_and_the_words_after_them_are_one_message_of_the_user() -> None:
     messages = (*rounds(1), user_says("and now?"))
-    found = body(made("messages"), replace(HI, messages=messages))
+    found = body(build_wire("messages"), replace(HI, messages=messages))
     last = found["messages"][-1]
     assert [block["type"] for block in last["content"]] == ["tool_result", "text"]
     assert len(found["messages"]) == 3
@@ -179,8 +183,8 @@ def test_results_and_the_words_after_them_are_one_message_of_the_user() -> None:
 @pytest.mark.parametrize(("wire", "marks"), [("messages", "native"), ("chat", "envelope")])
 def test_ten_messages_carry_four_marks(wire: WireName, marks: Any) -> None:
     profile = ModelProfile(marks=marks)
-    raw = made(wire, profile).encode(
-        replace(HI, messages=rounds(5)[:-1]), normalize_messages(rounds(5)[:-1])
+    raw = build_wire(wire, profile).encode(
+        replace(HI, messages=rounds(5)[:-1]), ConversationNormalizer().normalize(rounds(5)[:-1])
     )
     assert raw.count(b'"cache_control":{"type":"ephemeral"}') == 4
     judge(wire, raw)
@@ -191,7 +195,7 @@ def test_messages_that_cannot_carry_a_mark_are_passed_over() -> None:
     empty = ToolMessage(results=(ToolResult(call_id="c", name="look", parts=()),))
     messages = (user_says("a"), AssistantMessage(parts=(Text(text="b"),)), user_says("c"))
     prompt = replace(HI, messages=(*messages, silent, empty))
-    found = body(made("chat", ModelProfile(marks="envelope")), prompt)
+    found = body(build_wire("chat", ModelProfile(marks="envelope")), prompt)
     carried = ["cache_control" in json.dumps(message) for message in found["messages"]]
     assert carried == [True, True, True, True, False, False]
 
@@ -241,7 +245,7 @@ async def seen(
     pictures = ImageLoader()
     await pictures.load(prompt.messages)
     at = Endpoint(name="t", wire=name, url="http://127.0.0.1/v1", model="scripted")
-    wire = WIRE_FORMATS[name](at, profile or ModelProfile(), life="5m", pictures=pictures)
+    wire = wire_format(name)(at, profile or ModelProfile(), life="5m", pictures=pictures)
     return body(wire, prompt)
 
 
@@ -254,14 +258,16 @@ def test_a_thought_is_sent_only_before_what_it_led_to(wire: WireName) -> None:
         user_says("c"),
     )
     profile = ModelProfile(replay="reasoning_content" if wire == "chat" else "sealed")
-    raw = made(wire, profile).encode(replace(HI, messages=messages), normalize_messages(messages))
+    raw = build_wire(wire, profile).encode(
+        replace(HI, messages=messages), ConversationNormalizer().normalize(messages)
+    )
     judge(wire, raw)
     assert raw.count(b'"hm"' if wire != "responses" else b'"enc"') == 1
 
 
 def test_thinking_with_a_budget_leaves_room_for_the_answer() -> None:
     profile = ModelProfile(effort="budget", max_output=64_000, replay="sealed")
-    found = body(made("messages", profile), replace(HI, max_tokens=24_000, effort="high"))
+    found = body(build_wire("messages", profile), replace(HI, max_tokens=24_000, effort="high"))
     assert found["thinking"] == {"type": "enabled", "budget_tokens": 16_000}
     assert found["max_tokens"] == 24_000
 
@@ -269,7 +275,7 @@ def test_thinking_with_a_budget_leaves_room_for_the_answer() -> None:
 @pytest.mark.parametrize(("limit", "thought"), [(12_000, 7_904), (5_000, 0)])
 def test_thought_and_answer_together_stay_within_a_wished_limit(limit: int, thought: int) -> None:
     profile = ModelProfile(effort="budget", max_output=64_000, replay="sealed")
-    found = body(made("messages", profile), replace(HI, max_tokens=limit, effort="high"))
+    found = body(build_wire("messages", profile), replace(HI, max_tokens=limit, effort="high"))
     assert found["max_tokens"] == limit
     assert found.get("thinking", {"budget_tokens": 0})["budget_tokens"] == thought
 
@@ -277,9 +283,9 @@ def test_thought_and_answer_together_stay_within_a_wished_limit(limit: int, thou
 def test_calls_that_were_not_thought_about_here_are_answered_without_a_budget() -> None:
     profile = ModelProfile(effort="budget", replay="sealed")
     prompt = replace(HI, messages=rounds(1), effort="high")
-    assert "thinking" not in body(made("messages", profile), prompt)
+    assert "thinking" not in body(build_wire("messages", profile), prompt)
     steered = replace(prompt, messages=(*rounds(1), user_says("and hurry")))
-    assert "thinking" not in body(made("messages", profile), steered)
+    assert "thinking" not in body(build_wire("messages", profile), steered)
 
 
 def test_calls_that_begin_with_words_are_answered_without_a_budget() -> None:
@@ -289,14 +295,14 @@ def test_calls_that_begin_with_words_are_answered_without_a_budget() -> None:
     result = ToolMessage(results=(ToolResult(call_id="c", name="look", parts=()),))
     for parts, thinks in (((thought, asked), True), ((Text(text="so"), thought, asked), False)):
         messages = (user_says("a"), AssistantMessage(parts=parts), result)
-        found = body(made("messages", profile), replace(HI, messages=messages, effort="high"))
+        found = body(build_wire("messages", profile), replace(HI, messages=messages, effort="high"))
         assert ("thinking" in found) is thinks
 
 
 def test_an_answer_may_be_as_long_as_the_window_has_room() -> None:
     profile = ModelProfile(window=8_000, max_output=6_000)
     prompt = replace(HI, messages=(user_says("word " * 4_000),))
-    found = body(made("messages", profile), prompt)
+    found = body(build_wire("messages", profile), prompt)
     assert 1_024 <= found["max_tokens"] < 3_500
 
 
@@ -308,7 +314,7 @@ def test_what_the_profile_forbids_is_left_out_and_what_it_wants_is_added() -> No
         max_output=50,
         patterns=False,
     )
-    found = body(made("chat", profile), replace(HI, max_tokens=100))
+    found = body(build_wire("chat", profile), replace(HI, max_tokens=100))
     assert not {"stream_options", "tool_choice", "max_tokens"} & found.keys()
     assert found["provider"] == {"sort": "price"}
     assert found["max_completion_tokens"] == 50
@@ -330,8 +336,8 @@ def test_pictures_can_be_left_out() -> None:
     )
     for wire in ALL:
         profile = ModelProfile(images=False, image_results=False)
-        raw = made(wire, profile).encode(
-            replace(HI, messages=messages), normalize_messages(messages)
+        raw = build_wire(wire, profile).encode(
+            replace(HI, messages=messages), ConversationNormalizer().normalize(messages)
         )
         assert raw.count(b"[picture: cat.png, not shown]") == 2
         judge(wire, raw)
@@ -341,8 +347,8 @@ def test_everything_can_be_sent_in_ascii() -> None:
     messages = (user_says('naïve 😀 \x00\x1b[0m "\\u0041" end\n'),)
     for wire in ALL:
         profile = ModelProfile(ascii=True)
-        raw = made(wire, profile).encode(
-            replace(HI, system="é", messages=messages), normalize_messages(messages)
+        raw = build_wire(wire, profile).encode(
+            replace(HI, system="é", messages=messages), ConversationNormalizer().normalize(messages)
         )
         assert raw.isascii()
         assert 'naïve 😀 ��[0m "\\u0041" end' in str(json.loads(raw)).replace("\\\\", "\\")
@@ -350,9 +356,11 @@ def test_everything_can_be_sent_in_ascii() -> None:
 
 def test_each_message_is_encoded_once() -> None:
     for wire_name in ALL:
-        wire = made(wire_name)
+        wire = build_wire(wire_name)
         messages = rounds(20)
-        wire.encode(replace(HI, messages=messages[:-2]), normalize_messages(messages[:-2]))
+        wire.encode(
+            replace(HI, messages=messages[:-2]), ConversationNormalizer().normalize(messages[:-2])
+        )
         assert len(wire.fragments.missing(messages)) == 2
         wire.encode(replace(HI, messages=messages), messages)
         assert wire.fragments.missing(messages) == ()
@@ -372,13 +380,15 @@ def test_requests_of_a_session_share_their_beginning(wire: WireName, marks: bool
         style: Any = {"chat": "envelope", "messages": "native"}.get(wire, "off")
         replay: Any = "reasoning_content" if wire == "chat" else "sealed"
         profile = ModelProfile(marks=style if marks else "off", replay=replay)
-        kept, before = made(wire, profile), ""
+        kept, before = build_wire(wire, profile), ""
         ends = [n for n, m in enumerate(messages, 1) if not isinstance(m, AssistantMessage)]
         for end in ends:
             prompt = replace(HI, messages=messages[:end], max_tokens=step * end)
-            raw = kept.encode(prompt, normalize_messages(messages[:end]))
+            raw = kept.encode(prompt, ConversationNormalizer().normalize(messages[:end]))
             judge(wire, raw)
-            fresh = made(wire, profile).encode(prompt, normalize_messages(messages[:end]))
+            fresh = build_wire(wire, profile).encode(
+                prompt, ConversationNormalizer().normalize(messages[:end])
+            )
             assert raw == fresh
             text = without_marks(raw)
             # Everything up to the end of the last message stays; only the closing part may move.
@@ -397,7 +407,7 @@ def test_sessions_that_begin_alike_send_the_same_and_others_do_not(name: WireNam
     other = replace(at, model="another")
 
     def sent(endpoint: Endpoint, prompt: Prompt, life: MarkLife = "5m") -> bytes:
-        wire = WIRE_FORMATS[name](endpoint, endpoint.profile, life=life, pictures=ImageLoader())
+        wire = wire_format(name)(endpoint, endpoint.profile, life=life, pictures=ImageLoader())
         return wire.encode(prompt, prompt.messages)
 
     first = sent(at, HI)

@@ -63,7 +63,7 @@ def stream(kind: Kind, pieces: Iterable[str]) -> list[SseEvent]:
     return [SseEvent("", json.dumps(each).encode()) for each in said]
 
 
-def shown(deltas: Iterable[Delta]) -> tuple[str, str]:
+def shown_text(deltas: Iterable[Delta]) -> tuple[str, str]:
     """What a person sees at the end: words, and thoughts."""
     words = thoughts = ""
     for delta in deltas:
@@ -125,7 +125,7 @@ def test_a_reply_is_the_same_however_its_events_came(
     at = [0, *sorted(cut for cut in cuts if cut < len(events)), len(events)]
     groups = [events[a:b] for a, b in pairwise(at)]
     together = [delta for group in groups for delta in coalesce(joined, group)]
-    assert shown(one_by_one) == shown(together)
+    assert shown_text(one_by_one) == shown_text(together)
     for each in (alone, joined):
         list(each.draft.finish())
     assert alone.message() == joined.message()

@@ -15,8 +15,6 @@ from hermes.skills.hub.sources.collections import Marketplace, Official
 from hermes.skills.hub.sources.github import GitHub
 from hermes.skills.hub.sources.registries import ClawHub, LobeHub, SkillsSh
 from hermes.skills.hub.sources.websites import UrlSource, WellKnown
-from hermes.skills.hub.transfer import SkillPublisher
-from hermes.skills.scan_skill import scan_skill
 from hermes.web.fetcher import JudgedHttp
 from tests.skills.bench import Bench
 from tests.skills.hub.services import Services, serving
@@ -40,14 +38,13 @@ class Store:
             Official((folder / "shipped",), folder / "official.json"),
             SkillsSh(self.web, self.github),
             ClawHub(self.web),
-            Marketplace(self.github, cache, ("anthropics/skills",)),
+            Marketplace(self.github, cache),
             LobeHub(self.web, cache),
             UrlSource(self.web),
             self.github,
             WellKnown(self.web),
         )
-        self.hub = Hub(self.bench.store, ledger, self.sources, scan_skill)
-        self.publishing = SkillPublisher(self.web, self.github)
+        self.hub = Hub(self.bench.store, ledger, self.sources)
 
     async def _token(self) -> str:
         return self.token

@@ -9,9 +9,9 @@ import pytest
 
 from hermes.core.errors import ConfigError, HermesError, NotFound, UsageError
 from hermes.skills.files import content_hash
-from hermes.skills.hub.lock import decide_ruling
+from hermes.skills.hub.lock import decide_ruling, read_snapshot
+from hermes.skills.hub.publish import publish_skill
 from hermes.skills.hub.sources.websites import unpack
-from hermes.skills.hub.transfer import build_hub_snapshot, read_snapshot
 from hermes.skills.skill import MAIN
 from tests.skills.bench import skill_text
 from tests.skills.hub.conftest import Store
@@ -233,7 +233,7 @@ async def test_what_lies_in_quarantine_is_what_is_installed(store: Store) -> Non
 async def test_a_list_of_skills_goes_to_another_home(store: Store) -> None:
     await store.install(serve(store), category="docs")
     store.bench.ledger.write_taps(("some/repo",))
-    wanted = build_hub_snapshot(store.bench.ledger)
+    wanted = store.bench.ledger.snapshot()
     assert wanted.taps == ("some/repo",)
     (one,) = wanted.skills
     assert (one.identifier, one.category) == ("some/repo/pdf", "docs")
@@ -246,10 +246,15 @@ async def test_a_list_of_skills_goes_to_another_home(store: Store) -> None:
 async def test_a_skill_is_offered_as_a_pull_request(store: Store, pushes: bool) -> None:
     store.services.repos["some/repo"] = {}
     store.services.pushes = pushes
+
+    async def publish() -> str:
+        files, digest = {MAIN: GOOD}, "abcdef012345"
+        return await publish_skill(store.web, store.github, "some/repo", "pdf", files, digest)
+
     with pytest.raises(UsageError, match="GITHUB_TOKEN"):
-        await store.publishing.publish("some/repo", "pdf", {MAIN: GOOD}, "abcdef012345")
+        await publish()
     store.token = "t"
-    url = await store.publishing.publish("some/repo", "pdf", {MAIN: GOOD}, "abcdef012345")
+    url = await publish()
     assert url == "https://github.com/some/repo/pull/7"
     assert list(store.services.blobs.values()) == [GOOD]
     tree, commit, ref, pull = store.services.pulls

@@ -54,8 +54,8 @@ async def test_an_answer_streams_and_commands_are_offered(tmp_path: Path, projec
         await client.until(
             lambda: any(isinstance(each, AvailableCommandsUpdate) for each in client.updates)
         )
-        (told,) = (e for e in client.updates if isinstance(e, AvailableCommandsUpdate))
-        names = {command.name for command in told.available_commands}
+        (update,) = (e for e in client.updates if isinstance(e, AvailableCommandsUpdate))
+        names = {command.name for command in update.available_commands}
         assert "model" in names
         # Editors hold their sessions themselves.
         assert not names & {"branch", "clear", "new", "resume"}
@@ -79,8 +79,8 @@ async def test_skills_and_quick_commands_work_and_are_advertised(
             await client.until(
                 lambda: any(isinstance(each, AvailableCommandsUpdate) for each in client.updates)
             )
-            (told,) = (e for e in client.updates if isinstance(e, AvailableCommandsUpdate))
-            described = {each.name: each.description for each in told.available_commands}
+            (update,) = (e for e in client.updates if isinstance(e, AvailableCommandsUpdate))
+            described = {each.name: each.description for each in update.available_commands}
             assert described["rhyme"] == "Make rhymes."
             assert described["hello"] == "echo hello from the shell"
             await client.say(session, "/hello")
@@ -347,7 +347,7 @@ async def test_servers_of_the_editor_are_those_of_one_session(
         assert "the little one is there" in log.read_text()
 
 
-async def test_a_server_that_the_editor_names_in_vain_is_told(
+async def test_a_server_that_the_editor_names_in_vain_is_reported(
     tmp_path: Path, project: Path
 ) -> None:
     ghost = McpServerStdio(name="ghost", command="/no/such/program", args=[], env=[])
@@ -397,15 +397,15 @@ async def test_a_session_that_is_open_elsewhere_is_gone_on_with_in_a_copy(
         assert "only here" not in str(server.requests[2].body)
 
 
-async def test_the_mode_that_was_chosen_is_told(tmp_path: Path, project: Path) -> None:
+async def test_the_mode_that_was_chosen_is_reported(tmp_path: Path, project: Path) -> None:
     async with (
         ScriptedServer([]) as server,
         editor(tmp_path / "home", server.url) as client,
     ):
         session = await opened(client, project)
         await client.agent.set_session_mode(session, "plan")
-        told = [each for each in client.updates if isinstance(each, CurrentModeUpdate)]
-        assert [each.current_mode_id for each in told] == ["plan"]
+        updates = [each for each in client.updates if isinstance(each, CurrentModeUpdate)]
+        assert [each.current_mode_id for each in updates] == ["plan"]
 
 
 async def test_commands_run_in_terminals_of_the_editor_where_that_is_wanted(

@@ -60,7 +60,7 @@ class RawEditor:
         async with asyncio.timeout(60):
             return await answer
 
-    def told(self, session: str) -> str:
+    def text_of(self, session: str) -> str:
         chunks = (update for id, update in self.updates if id == session)
         return json.dumps([each for each in chunks if "command" not in each["sessionUpdate"]])
 
@@ -111,8 +111,8 @@ async def test_three_sessions_at_once_say_nothing_but_the_protocol(tmp_path: Pat
         sessions = [await visit(folders[0])]
         sessions += await asyncio.gather(*(visit(folder) for folder in folders[1:]))
         for folder, session in zip(folders, sessions, strict=True):
-            told = editor.told(session)
-            assert [each for each in folders if f"only-in-{each.name}" in told] == [folder]
+            text = editor.text_of(session)
+            assert [each for each in folders if f"only-in-{each.name}" in text] == [folder]
         wrong = await editor.ask("session/set_model", sessionId=sessions[0], modelId="x")
         assert wrong["error"]["code"] == -32601
     assert editor.lines > 10

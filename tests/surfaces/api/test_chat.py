@@ -197,13 +197,13 @@ def test_a_retry_of_the_model_does_not_double_the_words(api: Serving, model: Mod
         api.client() as client,
         client.stream("POST", PATH, json={"messages": [user("r")], "stream": True}) as stream,
     ):
-        told = list(sse(stream.iter_lines()))
-    chunks = [json.loads(data) for _, name, data in told if not name and data != "[DONE]"]
+        payload = list(sse(stream.iter_lines()))
+    chunks = [json.loads(data) for _, name, data in payload if not name and data != "[DONE]"]
     text = "".join(each["choices"][0]["delta"].get("content", "") for each in chunks)
     assert text == "one two three four five"
 
 
-def test_the_token_of_the_server_is_not_told_to_anybody(api: Serving, model: Model) -> None:
+def test_the_token_of_the_server_is_shown_to_nobody(api: Serving, model: Model) -> None:
     heard: list[str] = []
 
     def rule(request: Request) -> Step:

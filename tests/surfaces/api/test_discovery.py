@@ -25,20 +25,20 @@ def events(api: Serving, run_id: str) -> list[tuple[str, dict[str, Any]]]:
 
 def test_toolsets_are_listed_with_the_tools_that_there_are(api: Serving) -> None:
     with api.client() as client:
-        told = client.get("/v1/toolsets").json()
-    by_name = {each["name"]: each["tools"] for each in told["data"]}
+        payload = client.get("/v1/toolsets").json()
+    by_name = {each["name"]: each["tools"] for each in payload["data"]}
     assert by_name["terminal"] == ["process", "terminal"]
     assert "honcho" not in by_name
-    assert told["enabled"] == ["hermes-cli"]
-    assert {"terminal", "read_file"} <= set(told["tools"])
+    assert payload["enabled"] == ["hermes-cli"]
+    assert {"terminal", "read_file"} <= set(payload["tools"])
 
 
 def test_skills_are_listed_by_name(api: Serving, model: Model) -> None:
     with api.client() as client:
-        told = client.get("/v1/skills").json()
-    assert told["object"] == "list"
-    assert all(each["name"] and each["description"] for each in told["data"])
-    assert len(told["data"]) > 5
+        payload = client.get("/v1/skills").json()
+    assert payload["object"] == "list"
+    assert all(each["name"] and each["description"] for each in payload["data"])
+    assert len(payload["data"]) > 5
 
 
 def test_a_run_may_choose_toolsets_and_has_no_other_tools(api: Serving, model: Model) -> None:
@@ -74,10 +74,10 @@ def test_a_run_tells_of_its_plan(api: Serving, model: Model) -> None:
     model.rule = plans
     with api.client() as client:
         begun = client.post("/v1/runs", json={"input": "plan"}).json()
-    told = events(api, begun["run_id"])
-    names = [name for name, _ in told]
+    payload = events(api, begun["run_id"])
+    names = [name for name, _ in payload]
     assert names.index("tool.completed") + 1 == names.index("plan.updated")
-    plan = dict(told)["plan.updated"]["plan"]
+    plan = dict(payload)["plan.updated"]["plan"]
     assert plan == [{"id": "1", "content": "look", "status": "in_progress"}]
 
 

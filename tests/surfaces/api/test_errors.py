@@ -162,7 +162,7 @@ def test_a_model_that_fails_is_a_bad_gateway(client: httpx2.Client, model: Model
 def test_one_run_too_many(tmp_path: Path) -> None:
     with (
         ScriptedServer.in_thread(lambda request: hangs(), strict=False) as model,
-        serving(tmp_path, model.url) as server,
+        serving(tmp_path, model.url, settings="api_server: {queue_seconds: 1}") as server,
     ):
 
         async def crowd() -> None:

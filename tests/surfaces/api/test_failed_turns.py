@@ -123,8 +123,8 @@ def test_a_lost_lease_ends_the_stream_and_the_session_goes_on(tmp_path: Path) ->
         run = client.post("/v1/runs", json={"input": "wait", "session_id": "one"}).json()
         events = f"/v1/runs/{run['run_id']}/events"
         with client.stream("GET", events) as stream:
-            told = sse(stream.iter_lines())
-            assert next(told)[1] == "run.started"
+            payload = sse(stream.iter_lines())
+            assert next(payload)[1] == "run.started"
             server.signal(signal.SIGSTOP)
             time.sleep(32)
             held.set()
@@ -135,7 +135,7 @@ def test_a_lost_lease_ends_the_stream_and_the_session_goes_on(tmp_path: Path) ->
                     assert answer.status_code == 200
             finally:
                 server.signal(signal.SIGCONT)
-            names = [name for _, name, _ in told]
+            names = [name for _, name, _ in payload]
             other.down()
         assert names[-1] == "run.failed"
         answer = client.post(CHAT, json=chat("again"), headers=SESSION).json()

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from hermes.surfaces.api.routes import ROUTES, ApiRoute
+from hermes.surfaces.api.routes import ROUTES, Route
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
@@ -37,7 +37,7 @@ def stranger(api: Serving) -> Iterator[httpx2.Client]:
         yield client
 
 
-def send(stranger: httpx2.Client, route: ApiRoute, **headers: str) -> httpx2.Response:
+def send(stranger: httpx2.Client, route: Route, **headers: str) -> httpx2.Response:
     path = route.path.replace("{id}", "x")
     body = SAMPLES if route.body is not None else None
     return stranger.request(route.method, path, json=body, headers=headers)
@@ -45,7 +45,7 @@ def send(stranger: httpx2.Client, route: ApiRoute, **headers: str) -> httpx2.Res
 
 @pytest.mark.parametrize("route", PROTECTED, ids=NAMES)
 def test_a_route_takes_nobody_without_its_token(
-    api: Serving, stranger: httpx2.Client, model: Model, route: ApiRoute
+    api: Serving, stranger: httpx2.Client, model: Model, route: Route
 ) -> None:
     asked = len(model.server.requests)
     good = f"Bearer {api.token}"
@@ -71,7 +71,7 @@ def test_a_route_takes_nobody_without_its_token(
 @pytest.mark.parametrize(
     "id", ["..%2f..%2fetc%2fpasswd", "..", "%2e%2e", "x%00y", "a%0d%0aX-Evil:%201", "x" * 300]
 )
-def test_an_id_leads_nowhere_else(api: Serving, route: ApiRoute, id: str) -> None:
+def test_an_id_leads_nowhere_else(api: Serving, route: Route, id: str) -> None:
     with socket.create_connection(("127.0.0.1", api.port), timeout=60) as line:
         path = route.path.replace("{id}", id)
         body = b'{"text":"x","decision":"once","input":"x"}' if route.body is not None else b""
@@ -91,9 +91,9 @@ def test_an_id_leads_nowhere_else(api: Serving, route: ApiRoute, id: str) -> Non
 def test_what_everybody_may_ask_tells_next_to_nothing(api: Serving) -> None:
     public = [route.path for route in ROUTES if route.scope is None]
     assert public == ["/health", "/v1/health", "/health/ready"]
-    told = [httpx2.get(api.url + path, timeout=60).json() for path in public]
-    assert told[0] == told[1] == {"status": "ok", "platform": "hermes-agent"}
-    assert told[2] == {"status": "ready"}
+    payload = [httpx2.get(api.url + path, timeout=60).json() for path in public]
+    assert payload[0] == payload[1] == {"status": "ok", "platform": "hermes-agent"}
+    assert payload[2] == {"status": "ready"}
 
 
 def test_headers_cannot_be_injected(api: Serving) -> None:
@@ -159,9 +159,9 @@ def test_the_agent_of_a_scoped_token_does_not_see_the_past_either(
     results: list[str] = []
 
     def rule(request: Request) -> Step:
-        told = [each for each in request.body["messages"] if each["role"] == "tool"]
-        if told:
-            results.append(str(told[-1]["content"]))
+        payload = [each for each in request.body["messages"] if each["role"] == "tool"]
+        if payload:
+            results.append(str(payload[-1]["content"]))
             return says("seen")
         said = str(request.body["messages"][-1]["content"])
         return calls("session_search", query="zanzibar") if "search" in said else says("noted")
@@ -226,11 +226,11 @@ def test_a_page_reads_streams_and_refusals_alike(tmp_path: Path) -> None:
         serving(tmp_path, model.url, env=env) as server,
         server.client(headers={}) as browser,
     ):
-        told = browser.options(chat, headers=ahead)
-        assert (told.status_code, told.headers["access-control-max-age"]) == (204, "600")
-        assert told.headers["access-control-allow-origin"] == page
-        assert "POST" in told.headers["access-control-allow-methods"]
-        allowed = told.headers["access-control-allow-headers"].lower().split(", ")
+        payload = browser.options(chat, headers=ahead)
+        assert (payload.status_code, payload.headers["access-control-max-age"]) == (204, "600")
+        assert payload.headers["access-control-allow-origin"] == page
+        assert "POST" in payload.headers["access-control-allow-methods"]
+        allowed = payload.headers["access-control-allow-headers"].lower().split(", ")
         assert set(ahead["Access-Control-Request-Headers"].split(",")) <= set(allowed)
         refused = browser.options(chat, headers={**ahead, "Origin": "https://evil.example"})
         assert refused.status_code == 403

@@ -46,10 +46,10 @@ def picture(images: list[dict[str, Any]]) -> bytes:
 def test_an_answer_carries_the_picture_and_says_where_it_is(drawing: Serving, model: Model) -> None:
     model.rule = draws
     with drawing.client() as client:
-        told = client.post(PATH, json=body()).json()
-    message = told["choices"][0]["message"]
+        payload = client.post(PATH, json=body()).json()
+    message = payload["choices"][0]["message"]
     assert message["content"] == "Here it is."
-    path = Path(told["hermes"]["images"][0])
+    path = Path(payload["hermes"]["images"][0])
     assert path.parent == drawing.home / "cache" / "images"
     assert picture(message["images"]) == path.read_bytes()
 
@@ -68,9 +68,9 @@ def test_a_stream_carries_it_in_its_last_chunk(drawing: Serving, model: Model) -
 
 def test_answers_without_pictures_say_nothing_of_them(drawing: Serving, model: Model) -> None:
     with drawing.client() as client:
-        told = client.post(PATH, json=body()).json()
-    assert "images" not in told["choices"][0]["message"]
-    assert "images" not in told["hermes"]
+        payload = client.post(PATH, json=body()).json()
+    assert "images" not in payload["choices"][0]["message"]
+    assert "images" not in payload["hermes"]
 
 
 def test_a_response_carries_the_picture_also_when_it_is_read_again(
@@ -78,15 +78,15 @@ def test_a_response_carries_the_picture_also_when_it_is_read_again(
 ) -> None:
     model.rule = draws
     with drawing.client() as client:
-        told = client.post("/v1/responses", json={"input": "draw a corgi"}).json()
-        again = client.get(f"/v1/responses/{told['id']}").json()
-        more = [*told["output"], {"role": "user", "content": "thanks"}]
+        payload = client.post("/v1/responses", json={"input": "draw a corgi"}).json()
+        again = client.get(f"/v1/responses/{payload['id']}").json()
+        more = [*payload["output"], {"role": "user", "content": "thanks"}]
         assert client.post("/v1/responses", json={"input": more}).is_success
-    [item] = [each for each in told["output"] if each["type"] == "image_generation_call"]
+    [item] = [each for each in payload["output"] if each["type"] == "image_generation_call"]
     assert base64.b64decode(item["result"]).startswith(b"\x89PNG")
     assert (item["status"], item["output_format"]) == ("completed", "png")
     assert "hermes_place" not in item
-    assert again["output"] == told["output"]
+    assert again["output"] == payload["output"]
 
 
 def test_a_streamed_response_carries_it_as_an_item(drawing: Serving, model: Model) -> None:

@@ -23,13 +23,13 @@ def made(client: httpx2.Client, **more: object) -> dict[str, object]:
     body = {"prompt": "tidy up", "schedule": "every 2h", **more}
     done = client.post("/api/jobs", json=body)
     assert done.status_code == 201, done.text
-    told: dict[str, object] = done.json()
-    return told
+    payload: dict[str, object] = done.json()
+    return payload
 
 
 def test_a_job_is_kept_and_nobody_is_said_to_run_it(api: Serving, client: httpx2.Client) -> None:
-    told = made(client, name="Tidy", skills=["folders"])
-    job, scheduler = told["job"], told["scheduler"]
+    payload = made(client, name="Tidy", skills=["folders"])
+    job, scheduler = payload["job"], payload["scheduler"]
     assert isinstance(job, dict)
     assert isinstance(scheduler, dict)
     assert scheduler["running"] is False

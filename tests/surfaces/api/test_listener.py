@@ -86,7 +86,7 @@ def test_a_key_of_the_environment_is_the_only_credential(tmp_path: Path) -> None
         assert httpx2.get(f"{server.url}/v1/models", timeout=60).status_code == 401
 
 
-def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_reported(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

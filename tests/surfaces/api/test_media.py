@@ -98,8 +98,8 @@ def test_drawn_pictures_stand_in_the_text_and_the_conversation_goes_on(
 
     model.rule = draws
     with inlining.client() as client:
-        told = client.post(PATH, json=said("draw a corgi")).json()
-        text = told["choices"][0]["message"]["content"]
+        payload = client.post(PATH, json=said("draw a corgi")).json()
+        text = payload["choices"][0]["message"]["content"]
         assert re.fullmatch(
             r"Here it is\.\n\n!\[[\w.-]+\]\(data:image/png;base64,[A-Za-z0-9+/=]+\)", text
         )
@@ -109,7 +109,7 @@ def test_drawn_pictures_stand_in_the_text_and_the_conversation_goes_on(
             {"role": "user", "content": "thanks"},
         ]
         again = client.post(PATH, json={"messages": more}).json()
-    assert again["hermes"]["session_id"] == told["hermes"]["session_id"]
+    assert again["hermes"]["session_id"] == payload["hermes"]["session_id"]
 
 
 def test_a_file_that_the_answer_names_is_shown_to_the_owner_only(
@@ -123,8 +123,8 @@ def test_a_file_that_the_answer_names_is_shown_to_the_owner_only(
     assert own.startswith("See\n![dot.png](data:image/png;base64,")
     token = TokenStore(Home(inlining.home)).add("phone", ("chat",), 0.0)
     with inlining.client(headers={"Authorization": f"Bearer {token}"}) as client:
-        told = client.post(PATH, json=said("show it")).json()["choices"][0]["message"]["content"]
-    assert told == "See\ndot.png"
+        payload = client.post(PATH, json=said("show it")).json()["choices"][0]["message"]["content"]
+    assert payload == "See\ndot.png"
 
 
 def test_a_picture_is_fetched_from_where_it_is(inlining: Serving, model: Model) -> None:
@@ -205,5 +205,5 @@ TEXTS = st.lists(
 @given(TEXTS)
 def test_pieces_of_a_text_say_what_the_whole_text_says(pieces: list[str]) -> None:
     stream = MediaFilter(tuple, inline=False, any_file=False)
-    told = "".join([*(stream.feed(piece) for piece in pieces), stream.flush()])
-    assert told == replace_paths("".join(pieces))
+    payload = "".join([*(stream.feed(piece) for piece in pieces), stream.flush()])
+    assert payload == replace_paths("".join(pieces))

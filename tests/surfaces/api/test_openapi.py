@@ -43,14 +43,14 @@ def examples(count: int) -> hypothesis.settings:
 
 
 def check(case: Case, api: Serving) -> None:
-    """Whatever is wrong with a request is told in the envelope; 501 is a server without jobs, 502
+    """Whatever is wrong with a request is named in the envelope; 501 is a server without jobs, 502
     a model that fails."""
     answer = case.call(base_url=api.url, headers=api.headers, timeout=60)
     if answer.status_code not in (501, 502):
         case.validate_response(answer, checks=[not_a_server_error])
-    told: Any = answer.json() if "json" in str(answer.headers.get("content-type")) else {}
+    payload: Any = answer.json() if "json" in str(answer.headers.get("content-type")) else {}
     if answer.status_code >= 400:
-        assert set(told["error"]) == {"message", "type", "param", "code"}
+        assert set(payload["error"]) == {"message", "type", "param", "code"}
 
 
 @SCHEMA.parametrize()

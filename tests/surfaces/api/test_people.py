@@ -31,7 +31,7 @@ def system(model: Model) -> str:
     return str(model.server.requests[-1].body["messages"][0]["content"])
 
 
-def test_what_one_person_had_remembered_is_told_to_nobody_else(api: Serving, model: Model) -> None:
+def test_what_one_person_had_remembered_is_shown_to_nobody_else(api: Serving, model: Model) -> None:
     model.rule = remembers
     with api.client() as client:
         done = client.post(PATH, json=body("remember plums"), headers={KEY: "ann"})

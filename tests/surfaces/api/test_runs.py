@@ -49,14 +49,14 @@ def events(
     return found
 
 
-def names(told: list[tuple[str, str, dict[str, Any]]]) -> list[str]:
-    return [data["event"] for data in told_of(told)]
+def names(payload: list[tuple[str, str, dict[str, Any]]]) -> list[str]:
+    return [data["event"] for data in payloads_of(payload)]
 
 
-def told_of(told: list[tuple[str, str, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """What was told, however many pieces the words came in."""
+def payloads_of(payload: list[tuple[str, str, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """What was sent, however many pieces the words came in."""
     found: list[dict[str, Any]] = []
-    for _, name, data in told:
+    for _, name, data in payload:
         if name == "message.delta" and found and found[-1]["event"] == name:
             found[-1] = {**data, "delta": found[-1]["delta"] + data["delta"]}
         else:
@@ -64,36 +64,38 @@ def told_of(told: list[tuple[str, str, dict[str, Any]]]) -> list[dict[str, Any]]
     return found
 
 
-def words(told: list[tuple[str, str, dict[str, Any]]]) -> str:
-    return "".join(data["delta"] for _, name, data in told if name == "message.delta")
+def words(payload: list[tuple[str, str, dict[str, Any]]]) -> str:
+    return "".join(data["delta"] for _, name, data in payload if name == "message.delta")
 
 
 def test_a_run_is_watched_to_its_end(api: Serving, model: Model) -> None:
     model.rule = uses_a_tool
     with api.client() as client:
         run_id = begin(client, "look")
-        told = events(client, run_id)
-        assert names(told) == [
+        payload = events(client, run_id)
+        assert names(payload) == [
             "run.started",
             "tool.started",
             "tool.completed",
             "message.delta",
             "run.completed",
         ]
-        assert told[1][2]["preview"] == "echo one two"
-        assert told[-1][2]["output"] == "two files"
+        assert payload[1][2]["preview"] == "echo one two"
+        assert payload[-1][2]["output"] == "two files"
         state = client.get(f"/v1/runs/{run_id}").json()
         assert (state["status"], state["output"]) == ("completed", "two files")
-        assert told_of(events(client, run_id)) == told_of(told)
+        assert payloads_of(events(client, run_id)) == payloads_of(payload)
 
 
 def test_a_run_is_read_on_from_every_event(api: Serving, model: Model) -> None:
     model.rule = uses_a_tool
     with api.client() as client:
         run_id = begin(client, "look again")
-        told = events(client, run_id)
-        for place, (id, _, _) in enumerate(told):
-            assert told_of(events(client, run_id, after=id)) == told_of(told[place + 1 :])
+        payload = events(client, run_id)
+        for place, (id, _, _) in enumerate(payload):
+            assert payloads_of(events(client, run_id, after=id)) == payloads_of(
+                payload[place + 1 :]
+            )
 
 
 def test_a_run_is_stopped_once(api: Serving, model: Model) -> None:
@@ -116,8 +118,8 @@ def test_a_run_waits_for_a_yes(api: Serving, model: Model) -> None:
     model.rule = rule
     with api.client() as client:
         run_id = begin(client, "clean up")
-        told = events(client, run_id, stop=lambda name: name == "approval.request")
-        asked = told[-1][2]
+        payload = events(client, run_id, stop=lambda name: name == "approval.request")
+        asked = payload[-1][2]
         assert "sudo" in asked["command"]
         state = client.get(f"/v1/runs/{run_id}").json()
         assert state["status"] == "waiting_for_approval"
@@ -127,7 +129,7 @@ def test_a_run_waits_for_a_yes(api: Serving, model: Model) -> None:
         assert asked["expires_at"] == asked["timestamp"] + asked["expires_seconds"]
         denied = client.post(path, json={"decision": "deny", "reason": "use the other disk"})
         assert denied.status_code == 200
-        rest = events(client, run_id, after=told[-1][0])
+        rest = events(client, run_id, after=payload[-1][0])
         assert names(rest)[0] == "approval.responded"
         assert (rest[0][2]["choice"], rest[0][2]["reason"]) == ("deny", "use the other disk")
         told_model = str(model.server.requests[-1].body["messages"][-1]["content"])
@@ -147,14 +149,14 @@ def test_a_run_goes_on_after_a_yes(api: Serving, model: Model, tmp_path: Path) -
     model.rule = rule
     with api.client() as client:
         run_id = begin(client, "write it")
-        told = events(client, run_id, stop=lambda name: name == "approval.request")
-        asked = told[-1][2]
+        payload = events(client, run_id, stop=lambda name: name == "approval.request")
+        asked = payload[-1][2]
         assert not wanted.exists()
         wrong = client.post(f"/v1/runs/{run_id}/approval", json={"decision": "perhaps"})
         assert wrong.status_code == 400
         yes = {"decision": "once", "approval_id": asked["approval_id"]}
         assert client.post(f"/v1/runs/{run_id}/approval", json=yes).status_code == 200
-        rest = events(client, run_id, after=told[-1][0])
+        rest = events(client, run_id, after=payload[-1][0])
     assert names(rest)[0] == "approval.responded"
     assert (rest[0][2]["choice"], rest[0][2]["by"]) == ("once", "api:local")
     assert rest[-1][2]["output"] == "done"

@@ -72,14 +72,14 @@ def test_a_chat_completion_is_streamed_with_its_usage(client: OpenAI) -> None:
 
 def test_tools_run_on_the_server_while_a_chat_is_streamed(client: OpenAI, model: Model) -> None:
     model.rule = uses_a_tool
-    told: list[str] = []
+    payload: list[str] = []
     for chunk in client.chat.completions.create(
         model="hermes-agent", messages=[{"role": "user", "content": "look"}], stream=True
     ):
         state = (chunk.model_extra or {}).get("status")
-        told.append(state or chunk.choices[0].delta.content or "")
-    assert "|".join(each for each in told[:3]) == "|running|completed"
-    assert "".join(told[3:]) == "two files"
+        payload.append(state or chunk.choices[0].delta.content or "")
+    assert "|".join(each for each in payload[:3]) == "|running|completed"
+    assert "".join(payload[3:]) == "two files"
 
 
 async def test_the_async_client_streams_many_at_once(api: Serving, model: Model) -> None:

@@ -74,13 +74,13 @@ def test_pages_of_sessions_follow_each_other(client: httpx2.Client, model: Model
 
 def test_the_server_tells_how_it_is_doing(client: httpx2.Client, model: Model) -> None:
     client.post("/v1/chat/completions", json={"messages": [{"role": "user", "content": "x"}]})
-    told = client.get("/health/detailed").json()
-    assert told["status"] == "ok"
+    payload = client.get("/health/detailed").json()
+    assert payload["status"] == "ok"
     states = dict.fromkeys(("config", "state_db", "store", "disk", "model"), "ok")
-    assert told["readiness"] == states
-    assert told["gateway"] == {"state": "running", "platforms": {"api_server": "connected"}}
-    assert (told["runs"]["active"], told["runs"]["queued"]) == (0, 0)
-    assert told["background"] == {"processes": 0}
+    assert payload["readiness"] == states
+    assert payload["gateway"] == {"state": "running", "platforms": {"api_server": "connected"}}
+    assert (payload["runs"]["active"], payload["runs"]["queued"]) == (0, 0)
+    assert payload["background"] == {"processes": 0}
     numbers = client.get("/metrics")
     assert numbers.headers["content-type"].startswith("text/plain")
     line = 'hermes_requests_total{method="POST",route="/v1/chat/completions",status="200"}'
@@ -93,8 +93,8 @@ def test_a_session_is_put_away_and_brought_back(client: httpx2.Client, model: Mo
     assert client.patch("/api/sessions/away", json={"archived": True}).json()["archived"] is True
 
     def ids(**query: str) -> list[str]:
-        told = client.get("/api/sessions", params={"limit": "500", **query}).json()
-        return [each["id"] for each in told["sessions"]]
+        payload = client.get("/api/sessions", params={"limit": "500", **query}).json()
+        return [each["id"] for each in payload["sessions"]]
 
     assert "away" not in ids()
     assert ids(archived="true") == ["away"]
@@ -155,8 +155,8 @@ async def test_sessions_that_work_for_others_are_listed_on_request_only(
         await child.wait_until_idle()
 
     def ids(**query: str) -> list[str]:
-        told = client.get("/api/sessions", params={"limit": "500", **query}).json()
-        return [each["id"] for each in told["sessions"]]
+        payload = client.get("/api/sessions", params={"limit": "500", **query}).json()
+        return [each["id"] for each in payload["sessions"]]
 
     assert child.id not in ids()
     assert child.id in ids(include_children="true")

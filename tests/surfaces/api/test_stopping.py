@@ -20,9 +20,9 @@ HI = {"messages": [{"role": "user", "content": "hi"}]}
 def draining(client: httpx2.Client, server: Serving) -> httpx2.Response:
     """The first answer of a server that has taken the signal."""
     server.signal(signal.SIGTERM)
-    while (told := client.get("/health/ready")).status_code == 200:
+    while (payload := client.get("/health/ready")).status_code == 200:
         pass
-    return told
+    return payload
 
 
 def test_nothing_is_begun_while_the_server_stops_and_what_runs_ends(tmp_path: Path) -> None:
@@ -40,8 +40,8 @@ def test_nothing_is_begun_while_the_server_stops_and_what_runs_ends(tmp_path: Pa
     ):
         run_id = client.post("/v1/runs", json={"input": "wait"}).json()["run_id"]
         with watcher.stream("GET", f"/v1/runs/{run_id}/events") as stream:
-            told = sse(stream.iter_lines())
-            assert next(told)[1] == "run.started"
+            payload = sse(stream.iter_lines())
+            assert next(payload)[1] == "run.started"
             assert draining(client, server).json() == {"status": "not_ready"}
             for path, body in ((CHAT, HI), ("/v1/runs", {"input": "more"})):
                 late = client.post(path, json=body)
@@ -50,7 +50,7 @@ def test_nothing_is_begun_while_the_server_stops_and_what_runs_ends(tmp_path: Pa
             state = client.get("/health/detailed").json()
             assert (state["gateway"]["state"], state["runs"]["active"]) == ("draining", 1)
             held.set()
-            names = [name for _, name, _ in told]
+            names = [name for _, name, _ in payload]
         assert names[-1] == "run.completed"
         assert server.wait() == 0
         server.up()
@@ -93,3 +93,28 @@ def test_a_turn_waits_for_capacity_and_more_than_the_queue_holds_is_refused(
                 assert names[-1] == "run.completed"
                 state = again.get(f"/v1/runs/{made.json()['run_id']}").json()
                 assert state["output"] == f"You said: {text}"
+
+
+def test_a_queued_run_that_is_stopped_is_cancelled_at_once(tmp_path: Path) -> None:
+    held = threading.Event()
+
+    def rule(request: Request) -> Step:
+        held.wait(30)
+        return says("the end")
+
+    settings = "api_server: {max_concurrent_runs: 1, max_queued_runs: 1}\n"
+    with (
+        ScriptedServer.in_thread(rule, strict=False) as model,
+        serving(tmp_path, model.url, settings=settings) as server,
+        server.client() as client,
+    ):
+        try:
+            client.post("/v1/runs", json={"input": "one"})
+            run_id = client.post("/v1/runs", json={"input": "two"}).json()["run_id"]
+            assert client.get(f"/v1/runs/{run_id}").json()["status"] == "queued"
+            assert client.post(f"/v1/runs/{run_id}/stop").status_code == 202
+            with client.stream("GET", f"/v1/runs/{run_id}/events") as stream:
+                assert [name for _, name, _ in sse(stream.iter_lines())] == ["run.cancelled"]
+            assert client.get(f"/v1/runs/{run_id}").json()["status"] == "cancelled"
+        finally:
+            held.set()

@@ -9,7 +9,6 @@ from pathlib import Path
 from hermes.core.world import World
 from hermes.hosting.idempotency import Idempotency, digest
 from hermes.hosting.request import resume_request
-from hermes.hosting.store import RunStore
 from hermes.surfaces.api.store import open_store
 
 OLD = """
@@ -32,7 +31,7 @@ async def test_runs_and_keys_of_an_earlier_version_are_kept(tmp_path: Path) -> N
     for _ in range(2):
         store = open_store(tmp_path)
         try:
-            assert await RunStore(store).unfinished() == [(RUN, resume_request("session"))]
+            assert await store.unfinished_runs() == [(RUN, resume_request("session"))]
             keys = Idempotency(store, World().clock)
             assert (await keys.claim("owner", "/v1/runs", "k", "f")).run_id == RUN
         finally:

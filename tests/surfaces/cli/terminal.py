@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +34,16 @@ class Terminal:
         code = run(list(arguments))
         out, err = self._capsys.readouterr()
         return Result(code, out, err)
+
+    def answer(self, text: str, *arguments: str) -> Result:
+        """Run a command at a terminal at which this is typed."""
+        master, slave = pty.openpty()
+        os.write(master, text.encode())
+        with open(slave) as keyboard, pytest.MonkeyPatch.context() as patch:  # noqa: PTH123
+            patch.setattr("sys.stdin", keyboard)
+            result = self(*arguments)
+        os.close(master)
+        return result
 
     def write(self, text: str) -> None:
         self.home.mkdir(mode=0o700, exist_ok=True)

@@ -19,7 +19,7 @@ def lived_in(program: Program) -> Program:
     program("config", "set", "OPENROUTER_API_KEY", "sk-or-v1-0123456789abcdef")
     (program.home / "SOUL.md").write_text("Be kind.")
     program.ask("calculate 6*7")
-    program.ask("write a file named a.txt with hi")
+    program.ask("write a file named a.txt with 'hi'")
     return program
 
 

@@ -115,6 +115,13 @@ def test_dangerous_settings_are_told(hermes: Terminal) -> None:
     assert levels(hermes, "Protection").count("warn") == safe + 2
 
 
+def test_approval_by_a_model_is_not_called_off(hermes: Terminal) -> None:
+    hermes.write("approvals: {mode: smart}\n")
+    result = hermes("doctor")
+    assert "✓ risky effects need approval (approvals.mode smart)" in result.out
+    assert "approvals are off" not in result.out
+
+
 def test_a_whole_journal_is_well_and_a_changed_record_is_found(hermes: Terminal) -> None:
     hermes.write("agent: {max_turns: 5}\n")
     path = Home(hermes.home).journal

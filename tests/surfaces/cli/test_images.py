@@ -321,6 +321,7 @@ def test_a_provider_and_its_model_are_chosen_by_name(program: Program) -> None:
     assert "model: grok-imagine-image-quality" in written
     row = next(each for each in program("tools", "images", "--json").json if each["used"])
     assert (row["name"], row["model"]) == ("xai", "grok-imagine-image-quality")
+    assert program("tools", "images", "fal", "--json").json["name"] == "fal"
 
 
 @pytest.mark.parametrize("slip", [("dall-e",), ("xai", "--model", "dall-e-3")])

@@ -60,6 +60,12 @@ def test_a_server_is_switched_off_and_removed(added: Program) -> None:
     assert not (added.home / "cache" / "mcp" / "little.json").exists()
 
 
+def test_a_declined_server_is_not_started(program: Program) -> None:
+    done = program.answer("n\n", "mcp", "add", "ghost", "--command", "no-such-program")
+    assert (done.code, done.err.endswith("Nothing was changed.\n")) == (1, True)
+    assert program("mcp", "list", "--json").json == []
+
+
 def test_what_does_not_work_is_not_written_down(program: Program, tmp_path: Path) -> None:
     done = program("mcp", "add", "ghost", "--command", "no-such-program", "--yes")
     assert (done.code, program("mcp", "list", "--json").json) == (1, [])

@@ -100,7 +100,10 @@ def test_a_server_of_the_registry_is_installed_without_its_secret_in_the_setting
     refused = registry(*asked)
     assert refused.code == 2
     assert "npx -y little-mcp@1.0.0" in refused.err
+    declined = registry.answer("n\n", *asked)
+    assert (declined.code, "Nothing was changed." in declined.err) == (1, True)
     assert not runner.exists()
+    assert registry("mcp", "list", "--json").json == []
     done = registry(*asked, "--yes")
     assert (done.code, done.err) == (0, "")
     assert "little: 12 tools" in done.out

@@ -6,7 +6,8 @@ import pytest
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from hermes.surfaces.cli.picker import Picker, PickerRow
+from hermes.surfaces.cli.command_context import PickerRow
+from hermes.surfaces.cli.picker import Picker
 
 FRUIT = tuple(
     PickerRow(text=name, value=name) for name in ("apple", "banana", "cherry", "blue berry")

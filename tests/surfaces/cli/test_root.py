@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.surfaces.cli.options import OPTIONS, plain_options
-from hermes.surfaces.cli.root import COMMANDS, LOCATIONS, root
+from hermes.surfaces.cli.root import COMMANDS, root
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import says
 from tests.surfaces.cli.program import PROGRAM, Program
@@ -83,7 +83,7 @@ def test_help_names_every_command_and_option(program: Program) -> None:
     for name in COMMANDS:
         assert f"\n  {name} " in result.out
     for option in OPTIONS:
-        assert all(name in result.out for name in option.names)
+        assert all(name in result.out for name in option.names.split())
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
@@ -146,7 +146,7 @@ def test_all_ways_to_the_version_say_the_same(program: Program) -> None:
     assert said.pop().startswith("hermes 0.")
 
 
-OPTION_WORDS = [name for option in OPTIONS for name in option.names]
+OPTION_WORDS = [name for option in OPTIONS for name in option.names.split()]
 VALUES = ["hi there", "offline", "3", "0", "a,b", "--json", "-v", "", "x.json"]
 
 
@@ -191,7 +191,7 @@ def test_with_verbose_an_error_shows_where_it_came_from(program: Program) -> Non
 def test_an_error_that_nobody_foresaw_is_one_line_too(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(LOCATIONS, "cost", "nosuchmodule:command")
+    monkeypatch.setitem(COMMANDS, "cost", ("nosuchmodule:command", "Cost."))
     result = program("cost")
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith("error: Internal error (ModuleNotFoundError")

@@ -88,7 +88,7 @@ def test_nothing_goes_unasked(old: Program) -> None:
     result = old("sessions", "prune")
     assert (result.code, result.out) == (2, "")
     assert (
-        "2 session(s) will be removed. Go on? There is no terminal to answer in; add --yes."
+        "2 session(s) will be removed. Continue? There is no terminal to answer in; add --yes."
         in result.err
     )
     result = old("sessions", "delete", "left")

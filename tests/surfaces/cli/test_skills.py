@@ -84,6 +84,13 @@ def test_shipped_skills_can_be_declined(program: Program) -> None:
     assert program("skills", "list", "--json").json != []
 
 
+def test_a_declined_publication_sends_nothing(program: Program) -> None:
+    write(program, "deploy")
+    result = program.answer("n\n", "skills", "publish", "deploy", "--repo", "owner/repo")
+    assert (result.code, result.out) == (1, "")
+    assert result.err.endswith("Nothing was sent.\n")
+
+
 def test_settings_of_skills_are_set(program: Program) -> None:
     more = "metadata: {hermes: {config: [{key: depth, description: How deep, default: 3}]}}\n"
     write(program, "deploy", skill_text("deploy", more=more))

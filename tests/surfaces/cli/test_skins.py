@@ -10,7 +10,7 @@ from hermes.core.errors import NotFound, UsageError
 from hermes.surfaces.cli.chat.screen import Paint
 from hermes.surfaces.cli.skins.skin import (
     DEFAULT,
-    SKINS,
+    built_in_skins,
     colour_code,
     find_skin,
     is_colour,
@@ -23,9 +23,9 @@ def own(home: Path, text: str) -> None:
     (home / "skins" / "mine.yaml").write_text(text)
 
 
-@pytest.mark.parametrize("name", SKINS)
+@pytest.mark.parametrize("name", built_in_skins())
 def test_every_skin_has_true_colours_and_a_prompt(name: str) -> None:
-    skin = SKINS[name]
+    skin = built_in_skins()[name]
     assert all(is_colour(colour) for colour in skin.colors.values())
     assert skin.description and skin.branding.prompt_symbol
 
@@ -39,9 +39,9 @@ def test_colours_become_codes() -> None:
 
 def test_a_skin_changes_what_is_painted_and_can_be_taken_off() -> None:
     paint = Paint(colours=True)
-    paint.apply_skin(SKINS["plain"])
+    paint.apply_skin(built_in_skins()["plain"])
     assert paint("careful", "error") == "careful"
-    paint.apply_skin(SKINS["slate"])
+    paint.apply_skin(built_in_skins()["slate"])
     assert paint("title", "bold") == "\x1b[1;38;5;153mtitle\x1b[0m"
     paint.apply_skin(DEFAULT)
     assert paint("careful", "error") == "\x1b[31mcareful\x1b[0m"

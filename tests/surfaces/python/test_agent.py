@@ -78,29 +78,29 @@ def test_a_failure_is_named(programs: Programs) -> None:
 
 
 def test_callbacks_are_told_in_order(programs: Programs) -> None:
-    told: list[Any] = []
+    seen: list[Any] = []
     agent = programs.agent(
         Step(text="I look.", calls=calls("read_file", path="a.txt").calls),
         says("It says hello."),
-        stream_delta_callback=lambda text: told.append(("delta", text)),
-        interim_assistant_callback=lambda text: told.append(("interim", text)),
-        tool_gen_callback=lambda name: told.append(("writes", name)),
-        tool_start_callback=lambda _id, name, args: told.append(("start", name, args)),
-        tool_complete_callback=lambda _id, name, _args, _r: told.append(("complete", name)),
-        tool_progress_callback=lambda kind, name, words, *_a, **_k: told.append((kind, words)),
-        step_callback=lambda n, prev_tools: told.append(("step", n, len(prev_tools))),
+        stream_delta_callback=lambda text: seen.append(("delta", text)),
+        interim_assistant_callback=lambda text: seen.append(("interim", text)),
+        tool_gen_callback=lambda name: seen.append(("writes", name)),
+        tool_start_callback=lambda _id, name, args: seen.append(("start", name, args)),
+        tool_complete_callback=lambda _id, name, _args, _r: seen.append(("complete", name)),
+        tool_progress_callback=lambda kind, name, words, *_a, **_k: seen.append((kind, words)),
+        step_callback=lambda n, prev_tools: seen.append(("step", n, len(prev_tools))),
     )
     (programs.folder / "a.txt").write_text("hello\n")
     agent.chat("what is in a.txt?")
-    merged = [item for n, item in enumerate(told) if n == 0 or item != told[n - 1]]
+    merged = [item for n, item in enumerate(seen) if n == 0 or item != seen[n - 1]]
     kinds = [item[0] for item in merged if item[0] != "delta"]
     assert kinds == [
         *("step", "writes", "interim", "tool.started", "start"),
         *("tool.completed", "complete", "step"),
     ]
-    assert ("tool.started", "a.txt") in told
-    assert "".join(t for k, *r in told if k == "delta" for t in r if t) == "I look.It says hello."
-    assert told[-1] == ("delta", None)
+    assert ("tool.started", "a.txt") in seen
+    assert "".join(t for k, *r in seen if k == "delta" for t in r if t) == "I look.It says hello."
+    assert seen[-1] == ("delta", None)
 
 
 def test_a_callback_that_fails_changes_nothing(programs: Programs) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import binascii
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal
 from urllib.parse import quote, urlencode
 
@@ -14,15 +15,12 @@ from hermes.codec.values import JsonObject, JsonValue, Value, replace
 from hermes.core.errors import ProviderError
 from hermes.net.http import HttpClient, HttpResponse, Timeouts
 
-# After these errors only a new login helps.
-TERMINAL_ERRORS = frozenset(
-    (
-        "invalid_grant",
-        "token_revoked",
-        "token_invalidated",
-        "refresh_token_reused",
-        "unauthorized_client",
-    )
+_FINAL_ERRORS = (
+    "invalid_grant",
+    "token_revoked",
+    "token_invalidated",
+    "refresh_token_reused",
+    "unauthorized_client",
 )
 UNREACHABLE = "unreachable"
 _TIMEOUTS = Timeouts(connect=5.0, read=8.0)
@@ -53,6 +51,11 @@ class TokenEndpoint(Value):
         secret = {"client_secret": self.client_secret} if in_body else {}
         return {"client_id": self.client_id, **secret}
 
+    def form(self, grant: Mapping[str, str]) -> dict[str, str]:
+        """The fields of a token request."""
+        resource = {"resource": self.resource} if self.resource else {}
+        return {**self.client_fields(), **resource, **grant}
+
     def client_headers(self) -> dict[str, str]:
         if not self.client_secret or self.auth_method != "client_secret_basic":
             return {}
@@ -73,6 +76,11 @@ class OAuthErrorResponse(Value):
     @property
     def message(self) -> str:
         return (self.text or self.code.replace("_", " ")).rstrip(".")
+
+    @property
+    def is_final(self) -> bool:
+        """Whether only a new login helps. Without this, the same request may work later."""
+        return self.code in _FINAL_ERRORS or (self.status == 401 and self.code != "invalid_client")
 
 
 class TokenSet(Value):
@@ -97,23 +105,25 @@ async def request_tokens(
     endpoint: TokenEndpoint, fields: Mapping[str, str], *, http: HttpClient, now: float
 ) -> TokenSet | OAuthErrorResponse:
     """Sends a grant (`grant_type` and its fields) to the token endpoint."""
-    resource = {"resource": endpoint.resource} if endpoint.resource else {}
     answer = await post(
         http,
         endpoint.url,
-        {**endpoint.client_fields(), **resource, **fields},
+        endpoint.form(fields),
         body=endpoint.body,
         headers=endpoint.client_headers(),
     )
     return parse_tokens(answer, now=now, account_claim=endpoint.account_claim)
 
 
+def refresh_grant(refresh_token: str) -> dict[str, str]:
+    return {"grant_type": "refresh_token", "refresh_token": refresh_token}
+
+
 async def refresh_tokens(
     endpoint: TokenEndpoint, refresh_token: str, *, http: HttpClient, now: float
 ) -> TokenSet | OAuthErrorResponse:
     """Refreshes tokens. Servers that rotate refresh tokens accept each only once."""
-    fields = {"grant_type": "refresh_token", "refresh_token": refresh_token}
-    tokens = await request_tokens(endpoint, fields, http=http, now=now)
+    tokens = await request_tokens(endpoint, refresh_grant(refresh_token), http=http, now=now)
     if isinstance(tokens, TokenSet) and not tokens.refresh_token:
         return replace(tokens, refresh_token=refresh_token)
     return tokens
@@ -132,26 +142,22 @@ async def post(
     else:
         kind, data = "application/x-www-form-urlencoded", urlencode(fields).encode()
     sent = {"content-type": kind, "accept": "application/json", **(headers or {})}
-    try:
-        async with (
-            asyncio.timeout(_WHOLE_SECONDS),
-            http.post(url, body=data, headers=sent, timeouts=_TIMEOUTS) as answer,
-        ):
-            return await _read(answer)
-    except (ProviderError, TimeoutError) as error:
-        return OAuthErrorResponse(code=UNREACHABLE, text=str(error) or "no answer in time")
+    return await _receive(http.post(url, body=data, headers=sent, timeouts=_TIMEOUTS))
 
 
 async def get(
     http: HttpClient, url: str, headers: Mapping[str, str]
 ) -> JsonObject | OAuthErrorResponse:
     sent = {"accept": "application/json", **headers}
+    return await _receive(http.get(url, headers=sent, timeouts=_TIMEOUTS))
+
+
+async def _receive(
+    request: AbstractAsyncContextManager[HttpResponse],
+) -> JsonObject | OAuthErrorResponse:
     try:
-        async with (
-            asyncio.timeout(_WHOLE_SECONDS),
-            http.get(url, headers=sent, timeouts=_TIMEOUTS) as answer,
-        ):
-            return await _read(answer)
+        async with asyncio.timeout(_WHOLE_SECONDS), request as answer:
+            return parse_answer(answer.status, await answer.read(_MOST_BYTES))
     except (ProviderError, TimeoutError) as error:
         return OAuthErrorResponse(code=UNREACHABLE, text=str(error) or "no answer in time")
 
@@ -169,7 +175,11 @@ def parse_tokens(
     id_token = answer.get("id_token")
     lifetime = as_number(answer.get("expires_in"))
     if lifetime is None:
-        lifetime = _lifetime(jwt_claims(access))
+        claims = jwt_claims(access)
+        issued, expires = as_number(claims.get("iat")), as_number(claims.get("exp"))
+        if issued is not None and expires is not None:
+            # The difference of two server times is independent of our clock.
+            lifetime = max(0.0, expires - issued)
     accounts = (find_claim(token, account_claim) for token in (id_token, access))
     scope = answer.get("scope")
     return TokenSet(
@@ -194,47 +204,32 @@ def jwt_claims(token: str) -> JsonObject:
         return {}
 
 
-def find_claim(token: JsonValue, way: tuple[str, ...]) -> str:
-    held: JsonValue = jwt_claims(token) if isinstance(token, str) and way else ""
-    for name in way:
-        held = held.get(name, "") if isinstance(held, dict) else ""
-    return held if isinstance(held, str) else ""
+def find_claim(token: JsonValue, path: tuple[str, ...]) -> str:
+    claim: JsonValue = jwt_claims(token) if isinstance(token, str) and path else ""
+    for name in path:
+        claim = claim.get(name, "") if isinstance(claim, dict) else ""
+    return claim if isinstance(claim, str) else ""
 
 
-async def _read(answer: HttpResponse) -> JsonObject | OAuthErrorResponse:
-    data = await answer.read(_MOST_BYTES)
+def parse_answer(status: int, data: bytes) -> JsonObject | OAuthErrorResponse:
+    """Parses the body of an answer."""
     try:
-        held = decode(dict[str, JsonValue], data)
+        answer = decode(dict[str, JsonValue], data)
     except DecodeError:
-        return OAuthErrorResponse(
-            code="malformed", text=f"HTTP {answer.status}", status=answer.status
-        )
+        return OAuthErrorResponse(code="malformed", text=f"HTTP {status}", status=status)
     # Some servers report errors with status 200.
-    if 200 <= answer.status < 300 and "error" not in held:
-        return held
-    return _refusal(held, answer.status)
-
-
-def _refusal(held: JsonObject, status: int) -> OAuthErrorResponse:
-    error = held.get("error") or held.get("code") or held.get("message") or f"HTTP {status}"
-    text = held.get("error_description") or held.get("message") or ""
+    if 200 <= status < 300 and "error" not in answer:
+        return answer
+    error = answer.get("error") or answer.get("code") or answer.get("message") or f"HTTP {status}"
+    text = answer.get("error_description") or answer.get("message") or ""
     if isinstance(error, dict):
         text = error.get("message") or text
         error = error.get("code") or error.get("type") or f"HTTP {status}"
     return OAuthErrorResponse(code=str(error), text=str(text)[:_SHOWN], status=status)
 
 
-def _lifetime(held: JsonObject) -> float | None:
-    """The difference of two server times, independent of our clock."""
-    begun, over = as_number(held.get("iat")), as_number(held.get("exp"))
-    return None if begun is None or over is None else max(0.0, over - begun)
-
-
 def as_number(value: JsonValue) -> float | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int | float):
-        return float(value)
-    if isinstance(value, str) and value.isdecimal():
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number or (isinstance(value, str) and value.isdecimal()):
         return float(value)
     return None

@@ -6,7 +6,8 @@ import base64
 import hashlib
 import os
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Protocol, TypeVar
 from urllib.parse import urlencode
 
 from hermes.codec.json import DecodeError, convert
@@ -28,22 +29,14 @@ from hermes.credentials.oauth.logins import (
     exchange_token,
     missing_client_error,
 )
-from hermes.credentials.oauth.redirect import RedirectListener, listen_for_redirect
+from hermes.credentials.oauth.redirect import BrowserScreen, RedirectListener, listen_for_redirect
 from hermes.net.http import HttpClient
 
 
-class LoginScreen(Protocol):
+class LoginScreen(BrowserScreen, Protocol):
     def show_code(self, url: str, code: str, *, whole_url: str, seconds: float) -> None:
         """Asks the user to open `url` and enter the code. `whole_url` already contains the code;
         "" if there is none."""
-        ...
-
-    def show_page(self, url: str, *, paste: bool) -> None:
-        """Asks the user to open `url`, and with `paste` to paste the resulting code."""
-        ...
-
-    async def read_pasted(self) -> str:
-        """The pasted text. Never returns if pasting is not possible."""
         ...
 
 
@@ -52,6 +45,7 @@ def login_failed(login: Login, why: str) -> ProviderError:
     return ProviderError(f"The login at {login.name} failed: {why}; {again}.", reason="auth")
 
 
+T = TypeVar("T")
 _GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _SLOWER_SECONDS = 5.0
 _CODEX_SECONDS = 900.0
@@ -76,9 +70,7 @@ async def device_login(
     """Waits until the user has approved; raises ProviderError on failure or timeout."""
     scope = {"scope": login.scope} if login.scope else {}
     client = login.token_endpoint().client_fields()
-    answer = await post(http, login.device_url, {**client, **scope})
-    if isinstance(answer, OAuthErrorResponse):
-        raise login_failed(login, answer.message)
+    answer = _require(login, await post(http, login.device_url, {**client, **scope}))
     try:
         code = convert(DeviceCode, answer, lenient=True)
     except DecodeError as error:
@@ -97,8 +89,7 @@ async def device_login(
     found = await _poll_until_done(
         login, poll, interval=code.interval, seconds=code.expires_in, clock=clock
     )
-    tokens = parse_tokens(found, now=clock.now(), account_claim=login.account_claim)
-    return _require_tokens(login, tokens)
+    return _require(login, parse_tokens(found, now=clock.now(), account_claim=login.account_claim))
 
 
 async def codex_login(
@@ -106,9 +97,8 @@ async def codex_login(
 ) -> TokenSet:
     """A device flow that returns an authorization code with its verifier instead of tokens."""
     base = f"{login.issuer}/api/accounts/deviceauth"
-    answer = await post(http, f"{base}/usercode", {"client_id": login.client_id}, body="json")
-    if isinstance(answer, OAuthErrorResponse):
-        raise login_failed(login, answer.message)
+    client = {"client_id": login.client_id}
+    answer = _require(login, await post(http, f"{base}/usercode", client, body="json"))
     user_code, device = answer.get("user_code"), answer.get("device_auth_id")
     if not isinstance(user_code, str) or not isinstance(device, str):
         raise login_failed(login, "its answer is malformed")
@@ -136,9 +126,7 @@ async def codex_login(
         "redirect_uri": login.redirect_uri,
     }
     endpoint = replace(login.token_endpoint(), body="form")
-    return _require_tokens(
-        login, await request_tokens(endpoint, fields, http=http, now=clock.now())
-    )
+    return _require(login, await request_tokens(endpoint, fields, http=http, now=clock.now()))
 
 
 async def _poll_until_done(
@@ -162,7 +150,7 @@ async def _poll_until_done(
     raise login_failed(login, "the code was not used in time")
 
 
-def _require_tokens(login: Login, found: TokenSet | OAuthErrorResponse) -> TokenSet:
+def _require(login: Login, found: T | OAuthErrorResponse) -> T:
     if isinstance(found, OAuthErrorResponse):
         raise login_failed(login, found.message)
     return found
@@ -171,79 +159,46 @@ def _require_tokens(login: Login, found: TokenSet | OAuthErrorResponse) -> Token
 _BROWSER_SECONDS = 600.0
 
 
-class PkceProof(Value):
-    """The PKCE verifier and the state of one login."""
-
-    verifier: str
-    state: str
-
-    @property
-    def challenge(self) -> str:
-        return _base64url(hashlib.sha256(self.verifier.encode()).digest())
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(…)"
-
-
-def new_proof() -> PkceProof:
-    # Not from World: these must be unpredictable even in a replay.
-    return PkceProof(verifier=_base64url(os.urandom(32)), state=_base64url(os.urandom(24)))
-
-
 async def browser_login(
     login: Login, screen: LoginScreen, *, http: HttpClient, clock: Clock
 ) -> TokenSet:
     """Waits for the redirect or a pasted code; raises ProviderError."""
-    proof = new_proof()
+    # Not from World: these must be unpredictable even in a replay.
+    verifier, state = _base64url(os.urandom(32)), _base64url(os.urandom(24))
     if login.redirect_uri:
-        callback = RedirectListener(login.redirect_uri, proof.state)
-        return await _log_in(login, proof, callback, screen, http=http, clock=clock)
-    async with listen_for_redirect(proof.state) as callback:
-        return await _log_in(login, proof, callback, screen, http=http, clock=clock)
-
-
-def authorize_url(login: Login, proof: PkceProof, redirect_uri: str) -> str:
-    query = {
-        "response_type": "code",
-        "client_id": login.client_id,
-        "redirect_uri": redirect_uri,
-        "scope": login.scope,
-        "state": proof.state,
-        "code_challenge": proof.challenge,
-        "code_challenge_method": "S256",
-    }
-    glue = "&" if "?" in login.authorize_url else "?"
-    kept = {name: value for name, value in query.items() if value}
-    return f"{login.authorize_url}{glue}{urlencode(kept)}"
-
-
-async def _log_in(
-    login: Login,
-    proof: PkceProof,
-    callback: RedirectListener,
-    screen: LoginScreen,
-    *,
-    http: HttpClient,
-    clock: Clock,
-) -> TokenSet:
-    screen.show_page(authorize_url(login, proof, callback.url), paste=True)
-    try:
-        found = await callback.wait(screen.read_pasted, _BROWSER_SECONDS)
-    except TimeoutError:
-        raise login_failed(login, "the browser did not return in time") from None
+        listening: AbstractAsyncContextManager[RedirectListener] = nullcontext(
+            RedirectListener(login.redirect_uri, state)
+        )
+    else:
+        listening = listen_for_redirect(state)
+    async with listening as listener:
+        query = {
+            "response_type": "code",
+            "client_id": login.client_id,
+            "redirect_uri": listener.url,
+            "scope": login.scope,
+            "state": state,
+            "code_challenge": _base64url(hashlib.sha256(verifier.encode()).digest()),
+            "code_challenge_method": "S256",
+        }
+        given = urlencode({name: value for name, value in query.items() if value})
+        glue = "&" if "?" in login.authorize_url else "?"
+        screen.show_page(f"{login.authorize_url}{glue}{given}", paste=True)
+        try:
+            found = await listener.wait(screen, _BROWSER_SECONDS)
+        except TimeoutError:
+            raise login_failed(login, "the browser did not return in time") from None
     if found.error:
         raise login_failed(login, found.error.replace("_", " "))
     fields = {
         "grant_type": "authorization_code",
         "code": found.code,
         "state": found.state,
-        "redirect_uri": callback.url,
-        "code_verifier": proof.verifier,
+        "redirect_uri": listener.url,
+        "code_verifier": verifier,
     }
     tokens = await request_tokens(login.token_endpoint(), fields, http=http, now=clock.now())
-    if isinstance(tokens, OAuthErrorResponse):
-        raise login_failed(login, tokens.message)
-    return tokens
+    return _require(login, tokens)
 
 
 def _base64url(data: bytes) -> str:

@@ -8,8 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-
 from hermes.codec.json import DecodeError, convert
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.config.home import Home
@@ -29,14 +27,7 @@ from hermes.net.http import HttpClient
 from hermes.providers.endpoint import Auth
 
 OWN_FILE = "oauth.toml"
-_ADDRESSES = (
-    "issuer",
-    "device_url",
-    "authorize_url",
-    "token_url",
-    "revoke_url",
-    "exchange_url",
-)
+_ADDRESSES = ("issuer", "device_url", "authorize_url", "token_url", "revoke_url", "exchange_url")
 
 
 class Login(Value, forbid_unknown_fields=True):
@@ -147,8 +138,8 @@ def _build_login(provider: str, table: JsonObject) -> Login:
         login = convert(Login, {"provider": provider, **table})
     except DecodeError as error:
         raise ConfigError(f"The login for {provider} cannot be used: {error}.") from error
-    for name, url in msgspec.structs.asdict(login).items():
-        if name in _ADDRESSES and url:
+    for name in _ADDRESSES:
+        if url := getattr(login, name):
             require_https(url, f"The {name} of the login for {provider}")
     return login
 
@@ -184,26 +175,19 @@ async def exchange_token(
     found = answer.get("token")
     if not isinstance(found, str) or not found:
         return OAuthErrorResponse(code="malformed", text="the answer has no token")
-    now = clock.now()
     endpoints = answer.get("endpoints")
     url = endpoints.get("api", "") if isinstance(endpoints, dict) else ""
     if url:
         require_https(url, f"The API address from {login.name}")
-    return TokenSet(
-        access_token=found,
-        refresh_token=token,
-        expires_at=now + _lifetime(answer, now),
-        url=url,
-    )
-
-
-def _lifetime(answer: JsonObject, now: float) -> float:
-    """Prefers a duration: a point in time depends on the server's clock."""
-    if (early := as_number(answer.get("refresh_in"))) is not None:
-        return early + _RENEWED_EARLY_SECONDS
-    over = as_number(answer.get("expires_at"))
-    seconds = over - now if over is not None else 0.0
-    return seconds if 0 < seconds < _LONGEST_EXCHANGED_SECONDS else _EXCHANGED_SECONDS
+    now, early = clock.now(), as_number(answer.get("refresh_in"))
+    # A duration is preferred: a point in time depends on the server's clock.
+    if early is not None:
+        seconds = early + _RENEWED_EARLY_SECONDS
+    else:
+        seconds = (as_number(answer.get("expires_at")) or 0.0) - now
+        if not 0 < seconds < _LONGEST_EXCHANGED_SECONDS:
+            seconds = _EXCHANGED_SECONDS
+    return TokenSet(access_token=found, refresh_token=token, expires_at=now + seconds, url=url)
 
 
 async def revoke_token(login: Login, token: str, *, client_id: str, http: HttpClient) -> bool:
@@ -230,16 +214,11 @@ async def discover_endpoints(login: Login, *, http: HttpClient) -> Login:
         url = answer.get(key)
         if isinstance(url, str) and url and not getattr(login, name):
             require_https(url, f"The {key} of {login.name}")
-            _require_same_domain(url, login)
+            host, issuer = host_of(url), host_of(login.issuer)
+            domain = ".".join(issuer.rsplit(".", 2)[-2:])
+            if host != issuer and not host.endswith(f".{domain}"):
+                raise ConfigError(f"{login.name} names an endpoint on another host ({host}).")
             login = replace(login, **{name: url})
     if missing := [name for name in wanted if not getattr(login, name)]:
         raise ConfigError(f"{login.name} does not name its {missing[0]}; set it in oauth.toml.")
     return login
-
-
-def _require_same_domain(url: str, login: Login) -> None:
-    """Raises ConfigError for an endpoint outside the issuer's domain."""
-    domain = ".".join(host_of(login.issuer).rsplit(".", 2)[-2:])
-    host = host_of(url)
-    if host != host_of(login.issuer) and not host.endswith(f".{domain}"):
-        raise ConfigError(f"{login.name} names an endpoint on another host ({host}).")

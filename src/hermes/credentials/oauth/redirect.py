@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Protocol
 from urllib.parse import parse_qs, urlsplit
 
 from hermes.codec.values import Value
@@ -17,6 +18,23 @@ _PAGE = (
 )
 _LONGEST_LINE = 8_192
 _SECONDS = 10.0
+_PASTE_ATTEMPTS = 3
+
+
+class BrowserScreen(Protocol):
+    """Shows the page of a login to the user."""
+
+    def show_page(self, url: str, *, paste: bool) -> None:
+        """Asks the user to open `url`, and with `paste` to paste the resulting code."""
+        ...
+
+    async def read_pasted(self) -> str:
+        """The pasted text. Never returns if pasting is not possible."""
+        ...
+
+    def reject_pasted(self, why: str) -> None:
+        """Says why the pasted text is not accepted, and asks for another."""
+        ...
 
 
 class RedirectResult(Value):
@@ -61,10 +79,10 @@ class RedirectListener:
         self.state = state
         self._returned: asyncio.Future[RedirectResult] = asyncio.get_running_loop().create_future()
 
-    async def wait(self, pasted: Callable[[], Awaitable[str]], seconds: float) -> RedirectResult:
-        """The first of the redirect and the pasted text, with `error` set if it has no code or
-        belongs to another login; raises TimeoutError."""
-        by_hand = asyncio.ensure_future(self._read(pasted))
+    async def wait(self, screen: BrowserScreen, seconds: float) -> RedirectResult:
+        """The first of the redirect and the pasted text, with `error` set if no attempt has a code
+        of this login; raises TimeoutError."""
+        by_hand = asyncio.ensure_future(self._read_pasted(screen))
         try:
             async with asyncio.timeout(seconds):
                 done, _ = await asyncio.wait(
@@ -75,15 +93,15 @@ class RedirectListener:
             await asyncio.gather(by_hand, return_exceptions=True)
         return (self._returned if self._returned in done else by_hand).result()
 
-    async def _read(self, pasted: Callable[[], Awaitable[str]]) -> RedirectResult:
-        found = parse_redirect(await pasted())
-        if found.error:
-            return found
-        if not found.code:
-            return RedirectResult(error="there is no code")
-        if not self._is_ours(found):
-            return RedirectResult(error="the code belongs to another login")
-        return found
+    async def _read_pasted(self, screen: BrowserScreen) -> RedirectResult:
+        for attempt in range(1, _PASTE_ATTEMPTS + 1):
+            found = parse_redirect(await screen.read_pasted())
+            if found.error or (found.code and self._is_ours(found)):
+                return found
+            why = "the code belongs to another login" if found.code else "there is no code"
+            if attempt < _PASTE_ATTEMPTS:
+                screen.reject_pasted(why)
+        return RedirectResult(error=why)
 
     def _is_ours(self, found: RedirectResult) -> bool:
         return bool(self.state) and hmac.compare_digest(found.state.encode(), self.state.encode())

@@ -23,9 +23,9 @@ from hermes.config.schema import (
 from hermes.config.settings import Settings
 from hermes.context.prompting import is_custom
 from hermes.homes.migration.sources import ForeignHome, Kind, MigrationItem, State
-from hermes.memory.entries import ChangeSource, MemoryRefusal, Operation, Target
+from hermes.memory.entries import ChangeSource, MemoryRefusal, Operation
 from hermes.skills.files import read_tree, replace_folder
-from hermes.skills.scan_skill import scan_skill
+from hermes.skills.hub.lock import scan_skill
 from hermes.skills.session_index import skills_folder
 
 if TYPE_CHECKING:
@@ -97,9 +97,12 @@ class Migration:
                 yield self._item("setting", key, "left out", "secrets belong in .env")
             elif path in existing and not self._options.overwrite:
                 yield self._item("setting", key, "there already")
-            elif why := _invalid(setting.kind, value):
-                yield self._item("setting", key, "left out", why)
             else:
+                try:
+                    from_data(setting.kind, value)
+                except WrongType as error:
+                    yield self._item("setting", key, "left out", f"it {error}")
+                    continue
                 changes[path] = value
                 yield self._item("setting", key, self._done_state)
         if changes and not self._options.dry_run:
@@ -135,17 +138,13 @@ class Migration:
                 if text in known:
                     yield self._item("memory", _short(text), "there already")
                     continue
-                if not self._options.dry_run and (
-                    why := await self._remember(target, text, source)
-                ):
-                    yield self._item("memory", _short(text), "left out", why)
-                    continue
+                if not self._options.dry_run:
+                    add = Operation(action="add", content=text)
+                    outcome = await memories.change(target, [add], source=source)
+                    if isinstance(outcome, MemoryRefusal):
+                        yield self._item("memory", _short(text), "left out", outcome.error)
+                        continue
                 yield self._item("memory", _short(text), self._done_state)
-
-    async def _remember(self, target: Target, text: str, source: ChangeSource) -> str:
-        add = Operation(action="add", content=text)
-        outcome = await self._memory.of().change(target, [add], source=source)
-        return outcome.error if isinstance(outcome, MemoryRefusal) else ""
 
     def skills(self) -> Iterator[MigrationItem]:
         root = skills_folder(self._home)
@@ -196,14 +195,6 @@ def _leaves(data: JsonObject, before: Key = ()) -> Iterator[tuple[Key, JsonValue
             yield from _leaves(value, path)
         else:
             yield path, value
-
-
-def _invalid(kind: object, value: JsonValue) -> str:
-    try:
-        from_data(kind, value)
-    except WrongType as error:
-        return f"it {error}"
-    return ""
 
 
 def _short(text: str) -> str:

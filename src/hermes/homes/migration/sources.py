@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Literal
 
 from hermes.codec.json import DecodeError, decode
-from hermes.codec.values import JsonObject, JsonValue, Value
+from hermes.codec.values import JsonObject, Value
 from hermes.config.environment import is_secret_name, read_env_file
 from hermes.config.home import Home
 from hermes.config.yaml_parser import BadYaml, parse_yaml
 from hermes.core.errors import NotFound
-from hermes.homes.migration.conversations import session_lines
+from hermes.homes.archive_files import text_of
+from hermes.homes.migration.conversations import get_path, session_lines
 from hermes.memory.entries import split_entries
 
 Kind = Literal["setting", "secret", "soul", "memory", "skill", "sessions"]
@@ -44,14 +45,6 @@ class MigrationItem(Value):
     note: str = ""
 
 
-def text_of(path: Path) -> str:
-    """The text of a file; "" if it cannot be read."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
-
-
 def skill_folders(root: Path) -> tuple[Path, ...]:
     """Folders with a SKILL.md; hidden folders and symbolic links are skipped."""
     if not root.is_dir():
@@ -72,7 +65,9 @@ def read_hermes_agent(root: Path) -> ForeignHome:
     """Raises NotFound when the folder is not such a home."""
     if not any((root / name).exists() for name in _SIGNS):
         raise NotFound(f"{root} is not a home of Hermes Agent: it has none of {', '.join(_SIGNS)}.")
-    settings, problems = _settings(root / "config.yaml")
+    settings, problems = _read_config(root / "config.yaml", parse_yaml)
+    # The version number belongs to the other program's schema.
+    settings = {name: value for name, value in settings.items() if name != "_config_version"}
     env = read_env_file(Home(root))
     state = root / STATE
     return ForeignHome(
@@ -90,17 +85,6 @@ def read_hermes_agent(root: Path) -> ForeignHome:
     )
 
 
-def _settings(path: Path) -> tuple[JsonObject, tuple[str, ...]]:
-    if not path.exists():
-        return {}, ()
-    try:
-        data = parse_yaml(path.read_bytes())
-    except (OSError, BadYaml) as error:
-        return {}, (f"{path} cannot be read ({error}); its settings are skipped.",)
-    # The version number belongs to the other program's schema.
-    return {name: value for name, value in data.items() if name != "_config_version"}, ()
-
-
 CONFIG = "openclaw.json"
 _OPENCLAW_SIGNS = (CONFIG, "workspace")
 
@@ -110,16 +94,23 @@ def read_openclaw(root: Path) -> ForeignHome:
     if not any((root / name).exists() for name in _OPENCLAW_SIGNS):
         signs = ", ".join(_OPENCLAW_SIGNS)
         raise NotFound(f"{root} is not a folder of OpenClaw: it has none of {signs}.")
-    config, problems = _config(root / CONFIG)
-    workspace = _workspace(root, config)
-    env = read_env_file(Home(root)).variables
+    config, problems = _read_config(root / CONFIG, lambda data: decode(dict, data))
+    defaults = get_path(config, "agents", "defaults")
+    workspace, named = root / "workspace", get_path(defaults, "workspace")
+    if isinstance(named, str) and named and Path(named).expanduser().is_dir():
+        workspace = Path(named).expanduser()
+    model = get_path(defaults, "model")
+    model = get_path(model, "primary") if isinstance(model, dict) else model
+    variables = get_path(config, "env", "vars") or get_path(config, "env")
+    env: JsonObject = dict(variables) if isinstance(variables, dict) else {}
+    env |= read_env_file(Home(root)).variables
     return ForeignHome(
         root=root,
-        settings=_model(config),
+        settings={"model": {"default": model}} if isinstance(model, str) and model else {},
         secrets={
             name: value
-            for name, value in {**_config_variables(config), **env}.items()
-            if is_secret_name(name)
+            for name, value in env.items()
+            if isinstance(value, str) and is_secret_name(name)
         },
         soul=text_of(workspace / "SOUL.md"),
         memories={
@@ -131,38 +122,16 @@ def read_openclaw(root: Path) -> ForeignHome:
     )
 
 
-def _config(path: Path) -> tuple[JsonObject, tuple[str, ...]]:
+def _read_config(
+    path: Path, parse: Callable[[bytes], JsonObject]
+) -> tuple[JsonObject, tuple[str, ...]]:
+    """The settings of the other program, and why they cannot be read."""
     if not path.exists():
         return {}, ()
     try:
-        return decode(dict, path.read_bytes()), ()
-    except (OSError, DecodeError) as error:
-        return {}, (f"{path} cannot be read as JSON ({error}); its settings are skipped.",)
-
-
-def _at(config: JsonValue, *names: str) -> JsonValue:
-    for name in names:
-        config = config.get(name) if isinstance(config, dict) else None
-    return config
-
-
-def _workspace(root: Path, config: JsonObject) -> Path:
-    value = _at(config, "agents", "defaults", "workspace")
-    named = Path(value).expanduser() if isinstance(value, str) and value else root / "workspace"
-    return named if named.is_dir() else root / "workspace"
-
-
-def _model(config: JsonObject) -> JsonObject:
-    value = _at(config, "agents", "defaults", "model")
-    name = _at(value, "primary") if isinstance(value, dict) else value
-    return {"model": {"default": name}} if isinstance(name, str) and name else {}
-
-
-def _config_variables(config: JsonObject) -> dict[str, str]:
-    """Variables from the `env` section of its settings."""
-    variables = _at(config, "env", "vars") or _at(config, "env")
-    pairs = variables.items() if isinstance(variables, dict) else ()
-    return {name: value for name, value in pairs if isinstance(value, str)}
+        return parse(path.read_bytes()), ()
+    except (OSError, BadYaml, DecodeError) as error:
+        return {}, (f"{path} cannot be read ({error}); its settings are skipped.",)
 
 
 def paragraphs(text: str) -> tuple[str, ...]:

@@ -6,11 +6,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Protocol
 
-import msgspec
-
-from hermes.codec.values import Value
+from hermes.codec.values import Value, replace
 from hermes.journal.index.candidates import choose
 from hermes.journal.index.file import IndexFile
 from hermes.journal.index.filters import Filters
@@ -23,9 +20,9 @@ from hermes.journal.index.query import (
     respell,
     soften,
 )
-from hermes.journal.index.rank import Hint, Message, MessageScorer, ScoredMessage, message_of
+from hermes.journal.index.rank import Message, MessageScorer, ScoredMessage, message_of
 from hermes.journal.index.results import with_sessions
-from hermes.journal.index.source import EventRow, EventSource
+from hermes.journal.index.source import EventRow, JournalFile
 
 _READ_AT_ONCE = 64
 _MOST_READ = 768
@@ -39,15 +36,6 @@ _SHORTEST_LOOSENED = 4
 _SCANNED_AT_ONCE = 512
 
 
-class SimilarityModel(Protocol):
-    """Semantic similarity, for callers with a model for it. Called in a worker thread with the best
-    messages of a search."""
-
-    def likeness(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """For each text a number from 0 (nothing in common) to 1 (the same)."""
-        ...
-
-
 class SearchRequest(Value):
     """`count` is the number of messages wanted, best first; `enough` is the number that makes a
     looser search unnecessary. `beside` also asks for messages that are relevant only because of
@@ -57,35 +45,31 @@ class SearchRequest(Value):
     filters: Filters
     count: int
     enough: int
-    query: str = ""
-    beside: bool = False
-
-    @property
-    def clauses(self) -> tuple[QueryClause, ...]:
-        return self.question.clauses
+    beside: bool
 
 
-def answer(
-    file: IndexFile,
-    source: EventSource,
-    request: SearchRequest,
-    likeness: SimilarityModel | None = None,
-) -> list[ScoredMessage]:
+def answer(file: IndexFile, source: JournalFile, request: SearchRequest) -> list[ScoredMessage]:
     """The best messages, best first."""
     with file.reading():
         lookup = Lookup(file, file.manifest(), request.filters)
-        return _Search(lookup, source, request, likeness).run() if lookup.scopes else []
+        return _Search(lookup, source, request).run() if lookup.scopes else []
 
 
 def scan(
-    source: EventSource, request: SearchRequest, *, after_id: int, most: int | None = None
+    source: JournalFile, request: SearchRequest, *, after_id: int, most: int | None = None
 ) -> list[ScoredMessage]:
     """Search the messages after an event without an index: slow, but needs no file."""
-    clauses = [wide for one in request.clauses for wide in loosen(one) or [one]]
+    clauses = [wide for one in request.question.clauses for wide in loosen(one) or [one]]
     judge = MessageScorer(clauses, [1.0] * len(clauses), newest_at=0.0)
-    some = islice(_all_rows(source, after_id), most)
-    rows = (row for row in some if request.filters.allows(row))
-    judged = filter(None, map(judge.judge, map(message_of, rows)))
+
+    def rows() -> Iterator[EventRow]:
+        last_id = after_id
+        while some := source.rows(last_id, _SCANNED_AT_ONCE):
+            yield from some
+            last_id = some[-1].id
+
+    allowed = filter(request.filters.allows, islice(rows(), most))
+    judged = filter(None, map(judge.judge, map(message_of, allowed)))
     return heapq.nsmallest(request.count, judged, key=order)
 
 
@@ -94,33 +78,20 @@ def order(judged: ScoredMessage) -> tuple[float, int]:
     return -judged.score, -judged.row.id
 
 
-def _all_rows(source: EventSource, after_id: int) -> Iterator[EventRow]:
-    while rows := source.rows(after_id, _SCANNED_AT_ONCE):
-        yield from rows
-        after_id = rows[-1].id
-
-
 class _Search:
     """One search. What its first attempt read is reused by the second."""
 
-    def __init__(
-        self,
-        lookup: Lookup,
-        source: EventSource,
-        request: SearchRequest,
-        likeness: SimilarityModel | None,
-    ) -> None:
+    def __init__(self, lookup: Lookup, source: JournalFile, request: SearchRequest) -> None:
         self._lookup = lookup
         self._source = source
         self._request = request
-        self._likeness = likeness
         self._messages: dict[int, Message] = {}
         self._characters = 0
         self._spare = _MOST_READ
 
     def run(self) -> list[ScoredMessage]:
         """A required clause that matches nothing becomes optional in the second attempt."""
-        clauses = self._request.clauses
+        clauses = self._request.question.clauses
         found = self._with_all(clauses)
         if not found and any(clause.rule == "must" for clause in clauses):
             found = self._with_all(soften(clauses))
@@ -130,7 +101,7 @@ class _Search:
         """Parts of words count for words that no message has, and for a single rare word. A single
         clause of several words means these words together, as long as a message has them."""
         if len(clauses) == 1 and len(clauses[0].atoms) > 1:
-            together = msgspec.structs.replace(clauses[0], rule="must")
+            together = replace(clauses[0], rule="must")
             found = self._judge_evidence(self._evidence([together]))
             clauses = tuple(loosen(clauses[0])) or clauses
             if found:
@@ -155,10 +126,12 @@ class _Search:
         """Replace words that no message has by similarly spelled words of the index. Outside of
         questions, a few words are also looked up as parts of words."""
         wrong = [clause for clause in unknown if is_spelt_wrong(clause)][:_MOST_RESPELT]
-        guesses = (
-            (one, respell(one, self._lookup.similar_words(one.word, whole=whole))) for one in wrong
-        )
-        return {clause: guess for clause, guess in guesses if guess != clause}
+        return {
+            clause: guess
+            for clause in wrong
+            if (guess := respell(clause, self._lookup.similar_words(clause.word, whole=whole)))
+            != clause
+        }
 
     def _with_parts(
         self, evidence: Sequence[Evidence], unknown: list[QueryClause]
@@ -195,12 +168,7 @@ class _Search:
         candidates = iter(choose(evidence, self._lookup.scopes, total, most, question.period))
         found: list[ScoredMessage] = []
         while some := list(islice(candidates, _READ_AT_ONCE)):
-            hints = {
-                self._lookup.scopes[one.scope].segment.id_of(one.number): Hint(
-                    one.shares, one.extra, one.own, one.factor
-                )
-                for one in some
-            }
+            hints = {self._lookup.scopes[one.scope].segment.id_of(one.number): one for one in some}
             self._spare -= len(hints) if strict else 0
             read = list(self._read(list(hints), judge))
             judge.hear(read)
@@ -208,15 +176,8 @@ class _Search:
             enough = self._request.enough if strict else count
             if len(found) >= enough or self._characters > _MOST_CHARACTERS:
                 break
-        return self._weigh_sessions(found)
-
-    def _weigh_sessions(self, found: list[ScoredMessage]) -> list[ScoredMessage]:
-        """Weighted by their sessions, and by meaning where a model is available."""
-        if self._likeness and found:
-            found = _alike(found, self._request.query, self._likeness)
-        found = with_sessions(found)
-        wanted = found if self._request.beside else [one for one in found if one.own]
-        return heapq.nsmallest(self._request.count, wanted, key=order)
+        wanted = [one for one in with_sessions(found) if one.own or self._request.beside]
+        return heapq.nsmallest(count, wanted, key=order)
 
     def _read(self, ids: Sequence[int], judge: MessageScorer) -> Iterator[Message]:
         """The messages that still exist, pass the filters and can be read in time, without those
@@ -234,18 +195,6 @@ class _Search:
 
 def _is_strict(clauses: Sequence[QueryClause]) -> bool:
     return any(clause.rule == "must" and len(clause.atoms) > 1 for clause in clauses)
-
-
-def _alike(
-    found: list[ScoredMessage], query: str, likeness: SimilarityModel
-) -> list[ScoredMessage]:
-    """Judged by words and by meaning, with equal weight."""
-    best = max(one.score for one in found) or 1.0
-    values = likeness.likeness(query, [one.text for one in found])
-    return [
-        one._replace(score=(one.score + best * value) / 2)
-        for one, value in zip(found, values, strict=True)
-    ]
 
 
 def _append_new(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain, groupby
+from itertools import accumulate, groupby
 from operator import itemgetter
 from sys import byteorder
 
@@ -16,6 +15,7 @@ from hermes.journal.index.segment import (
     Segment,
     encode_leaf,
     encode_places,
+    merge_sorted,
 )
 from hermes.journal.index.source import ROLES, EventRow, text_of
 from hermes.journal.index.terms import fold, terms
@@ -110,8 +110,11 @@ def merge(file: IndexFile, number: int, segments: Sequence[Segment]) -> SegmentI
     total = sum(segment.info.docs for segment in segments)
 
     def merge_postings() -> Iterator[tuple[bytes, bytes]]:
-        for term, parts in groupby(_sorted_postings(segments), itemgetter(0)):
-            yield term, sets.join([part[1:] for part in parts], total)
+        starts = accumulate((segment.info.docs for segment in segments), initial=0)
+        streams = list(map(_leaves, segments, starts))
+        for batch in merge_sorted(streams, itemgetter(0)):
+            for term, parts in groupby(batch, itemgetter(0)):
+                yield term, sets.join([part[1:] for part in parts], total)
 
     ids = [id for segment in segments for id in segment.ids()]
     seconds = [second for segment in segments for second in segment.seconds()]
@@ -132,27 +135,10 @@ _Part = tuple[bytes, int, bytes, int]
 """A term, the number of the segment's first message, the stored set, the segment's size."""
 
 
-def _sorted_postings(segments: Sequence[Segment]) -> Iterator[_Part]:
-    """The postings of all segments by term, then by segment. Whole leaves are sorted at a time, up
-    to the term that every segment has been read to, which is much faster than one by one."""
-    starts = accumulate((segment.info.docs for segment in segments), initial=0)
-    streams = [_leaves(segment, start) for segment, start in zip(segments, starts, strict=False)]
-    waiting: list[list[_Part]] = [[] for _ in segments]
-    while any(waiting := [some or next(s, []) for some, s in zip(waiting, streams, strict=True)]):
-        end = min(some[-1][0] for some in waiting if some)
-        cuts = [bisect_right(some, end, key=itemgetter(0)) for some in waiting]
-        yield from sorted(chain(*map(_first, waiting, cuts)))
-        waiting = [some[cut:] for some, cut in zip(waiting, cuts, strict=True)]
-
-
 def _leaves(segment: Segment, start: int) -> Iterator[list[_Part]]:
     count = segment.info.docs
     for leaf in segment.postings_by_leaf():
         yield [(term, start, stored, count) for term, stored in leaf]
-
-
-def _first(some: list[_Part], count: int) -> list[_Part]:
-    return some[:count]
 
 
 def _write(
@@ -163,7 +149,13 @@ def _write(
     seconds: list[int],
     last: JournalPosition,
 ) -> SegmentInfo:
-    firsts = _write_leaves(file, number, _open(postings, len(ids)))
+    # Session starts and lengths are bitmaps however few there are, so that searches need not decode
+    # them.
+    stored_as_read = (
+        (term, sets.as_bitmap(docs, len(ids)) if term.startswith(_ASKED_OF_EACH) else docs)
+        for term, docs in postings
+    )
+    firsts = _write_leaves(file, number, stored_as_read)
     file.put(number, "root", 0, b"\n".join(firsts))
     for part, start in enumerate(range(0, len(ids), PLACES_PER_BLOCK)):
         end = start + PLACES_PER_BLOCK
@@ -176,14 +168,6 @@ def _write(
         newest=max(seconds),
         last=last,
     )
-
-
-def _open(postings: Iterable[tuple[bytes, bytes]], count: int) -> Iterator[tuple[bytes, bytes]]:
-    """Store session starts and lengths as bitmaps however few there are, so that searches need not
-    decode them."""
-    for term, stored in postings:
-        asked = term.startswith(_ASKED_OF_EACH)
-        yield term, sets.as_bitmap(stored, count) if asked else stored
 
 
 def _write_leaves(

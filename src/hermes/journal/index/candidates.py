@@ -4,7 +4,8 @@ their neighbours."""
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from functools import reduce
 from itertools import islice
 from typing import NamedTuple
 
@@ -27,17 +28,18 @@ _LEAST_FACTOR = min(factor for _, factor in SIZES)
 
 
 class Candidate(NamedTuple):
-    """A message by its scope and number. `shares` is, per clause, how much of it the message or a
-    neighbour matches, times its rarity. `extra` is other evidence; `own` is whether the message
-    itself has any of the words; `factor` is below 1 in a session about other people."""
+    """What the index knows of a message, given by its scope and number. `shares` is, per clause,
+    how much of it the message or a neighbour matches, times its rarity. `extra` is other evidence;
+    `own` is whether the message itself has any of the words; `factor` is below 1 in a session about
+    other people."""
 
-    worth: float
-    scope: int
-    number: int
-    shares: tuple[float, ...]
-    extra: float
-    own: bool
+    shares: Sequence[float]
+    extra: float = 0.0
+    own: bool = False
     factor: float = 1.0
+    worth: float = 0.0
+    scope: int = 0
+    number: int = 0
 
 
 Share = dict[int, float]
@@ -56,19 +58,24 @@ def choose(
 ) -> Iterable[Candidate]:
     """At most so many messages, the most promising first, and of equals the newest. The scopes
     begin with the newest; `total` is their number of messages."""
-    wishes = [one for one in _without_unwanted(evidence) if one.clause.rule != "not"]
-    sought = [one for one in wishes if one.docs]
+    positive = [one for one in _without_unwanted(evidence) if one.clause.rule != "not"]
+    sought = [one for one in positive if one.docs]
     if not any(one.is_known for one in sought) and (period is None or not sought):
         return []
     counted = _affordable(sought, total)
     spans = min(len(one.docs) for one in sought)
-    people = NamedPeople(wishes, scopes[:spans], total)
+    people = NamedPeople(positive, scopes[:spans], total)
     wide = most * _WIDE if people else most
     tallies = [
-        _Tally(wishes, counted, scope, place, total, period, people, wide)
+        _Tally(positive, counted, scope, place, total, period, people, wide)
         for place, scope in enumerate(scopes[:spans])
     ]
-    ranked = _rank_scopes(tallies, wide)
+    ranked: list[_Rank] = []
+    for tally in tallies:
+        # Once there are enough, an older scope only adds better ones.
+        least = -ranked[-1][0] if len(ranked) == wide else 0.0
+        if more := tally.rank(above=least):
+            ranked = sorted(ranked + more)[:wide]
     found = (tallies[place].candidate(-number, -worth) for worth, place, number in ranked)
     silent = [tally for tally in tallies if not tally.has_found] if len(ranked) < most else []
     if not people and not silent:
@@ -77,21 +84,7 @@ def choose(
     for tally in silent:
         if len(every) < most:
             every += tally.newest(most - len(every))
-    return heapq.nsmallest(most, every, key=_order)
-
-
-def _rank_scopes(tallies: Sequence[_Tally], most: int) -> list[_Rank]:
-    """The best of all scopes. Once there are enough, an older scope only adds better ones."""
-    ranked: list[_Rank] = []
-    for tally in tallies:
-        least = -ranked[-1][0] if len(ranked) == most else 0.0
-        if more := tally.rank(above=least):
-            ranked = sorted(ranked + more)[:most]
-    return ranked
-
-
-def _order(candidate: Candidate) -> tuple[float, int, int]:
-    return -candidate.worth, candidate.scope, -candidate.number
+    return heapq.nsmallest(most, every, key=lambda one: (-one.worth, one.scope, -one.number))
 
 
 def _without_unwanted(evidence: Sequence[Evidence]) -> list[Evidence]:
@@ -127,7 +120,7 @@ class _Tally:
 
     def __init__(
         self,
-        wishes: Sequence[Evidence],
+        positive: Sequence[Evidence],
         counted: set[int],
         scope: SegmentScope,
         place: int,
@@ -136,17 +129,17 @@ class _Tally:
         people: NamedPeople,
         most: int,
     ) -> None:
-        self._wishes = wishes
+        self._positive = positive
         self._people = people
         self._most = most
         self._scope = scope
         self._place = place
-        self._rarities = [one.rarity(total) for one in wishes]
+        self._rarities = [one.rarity(total) for one in positive]
         self._own: set[int] = set()
-        self._shares: list[Share] = [{} for _ in wishes]
+        self._shares: list[Share] = [{} for _ in positive]
         self._totals: Share = {}
         common: list[int] = []
-        for number, one in enumerate(wishes):
+        for number, one in enumerate(positive):
             if id(one.clause) in counted:
                 self._count(number, total)
             elif one.docs:
@@ -154,39 +147,43 @@ class _Tally:
         self._extra = self._in_period(period, total) if period else {}
         for number in common:
             self._add_common(number)
-        self._keep_allowed()
+        # Only messages that pass the filters and match all required clauses remain.
+        limits = [one.docs[place] for one in positive if _is_must(one)]
+        for limit in limits if scope.allowed is None else [*limits, scope.allowed]:
+            passed = sets.among(set(self._totals), limit)
+            self._totals = {number: self._totals[number] for number in passed}
 
     @property
     def has_found(self) -> bool:
         return bool(self._totals)
 
-    def rank(self, *, above: float = 0.0) -> list[_Rank]:
-        """The best messages that score higher than `others`."""
+    def rank(self, *, above: float) -> list[_Rank]:
+        """The best messages that score higher than `above`. Short answers and printouts count
+        less."""
         most = self._most
         totals = self._totals
         if above:
             totals = {number: worth for number, worth in totals.items() if worth > above}
         if not totals:
             return []
-        weighed = self._weigh(self._promising(totals, most, least=_LEAST_FACTOR))
-        some = self._promising(weighed, most)
+        some = _promising(totals, most, least=_LEAST_FACTOR)
+        weighed = {number: totals[number] for number in some}
+        for size, (_, factor) in enumerate(SIZES):
+            if factor < 1:
+                docs = self._scope.segment.docs(size_term(size).encode())
+                for number in sets.among(some, docs):
+                    weighed[number] *= factor
+        some = _promising(weighed, most)
         if len(some) > 2 * most:
             # Very many are equal: take the newest.
             some = set(heapq.nlargest(most, some, key=lambda number: (weighed[number], number)))
         return [(-weighed[number], self._place, -number) for number in some]
 
-    def _promising(self, totals: Share, most: int, least: float = 1.0) -> set[int]:
-        """The best so many, and all that score at least the part `least` of the last of them."""
-        if len(totals) <= most:
-            return set(totals)
-        limit = least * heapq.nlargest(most, totals.values())[-1]
-        return {number for number, worth in totals.items() if worth >= limit}
-
     def _count(self, number: int, total: int) -> None:
         """Add all messages of a clause and their neighbours."""
-        one = self._wishes[number]
+        one = self._positive[number]
         docs = one.docs[self._place]
-        if len(self._wishes) == 1:
+        if len(self._positive) == 1:
             docs = set(islice(sets.newest(docs), max(_MOST_ALIKE, self._most)))
         levels = [(self._rarities[number], docs)]
         levels += [
@@ -224,7 +221,7 @@ class _Tally:
             return {}
         worth = min(_MOST_FOR_PERIOD, _IN_PERIOD * rarity(count, total))
         extra = dict.fromkeys(_numbers(held), worth)
-        if not any(one.is_known for one in self._wishes):
+        if not any(one.is_known for one in self._positive):
             self._own |= _numbers(held)
         for number, value in extra.items():
             self._totals[number] = self._totals.get(number, 0.0) + value
@@ -232,7 +229,7 @@ class _Tally:
 
     def _add_common(self, number: int) -> None:
         """A very common clause only adds to messages that others found."""
-        docs = self._wishes[number].docs[self._place]
+        docs = self._positive[number].docs[self._place]
         if self._totals:
             held = sets.among(set(self._totals), docs)
             self._shares[number] = dict.fromkeys(held, self._rarities[number])
@@ -240,47 +237,27 @@ class _Tally:
             for message in held:
                 self._totals[message] += self._rarities[number]
 
-    def _keep_allowed(self) -> None:
-        """Keep only messages that pass the filters and match all required clauses."""
-        limits = [one.docs[self._place] for one in self._wishes if _is_must(one)]
-        if self._scope.allowed is not None:
-            limits.append(self._scope.allowed)
-        for limit in limits:
-            kept = sets.among(set(self._totals), limit)
-            self._totals = {number: self._totals[number] for number in kept}
-
     def newest(self, most: int) -> list[Candidate]:
         """When all clauses are common: the newest messages with all of them, then without the
         commonest, and so on."""
-        musts = [one for one in self._wishes if _is_must(one)]
-        rest = [one for one in self._wishes if one.docs and one.frequency and not _is_must(one)]
+        musts = [one for one in self._positive if _is_must(one)]
+        rest = [one for one in self._positive if one.docs and one.frequency and not _is_must(one)]
         ordered = [*musts, *sorted(rest, key=lambda one: one.frequency)]
-        found: dict[int, None] = {}
+        found: dict[int, Candidate] = {}
         for wanted in range(len(ordered), max(1, len(musts)) - 1, -1):
-            for number in sets.newest(_together(ordered[:wanted], self._place)):
-                found.setdefault(number)
+            together = reduce(
+                sets.intersection, [one.docs[self._place] for one in ordered[:wanted]]
+            )
+            for number in sets.newest(together):
                 if len(found) == most:
-                    break
-            if len(found) == most:
-                break
-        return [self._plain(number) for number in found]
-
-    def _plain(self, number: int) -> Candidate:
-        shares = tuple(
-            rarity if one.docs and _has(one.docs[self._place], number) else 0.0
-            for one, rarity in zip(self._wishes, self._rarities, strict=True)
-        )
-        return Candidate(sum(shares), self._place, number, shares, 0.0, True)
-
-    def _weigh(self, some: set[int]) -> Share:
-        """Short answers and printouts count less."""
-        weighed = {number: self._totals[number] for number in some}
-        for size, (_, factor) in enumerate(SIZES):
-            if factor < 1:
-                docs = self._scope.segment.docs(size_term(size).encode())
-                for number in sets.among(some, docs):
-                    weighed[number] *= factor
-        return weighed
+                    return list(found.values())
+                shares = [
+                    rarity if one.docs and sets.among({number}, one.docs[self._place]) else 0.0
+                    for one, rarity in zip(self._positive, self._rarities, strict=True)
+                ]
+                plain = Candidate(shares, 0.0, True, 1.0, sum(shares), self._place, number)
+                found.setdefault(number, plain)
+        return list(found.values())
 
     def candidate(self, number: int, worth: float) -> Candidate:
         shares = tuple([share.get(number, 0.0) for share in self._shares])
@@ -291,12 +268,20 @@ class _Tally:
             factor = 1.0 if said else self._people.elsewhere
         extra = named + self._extra.get(number, 0.0)
         worth = (worth + named) * factor
-        return Candidate(worth, self._place, number, shares, extra, number in self._own, factor)
+        return Candidate(shares, extra, number in self._own, factor, worth, self._place, number)
 
 
 def _is_countable(frequency: int, total: int) -> bool:
     """Whether a word is rare enough that its neighbours matter too."""
     return total <= _SMALL or frequency <= _MOST_SPREAD
+
+
+def _promising(totals: Share, most: int, *, least: float = 1.0) -> set[int]:
+    """The best so many, and all that score at least the part `least` of the last of them."""
+    if len(totals) <= most:
+        return set(totals)
+    limit = least * heapq.nlargest(most, totals.values())[-1]
+    return {number for number, worth in totals.items() if worth >= limit}
 
 
 def _level(levels: list[tuple[float, set[int]]]) -> Share:
@@ -312,15 +297,3 @@ def _is_must(one: Evidence) -> bool:
 
 def _numbers(docs: Docs) -> set[int]:
     return docs if isinstance(docs, set) else set(sets.members(docs))
-
-
-def _has(docs: Docs, number: int) -> bool:
-    return bool(sets.intersection({number}, docs))
-
-
-def _together(ordered: Sequence[Evidence], place: int) -> Docs:
-    docs: Iterator[Docs] = (one.docs[place] for one in ordered)
-    held = next(docs)
-    for other in docs:
-        held = sets.intersection(held, other)
-    return held

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
+from functools import reduce
 from itertools import accumulate, chain, compress, count
-from operator import sub
+from operator import or_, sub
 from sys import byteorder
 
 Docs = set[int] | bytes
@@ -18,7 +19,6 @@ _MANY = 3_000
 _TRUTH = bytes.maketrans(b"01", b"\0\1")
 _LONGEST_MEAN_STEP = 512
 _LONG_STEP = 255
-_STEPS = tuple(b"\xff" * (gap // _LONG_STEP) + bytes([gap % _LONG_STEP]) for gap in range(2_048))
 _ARRIVES = bytes([1] * _LONG_STEP + [0])
 _BITS = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
 
@@ -45,11 +45,6 @@ def decode(stored: bytes, count: int) -> Docs:
     return stored if len(stored) == bitmap_size(count) else set(_few_numbers(stored))
 
 
-def are_pairs(length: int, count: int) -> bool:
-    """Whether a stored set of that length is a plain list of two-byte numbers."""
-    return not length % 2 and length != bitmap_size(count)
-
-
 def _in_steps(numbers: array[int], size: int) -> bytes:
     """One byte per delta; a long one has additional bytes of 255 before it. A final padding byte
     makes the length odd and different from that of a bitmap."""
@@ -63,6 +58,9 @@ def _step(gap: int) -> bytes:
     return b"\xff" * (gap // _LONG_STEP) + bytes([gap % _LONG_STEP])
 
 
+_STEPS = tuple(map(_step, range(2_048)))
+
+
 def _few_numbers(stored: bytes) -> Iterable[int]:
     """The numbers of a set that is not a bitmap."""
     if len(stored) % 2:
@@ -72,7 +70,8 @@ def _few_numbers(stored: bytes) -> Iterable[int]:
 
 def without(stored: bytes, removed: set[int], count: int) -> bytes:
     """The stored set without some numbers; empty when none is left."""
-    numbers = list(_numbers(stored, count))
+    is_bitmap = len(stored) == bitmap_size(count)
+    numbers = list(_set_bits(stored) if is_bitmap else _few_numbers(stored))
     remaining = [number for number in numbers if number not in removed]
     if not remaining or len(remaining) == len(numbers):
         return stored if remaining else b""
@@ -83,9 +82,7 @@ def join(parts: list[tuple[int, bytes, int]], count: int) -> bytes:
     """The stored set of several segments together. Each part has the number of its segment's first
     message in the whole, its stored set and its segment's size."""
     if all(len(stored) != (own + 7) // 8 for _, stored, own in parts):
-        return encode(
-            b"".join([_shift(_pairs(stored), start) for start, stored, _ in parts]), count
-        )
+        return encode(b"".join([_shift(stored, start) for start, stored, _ in parts]), count)
     bits = 0
     for start, stored, own in parts:
         bits |= _integer(as_bitmap(stored, own)) << start
@@ -94,14 +91,11 @@ def join(parts: list[tuple[int, bytes, int]], count: int) -> bytes:
     return bitmap if dense else encode(array("H", _set_bits(bitmap)).tobytes(), count)
 
 
-def _pairs(stored: bytes) -> bytes:
-    """The two-byte numbers of a set that is not a bitmap."""
-    return array("H", _few_numbers(stored)).tobytes() if len(stored) % 2 else stored
-
-
 def _shift(stored: bytes, start: int) -> bytes:
-    """Add `start` to each stored number. All are added at once, as one long integer: none exceeds
-    its two bytes."""
+    """The two-byte numbers of a set that is not a bitmap, with `start` added to each. All are added
+    at once, as one long integer: none exceeds its two bytes."""
+    if len(stored) % 2:
+        stored = array("H", _few_numbers(stored)).tobytes()
     if not start:
         return stored
     starts = int.from_bytes(start.to_bytes(2, byteorder) * (len(stored) // 2), byteorder)
@@ -190,23 +184,15 @@ def union(parts: Iterable[Docs]) -> Docs:
     numbers = few[0] if len(few) == 1 else set().union(*few)
     if not many:
         return numbers
-    bitmap = many[0]
-    for other in many[1:]:
-        bitmap = _combine(_integer(bitmap) | _integer(other), len(bitmap))
-    return _with_bits(bitmap, numbers) if numbers else bitmap
-
-
-def _with_bits(bitmap: bytes, numbers: set[int]) -> bytes:
+    size = len(many[0])
     if len(numbers) > _MANY:
-        return _combine(_integer(bitmap) | _integer(to_bitmap(numbers, len(bitmap))), len(bitmap))
-    bits = bytearray(bitmap)
+        many.append(to_bitmap(numbers, size))
+        numbers = set()
+    bits = reduce(or_, map(_integer, many))
+    bitmap = bytearray(_combine(bits, size))
     for number in numbers:
-        bits[number >> 3] |= 1 << (number & 7)
-    return bytes(bits)
-
-
-def _numbers(stored: bytes, count: int) -> Iterable[int]:
-    return _set_bits(stored) if len(stored) == bitmap_size(count) else _few_numbers(stored)
+        bitmap[number >> 3] |= 1 << (number & 7)
+    return bytes(bitmap)
 
 
 def _set_bits(bitmap: bytes) -> Iterator[int]:

@@ -20,8 +20,19 @@ from hermes.codec.values import Value
 
 FORMAT = f"3 {sys.byteorder}"
 _MANIFEST_KEY = 0
-_PAGE_BYTES = 4096
-_CACHE_KIB = 24_576
+_SETTINGS = (
+    # A merged segment stays in memory until its commit, so that readers only wait for that.
+    "PRAGMA cache_size = -24576",
+    "PRAGMA secure_delete = ON",
+    "PRAGMA cell_size_check = ON",
+    # Checksums reveal what a power cut damaged; it is rebuilt from the journal.
+    "PRAGMA synchronous = OFF",
+)
+_CREATION = (
+    "PRAGMA page_size = 4096",
+    "PRAGMA auto_vacuum = INCREMENTAL",
+    "CREATE TABLE IF NOT EXISTS blocks(key INTEGER PRIMARY KEY, data BLOB)",
+)
 _SPARE_PART = 64
 _BUSY_SECONDS = 5.0
 _KINDS = {"root": 0, "terms": 1, "docs": 2, "places": 3}
@@ -99,24 +110,14 @@ class IndexFile:
                 isolation_level=None,
             )
             try:
-                self._prepare()
+                for statement in _SETTINGS:
+                    self._db.execute(statement)
+                if self._db.execute("PRAGMA page_count").fetchone() == (0,):
+                    for statement in _CREATION:
+                        self._db.execute(statement)
             except BaseException:
                 self._db.close()
                 raise
-
-    def _prepare(self) -> None:
-        # A merged segment stays in memory until its commit, so that readers only wait for that.
-        self._db.execute(f"PRAGMA cache_size = {-_CACHE_KIB}")
-        self._db.execute("PRAGMA secure_delete = ON")
-        self._db.execute("PRAGMA cell_size_check = ON")
-        # Checksums reveal what a power cut damaged; it is rebuilt from the journal.
-        self._db.execute("PRAGMA synchronous = OFF")
-        if self._db.execute("PRAGMA page_count").fetchone() == (0,):
-            self._db.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
-            self._db.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS blocks(key INTEGER PRIMARY KEY, data BLOB)"
-            )
 
     def close(self) -> None:
         self._db.close()
@@ -124,24 +125,27 @@ class IndexFile:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """A consistent state of the file, whatever others write meanwhile."""
-        with self._translate_errors():
-            self._db.execute("BEGIN")
+        self._execute("BEGIN")
         try:
             yield
         finally:
-            self._roll_back()
+            if self._db.in_transaction:
+                self._execute("ROLLBACK")
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """All that is written inside, or nothing."""
-        with self._translate_errors():
-            self._db.execute("BEGIN IMMEDIATE")
+        self._execute("BEGIN IMMEDIATE")
         try:
             yield
-            with self._translate_errors():
-                self._db.execute("COMMIT")
+            self._execute("COMMIT")
         finally:
-            self._roll_back()
+            if self._db.in_transaction:
+                self._execute("ROLLBACK")
+
+    def _execute(self, sql: str, values: tuple[object, ...] = ()) -> sqlite3.Cursor:
+        with self._translate_errors():
+            return self._db.execute(sql, values)
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
@@ -167,11 +171,6 @@ class IndexFile:
             # SQLite also refuses to write files that claim a newer version.
             return not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK))
         return code in _OUT_OF_REACH
-
-    def _roll_back(self) -> None:
-        with self._translate_errors():
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
 
     def manifest(self) -> IndexManifest:
         with self._translate_errors():
@@ -203,7 +202,7 @@ class IndexFile:
             for key, data in self._db.execute(sql, (expected, last)):
                 if key != expected:
                     break
-                yield _open_database(key, data)
+                yield _unseal(key, data)
                 expected += 1
         if expected <= last:
             raise IndexDamaged("a block is missing")
@@ -212,10 +211,9 @@ class IndexFile:
         self._put(_key(segment, kind, part), data)
 
     def drop(self, segments: Sequence[int]) -> None:
-        with self._translate_errors():
-            for number in segments:
-                span = (_key(number, "root", 0), _key(number + 1, "root", 0) - 1)
-                self._db.execute("DELETE FROM blocks WHERE key BETWEEN ? AND ?", span)
+        for number in segments:
+            span = (_key(number, "root", 0), _key(number + 1, "root", 0) - 1)
+            self._execute("DELETE FROM blocks WHERE key BETWEEN ? AND ?", span)
 
     def shrink(self) -> None:
         """Free the space of old segments when it is a large part of the file."""
@@ -236,12 +234,11 @@ class IndexFile:
         row = self._db.execute("SELECT data FROM blocks WHERE key = ?", (key,)).fetchone()
         if row is None:
             raise IndexDamaged("a block is missing")
-        return _open_database(key, row[0])
+        return _unseal(key, row[0])
 
     def _put(self, key: int, data: bytes) -> None:
         sealed = zlib.crc32(data, key & 0xFFFFFFFF).to_bytes(4, "little") + data
-        with self._translate_errors():
-            self._db.execute("INSERT OR REPLACE INTO blocks VALUES (?, ?)", (key, sealed))
+        self._execute("INSERT OR REPLACE INTO blocks VALUES (?, ?)", (key, sealed))
 
 
 def create(path: Path) -> None:
@@ -268,7 +265,7 @@ def _key(segment: int, kind: BlockKind, part: int) -> int:
     return (segment << _KIND_BITS | _KINDS[kind]) << _PART_BITS | part
 
 
-def _open_database(key: int, sealed: object) -> bytes:
+def _unseal(key: int, sealed: object) -> bytes:
     if not isinstance(sealed, bytes) or len(sealed) < 4:
         raise IndexDamaged("a block is no block")
     data = sealed[4:]

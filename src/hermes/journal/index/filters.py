@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, reduce
 
 from hermes.codec.values import Value
 from hermes.journal.index import docs as sets
@@ -37,7 +37,7 @@ _RELATIVE = re.compile(
 )
 _COUNTS = {"a": 1, "an": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 # People report events on a later day, and the question names the day of the event.
-_TOLD_LATER = {"day": 7, "month": 14, "long": 0}
+_DAYS_AFTER_DAY, _DAYS_AFTER_MONTH = 7, 14
 
 
 class Period(Value):
@@ -63,13 +63,11 @@ def named_in(query: str, now: float) -> Period | None:
         year = int(found["year"]) if found["year"] else 0
         last = re.search(rf"\blast {found['name']}", low)
         if last and not year:
-            year = _last_year(_NUMBERS[found["name"]], now)
+            today = datetime.fromtimestamp(now, UTC)
+            year = today.year - (_NUMBERS[found["name"]] >= today.month)
         return _period(year, _NUMBERS[found["name"]], found["day"])
     if found := _SEASON.search(low):
-        first = _SEASONS[found["name"]]
-        if found["year"]:
-            return _months(int(found["year"]), first, 3)
-        return None
+        return _months(int(found["year"]), _SEASONS[found["name"]], 3) if found["year"] else None
     if found := _ONLY_YEAR.search(low):
         return _months(int(found["year"]), 1, 12)
     return _relative(low, now)
@@ -92,9 +90,8 @@ def _relative(low: str, now: float) -> Period | None:
     found = _RELATIVE.search(low)
     if found is None:
         return None
-    today = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    midnight = today.timestamp()
     day = 86_400.0
+    midnight = now - now % day
     if found["word"]:
         since = midnight - day * (found["word"] == "yesterday")
         return Period(since=since, until=since + day)
@@ -108,31 +105,26 @@ def _relative(low: str, now: float) -> Period | None:
     return Period(since=middle - days * day / 2, until=middle + days * day / 2 + day)
 
 
-def _last_year(month: int, now: float) -> int:
-    today = datetime.fromtimestamp(now, UTC)
-    return today.year - (month >= today.month)
-
-
 def _period(year: int, month: int, day: str | None) -> Period | None:
     if not 1 <= month <= 12:
         return None
     if not year:
         return Period(since=0.0, until=float("inf"), months=(month,))
     if not day:
-        return _months(year, month, 1, later="month")
+        return _months(year, month, 1, days_after=_DAYS_AFTER_MONTH)
     try:
         first = datetime(year, month, int(day), tzinfo=UTC)
     except ValueError:
         return None
-    until = first + timedelta(days=1 + _TOLD_LATER["day"])
+    until = first + timedelta(days=1 + _DAYS_AFTER_DAY)
     return Period(since=first.timestamp(), until=until.timestamp())
 
 
-def _months(year: int, month: int, count: int, *, later: str = "long") -> Period:
+def _months(year: int, month: int, count: int, *, days_after: int = 0) -> Period:
     first = datetime(year, month, 1, tzinfo=UTC)
     end = month - 1 + count
     last = datetime(year + end // 12, end % 12 + 1, 1, tzinfo=UTC)
-    until = last + timedelta(days=_TOLD_LATER[later])
+    until = last + timedelta(days=days_after)
     return Period(since=first.timestamp(), until=until.timestamp())
 
 
@@ -216,10 +208,7 @@ class Filters(Value):
         if self.exclude:
             everything = sets.everything(segment.info.docs)
             limits.append(sets.difference(everything, _of_sessions(segment, self.exclude)))
-        allowed: Docs | None = None
-        for limit in limits:
-            allowed = limit if allowed is None else sets.intersection(allowed, limit)
-        return allowed
+        return reduce(sets.intersection, limits) if limits else None
 
 
 def _of_sessions(segment: Segment, sessions: frozenset[str]) -> Docs:

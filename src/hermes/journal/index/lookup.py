@@ -29,7 +29,6 @@ _LEAST_NEAR = 2
 _MOST_ALIKE = 24
 # How many messages can be read in the time of these: all terms of a leaf, and one word.
 _LEAF_ROWS, _WORD_ROWS = 16, 3
-_CHEAP = ("exact", "forms")
 
 
 def rarity(frequency: int, total: int) -> float:
@@ -73,23 +72,6 @@ class Lookup:
         self._file = file
         self._words = manifest.words
         self._known: dict[bytes, list[bytes]] = {}
-        self._ordered: dict[QueryClause, tuple[Atom, ...]] = {}
-
-    @cached_property
-    def _sample(self) -> Segment:
-        """The largest segment."""
-        return max((scope.segment for scope in self.scopes), key=lambda s: s.info.docs)
-
-    def _atoms(self, clause: QueryClause) -> tuple[Atom, ...]:
-        """The atoms of a clause, rarest first, expensive ones last."""
-        if len(clause.atoms) == 1 or self.total <= _SMALL:
-            return clause.atoms
-        if clause not in self._ordered:
-            dear = [atom for atom in clause.atoms if atom.how not in _CHEAP]
-            cheap = [atom for atom in clause.atoms if atom.how in _CHEAP]
-            sizes = {atom: sets.size_of(_with_atom(atom, self._sample)) for atom in cheap}
-            self._ordered[clause] = (*sorted(cheap, key=sizes.__getitem__), *dear)
-        return self._ordered[clause]
 
     @cached_property
     def _vocabulary(self) -> list[bytes]:
@@ -108,13 +90,24 @@ class Lookup:
         for scope in self.scopes:
             inside = _Inside(scope.segment, parts, known)
             for place, clause in enumerate(clauses):
-                docs = _holding(clause, self._atoms(clause), scope.segment, inside)
+                docs = _holding(clause, scope.segment, inside)
                 frequencies[place] += sets.size_of(docs)
                 found[place].append(_apply_filters(docs, scope))
             gathered += sets.size_of(found[0][-1])
             if enough is not None and gathered >= enough:
                 break
-        near = self._near(clauses, len(found[0])) if clauses else []
+        scopes = self.scopes[: len(found[0])] if clauses else ()
+        # Fewer near words when there are more segments, and never just one.
+        budget = _MOST_NEAR if self.total <= _SMALL else _MOST_NEAR_AMONG_MANY
+        most = budget // max(1, len(scopes) * len(clauses))
+        most = most if most >= _LEAST_NEAR else 0
+        near = [
+            tuple(
+                _near_word(atom, weight, scopes)
+                for atom, weight in [pair for pair in clause.near if pair[1] < 1][:most]
+            )
+            for clause in clauses
+        ]
         return [Evidence(*one) for one in zip(clauses, found, frequencies, near, strict=True)]
 
     def similar_words(self, word: str, *, whole: bool) -> list[str]:
@@ -141,11 +134,11 @@ class Lookup:
             found = self.evidence(clauses, enough=enough if len(clauses) == 1 else None)
             telling = _telling({one.clause: one.frequency for one in found}, _FEW)
             return [one for one in found if one.clause in telling]
-        sample = self._sample
+        sample = max((scope.segment for scope in self.scopes), key=lambda s: s.info.docs)
         counts = {clause: _frequency(clause, sample) for clause in clauses}
         telling = _telling(counts, max(_FEW, sample.info.docs * _COMMON_SHARE))
-        wishes = sorted((c for c in telling if c.rule == "may"), key=lambda c: counts[c])
-        unsought = set(wishes[_MOST_SOUGHT:])
+        positive = sorted((c for c in telling if c.rule == "may"), key=lambda c: counts[c])
+        unsought = set(positive[_MOST_SOUGHT:])
         sought = [clause for clause in telling if clause not in unsought]
         every = iter(self.evidence(sought, enough=enough if len(telling) == 1 else None))
         scale = self.total / sample.info.docs
@@ -154,22 +147,11 @@ class Lookup:
             for clause in telling
         ]
 
-    def _near(self, clauses: Sequence[QueryClause], scopes: int) -> list[tuple[NearWord, ...]]:
-        """The near words of each clause: fewer when there are more segments, and never just one."""
-        budget = _MOST_NEAR if self.total <= _SMALL else _MOST_NEAR_AMONG_MANY
-        most = budget // max(1, scopes * len(clauses))
-        if most < _LEAST_NEAR:
-            return [() for _ in clauses]
-        return [
-            tuple(self._near_word(near.atom, near.weight, scopes) for near in rest[:most])
-            for rest in ([near for near in c.near if near.weight < 1] for c in clauses)
-        ]
 
-    def _near_word(self, atom: Atom, weight: float, scopes: int) -> NearWord:
-        some = self.scopes[:scopes]
-        docs = [_with_atom(atom, scope.segment) for scope in some]
-        left = [_apply_filters(*pair) for pair in zip(docs, some, strict=True)]
-        return NearWord(weight, left, sum(map(sets.size_of, docs)))
+def _near_word(atom: Atom, weight: float, scopes: Sequence[SegmentScope]) -> NearWord:
+    docs = [_with_atom(atom, scope.segment) for scope in scopes]
+    left = [_apply_filters(*pair) for pair in zip(docs, scopes, strict=True)]
+    return NearWord(weight, left, sum(map(sets.size_of, docs)))
 
 
 def _apply_filters(docs: Docs, scope: SegmentScope) -> Docs:
@@ -183,7 +165,7 @@ def _frequency(clause: QueryClause, segment: Segment) -> int:
     """How many messages match the clause; parts of words count as rare without a look-up."""
     if any(atom.how == "part" for atom in clause.atoms):
         return 0
-    return sets.size_of(_holding(clause, clause.atoms, segment))
+    return sets.size_of(_holding(clause, segment))
 
 
 def _telling(counts: Mapping[QueryClause, int], most: float) -> list[QueryClause]:
@@ -217,19 +199,17 @@ class _Inside:
         return self._segment.docs_containing(self._parts, most=_MOST_WORDS)
 
 
-def _holding(
-    clause: QueryClause, atoms: Sequence[Atom], segment: Segment, inside: _Inside | None = None
-) -> Docs:
+def _holding(clause: QueryClause, segment: Segment, inside: _Inside | None = None) -> Docs:
     """The messages with all atoms of the clause, or with another form of its word."""
     together: Docs | None = None
-    for atom in atoms:
+    for atom in clause.atoms:
         if together and _shows_in_text(atom, clause, sets.size_of(together), segment, inside):
             continue
         docs = _with_atom(atom, segment, inside)
         together = docs if together is None else sets.intersection(together, docs)
         if not together:
             break
-    forms = [_with_atom(near.atom, segment) for near in clause.near if near.weight == 1]
+    forms = [_with_atom(atom, segment) for atom, weight in clause.near if weight == 1]
     return sets.union([together or NOTHING, *forms]) if forms else together or NOTHING
 
 
@@ -241,7 +221,7 @@ def _shows_in_text(
     if atom.how == "prefix":
         if len(atom.text) <= _SHORT_PREFIX:
             return True  # nearly everything has it
-        spared = _LEAF_ROWS * (segment.leaves_of(atom.text.encode()) - 1)
+        spared = _LEAF_ROWS * (len(segment.leaves_of(atom.text.encode())) - 1)
     elif atom.how == "part" and inside is not None:
         spared = inside.cost(atom.text.encode())
     else:
@@ -275,14 +255,14 @@ class NamedPeople:
     """The names among the clauses; names that occur nowhere do not count."""
 
     def __init__(
-        self, wishes: Sequence[Evidence], scopes: Sequence[SegmentScope], total: int
+        self, positive: Sequence[Evidence], scopes: Sequence[SegmentScope], total: int
     ) -> None:
         self._docs = {
             place: one.docs
-            for place, one in enumerate(wishes)
+            for place, one in enumerate(positive)
             if one.clause.name and one.docs and one.frequency
         }
-        self._worth = {p: _NAMED_IN_SESSION * wishes[p].rarity(total) for p in self._docs}
+        self._worth = {p: _NAMED_IN_SESSION * positive[p].rarity(total) for p in self._docs}
         self._scopes = scopes
         self._begins: dict[int, list[int]] = {}
         self._mentions: dict[tuple[int, int], list[int]] = {}
@@ -301,7 +281,9 @@ class NamedPeople:
             self._known[scope, session] = {
                 place: worth
                 for place, worth in self._worth.items()
-                if _any_between(self._mention_positions(scope, place), first, end)
+                if (some := self._mention_positions(scope, place))
+                and (at := bisect_left(some, first)) < len(some)
+                and some[at] < end
             }
         return self._known[scope, session]
 
@@ -333,8 +315,3 @@ class NamedPeople:
         if scope not in self._begins:
             self._begins[scope] = sorted(sets.members(self._scopes[scope].begins))
         return self._begins[scope]
-
-
-def _any_between(numbers: list[int], first: int, end: int) -> bool:
-    at = bisect_left(numbers, first)
-    return at < len(numbers) and numbers[at] < end

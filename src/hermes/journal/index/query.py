@@ -6,9 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-import msgspec
-
-from hermes.codec.values import Value
+from hermes.codec.values import Value, replace
 from hermes.journal.index import filters as periods
 from hermes.journal.index import terms as forms
 from hermes.journal.index.filters import Period
@@ -40,6 +38,7 @@ GAP = r"[\W_]{1,8}"
 
 How = Literal["forms", "exact", "prefix", "part"]
 Rule = Literal["may", "must", "not"]
+_OPERATORS: dict[str, Rule] = {"AND": "must", "OR": "may", "NOT": "not"}
 
 
 class Atom(Value):
@@ -50,19 +49,13 @@ class Atom(Value):
     how: How
 
 
-class Near(Value):
-    """A word that may replace another, and its weight."""
-
-    atom: Atom
-    weight: float
-
-
 class QueryClause(Value):
     """One clause of the query. A message matches when it has all atoms and its folded text holds
     the word, or the pattern of a phrase. `left` and `right` require word boundaries; otherwise a
     match inside of a word counts `inside_weight`. With a stem, any form of the word matches. A
-    message with only the pieces counts a little. Near words are looked up too; a name concerns
-    its whole session. `weight` is relative to other clauses of the same rarity."""
+    message with only the pieces counts a little. `near` are words that may replace this one, with
+    their weights. A name concerns its whole session. `weight` is relative to other clauses of the
+    same rarity."""
 
     atoms: tuple[Atom, ...]
     word: str
@@ -73,7 +66,7 @@ class QueryClause(Value):
     inside_weight: float = 1.0
     rule: Rule = "may"
     pieces: tuple[QueryClause, ...] = ()
-    near: tuple[Near, ...] = ()
+    near: tuple[tuple[Atom, float], ...] = ()
     name: bool = False
     weight: float = 1.0
 
@@ -87,12 +80,13 @@ def parse(query: str) -> tuple[QueryClause, ...]:
     for chunk in _CHUNK.finditer(text):
         bare = chunk["bare"]
         if bare in ("AND", "OR", "NOT"):
-            pending = _after_operator(bare, clauses)
+            # AND also applies to the clause before it.
+            if bare == "AND" and clauses and clauses[-1].rule == "may":
+                clauses[-1] = replace(clauses[-1], rule="must")
+            pending = _OPERATORS[bare]
             continue
-        found = _bare(bare) if bare is not None else _parse_quoted(chunk["quoted"])
-        if pending != "may":
-            found = [msgspec.structs.replace(clause, rule=pending) for clause in found]
-        clauses += found
+        found = _bare(bare) if bare is not None else _quoted(chunk["quoted"])
+        clauses += found if pending == "may" else [replace(one, rule=pending) for one in found]
         pending = "may"
     unique = list(dict.fromkeys(clauses))[:MOST_CLAUSES]
     return tuple(unique) if any(clause.rule != "not" for clause in unique) else ()
@@ -102,7 +96,7 @@ def loosen(clause: QueryClause) -> list[QueryClause]:
     """The clause with parts of words allowed, then each of its pieces alone; empty when it cannot
     be looser."""
     strict = clause.rule == "must"
-    alone = [] if strict else [msgspec.structs.replace(one, rule="may") for one in clause.pieces]
+    alone = [] if strict else [replace(one, rule="may") for one in clause.pieces]
     first, *middle = clause.atoms
     if clause.rule == "not" or first.how == "part":
         return []
@@ -110,7 +104,7 @@ def loosen(clause: QueryClause) -> list[QueryClause]:
     if is_dense(part[0]) or len(part) < 2:
         return alone
     last = [Atom(text=atom.text, how="prefix") for atom in middle[-1:]]
-    wide = msgspec.structs.replace(
+    wide = replace(
         clause,
         atoms=(Atom(text=part, how="part"), *middle[:-1], *last),
         left=False,
@@ -123,49 +117,40 @@ def loosen(clause: QueryClause) -> list[QueryClause]:
     return [wide, *alone]
 
 
-def _after_operator(operator: str, clauses: list[QueryClause]) -> Rule:
-    """What the operator means for the next clause; AND also applies to the one before it."""
-    if operator == "AND":
-        if clauses and clauses[-1].rule == "may":
-            clauses[-1] = msgspec.structs.replace(clauses[-1], rule="must")
-        return "must"
-    return "not" if operator == "NOT" else "may"
-
-
 def _bare(raw: str) -> list[QueryClause]:
     folded = fold(_APOSTROPHE.sub("", raw))
     found = pieces(folded)
     if not found:
         return []
-    starred = raw.endswith("*")
     if len(found) > 1:
         return [_sequence(folded, found, open_end=True)]
     text = found[0][0]
     if not is_dense(text[0]):
-        return [_prefix(text) if starred else _word(text)]
+        if not raw.endswith("*"):
+            return [_word(text)]
+        prefix = Atom(text=text, how="prefix")
+        return [QueryClause(atoms=(prefix,), word=text, right=False)]
     if len(text) <= _LONGEST_DENSE_UNIT:
         return [_run(text)]
     return [_run(pair) for pair in pairs(text)]
 
 
-def _parse_quoted(raw: str) -> list[QueryClause]:
+def _quoted(raw: str) -> list[QueryClause]:
     folded = fold(raw)
     found = pieces(folded)
     if not found:
         return []
-    starred = raw.rstrip().endswith("*")
-    phrase = _sequence(folded, found, open_end=starred)
-    return [msgspec.structs.replace(phrase, rule="must")]
+    phrase = _sequence(folded, found, open_end=raw.rstrip().endswith("*"))
+    return [replace(phrase, rule="must")]
 
 
 def _word(text: str) -> QueryClause:
     stem = forms.stem(text)
-    atom = Atom(text=stem, how="forms") if stem else Atom(text=text, how="exact")
-    return QueryClause(atoms=(atom,), word=text, stem=stem)
+    return QueryClause(atoms=(_word_atom(text, stem),), word=text, stem=stem)
 
 
-def _prefix(text: str) -> QueryClause:
-    return QueryClause(atoms=(Atom(text=text, how="prefix"),), word=text, right=False)
+def _word_atom(word: str, stem: str) -> Atom:
+    return Atom(text=stem, how="forms") if stem else Atom(text=word, how="exact")
 
 
 def _run(text: str) -> QueryClause:
@@ -194,8 +179,7 @@ def _sequence(folded: str, found: list[tuple[str, int]], *, open_end: bool) -> Q
     for piece, start in found:
         pattern += (GAP if start > end else "") + re.escape(piece)
         end = start + len(piece)
-        exact = Atom(text=piece, how="exact")
-        atoms += _dense_atoms(piece) if is_dense(piece[0]) else [exact]
+        atoms += _dense_atoms(piece) if is_dense(piece[0]) else [_word_atom(piece, "")]
     first, last = found[0][0], found[-1][0]
     if open_end and not is_dense(last[0]):
         atoms[-1] = Atom(text=last, how="prefix")
@@ -238,11 +222,14 @@ def parse_question(query: str, now: float) -> Question:
     names = _names(query)
     bare = any(clause.rule == "may" for clause in clauses)
     found = [clause for one in clauses for clause in _settle_quotes(one, names, bare)]
-    telling = [clause for clause in found if not _says_nothing(clause, names)]
+    telling = [
+        one for one in found if one.rule != "may" or one.word in names or not is_stop_word(one.word)
+    ]
     sought = any(clause.rule != "not" for clause in telling)
+    low = query.lower()
     return Question(
         clauses=tuple(dict.fromkeys(telling if sought else found)),
-        asks=_asks(query),
+        asks="time" if _WHEN.search(low) else "amount" if _HOW_MUCH.search(low) else "anything",
         period=periods.named_in(query, now),
     )
 
@@ -254,9 +241,8 @@ def soften(clauses: tuple[QueryClause, ...]) -> tuple[QueryClause, ...]:
         if clause.rule != "must":
             found.append(clause)
             continue
-        wish = msgspec.structs.replace(clause, rule="may")
-        alone = [msgspec.structs.replace(piece, rule="may") for piece in clause.pieces]
-        found += [wish, *(piece for piece in alone if not is_stop_word(piece.word))]
+        telling = [piece for piece in clause.pieces if not is_stop_word(piece.word)]
+        found += [replace(one, rule="may") for one in (clause, *telling)]
     return tuple(dict.fromkeys(found))
 
 
@@ -277,9 +263,8 @@ def respell(clause: QueryClause, words: Sequence[str]) -> QueryClause:
         return clause
     first, *others = meant
     stem = "" if clause.name else forms.stem(first)
-    atom = Atom(text=stem, how="forms") if stem else Atom(text=first, how="exact")
-    near = tuple(Near(atom=Atom(text=word, how="exact"), weight=_OTHER_GUESS) for word in others)
-    return msgspec.structs.replace(clause, word=first, atoms=(atom,), stem=stem, near=near)
+    near = tuple((_word_atom(word, ""), _OTHER_GUESS) for word in others)
+    return replace(clause, word=first, atoms=(_word_atom(first, stem),), stem=stem, near=near)
 
 
 def _settle_quotes(clause: QueryClause, names: frozenset[str], bare: bool) -> list[QueryClause]:
@@ -298,25 +283,20 @@ def _add_near_words(clause: QueryClause, names: frozenset[str]) -> QueryClause:
     if clause.rule == "not" or len(clause.atoms) != 1 or not clause.word.isalpha():
         return clause
     if clause.word in names:
-        exact = Atom(text=clause.word, how="exact")
-        return msgspec.structs.replace(clause, name=True, atoms=(exact,), stem="")
+        return replace(clause, name=True, atoms=(_word_atom(clause.word, ""),), stem="")
     if not clause.right or not clause.word.isascii():
         return clause
     known = related_words(clause.word)
-    near = [Near(atom=_atom(word), weight=1.0) for word in known.forms]
-    near += [Near(atom=_atom(word), weight=weight) for word, weight in known.near]
+    near = [(_near_atom(word), 1.0) for word in known.forms]
+    near += [(_near_atom(word), weight) for word, weight in known.near]
     weight = _WEAK if is_weak_word(clause.word) else 1.0
-    return msgspec.structs.replace(clause, near=tuple(near), weight=weight)
+    return replace(clause, near=tuple(near), weight=weight)
 
 
-def _atom(word: str) -> Atom:
+def _near_atom(word: str) -> Atom:
     """A near word must be certain: a short stem has forms that are other words."""
     stem = forms.stem(word)
-    return Atom(text=stem, how="forms") if len(stem) > 3 else Atom(text=word, how="exact")
-
-
-def _says_nothing(clause: QueryClause, names: frozenset[str]) -> bool:
-    return clause.rule == "may" and clause.word not in names and is_stop_word(clause.word)
+    return _word_atom(word, stem if len(stem) > 3 else "")
 
 
 def _names(query: str) -> frozenset[str]:
@@ -334,10 +314,3 @@ def _names(query: str) -> frozenset[str]:
             found.add(fold(word))
         begins = raw[-1] in _SENTENCE_ENDS
     return frozenset(found)
-
-
-def _asks(query: str) -> Asks:
-    low = query.lower()
-    if _WHEN.search(low):
-        return "time"
-    return "amount" if _HOW_MUCH.search(low) else "anything"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
 
+from hermes.journal.index.candidates import Candidate
 from hermes.journal.index.query import GAP, Asks, QueryClause
 from hermes.journal.index.source import ROLES, EventRow, text_of
 from hermes.journal.index.terms import continues_word, end_of_word, fold, is_form
@@ -29,7 +29,9 @@ class Speakers:
     """The folded names that turn out to belong to speakers."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._calls = {name: _call(name) for name in names}
+        # The name between punctuation, or after a greeting, as when a person is addressed.
+        before = rf"(?:^|[,.!?]\s*|\b(?:{_GREETING}) )"
+        self._calls = {n: re.compile(rf"{before}{re.escape(n)}(?=[,.!?]|$)") for n in names}
         self._callers: dict[str, str] = {}
 
     def hear(self, said: Iterable[tuple[str, str]]) -> None:
@@ -51,23 +53,13 @@ class Speakers:
         """The weight of a message for a person's name: highest when that person wrote it. None when
         the speaker is unknown. `said` is whether the message contains the name."""
         if before := _BEFORE_WORDS.match(folded):
-            if _is_short_for(name, before[1]):
+            is_short_form = len(name) >= _SHORTEST_NAME and before[1].startswith(name)
+            if is_short_form or before[1] == name:
                 return _SPEAKS
             return _SPOKEN_OF if said else None
         if name in self._callers:
             return _CALLS if self._callers[name] == kind else _CALLED_SPEAKS
         return None
-
-
-def _is_short_for(name: str, whole: str) -> bool:
-    """Whether it is the same name or a short form of it."""
-    return whole == name or (len(name) >= _SHORTEST_NAME and whole.startswith(name))
-
-
-def _call(name: str) -> re.Pattern[str]:
-    """The name between punctuation, or after a greeting, as when a person is addressed."""
-    word = re.escape(name)
-    return re.compile(rf"(?:^|[,.!?]\s*|\b(?:{_GREETING}) ){word}(?=[,.!?]|$)")
 
 
 LONGEST_JUDGED = 16_384
@@ -84,9 +76,26 @@ _OTHER_ORDER = 0.7
 _PROXIMITY = 0.15
 _RECENCY = 0.02
 _RECENT_DAYS = 30
-_TELLS_TIME = 0.4
-_TELLS_AMOUNT = 0.25
 _TELLING_WITHIN = 2_000
+# What a message with an answer of the wanted kind gains, and how such answers look.
+_ANSWERS: dict[Asks, tuple[float, str]] = {
+    "time": (
+        0.4,
+        r"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|since|week|weekend|month|year"
+        r"|morning|evening|night|spring|summer|autumn|winter|christmas|easter|new year"
+        r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+        r"|january|february|march|april|may|june|july|august|september|october|november|december"
+        r"|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth"
+        r"|(?:thir|four|fif|six|seven|eigh|nine)teenth|(?:twen|thir)tieth"
+        r"|\d+(?:st|nd|rd|th)|(?:19|20)\d\d)\b",
+    ),
+    "amount": (
+        0.25,
+        r"\b(?:\d[\d,.]*|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+        r"|(?:thir|four|fif|six|seven|eigh|nine)teen|twenty|thirty|forty|fifty|sixty|seventy"
+        r"|eighty|ninety|hundred|thousand|million|once|twice|half|dozen|couple|several|every)\b",
+    ),
+}
 _ROLE_WEIGHTS = {"user": 1.01, "assistant": 1.0, "tool": 0.75}
 _LEAST_FOR_NAME = 3.0
 # In a record, a line end takes two characters and a control character six.
@@ -123,16 +132,6 @@ class ScoredMessage(NamedTuple):
         return [(start, end, w * rarity) for some, rarity in pairs for start, end, w in some]
 
 
-class Hint(NamedTuple):
-    """What the index knows of a message: how much of each clause it or a neighbour matches, other
-    evidence, whether it has any of the words itself, and the factor for all of it."""
-
-    shares: Sequence[float]
-    extra: float = 0.0
-    own: bool = False
-    factor: float = 1.0
-
-
 class MessageScorer:
     """Scores messages against clauses, each with its rarity: 0 for a word that all messages
     have."""
@@ -144,15 +143,16 @@ class MessageScorer:
         newest_at: float,
         asks: Asks = "anything",
     ) -> None:
-        wishes = [pair for pair in zip(clauses, rarities, strict=True) if pair[0].rule != "not"]
-        self._wishes = [(clause, rarity, _Matcher(clause)) for clause, rarity in wishes]
+        positive = [pair for pair in zip(clauses, rarities, strict=True) if pair[0].rule != "not"]
+        self._positive = [(clause, rarity, _Matcher(clause)) for clause, rarity in positive]
         self._unwanted = [_Matcher(clause) for clause in clauses if clause.rule == "not"]
-        self._musts = [pair for pair in enumerate(c for c, _ in wishes) if pair[1].rule == "must"]
-        self._rarities = [rarity for _, rarity in wishes]
-        self._nothing = Hint([0.0] * len(wishes))
+        self._musts = [pair for pair in enumerate(c for c, _ in positive) if pair[1].rule == "must"]
+        self._rarities = [rarity for _, rarity in positive]
+        self._nothing = Candidate([0.0] * len(positive))
         self._newest_at = newest_at
-        self._asks = asks
-        self._speakers = Speakers(clause.word for clause, _ in wishes if clause.name)
+        self._bonus, pattern = _ANSWERS.get(asks, (0.0, ""))
+        self._answer = re.compile(pattern)
+        self._speakers = Speakers(clause.word for clause, _ in positive if clause.name)
         self._together = [
             re.compile(clause.pattern.replace(GAP, _STORED_GAP).encode())
             for clause in clauses
@@ -171,7 +171,7 @@ class MessageScorer:
         low = body.lower()
         return any(pattern.search(low) is None for pattern in self._together)
 
-    def judge(self, message: Message, hint: Hint | None = None) -> ScoredMessage | None:
+    def judge(self, message: Message, hint: Candidate | None = None) -> ScoredMessage | None:
         """None when a required clause is not matched, or none is at all."""
         row, text, folded = message
         hint = hint or self._nothing
@@ -179,84 +179,46 @@ class MessageScorer:
         if len(text) > LONGEST_JUDGED and not all(found):
             folded = fold(text)
             found = self._find_matches(folded)
-        if not self._acceptable(folded, found, hint):
+        if not any(found) and not any(hint.shares) and not hint.extra:
+            return None
+        for place, clause in self._musts:
+            # A word may also match in a form that only the index knows.
+            if not found[place] and not (clause.near and hint.own):
+                return None
+        if any(matcher.spans(folded) for matcher in self._unwanted):
             return None
         score = self._score(row, folded, found, hint)
         return ScoredMessage(score, row, text, found, self._rarities, hint.own or any(found))
 
     def _find_matches(self, folded: str) -> list[list[Span]]:
-        return [matcher.spans(folded) for _, _, matcher in self._wishes]
+        return [matcher.spans(folded) for _, _, matcher in self._positive]
 
-    def _acceptable(self, folded: str, found: list[list[Span]], hint: Hint) -> bool:
-        if not any(found) and not any(hint.shares) and not hint.extra:
-            return False
-        for place, clause in self._musts:
-            if not _is_held(clause, found[place], hint):
-                return False
-        return not any(matcher.spans(folded) for matcher in self._unwanted)
-
-    def _score(self, row: EventRow, folded: str, found: list[list[Span]], hint: Hint) -> float:
+    def _score(self, row: EventRow, folded: str, found: list[list[Span]], hint: Candidate) -> float:
         length = len(folded)
         relevance = hint.extra
-        for (clause, rarity, _), spans, share in zip(self._wishes, found, hint.shares, strict=True):
-            part = self._part(clause, row, folded, bool(spans), hint) if clause.name else None
+        for (clause, rarity, _), spans, share in zip(
+            self._positive, found, hint.shares, strict=True
+        ):
+            part = None
+            if clause.name and hint.factor >= 1:
+                # The weight of the speaker for a name that occurs in the session.
+                part = self._speakers.part(clause.word, row.kind, folded, said=bool(spans))
             if part is not None:
                 # In a store with one conversation, names occur everywhere and matter no less.
                 relevance += part * max(rarity, _LEAST_FOR_NAME)
             elif not spans:
-                relevance += share * _brevity(length)
+                relevance += share * _frequency(1, length)
             else:
                 best = max([weight for _, _, weight in spans])
                 relevance += rarity * best * _frequency(len(spans), length)
-        factor = 1 + _PROXIMITY * _closeness(found) + self._tells(folded)
+        factor = 1 + _PROXIMITY * _closeness(found)
+        if self._bonus and self._answer.search(folded, 0, _TELLING_WITHIN):
+            factor += self._bonus
         telling = 0.5 + 0.5 * min(1.0, length / _TELLING_LENGTH)
         days = max(0.0, self._newest_at - row.at) / 86_400
         freshness = 1 + _RECENCY / (1 + days / _RECENT_DAYS)
         weight = _ROLE_WEIGHTS[ROLES[row.kind]] * hint.factor
         return relevance * factor * telling * freshness * weight
-
-    def _part(
-        self, clause: QueryClause, row: EventRow, folded: str, said: bool, hint: Hint
-    ) -> float | None:
-        """The weight of the speaker for a name that occurs in the session."""
-        if hint.factor < 1:
-            return None
-        return self._speakers.part(clause.word, row.kind, folded, said=said)
-
-    def _tells(self, folded: str) -> float:
-        """Whether the text contains an answer of the wanted kind."""
-        if self._asks == "time":
-            return _TELLS_TIME if _time().search(folded, 0, _TELLING_WITHIN) else 0.0
-        if self._asks == "amount":
-            return _TELLS_AMOUNT if _amount().search(folded, 0, _TELLING_WITHIN) else 0.0
-        return 0.0
-
-
-@cache
-def _time() -> re.Pattern[str]:
-    return re.compile(
-        r"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|since|week|weekend|month|year"
-        r"|morning|evening|night|spring|summer|autumn|winter|christmas|easter|new year"
-        r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-        r"|january|february|march|april|may|june|july|august|september|october|november|december"
-        r"|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth"
-        r"|(?:thir|four|fif|six|seven|eigh|nine)teenth|(?:twen|thir)tieth"
-        r"|\d+(?:st|nd|rd|th)|(?:19|20)\d\d)\b"
-    )
-
-
-@cache
-def _amount() -> re.Pattern[str]:
-    return re.compile(
-        r"\b(?:\d[\d,.]*|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
-        r"|(?:thir|four|fif|six|seven|eigh|nine)teen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand"
-        r"|million|once|twice|half|dozen|couple|several|every)\b"
-    )
-
-
-def _is_held(clause: QueryClause, spans: list[Span], hint: Hint) -> bool:
-    """A word may also match in a form that only the index knows."""
-    return bool(spans) or (bool(clause.near) and hint.own)
 
 
 def message_of(row: EventRow) -> Message:
@@ -320,24 +282,19 @@ def _frequency(count: int, length: int) -> float:
     return count * (_SATURATION + 1) / (count + _SATURATION * relative)
 
 
-def _brevity(length: int) -> float:
-    return _frequency(1, length)
-
-
 def _closeness(found: list[list[Span]]) -> float:
     """1 when the clauses occur in the order of the query, near 0 when they are far apart."""
-    near = [_nearness(left, right) for left, right in pairwise(found) if left and right]
-    return sum(near) / (len(found) - 1) if near else 0.0
-
-
-def _nearness(left: list[Span], right: list[Span]) -> float:
-    best = 0.0
-    for start, end, _ in left[:_FEW_SPANS]:
-        for other_start, other_end, _ in right[:_FEW_SPANS]:
+    total = 0.0
+    for left, right in pairwise(found):
+        best = 0.0
+        for (start, end, _), (other_start, other_end, _) in product(
+            left[:_FEW_SPANS], right[:_FEW_SPANS]
+        ):
             if other_start > start:
                 gap, order = other_start - end, 1.0
             else:
                 gap, order = start - other_end, _OTHER_ORDER
             near = _CLOSE_CHARACTERS / (_CLOSE_CHARACTERS - 1 + max(1, gap))
             best = max(best, order * near)
-    return best
+        total += best
+    return total / (len(found) - 1) if total else 0.0

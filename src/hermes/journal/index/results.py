@@ -58,8 +58,8 @@ _SPACE = re.compile(r"\s+")
 def snippet(text: str, spans: Sequence[Span]) -> str:
     """About 160 characters of the text on one line, with marked matches. The spans refer to the
     folded text."""
-    places = _in_original(text, _apart(spans))
-    start, end = _window(text, places)
+    places = _in_original(text, spans)
+    start, end = _window(text, places, _WIDTH)
     shown: list[str] = []
     at = start
     for first, last, _ in places:
@@ -67,40 +67,41 @@ def snippet(text: str, spans: Sequence[Span]) -> str:
             shown += [text[at:first], BEFORE, text[first:last], AFTER]
             at = last
     shown.append(text[at:end])
-    line = _SPACE.sub(" ", "".join(shown)).strip()
-    return ("…" if start > 0 else "") + line + ("…" if end < len(text) else "")
+    return _on_one_line("".join(shown), cut_before=start > 0, cut_after=end < len(text))
 
 
 def excerpt(text: str, spans: Sequence[Span], width: int) -> str:
     """The text on one line; of a longer one the best excerpt of about `width` characters, without
     marks."""
-    if len(text) <= width:
-        return _SPACE.sub(" ", text).strip()
-    start, end = _window(text, _in_original(text, _apart(spans)), width)
-    line = _SPACE.sub(" ", text[start:end]).strip()
-    return ("…" if start > 0 else "") + line + ("…" if end < len(text) else "")
+    start, end = 0, len(text)
+    if end > width:
+        start, end = _window(text, _in_original(text, spans), width)
+    return _on_one_line(text[start:end], cut_before=start > 0, cut_after=end < len(text))
 
 
-def _apart(spans: Sequence[Span]) -> list[Span]:
-    """In order; of overlapping spans, the one that begins first and is longest."""
-    merged: list[Span] = []
+def _on_one_line(text: str, *, cut_before: bool, cut_after: bool) -> str:
+    return "…" * cut_before + _SPACE.sub(" ", text).strip() + "…" * cut_after
+
+
+def _in_original(text: str, spans: Sequence[Span]) -> list[Span]:
+    """The spans in the text itself, in order; of overlapping ones, the one that begins first and is
+    longest."""
+    apart: list[Span] = []
     for span in sorted(spans, key=lambda span: (span[0], -span[1])):
-        if not merged or span[0] >= merged[-1][1]:
-            merged.append(span)
-    return merged
+        if not apart or span[0] >= apart[-1][1]:
+            apart.append(span)
+    found = iter(origins(text, [place for span in apart for place in span[:2]]))
+    return [(next(found), next(found), weight) for _, _, weight in apart]
 
 
-def _in_original(text: str, spans: list[Span]) -> list[Span]:
-    places = [place for start, end, _ in spans for place in (start, end)]
-    found = iter(origins(text, places))
-    return [(next(found), next(found), weight) for _, _, weight in spans]
-
-
-def _window(text: str, places: list[Span], width: int = _WIDTH) -> tuple[int, int]:
+def _window(text: str, places: list[Span], width: int) -> tuple[int, int]:
     """The excerpt with the most valuable matches in its middle, cut between words."""
     if not places:
         return 0, _cut(text, min(len(text), width), forward=False)
-    stretches = [_stretch(places, first, width) for first in range(len(places))]
+    stretches = [
+        [p for p in places[first:] if p[1] <= start + width or p is places[first]]
+        for first, (start, _, _) in enumerate(places)
+    ]
     best = max(stretches, key=_worth)
     first, last = best[0][0], best[-1][1]
     spare = max(0, width - (last - first))
@@ -110,12 +111,6 @@ def _window(text: str, places: list[Span], width: int = _WIDTH) -> tuple[int, in
         min(first, _cut(text, start, forward=True)),
         max(last, _cut(text, end, forward=False)),
     )
-
-
-def _stretch(places: list[Span], first: int, width: int) -> list[Span]:
-    """The matches from one on that fit into a snippet."""
-    end = places[first][0] + width
-    return [places[first], *(place for place in places[first + 1 :] if place[1] <= end)]
 
 
 def _worth(stretch: list[Span]) -> float:

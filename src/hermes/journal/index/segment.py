@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain, pairwise
-from sys import byteorder
-from typing import NamedTuple
+from itertools import chain, islice, pairwise
+from typing import NamedTuple, TypeVar
 
-import msgspec
-
+from hermes.codec.values import replace
 from hermes.journal.index import docs as sets
 from hermes.journal.index.docs import NOTHING, Docs
 from hermes.journal.index.file import IndexDamaged, IndexFile, IndexManifest, SegmentInfo, WordList
 from hermes.journal.index.terms import is_form
 
+T = TypeVar("T")
+
 PLACES_PER_BLOCK = 2048
 _FEW_TERMS = 16
 _MOST_LEAVES = 16
 _PLACES_HEAD = 11
-_WIDTHS = {ord("H"): 2, ord("I"): 4, ord("Q"): 8}
 _FIRST_WORD, _FIRST_PAIR = b" ", b"\xe3"
 
 
@@ -51,18 +50,14 @@ class DocLocations(NamedTuple):
     distances: array[int]
     seconds: array[int]
 
-    def ids(self) -> list[int]:
-        return [self.first_id + distance for distance in self.distances]
-
 
 class Segment:
     def __init__(self, file: IndexFile, info: SegmentInfo) -> None:
         self.info = info
         self._file = file
-        self._firsts: list[bytes] = []
         self._leaves: dict[int, Leaf] = {}
         self._sets: dict[int, bytes] = {}
-        self._places: dict[int, bytes] = {}
+        self._places: dict[int, DocLocations] = {}
 
     def docs(self, term: bytes) -> Docs:
         number = self._leaf_of(term)
@@ -75,7 +70,7 @@ class Segment:
         if len(terms) <= _FEW_TERMS:
             return sets.union([self.docs(term) for term in terms])
         found: list[Docs] = []
-        for number in self._leaves_of(start):
+        for number in self.leaves_of(start):
             listed = self.leaf(number).terms[1:-1].split(b"\n")
             found += [self._docs(number, i) for i, term in enumerate(listed) if term in terms]
         return sets.union(found)
@@ -84,7 +79,7 @@ class Segment:
         """The messages of all words with that stem."""
         start = stem.encode()
         found: list[Docs] = []
-        for number in self._leaves_of(start):
+        for number in self.leaves_of(start):
             leaf = self.leaf(number)
             first, end = leaf.span(start)
             words = leaf.terms[first + 1 : end].decode().split("\n") if end else []
@@ -98,11 +93,11 @@ class Segment:
         """The messages of the terms that begin with `start`. A prefix that is so short that it
         fills many leaves finds enough in the first of them."""
         found: list[Docs] = []
-        for number in self._leaves_of(start)[:_MOST_LEAVES]:
+        for number in self.leaves_of(start)[:_MOST_LEAVES]:
             leaf = self.leaf(number)
             first, end = leaf.span(start)
-            if end:
-                found += self._docs_between(number, leaf.ordinal(first), leaf.ordinal(end))
+            places = range(leaf.ordinal(first), leaf.ordinal(end)) if end else ()
+            found += [self._docs(number, place) for place in places]
         return sets.union(found)
 
     def docs_containing(self, parts: Collection[bytes], *, most: int) -> dict[bytes, Docs]:
@@ -112,36 +107,32 @@ class Segment:
         for number, block in enumerate(self._term_blocks):
             for part, some in found.items():
                 if part in block and len(some) < most:
-                    some += self._docs_inside(number, _decode_leaf(block), part, most)
+                    leaf = self._leaves[number] = _decode_leaf(block)
+                    inside = (
+                        self._docs(number, place)
+                        for place, term in enumerate(leaf.terms[1:-1].split(b"\n"))
+                        if part in term and is_wordlike(term)
+                    )
+                    some += islice(inside, most)
         return {part: sets.union(some) for part, some in found.items()}
-
-    def _docs_inside(self, number: int, leaf: Leaf, part: bytes, most: int) -> Iterator[Docs]:
-        self._leaves[number] = leaf
-        at = leaf.terms.find(part)
-        for _ in range(most):
-            if at < 0:
-                break
-            newline, end = leaf.terms.rfind(b"\n", 0, at), leaf.terms.find(b"\n", at)
-            if is_wordlike(leaf.terms[newline + 1 : end]):
-                yield self._docs(number, leaf.ordinal(newline))
-            at = leaf.terms.find(part, end)
 
     def id_of(self, number: int) -> int:
         """The journal's id of the message."""
         part, offset = divmod(number, PLACES_PER_BLOCK)
         if part not in self._places:
-            self._places[part] = self._file.block(self.info.number, "places", part)
-        return _id_at(self._places[part], offset)
+            self._places[part] = _decode_places(self._file.block(self.info.number, "places", part))
+        places = self._places[part]
+        return places.first_id + places.distances[offset]
 
-    def places(self) -> Iterator[DocLocations]:
+    def _all_places(self) -> Iterator[DocLocations]:
         count = -(-self.info.docs // PLACES_PER_BLOCK)
         return map(_decode_places, self._file.blocks(self.info.number, "places", 0, count))
 
     def ids(self) -> list[int]:
-        return [id for places in self.places() for id in places.ids()]
+        return [one.first_id + distance for one in self._all_places() for distance in one.distances]
 
     def seconds(self) -> list[int]:
-        return [second for places in self.places() for second in places.seconds]
+        return [second for places in self._all_places() for second in places.seconds]
 
     def postings(self) -> Iterator[tuple[bytes, bytes]]:
         """Every term with its stored set, sorted."""
@@ -174,46 +165,28 @@ class Segment:
         return map(_decode_leaf, self._file.blocks(self.info.number, "terms", 0, self.info.leaves))
 
     def _leaf_of(self, term: bytes) -> int:
-        return max(0, bisect_right(self._roots(), term) - 1)
+        return max(0, bisect_right(self._firsts, term) - 1)
 
-    def leaves_of(self, start: bytes) -> int:
-        """The number of leaves that can hold terms with that prefix."""
-        return len(self._leaves_of(start))
-
-    def _leaves_of(self, start: bytes) -> range:
+    def leaves_of(self, start: bytes) -> range:
         """The leaves that can hold terms with that prefix."""
-        end = bisect_left(self._roots(), start + b"\xff")
+        end = bisect_left(self._firsts, start + b"\xff")
         first = self._leaf_of(start)
         return range(first, max(first + 1, end))
 
-    def _roots(self) -> list[bytes]:
-        if not self._firsts:
-            self._firsts = self._file.block(self.info.number, "root", 0).split(b"\n")
-            if len(self._firsts) != self.info.leaves:
-                raise IndexDamaged("a root does not fit its leaves")
-        return self._firsts
+    @cached_property
+    def _firsts(self) -> list[bytes]:
+        """The first term of each leaf."""
+        firsts = self._file.block(self.info.number, "root", 0).split(b"\n")
+        if len(firsts) != self.info.leaves:
+            raise IndexDamaged("a root does not fit its leaves")
+        return firsts
 
     def _docs(self, leaf: int, ordinal: int) -> Docs:
-        offsets = self.leaf(leaf).offsets
-        stored = self._data(leaf)[offsets[ordinal] : offsets[ordinal + 1]]
-        return sets.decode(stored, self.info.docs)
-
-    def _docs_between(self, leaf: int, first: int, end: int) -> Iterator[Docs]:
-        """The sets of neighbouring terms; short ones are joined before decoding."""
-        offsets, data = self.leaf(leaf).offsets, self._data(leaf)
-        begun = offsets[first]
-        for ordinal in range(first, end):
-            start, stop = offsets[ordinal], offsets[ordinal + 1]
-            if not sets.are_pairs(stop - start, self.info.docs):
-                yield set(array("H", data[begun:start]))
-                begun = stop
-                yield sets.decode(data[start:stop], self.info.docs)
-        yield set(array("H", data[begun : offsets[end]]))
-
-    def _data(self, leaf: int) -> bytes:
         if leaf not in self._sets:
             self._sets[leaf] = self._file.block(self.info.number, "docs", leaf)
-        return self._sets[leaf]
+        offsets = self.leaf(leaf).offsets
+        stored = self._sets[leaf][offsets[ordinal] : offsets[ordinal + 1]]
+        return sets.decode(stored, self.info.docs)
 
 
 def is_wordlike(term: bytes) -> bool:
@@ -243,15 +216,6 @@ def encode_places(ids: list[int], seconds: list[int]) -> bytes:
     return head + array(width, distances).tobytes() + array("I", seconds).tobytes()
 
 
-def _id_at(data: bytes, offset: int) -> int:
-    """One id, without decoding the others."""
-    width = _WIDTHS[data[0]]
-    start = _PLACES_HEAD + offset * width
-    return int.from_bytes(data[1:9], "little") + int.from_bytes(
-        data[start : start + width], byteorder
-    )
-
-
 def _decode_places(data: bytes) -> DocLocations:
     first, count = int.from_bytes(data[1:9], "little"), int.from_bytes(data[9:11], "little")
     end = len(data) - 4 * count
@@ -275,8 +239,10 @@ def rebuild_lists(file: IndexFile, manifest: IndexManifest) -> IndexManifest:
     """With one list of the current words of the segments, replacing all earlier ones."""
     file.drop([known.number for known in manifest.words])
     closed = [Segment(file, info) for info in manifest.segments if info.closed]
-    bare = msgspec.structs.replace(manifest, words=())
-    return _with_list(file, bare, _merge_terms(closed)) if closed else bare
+    bare = replace(manifest, words=())
+    batches = merge_sorted([segment.terms_by_leaf() for segment in closed], bytes)
+    terms = (term for batch in batches for term in dict.fromkeys(batch))
+    return _with_list(file, bare, terms) if closed else bare
 
 
 def words_with(
@@ -304,26 +270,24 @@ def _with_list(file: IndexFile, manifest: IndexManifest, terms: Iterable[bytes])
             file.put(number, "terms", parts, _join_words(words))
             words, size, parts = [], 0, parts + 1
     file.put(number, "terms", parts, _join_words(words))
-    return msgspec.structs.replace(
-        manifest,
-        next_number=number + 1,
-        words=(*manifest.words, WordList(number=number, blocks=parts + 1)),
-    )
+    lists = (*manifest.words, WordList(number=number, blocks=parts + 1))
+    return replace(manifest, next_number=number + 1, words=lists)
 
 
 def _join_words(words: list[bytes]) -> bytes:
     return b"\n" + b"\n".join(words) + b"\n"
 
 
-def _merge_terms(segments: Sequence[Segment]) -> Iterator[bytes]:
-    """The terms of several segments, sorted and each once; see `build`."""
-    streams = [segment.terms_by_leaf() for segment in segments]
-    waiting: list[list[bytes]] = [[] for _ in segments]
+def merge_sorted(
+    streams: Sequence[Iterator[list[T]]], key: Callable[[T], bytes]
+) -> Iterator[list[T]]:
+    """The items of several sorted streams, in sorted batches. Whole leaves are sorted at a time, up
+    to the term that every stream has been read to, which is much faster than one by one."""
+    waiting: list[list[T]] = [[] for _ in streams]
     while any(waiting := [some or next(s, []) for some, s in zip(waiting, streams, strict=True)]):
-        end = min(some[-1] for some in waiting if some)
-        cuts = [bisect_right(some, end) for some in waiting]
-        pairs = list(zip(waiting, cuts, strict=True))
-        yield from sorted({term for some, cut in pairs for term in some[:cut]})
+        end = min(key(some[-1]) for some in waiting if some)
+        pairs = [(some, bisect_right(some, end, key=key)) for some in waiting]
+        yield sorted([item for some, cut in pairs for item in some[:cut]])  # type: ignore[type-var]
         waiting = [some[cut:] for some, cut in pairs]
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import JsonObject, Value
 from hermes.journal.connections import (
-    is_damage,
+    ignore_damage,
     is_forbidden,
     is_read_only_copy,
     journal_error,
     open_immutable,
     open_raw,
+    read_around_damage,
 )
 
 Role = Literal["user", "assistant", "tool"]
@@ -70,27 +72,20 @@ def text_of(row: EventRow) -> str:
     except DecodeError:
         return ""
     content = body.result if row.kind == "tool_finished" else body.message
-    return "\n".join(filter(None, map(_words, content.parts)))[:LONGEST_TEXT]
-
-
-def _words(part: _Part) -> str:
-    if part.type == "text":
-        return part.text
-    if part.type == "tool_call":
-        return " ".join([part.name, *_leaves(part.arguments)])
-    return ""
+    texts: list[str] = []
+    for part in content.parts:
+        if part.type == "text":
+            texts.append(part.text)
+        elif part.type == "tool_call":
+            texts.append(" ".join([part.name, *_leaves(part.arguments)]))
+    return "\n".join(filter(None, texts))[:LONGEST_TEXT]
 
 
 def _leaves(value: Any) -> list[str]:
-    match value:
-        case dict():
-            return [leaf for item in value.values() for leaf in _leaves(item)]
-        case list():
-            return [leaf for item in value for leaf in _leaves(item)]
-        case None | bool():
-            return []
-        case _:
-            return [str(value)]
+    if isinstance(value, dict | list):
+        items = value.values() if isinstance(value, dict) else value
+        return [leaf for item in items for leaf in _leaves(item)]
+    return [] if value is None or isinstance(value, bool) else [str(value)]
 
 
 # Columns of a damaged record may hold anything; none of it may stop the reading of others.
@@ -104,29 +99,10 @@ _RANGE = f"{_SELECT} WHERE e.id BETWEEN ? AND ? AND {_OF_KINDS} ORDER BY e.id"
 _IDS_AT_ONCE = 500
 
 
-class EventSource(Protocol):
-    """Called in worker threads, one at a time. Closed between searches; the next call opens it
-    again."""
-
-    def exists(self) -> bool:
-        """Whether there is a journal."""
-        ...
-
-    def rows(self, after_id: int, limit: int) -> list[EventRow]:
-        """The next rows of `KINDS` with a greater id, ordered by id; fewer than the limit only at
-        the end."""
-        ...
-
-    def fetch(self, ids: Sequence[int]) -> list[EventRow]:
-        """The rows that exist, unordered."""
-        ...
-
-    def close(self) -> None: ...
-
-
 class JournalFile:
     """The journal's SQLite file, read only. Records on damaged pages are left out. JournalError
-    when the file cannot be read at all."""
+    when the file cannot be read at all. Called in worker threads, one at a time. Closed between
+    searches; the next call opens it again."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -136,29 +112,31 @@ class JournalFile:
         return self._path.exists()
 
     def rows(self, after_id: int, limit: int) -> list[EventRow]:
-        try:
-            return self._all(_NEXT, (after_id, limit))
-        except sqlite3.Error as error:
-            if not is_damage(error):
-                raise journal_error(error, self._path) from error
-        found: list[EventRow] = []
-        for first in range(after_id + 1, self._last_id() + 1, _IDS_AT_ONCE):
-            found += self._read_range(first, first + _IDS_AT_ONCE - 1)
-            if len(found) >= limit:
-                break
-        return found[:limit]
+        """The next rows of `KINDS` with a greater id, ordered by id; fewer than the limit only at
+        the end."""
+        with self._translate_errors():
+            with ignore_damage():
+                return self._all(_NEXT, (after_id, limit))
+            (last_id,) = self._connection().execute("SELECT max(id) FROM events").fetchone()
+            found: list[EventRow] = []
+            for first in range(after_id + 1, (last_id or 0) + 1, _IDS_AT_ONCE):
+                found += read_around_damage(self._read_range, first, first + _IDS_AT_ONCE - 1)
+                if len(found) >= limit:
+                    break
+            return found[:limit]
 
     def fetch(self, ids: Sequence[int]) -> list[EventRow]:
+        """The rows that exist, unordered."""
         found: list[EventRow] = []
         for start in range(0, len(ids), _IDS_AT_ONCE):
             some = tuple(ids[start : start + _IDS_AT_ONCE])
             sql = f"{_SELECT} WHERE e.id IN ({', '.join('?' * len(some))})"
-            try:
-                found += self._all(sql, some)
-            except sqlite3.Error as error:
-                if not is_damage(error):
-                    raise journal_error(error, self._path) from error
-                found += [row for id in some for row in self._read_range(id, id)]
+            with self._translate_errors():
+                with ignore_damage():
+                    found += self._all(sql, some)
+                    continue
+                for id in some:
+                    found += read_around_damage(self._read_range, id, id)
         return found
 
     def close(self) -> None:
@@ -166,24 +144,15 @@ class JournalFile:
             self._db.close()
             self._db = None
 
-    def _read_range(self, first: int, last: int) -> list[EventRow]:
-        """The readable rows of a range, halved until only bad records are left out."""
+    @contextmanager
+    def _translate_errors(self) -> Iterator[None]:
         try:
-            return self._all(_RANGE, (first, last))
-        except sqlite3.Error as error:
-            if not is_damage(error):
-                raise journal_error(error, self._path) from error
-        if first == last:
-            return []
-        middle = (first + last) // 2
-        return self._read_range(first, middle) + self._read_range(middle + 1, last)
-
-    def _last_id(self) -> int:
-        try:
-            (last,) = self._connection().execute("SELECT max(id) FROM events").fetchone()
+            yield
         except sqlite3.Error as error:
             raise journal_error(error, self._path) from error
-        return int(last or 0)
+
+    def _read_range(self, first: int, last: int) -> list[EventRow]:
+        return self._all(_RANGE, (first, last))
 
     def _all(self, sql: str, values: tuple[object, ...]) -> list[EventRow]:
         return [

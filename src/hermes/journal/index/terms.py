@@ -288,44 +288,35 @@ class Related(NamedTuple):
     near: tuple[tuple[str, float], ...] = ()
 
 
-class _Lexicon(NamedTuple):
-    stop: frozenset[str]
-    weak: frozenset[str]
-    forms: dict[str, list[str]]
-    near: dict[str, list[str]]
-    kinds: dict[str, list[str]]
-    backwards: dict[str, list[str]]
-
-
 def is_stop_word(word: str) -> bool:
     """Whether a folded word carries no meaning."""
-    return word in _lexicon().stop
+    return word in _lexicon()["stop"]
 
 
 def is_weak_word(word: str) -> bool:
     """Whether a folded word is typical of questions rather than answers."""
-    return word in _lexicon().weak
+    return word in _lexicon()["weak"]
 
 
 def is_listed(word: str) -> bool:
     """Whether a folded word, or its base form, is in the list."""
     known = _lexicon()
-    tables = (known.forms, known.near, known.kinds, known.backwards)
-    return word in known.stop or word in known.weak or any(_entry(some, word) for some in tables)
+    if word in known["stop"] or word in known["weak"]:
+        return True
+    return any(_entry(known[part], word) for part in ("forms", "near", "kinds", "backwards"))
 
 
 def related_words(word: str) -> Related:
     """Other words for a folded word."""
     known = _lexicon()
-    forms = [form for form in _entry(known.forms, word) if form != word]
+    forms = [form for form in _entry(known["forms"], word) if form != word]
     near: dict[str, float] = {}
     for one in (word, *forms):
-        for other in _entry(known.near, one):
-            near.setdefault(other, _NEAR)
-        for member in _entry(known.kinds, one):
-            near.setdefault(member, _MEMBER)
+        for part, weight in (("near", _NEAR), ("kinds", _MEMBER)):
+            for other in _entry(known[part], one):
+                near.setdefault(other, weight)
     for one in (word, *forms):
-        for head in _entry(known.backwards, one):
+        for head in _entry(known["backwards"], one):
             near.setdefault(head, _BACKWARDS)
     for one in (word, *forms):
         near.pop(one, None)
@@ -343,37 +334,30 @@ def _entry(table: dict[str, list[str]], word: str) -> list[str]:
 
 
 @cache
-def _lexicon() -> _Lexicon:
-    sets: dict[str, set[str]] = {"stop": set(), "weak": set()}
-    tables: dict[str, dict[str, list[str]]] = {name: {} for name in ("forms", "near", "kinds")}
-    forms: defaultdict[str, list[str]] = defaultdict(list)
-    part = ""
+def _lexicon() -> dict[str, dict[str, list[str]]]:
+    """The parts of the file, and for each word of `near` and `kinds` the entries that name it."""
+    parts: defaultdict[str, dict[str, list[str]]] = defaultdict(dict)
+    name = ""
     for line in _FILE.read_text(encoding="utf-8").splitlines():
         if not line or line[0] == "#":
             continue
         if line[0] == "[":
-            part = line[1:-1]
+            name = line[1:-1]
             continue
         head, *rest = words = line.replace(":", "").split()
-        if part in sets:
-            sets[part].update(words)
-        elif part == "forms":
+        table = parts[name]
+        if name in ("stop", "weak"):
+            table.update((word, []) for word in words)
+        elif name == "forms":
             for word in words:
-                forms[word] += [other for other in words if other not in (word, *forms[word])]
+                known = table.setdefault(word, [])
+                known += [other for other in words if other not in (word, *known)]
         else:
             # Two-word entries stay apart, and of some only one word is significant.
-            telling = [word for word in rest if word not in sets["stop"]]
-            tables[part].setdefault(head, []).extend(telling)
-    stop, weak = frozenset(sets["stop"]), frozenset(sets["weak"])
-    near, kinds = tables["near"], tables["kinds"]
-    return _Lexicon(stop, weak, dict(forms), near, kinds, _invert(near, kinds))
-
-
-def _invert(*some: dict[str, list[str]]) -> dict[str, list[str]]:
-    """For each word, the entries that name it."""
-    heads: defaultdict[str, list[str]] = defaultdict(list)
-    for table in some:
+            telling = [word for word in rest if word not in parts["stop"]]
+            table.setdefault(head, []).extend(telling)
+    for table in (parts["near"], parts["kinds"]):
         for head, words in table.items():
             for word in words:
-                heads[word].append(head)
-    return dict(heads)
+                parts["backwards"].setdefault(word, []).append(head)
+    return dict(parts)

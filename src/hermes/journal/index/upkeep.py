@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, takewhile
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-
 from hermes.codec.file_lock import FileLock
-from hermes.codec.values import Value
+from hermes.codec.values import Value, replace
 from hermes.journal.index import docs as sets
 from hermes.journal.index.build import (
     MOST_DOCS,
@@ -31,7 +29,7 @@ from hermes.journal.index.file import (
     SegmentInfo,
 )
 from hermes.journal.index.segment import Segment, extend_lists, rebuild_lists
-from hermes.journal.index.source import ROLES, EventSource
+from hermes.journal.index.source import ROLES, JournalFile
 
 
 def problems(file: IndexFile) -> list[str]:
@@ -80,8 +78,9 @@ class Sizes(Value):
 
 
 @contextmanager
-def sole_writer(path: Path) -> Iterator[bool]:
-    """Whether this process may write now; never waits."""
+def sole_writer(index_path: Path) -> Iterator[bool]:
+    """Whether this process may write the index now; never waits."""
+    path = index_path.with_name(index_path.name + ".lock")
     lock = FileLock(path)
     try:
         is_held = lock.acquire(timeout=0)
@@ -93,21 +92,18 @@ def sole_writer(path: Path) -> Iterator[bool]:
         lock.close()
 
 
-def lock_path(path: Path) -> Path:
-    return path.with_name(path.name + ".lock")
-
-
-def advance(file: IndexFile, source: EventSource, sizes: Sizes, *, thorough: bool) -> Progress:
+def advance(file: IndexFile, source: JournalFile, sizes: Sizes, *, thorough: bool) -> Progress:
     """Index one batch of new events. Merges that would delay a search are left to a thorough call,
     unless very many small segments wait."""
     manifest = file.manifest()
     if _is_in_journal(source, manifest.seen) and not (
-        source.rows(_seen_id(manifest), 1) or merge_due(manifest.segments, sizes, thorough=thorough)
+        source.rows(manifest.seen.id if manifest.seen else 0, 1)
+        or merge_due(manifest.segments, sizes, thorough=thorough)
     ):
         if thorough:
             file.shrink()
         return "done"
-    with sole_writer(lock_path(file.path)) as mine:
+    with sole_writer(file.path) as mine:
         if not mine:
             return "busy"
         with file.writing():
@@ -118,19 +114,18 @@ def advance(file: IndexFile, source: EventSource, sizes: Sizes, *, thorough: boo
     return "more" if full or due or thorough else "done"
 
 
-def forget(
-    file: IndexFile, source: EventSource, ids: set[int], sessions: Collection[str]
-) -> Progress:
-    """Rewrite every segment that holds these messages."""
-    with sole_writer(lock_path(file.path)) as mine:
+def forget(file: IndexFile, source: JournalFile, sessions: Collection[str]) -> Progress:
+    """Rewrite every segment that holds messages of these sessions."""
+    with sole_writer(file.path) as mine:
         if not mine:
             return "busy"
         with file.writing():
             manifest = file.manifest()
             for info in manifest.segments:
-                manifest = _purge(file, source, manifest, info, ids, sessions)
+                manifest = _purge(file, source, manifest, info, sessions)
             manifest = rebuild_lists(file, manifest)
-            file.put_manifest(msgspec.structs.replace(manifest, seen=_newest(manifest)))
+            seen = manifest.segments[-1].last if manifest.segments else None
+            file.put_manifest(replace(manifest, seen=seen))
         file.shrink()
     return "done"
 
@@ -140,7 +135,8 @@ def merge_due(
 ) -> Sequence[SegmentInfo]:
     """The neighbours to merge: those that fill a segment, or the newest that together outweigh the
     next older one, so that a message is rewritten only when its segment doubles."""
-    small = _small_at_end(segments)
+    newest = takewhile(lambda info: not info.closed, reversed(segments))
+    small = list(newest)[::-1]
     if sum(info.docs for info in small) >= sizes.segment and thorough:
         fitting = [total <= sizes.segment for total in accumulate(info.docs for info in small)]
         return small[: fitting.count(True)]
@@ -157,29 +153,31 @@ def merge_due(
     return small[-count:] if count > 1 else ()
 
 
-def _small_at_end(segments: Sequence[SegmentInfo]) -> Sequence[SegmentInfo]:
-    count = 0
-    while count < len(segments) and not segments[-1 - count].closed:
-        count += 1
-    return segments[len(segments) - count :]
-
-
 def _merge_segments(
     file: IndexFile, manifest: IndexManifest, due: Sequence[SegmentInfo], sizes: Sizes
 ) -> IndexManifest:
     new = merge(file, manifest.next_number, [Segment(file, info) for info in due])
-    file.drop([info.number for info in due])
-    new = msgspec.structs.replace(new, closed=new.docs > sizes.segment // 2)
-    start = manifest.segments.index(due[0])
-    before, after = manifest.segments[:start], manifest.segments[start + len(due) :]
-    manifest = msgspec.structs.replace(
-        manifest, next_number=manifest.next_number + 1, segments=(*before, new, *after)
-    )
+    new = replace(new, closed=new.docs > sizes.segment // 2)
+    manifest = _exchange(file, manifest, due, (new,))
     return extend_lists(file, manifest, new) if new.closed else manifest
 
 
+def _exchange(
+    file: IndexFile,
+    manifest: IndexManifest,
+    old: Sequence[SegmentInfo],
+    new: tuple[SegmentInfo, ...],
+) -> IndexManifest:
+    """Drop neighbouring segments in favour of a new one, if any."""
+    file.drop([info.number for info in old])
+    start = manifest.segments.index(old[0])
+    before, after = manifest.segments[:start], manifest.segments[start + len(old) :]
+    number = manifest.next_number + len(new)
+    return replace(manifest, next_number=number, segments=(*before, *new, *after))
+
+
 def _with_new_rows(
-    file: IndexFile, source: EventSource, manifest: IndexManifest, sizes: Sizes
+    file: IndexFile, source: JournalFile, manifest: IndexManifest, sizes: Sizes
 ) -> tuple[IndexManifest, bool]:
     """The manifest with a segment of the next rows, and whether more rows may wait."""
     draft = SegmentBuilder()
@@ -196,45 +194,39 @@ def _with_new_rows(
             break
     number = manifest.next_number
     added = (draft.write(file, number),) if draft.ids else ()
-    after = msgspec.structs.replace(
-        manifest,
-        next_number=number + len(added),
-        seen=seen,
-        segments=(*manifest.segments, *added),
-    )
+    segments = (*manifest.segments, *added)
+    after = replace(manifest, next_number=number + len(added), seen=seen, segments=segments)
     return after, full
 
 
-def _is_in_journal(source: EventSource, place: JournalPosition | None) -> bool:
+def _is_in_journal(source: JournalFile, place: JournalPosition | None) -> bool:
     """Whether the journal still has this event; another journal or an older copy does not."""
     if place is None:
         return True
     return any(place_of(row) == place for row in source.fetch([place.id]))
 
 
-def _rewind(file: IndexFile, source: EventSource, manifest: IndexManifest) -> IndexManifest:
+def _rewind(file: IndexFile, source: JournalFile, manifest: IndexManifest) -> IndexManifest:
     """Without the newest segments that do not match the journal."""
     if _is_in_journal(source, manifest.seen):
         return manifest
-    segments_left = list(manifest.segments)
-    while segments_left and not _is_in_journal(source, segments_left[-1].last):
-        file.drop([segments_left.pop().number])
-    seen = segments_left[-1].last if segments_left else None
-    return rebuild_lists(
-        file, msgspec.structs.replace(manifest, seen=seen, segments=tuple(segments_left))
-    )
+    rest = list(manifest.segments)
+    while rest and not _is_in_journal(source, rest[-1].last):
+        file.drop([rest.pop().number])
+    seen = rest[-1].last if rest else None
+    return rebuild_lists(file, replace(manifest, seen=seen, segments=tuple(rest)))
 
 
 def _purge(
     file: IndexFile,
-    source: EventSource,
+    source: JournalFile,
     manifest: IndexManifest,
     info: SegmentInfo,
-    ids: set[int],
     sessions: Collection[str],
 ) -> IndexManifest:
     segment = Segment(file, info)
-    removed = _find_deleted(segment, ids, sessions)
+    terms = {session_term(name).encode() for name in sessions}
+    removed = set(sets.members(segment.docs_of(session_term("").encode(), terms)))
     if not removed:
         return manifest
     roles = sets.union([segment.docs(role_term(role).encode()) for role in ROLES.values()])
@@ -242,39 +234,11 @@ def _purge(
     rest = next(sets.newest(alive), None)
     new: tuple[SegmentInfo, ...] = ()
     if rest is not None:
-        last = _place(source, segment.id_of(rest))
+        # A missing event matches nothing, so that everything after the segment before it is read
+        # again.
+        id = segment.id_of(rest)
+        rows = source.fetch([id])
+        last = place_of(rows[0]) if rows else JournalPosition(id=id, session_id="", n=0)
         rewritten = without(file, manifest.next_number, segment, removed, last)
-        new = (msgspec.structs.replace(rewritten, closed=info.closed),)
-    file.drop([info.number])
-    at = manifest.segments.index(info)
-    return msgspec.structs.replace(
-        manifest,
-        next_number=manifest.next_number + 1,
-        segments=(*manifest.segments[:at], *new, *manifest.segments[at + 1 :]),
-    )
-
-
-def _find_deleted(segment: Segment, ids: set[int], sessions: Collection[str]) -> set[int]:
-    found = {
-        number
-        for name in sessions
-        for number in sets.members(segment.docs(session_term(name).encode()))
-    }
-    if ids:
-        found |= {number for number, id in enumerate(segment.ids()) if id in ids}
-    return found
-
-
-def _place(source: EventSource, id: int) -> JournalPosition:
-    """The journal's event with that id. A missing one matches nothing, so that everything after the
-    segment before it is read again."""
-    rows = source.fetch([id])
-    return place_of(rows[0]) if rows else JournalPosition(id=id, session_id="", n=0)
-
-
-def _newest(manifest: IndexManifest) -> JournalPosition | None:
-    return manifest.segments[-1].last if manifest.segments else None
-
-
-def _seen_id(manifest: IndexManifest) -> int:
-    return manifest.seen.id if manifest.seen else 0
+        new = (replace(rewritten, closed=info.closed),)
+    return _exchange(file, manifest, [info], new)

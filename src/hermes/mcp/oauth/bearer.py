@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import re
 import warnings
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import httpx2
 from mcp import MCPDeprecationWarning
@@ -24,92 +22,26 @@ from mcp.client.auth.extensions.client_credentials import (
 from hermes.codec.values import replace
 from hermes.core.errors import HermesError
 from hermes.core.world import Clock
+from hermes.credentials.oauth.client import (
+    OAuthErrorResponse,
+    TokenEndpoint,
+    parse_answer,
+    parse_tokens,
+    refresh_grant,
+)
 from hermes.mcp.oauth.login import LoginMemory, token_of, trigger_login
 from hermes.mcp.oauth.store import StoredToken, TokenStore
-from hermes.mcp.server import LoginRejected, LoginRequired, McpServer, NeedsLogin, NeedsScope
+from hermes.mcp.server import (
+    LoginRejected,
+    LoginRequired,
+    McpServer,
+    NeedsLogin,
+    NeedsScope,
+    RefreshFailed,
+)
+from hermes.mcp.transport import http_client_factory
 
 EARLY_SECONDS = 60.0
-
-
-class MachineBearer(httpx2.Auth):
-    """Authorises requests; gets a new token when it is expired or rejected."""
-
-    def __init__(self, server: McpServer, store: TokenStore, clock: Clock) -> None:
-        self._server = server
-        self._store = store
-        self._clock = clock
-
-    async def async_auth_flow(
-        self, request: httpx2.Request
-    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        token = await self._usable()
-        request.headers["Authorization"] = f"Bearer {token.access_token}"
-        response = yield request
-        if response.status_code == 401:
-            token = await self._usable(refused=token.access_token)
-            request.headers["Authorization"] = f"Bearer {token.access_token}"
-            response = yield request
-        if response.status_code in (401, 403):
-            raise LoginRejected(
-                self._server.name, f"its token is rejected with {response.status_code}."
-            )
-
-    async def _usable(self, *, refused: str = "") -> StoredToken:
-        async with self._store.lock():
-            token = self._store.token()
-            if token is not None and token.access_token != refused and self._is_good(token):
-                return token
-            return await machine_token(self._server, self._store, self._clock)
-
-    def _is_good(self, token: StoredToken) -> bool:
-        """Rejects expired tokens, those of another server and those of a person's login."""
-        fresh = not token.expires_at or token.expires_at - EARLY_SECONDS >= self._clock.now()
-        return fresh and not token.refresh_token and token.is_for(self._server.url)
-
-
-async def machine_token(server: McpServer, store: TokenStore, clock: Clock) -> StoredToken:
-    """Gets and stores a token; Barred. The secret is only sent to the authorization server of
-    the first token unless the settings name another."""
-    old = store.token()
-    known = old.issuer if old is not None and old.is_for(server.url) else ""
-    issuer = server.oauth.issuer or known
-    memory = LoginMemory(None)
-    try:
-        provider = await asyncio.to_thread(_provider, server, memory, issuer or None)
-        await trigger_login(server, provider)
-    except (OAuthFlowError, HermesError, httpx2.HTTPError, OSError, ValueError) as error:
-        raise LoginRejected(server.name, f"{error}") from error
-    if memory.tokens is None:
-        raise LoginRejected(server.name, "it accepts requests without a login; remove `auth`.")
-    token = token_of(memory.tokens, provider, clock)
-    store.put_token(token)
-    return token
-
-
-def _provider(server: McpServer, memory: LoginMemory, issuer: str | None) -> OAuthClientProvider:
-    own = server.oauth
-    scope = own.scope or None
-    with warnings.catch_warnings():
-        # Without a configured issuer the discovered one is used and pinned.
-        warnings.simplefilter("ignore", MCPDeprecationWarning)
-        if not own.private_key_file:
-            return ClientCredentialsOAuthProvider(
-                server.url, memory, own.client_id, own.client_secret, scope=scope, issuer=issuer
-            )
-        signed = SignedJWTParameters(
-            issuer=own.client_id,
-            subject=own.client_id,
-            signing_key=Path(own.private_key_file).expanduser().read_text(),
-            signing_algorithm=own.signing_algorithm,
-        )
-        return PrivateKeyJWTOAuthProvider(
-            server.url,
-            memory,
-            own.client_id,
-            signed.create_assertion_provider(),
-            scope=scope,
-            issuer=issuer,
-        )
 
 
 def auth_for(server: McpServer, tokens: Path, clock: Clock) -> httpx2.Auth | None:
@@ -144,8 +76,9 @@ class UnconfiguredAuth(httpx2.Auth):
 
 
 class OAuthBearer(httpx2.Auth):
-    """Retries once with a refreshed token. Never asks a person: NeedsLogin when refreshing
-    fails."""
+    """Sends the stored token, renewed if it is expired, and once more if the server rejects it.
+    Never asks a person: NeedsLogin when the token cannot be renewed, RefreshFailed when it cannot
+    be renewed now."""
 
     def __init__(self, server: McpServer, store: TokenStore, clock: Clock) -> None:
         self._server = server
@@ -155,82 +88,141 @@ class OAuthBearer(httpx2.Auth):
     async def async_auth_flow(
         self, request: httpx2.Request
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        token = self._token()
-        if self._is_old(token):
-            async with self._store.lock():
-                token = self._token()
-                if self._is_old(token):
-                    token = await self._store_renewed(token, (yield self._renewal(token)))
+        token = await self._usable_token()
         request.headers["Authorization"] = f"Bearer {token.access_token}"
         response = yield request
-        if response.status_code == 403:
-            await self._note_wanted(response)
-        if response.status_code != 401:
-            return
+        if response.status_code == 401:
+            token = await self._usable_token(rejected=token.access_token)
+            request.headers["Authorization"] = f"Bearer {token.access_token}"
+            response = yield request
+        if response.status_code in (401, 403):
+            await self._refuse(response)
+
+    async def _usable_token(self, *, rejected: str = "") -> StoredToken:
+        """Renews the token in one process at a time."""
+        token = self._store.token()
+        if token is not None and self._is_usable(token, rejected):
+            return token
         async with self._store.lock():
-            newest = self._token()
-            # Another process may have refreshed it meanwhile.
-            if newest.access_token == token.access_token:
-                newest = await self._store_renewed(newest, (yield self._renewal(newest)))
-        request.headers["Authorization"] = f"Bearer {newest.access_token}"
-        response = yield request
-        if response.status_code == 403:
-            await self._note_wanted(response)
+            token = self._store.token()
+            if token is not None and self._is_usable(token, rejected):
+                return token
+            return await self._renew(token)
+
+    def _is_usable(self, token: StoredToken, rejected: str) -> bool:
+        is_fresh = not token.expires_at or token.expires_at - EARLY_SECONDS >= self._clock.now()
+        return is_fresh and token.access_token != rejected
+
+    async def _renew(self, token: StoredToken | None) -> StoredToken:
+        client = self._store.client() or {}
+        if token is None or not token.refresh_token or not token.token_endpoint:
+            raise NeedsLogin(self._server.name)
+        if not client.get("client_id"):
+            raise NeedsLogin(self._server.name)
+        in_header = client.get("token_endpoint_auth_method") == "client_secret_basic"
+        endpoint = TokenEndpoint(
+            url=token.token_endpoint,
+            client_id=str(client["client_id"]),
+            client_secret=str(client.get("client_secret") or ""),
+            auth_method="client_secret_basic" if in_header else "client_secret_post",
+            resource=token.resource,
+        )
+        timeout = httpx2.Timeout(self._server.connect_timeout)
+        try:
+            async with http_client_factory(self._server)(timeout=timeout) as http:
+                response = await http.post(
+                    endpoint.url,
+                    data=endpoint.form(refresh_grant(token.refresh_token)),
+                    headers=endpoint.client_headers(),
+                )
+        except httpx2.TransportError as error:
+            raise RefreshFailed(self._server.name, str(error) or type(error).__name__) from error
+        answer = parse_answer(response.status_code, response.content)
+        fresh = parse_tokens(answer, now=self._clock.now())
+        if isinstance(fresh, OAuthErrorResponse):
+            # A new login also registers a new client.
+            if fresh.is_final or fresh.code == "invalid_client":
+                raise NeedsLogin(self._server.name)
+            raise RefreshFailed(self._server.name, fresh.message)
+        token = replace(
+            token,
+            access_token=fresh.access_token,
+            refresh_token=fresh.refresh_token or token.refresh_token,
+            expires_at=fresh.expires_at or 0.0,
+            scope=fresh.scope or token.scope,
+        )
+        self._store.put_token(token)
+        return token
+
+    async def _refuse(self, response: httpx2.Response) -> None:
+        """Stores a missing scope for the next login, since only a person can grant it."""
         if response.status_code == 401:
             raise NeedsLogin(self._server.name)
-
-    async def _note_wanted(self, response: httpx2.Response) -> None:
-        """Stores the missing scope for the next login, since only a person can grant it."""
         challenge = response.headers.get("www-authenticate", "")
         if not re.search(r'\berror="?insufficient_scope\b', challenge):
             return
         found = re.search(r'\bscope="([^"]*)"', challenge)
         scope = found[1] if found else ""
         async with self._store.lock():
-            self._store.put_token(replace(self._token(), wanted=scope))
+            if (token := self._store.token()) is not None:
+                self._store.put_token(replace(token, wanted=scope))
         raise NeedsScope(self._server.name, scope)
 
-    def _is_old(self, token: StoredToken) -> bool:
-        return bool(token.expires_at) and token.expires_at - EARLY_SECONDS < self._clock.now()
 
-    def _token(self) -> StoredToken:
-        token = self._store.token()
-        if token is None:
-            raise NeedsLogin(self._server.name)
-        return token
+class MachineBearer(OAuthBearer):
+    """Requests a new token with the configured client credentials."""
 
-    def _renewal(self, token: StoredToken) -> httpx2.Request:
-        client: dict[str, Any] = self._store.client() or {}
-        if not token.refresh_token or not token.token_endpoint or not client.get("client_id"):
-            raise NeedsLogin(self._server.name)
-        data = {
-            "grant_type": "refresh_token",
-            "refresh_token": token.refresh_token,
-            "client_id": str(client["client_id"]),
-        }
-        if token.resource:
-            data["resource"] = token.resource
-        headers: dict[str, str] = {}
-        if secret := client.get("client_secret"):
-            if client.get("token_endpoint_auth_method") == "client_secret_basic":
-                pair = f"{quote(client['client_id'], safe='')}:{quote(secret, safe='')}"
-                headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
-            else:
-                data["client_secret"] = secret
-        return httpx2.Request("POST", token.token_endpoint, data=data, headers=headers)
+    def _is_usable(self, token: StoredToken, rejected: str) -> bool:
+        """Also rejects tokens of another server and those of a person's login."""
+        is_own = not token.refresh_token and token.is_for(self._server.url)
+        return is_own and super()._is_usable(token, rejected)
 
-    async def _store_renewed(self, old: StoredToken, response: httpx2.Response) -> StoredToken:
-        await response.aread()
-        if response.status_code != 200:
-            raise NeedsLogin(self._server.name)
-        given = response.json()
-        seconds = given.get("expires_in")
-        token = replace(
-            old,
-            access_token=given["access_token"],
-            refresh_token=given.get("refresh_token") or old.refresh_token,
-            expires_at=self._clock.now() + float(seconds) if seconds else 0.0,
-            scope=given.get("scope") or old.scope,
+    async def _renew(self, token: StoredToken | None) -> StoredToken:
+        return await machine_token(self._server, self._store, self._clock)
+
+    async def _refuse(self, response: httpx2.Response) -> None:
+        why = f"its token is rejected with {response.status_code}."
+        raise LoginRejected(self._server.name, why)
+
+
+async def machine_token(server: McpServer, store: TokenStore, clock: Clock) -> StoredToken:
+    """Gets and stores a token; LoginRejected or RefreshFailed. The secret is only sent to the
+    authorization server of the first token unless the settings name another."""
+    old = store.token()
+    known = old.issuer if old is not None and old.is_for(server.url) else ""
+    memory = LoginMemory(None)
+    try:
+        provider = await asyncio.to_thread(_provider, server, memory, server.oauth.issuer or known)
+        await trigger_login(server, provider)
+    except RefreshFailed:
+        raise
+    except httpx2.TransportError as error:
+        raise RefreshFailed(server.name, str(error) or type(error).__name__) from error
+    except (OAuthFlowError, HermesError, httpx2.HTTPError, OSError, ValueError) as error:
+        raise LoginRejected(server.name, f"{error}") from error
+    if memory.tokens is None:
+        raise LoginRejected(server.name, "it accepts requests without a login; remove `auth`.")
+    token = token_of(memory.tokens, provider, clock)
+    store.put_token(token)
+    return token
+
+
+def _provider(server: McpServer, memory: LoginMemory, issuer: str) -> OAuthClientProvider:
+    own = server.oauth
+    more: dict[str, Any] = {"scope": own.scope or None, "issuer": issuer or None}
+    with warnings.catch_warnings():
+        # Without a configured issuer the discovered one is used and pinned.
+        warnings.simplefilter("ignore", MCPDeprecationWarning)
+        if not own.private_key_file:
+            return ClientCredentialsOAuthProvider(
+                server.url, memory, own.client_id, own.client_secret, **more
+            )
+        signed = SignedJWTParameters(
+            issuer=own.client_id,
+            subject=own.client_id,
+            signing_key=Path(own.private_key_file).expanduser().read_text(),
+            signing_algorithm=own.signing_algorithm,
         )
-        self._store.put_token(token)
-        return token
+        return PrivateKeyJWTOAuthProvider(
+            server.url, memory, own.client_id, signed.create_assertion_provider(), **more
+        )

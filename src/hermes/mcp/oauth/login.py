@@ -1,12 +1,8 @@
-"""OAuth login at a server, with the redirect to a local page."""
+"""OAuth login at a server: the protocol of the official library, in the person's browser."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
@@ -20,113 +16,12 @@ from mcp.shared.auth import (
     OAuthToken,
 )
 
-from hermes.codec.values import Value
-from hermes.core.errors import HermesError, UsageError
+from hermes.core.errors import HermesError
 from hermes.core.world import Clock
+from hermes.credentials.oauth.redirect import BrowserScreen, listen_for_redirect
 from hermes.mcp.oauth.store import StoredToken, TokenStore
-from hermes.mcp.server import McpServer
-
-PATH = "/callback"
-
-
-class AuthorizationReply(Value):
-    """The authorization code with state and issuer."""
-
-    code: str
-    state: str = ""
-    issuer: str = ""
-
-
-class LoginCallback:
-    """A pending login. Replies with another state are rejected and the wait continues."""
-
-    def __init__(self) -> None:
-        self.state = ""
-        self._returned: asyncio.Future[AuthorizationReply] = (
-            asyncio.get_running_loop().create_future()
-        )
-
-    async def wait(
-        self, read_pasted: Callable[[], Awaitable[str]], seconds: float
-    ) -> AuthorizationReply:
-        """Waits for the browser or the pasted URL; HermesError."""
-        reading = asyncio.ensure_future(self._read(read_pasted))
-        try:
-            async with asyncio.timeout(seconds):
-                return await self._returned
-        except TimeoutError:
-            raise HermesError(f"No login within {seconds:g} s; try again.") from None
-        finally:
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
-
-    def receive(self, query: str) -> str:
-        """Handles a reply; returns the error or ""."""
-        given = {name: values[0] for name, values in parse_qs(query).items()}
-        if self.state and given.get("state", "") != self.state:
-            return "This reply belongs to another login."
-        if error := given.get("error"):
-            words = given.get("error_description") or error
-            self._settle(HermesError(f"The login was refused: {words}."))
-            return f"The login was refused: {words}."
-        if "code" not in given:
-            return "This reply contains no code."
-        self._settle(
-            AuthorizationReply(
-                code=given["code"], state=given.get("state", ""), issuer=given.get("iss", "")
-            )
-        )
-        return ""
-
-    def _settle(self, outcome: AuthorizationReply | HermesError) -> None:
-        if self._returned.done():
-            return
-        if isinstance(outcome, HermesError):
-            self._returned.set_exception(outcome)
-        else:
-            self._returned.set_result(outcome)
-
-    async def _read(self, read_pasted: Callable[[], Awaitable[str]]) -> None:
-        while True:
-            line = (await read_pasted()).strip()
-            query = urlsplit(line).query if "://" in line else line
-            if wrong := self.receive(query):
-                self._settle(UsageError(wrong)) if "code" in query else None
-
-
-@asynccontextmanager
-async def listening(host: str, port: int) -> AsyncIterator[tuple[LoginCallback, int]]:
-    """Starts the local page; yields callback and port."""
-    callback = LoginCallback()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, ValueError):
-            line = (await reader.readline()).decode("latin-1").split()
-            while (await reader.readline()).strip():
-                pass
-            status, words = _answer(callback, line)
-            body = words.encode()
-            head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\n"
-            head += f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-            writer.write(head.encode() + body)
-            await writer.drain()
-        writer.close()
-
-    server = await asyncio.start_server(serve, host, port)
-    async with server:
-        yield callback, int(server.sockets[0].getsockname()[1])
-
-
-def _answer(callback: LoginCallback, line: list[str]) -> tuple[str, str]:
-    if len(line) < 2 or line[0] != "GET":
-        return "405 Method Not Allowed", "Only GET."
-    parts = urlsplit(line[1])
-    if parts.path != PATH:
-        return "404 Not Found", "Nothing here."
-    if wrong := callback.receive(parts.query):
-        return "400 Bad Request", wrong
-    return "200 OK", "Logged in. You can close this page and go back to Hermes."
-
+from hermes.mcp.server import McpServer, RefreshFailed
+from hermes.mcp.transport import http_client_factory
 
 VERSION = "2025-11-25"
 PROBE = {
@@ -148,32 +43,55 @@ HEADERS = {
 }
 
 
-class LoginScreen(Protocol):
-    """Shows the page to open and reads a pasted redirect URL."""
-
-    def show_page(self, url: str, *, paste: bool) -> None: ...
-
-    async def read_pasted(self) -> str: ...
-
-
 async def log_in(
-    server: McpServer, store: TokenStore, screen: LoginScreen, clock: Clock
+    server: McpServer, store: TokenStore, screen: BrowserScreen, clock: Clock
 ) -> StoredToken:
     """Logs in and stores the token; HermesError. Concurrent logins wait for each other."""
     own = server.oauth
-    async with store.lock(), listening(own.redirect_host, own.redirect_port) as (callback, port):
-        redirect = own.redirect_uri or f"http://{own.redirect_host}:{port}{PATH}"
-        old = store.token()
+    async with (
+        store.lock(),
+        listen_for_redirect(host=own.redirect_host, port=own.redirect_port) as listener,
+    ):
+
+        async def show_page(url: str) -> None:
+            listener.state = parse_qs(urlsplit(url).query).get("state", [""])[0]
+            screen.show_page(url, paste=True)
+
+        async def wait_for_code() -> AuthorizationCodeResult:
+            try:
+                found = await listener.wait(screen, own.timeout)
+            except TimeoutError:
+                raise HermesError(f"No login within {own.timeout:g} s; try again.") from None
+            if found.error:
+                raise HermesError(f"The login was refused: {found.error.rstrip('.')}.")
+            return AuthorizationCodeResult(
+                code=found.code, state=found.state or None, iss=found.issuer or None
+            )
+
+        redirect = own.redirect_uri or listener.url
         memory = LoginMemory(_configured_client(server, redirect))
+        metadata = OAuthClientMetadata.model_validate(
+            {
+                "client_name": "Hermes",
+                "redirect_uris": [redirect],
+                "grant_types": ["authorization_code", "refresh_token"],
+                "response_types": ["code"],
+                "token_endpoint_auth_method": "none",
+                "scope": own.scope or None,
+            }
+        )
         provider = _Provider(
             server.url,
-            _metadata(server, redirect),
+            metadata,
             memory,
-            redirect_handler=_redirect(callback, screen),
-            callback_handler=_callback(callback, screen, own.timeout),
+            redirect_handler=show_page,
+            callback_handler=wait_for_code,
             client_metadata_url=own.client_metadata_url or None,
         )
-        provider.asks_for = _scope(server, old)
+        # Keeps the granted scopes when a scope is added.
+        old = store.token()
+        scopes = [own.scope, *((old.scope, old.wanted) if old and old.wanted else ())]
+        provider.asks_for = " ".join(dict.fromkeys(" ".join(scopes).split()))
         try:
             await trigger_login(server, provider)
         except (OAuthFlowError, httpx2.HTTPError) as error:
@@ -189,7 +107,16 @@ async def log_in(
 
 async def trigger_login(server: McpServer, provider: OAuthClientProvider) -> None:
     """Sends requests until the server asks for a login; some do so only for tools/list."""
-    async with httpx2.AsyncClient(auth=provider, timeout=server.connect_timeout) as client:
+
+    async def check(response: httpx2.Response) -> None:
+        request = response.request
+        is_token_request = request.method == "POST" and str(request.url) != server.url
+        if is_token_request and response.status_code >= 500:
+            raise RefreshFailed(server.name, f"HTTP {response.status_code}")
+
+    timeout = httpx2.Timeout(server.connect_timeout)
+    async with http_client_factory(server)(auth=provider, timeout=timeout) as client:
+        client.event_hooks = {"response": [check]}
         headers = {**HEADERS, **server.headers}
         for body in (PROBE, READY, LIST):
             request = client.build_request("POST", server.url, json=body, headers=headers)
@@ -212,14 +139,6 @@ class _Provider(OAuthClientProvider):
         about = self.context.client_metadata
         about.scope = union_scopes(about.scope, self.asks_for)
         return await super()._perform_authorization_code_grant()
-
-
-def _scope(server: McpServer, old: StoredToken | None) -> str:
-    """Keeps the granted scopes when a scope is added."""
-    parts = [server.oauth.scope]
-    if old is not None and old.wanted:
-        parts += (old.scope, old.wanted)
-    return " ".join(dict.fromkeys(" ".join(parts).split()))
 
 
 class LoginMemory:
@@ -256,39 +175,6 @@ def _configured_client(server: McpServer, redirect: str) -> OAuthClientInformati
             "token_endpoint_auth_method": method,
         }
     )
-
-
-def _metadata(server: McpServer, redirect: str) -> OAuthClientMetadata:
-    return OAuthClientMetadata.model_validate(
-        {
-            "client_name": "Hermes",
-            "redirect_uris": [redirect],
-            "grant_types": ["authorization_code", "refresh_token"],
-            "response_types": ["code"],
-            "token_endpoint_auth_method": "none",
-            "scope": server.oauth.scope or None,
-        }
-    )
-
-
-def _redirect(callback: LoginCallback, screen: LoginScreen) -> Callable[[str], Awaitable[None]]:
-    async def show(url: str) -> None:
-        callback.state = parse_qs(urlsplit(url).query).get("state", [""])[0]
-        screen.show_page(url, paste=True)
-
-    return show
-
-
-def _callback(
-    callback: LoginCallback, screen: LoginScreen, seconds: float
-) -> Callable[[], Awaitable[AuthorizationCodeResult]]:
-    async def wait() -> AuthorizationCodeResult:
-        returned = await callback.wait(screen.read_pasted, seconds)
-        return AuthorizationCodeResult(
-            code=returned.code, state=returned.state or None, iss=returned.issuer or None
-        )
-
-    return wait
 
 
 def token_of(tokens: OAuthToken, provider: OAuthClientProvider, clock: Clock) -> StoredToken:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import fcntl
-import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
+from math import inf
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from hermes.codec.atomic_files import PRIVATE, replace_file
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, Value
+from hermes.credentials.auth_file import hold_lock
 from hermes.mcp.listing import file_name
-
-_LOOK_SECONDS = 0.05
 
 
 class StoredToken(Value):
@@ -41,7 +37,6 @@ class TokenStore:
     """The token and client registration of one server."""
 
     def __init__(self, folder: Path, server: str) -> None:
-        self._folder = folder
         self._token = folder / f"{file_name(server)}.json"
         self._client = folder / f"{file_name(server)}.client.json"
         self._lock = folder / f".{file_name(server)}.lock"
@@ -53,7 +48,7 @@ class TokenStore:
             return None
 
     def put_token(self, token: StoredToken) -> None:
-        self._write(self._token, encode(token))
+        replace_file(self._token, encode(token), mode=PRIVATE)
 
     def client(self) -> JsonObject | None:
         try:
@@ -62,7 +57,7 @@ class TokenStore:
             return None
 
     def put_client(self, client: JsonObject) -> None:
-        self._write(self._client, encode(client))
+        replace_file(self._client, encode(client), mode=PRIVATE)
 
     def drop(self) -> bool:
         """Deletes the login; returns whether there was one."""
@@ -71,28 +66,6 @@ class TokenStore:
         self._client.unlink(missing_ok=True)
         return found
 
-    @asynccontextmanager
-    async def lock(self) -> AsyncIterator[None]:
-        """Locks the files against other processes."""
-        self._make_folder()
-        handle = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            while not _try_lock(handle):  # noqa: ASYNC110 (other processes set no event)
-                await asyncio.sleep(_LOOK_SECONDS)
-            yield
-        finally:
-            os.close(handle)
-
-    def _write(self, file: Path, data: bytes) -> None:
-        replace_file(file, data, mode=PRIVATE)
-
-    def _make_folder(self) -> None:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-
-
-def _try_lock(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    def lock(self) -> AbstractAsyncContextManager[None]:
+        """Locks the files against other processes, for as long as a person takes to log in."""
+        return hold_lock(self._lock, patience=inf)

@@ -43,6 +43,11 @@ class PeerContext(Value):
     representation: str | None = None
     peer_card: tuple[str, ...] | None = None
 
+    @property
+    def text(self) -> str:
+        lines = (f"- {line}" for line in self.peer_card or ())
+        return "\n".join((*lines, self.representation or "")).strip()
+
 
 class Conclusion(Value):
     id: str
@@ -82,15 +87,14 @@ class HonchoClient:
 
     async def card(self, peer: str, *, target: str = "") -> tuple[str, ...]:
         found = await self._call("GET", self._peer(peer, "card"), query={"target": target})
-        return tuple((found or {}).get("peer_card") or ())
+        return _convert(PeerContext, found).peer_card or ()
 
     async def set_card(
         self, peer: str, lines: Sequence[str], *, target: str = ""
     ) -> tuple[str, ...]:
-        found = await self._call(
-            "PUT", self._peer(peer, "card"), {"peer_card": list(lines)}, query={"target": target}
-        )
-        return tuple((found or {}).get("peer_card") or ())
+        body, query = {"peer_card": list(lines)}, {"target": target}
+        found = await self._call("PUT", self._peer(peer, "card"), body, query=query)
+        return _convert(PeerContext, found).peer_card or ()
 
     async def chat(
         self, peer: str, question: str, *, level: Level, target: str = "", session: str = ""
@@ -118,12 +122,8 @@ class HonchoClient:
         every: list[Conclusion] = []
         page, pages = 1, 1
         while page <= pages:
-            found = await self._call(
-                "POST",
-                f"{self._root}/conclusions/list",
-                filters,
-                query={"page": str(page), "size": str(PAGE)},
-            )
+            query = {"page": str(page), "size": str(PAGE)}
+            found = await self._call("POST", f"{self._root}/conclusions/list", filters, query=query)
             every += _convert(tuple[Conclusion, ...], (found or {}).get("items", []))
             pages = int((found or {}).get("pages", 1))
             page += 1
@@ -154,22 +154,18 @@ class HonchoClient:
             if answer.status not in RETRIED or attempt == ATTEMPTS - 1:
                 break
             await asyncio.sleep(answer.retry_after or FIRST_WAIT_SECONDS * 2**attempt)
-        return _read(answer, path)
-
-
-def _read(answer: HonchoResponse, path: str) -> JsonValue:
-    if answer.status in (401, 403):
-        words = "Honcho rejected the key; set HONCHO_API_KEY."
-        raise HonchoError(words, answer.status)
-    try:
-        found = decode(object, answer.body) if answer.body.strip() else None
-    except DecodeError as error:
-        words = f"Honcho answered {path} with status {answer.status} and no JSON."
-        raise HonchoError(words, answer.status) from error
-    if answer.status >= 400:
-        why = found.get("detail") or found.get("message") if isinstance(found, dict) else ""
-        raise HonchoError(f"Honcho refused {path}: {why or answer.status}.", answer.status)
-    return found
+        status = answer.status
+        if status in (401, 403):
+            raise HonchoError("Honcho rejected the key; set HONCHO_API_KEY.", status)
+        try:
+            found = decode(object, answer.body) if answer.body.strip() else None
+        except DecodeError as error:
+            words = f"Honcho answered {path} with status {status} and no JSON."
+            raise HonchoError(words, status) from error
+        if status >= 400:
+            why = found.get("detail") or found.get("message") if isinstance(found, dict) else ""
+            raise HonchoError(f"Honcho refused {path}: {why or status}.", status)
+        return found
 
 
 def _convert(kind: type[T], raw: JsonValue) -> T:

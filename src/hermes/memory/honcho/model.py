@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, TypeVar
 
 from hermes.codec.json import encode
+from hermes.codec.tokens import CHARS_PER_TOKEN
 from hermes.codec.values import JsonObject
 from hermes.core.effects import Effect, ReadHistory, Remember
 from hermes.core.errors import ToolError
@@ -20,13 +21,12 @@ from hermes.memory.honcho.settings import (
     Level,
     safe_name,
 )
-from hermes.memory.provider import MemoryProvider, ProviderContext
+from hermes.memory.provider import ApprovalCheck, MemoryProvider, ProviderContext
 
 COLD = "Who is this person? What do they want, how do they work, what should be kept in mind?"
 WARM = "Given what was just said, what about this person matters most now?"
 AUDIT = "Check this for unsupported claims and restate it without them:\n\n{}"
 RECONCILE = "Where these two disagree, say which is right, in one short text:\n\n{}\n\n{}"
-CHARS_PER_TOKEN = 4
 LEFT = (
     "Messages on the Honcho server of workspace {} may still say it; delete its session “{}” there."
 )
@@ -53,7 +53,13 @@ class HonchoModel(MemoryProvider):
     async def initialize(self, began: ProviderContext) -> None:
         self.session = self.settings.session_name(began.session_id, began.cwd)
         await self.client.ensure((self.user, self.ai))
-        await self.client.ensure_session(self.session, self._peers())
+        # Directional: the assistant observes the user. Unified: neither observes the other.
+        watches = self.settings.observation_mode == "directional"
+        peers: dict[str, JsonObject] = {
+            self.user: {"observe_me": True, "observe_others": False},
+            self.ai: {"observe_me": False, "observe_others": watches},
+        }
+        await self.client.ensure_session(self.session, peers)
 
     def backup_paths(self) -> tuple[Path, ...]:
         return (self._outside,)
@@ -70,7 +76,9 @@ class HonchoModel(MemoryProvider):
             return ""
         parts: list[str] = []
         if (self._turns - 1) % max(1, settings.context_cadence) == 0:
-            parts.append(await self._base(query))
+            found = await self.client.context(self.ai, target=self.user, query=query)
+            tokens = settings.context_tokens
+            parts.append(found.text[: None if tokens is None else tokens * CHARS_PER_TOKEN])
         if not self._supplement and (self._turns - 1) % max(1, settings.dialectic_cadence) == 0:
             self._supplement = await self.reason(COLD if self._turns == 1 else WARM)
         parts.append(self._supplement[: settings.dialectic_max_chars])
@@ -136,14 +144,6 @@ class HonchoModel(MemoryProvider):
             session=self.session,
         )
 
-    async def _base(self, query: str) -> str:
-        """Returns card and representation, cut to the configured size."""
-        found = await self.client.context(self.ai, target=self.user, query=query)
-        lines = [f"- {line}" for line in found.peer_card or ()]
-        text = "\n".join((*lines, found.representation or "")).strip()
-        tokens = self.settings.context_tokens
-        return text if tokens is None else text[: tokens * CHARS_PER_TOKEN]
-
     async def _send(self) -> None:
         """Sends queued messages; on failure they stay queued."""
         if not self._unsent:
@@ -159,43 +159,32 @@ class HonchoModel(MemoryProvider):
         size = max(1, self.settings.message_max_chars)
         return [text[at : at + size] for at in range(0, len(text), size)]
 
-    def _peers(self) -> dict[str, JsonObject]:
-        """Directional: the assistant observes the user. Unified: neither observes the other."""
-        watches = self.settings.observation_mode == "directional"
-        return {
-            self.user: {"observe_me": True, "observe_others": False},
-            self.ai: {"observe_me": False, "observe_others": watches},
-        }
-
 
 T = TypeVar("T")
 
 CLOSED = "Honcho is not set up; run `hermes memory setup honcho`."
-HELD = "Nothing was changed: {}, and no one could approve. Tell the user the fact instead."
 NOTHING = "Honcho knows nothing about that yet."
 
 
 class HonchoService:
     """State of the Honcho tools in one session. `opened` returns the model once it is ready;
-    `against` returns why a call may not change it, or ""."""
+    `check` protects changes."""
 
     def __init__(
         self,
         opened: Callable[[], Awaitable[HonchoModel]] | None = None,
-        against: Callable[[str], Awaitable[str]] | None = None,
+        check: ApprovalCheck | None = None,
     ) -> None:
         self._opened = opened
-        self._against = against
+        self._check = check
 
-    async def check(self, call_id: str) -> None:
-        """Raises ToolError when the call may not change the model."""
-        if self._against is not None and (why := await self._against(call_id)):
-            raise ToolError(HELD.format(why))
-
-    async def use(self, work: Callable[[HonchoModel], Awaitable[T]]) -> T:
-        """Runs `work`; HonchoError becomes ToolError."""
+    async def use(self, work: Callable[[HonchoModel], Awaitable[T]], *, changes_in: str = "") -> T:
+        """Runs `work`; HonchoError becomes ToolError. `changes_in` is the id of a call that
+        changes the model."""
         if self._opened is None:
             raise ToolError(CLOSED)
+        if changes_in and self._check:
+            await self._check(changes_in)
         try:
             return await work(await self._opened())
         except HonchoError as error:
@@ -227,9 +216,7 @@ async def honcho_profile(
         return await model.client.card(model.ai, target=model.user)
 
     service = ctx.service(HonchoService)
-    if card:
-        await service.check(ctx.call_id)
-    return _lines(await service.use(work))
+    return _lines(await service.use(work, changes_in=ctx.call_id if card else ""))
 
 
 @tool(effects=_effects(), repeat="safe", toolset="honcho")
@@ -242,12 +229,10 @@ async def honcho_search(ctx: ToolContext, query: str) -> ToolOutput:
 @tool(effects=_effects(), repeat="safe", toolset="honcho")
 async def honcho_context(ctx: ToolContext) -> ToolOutput:
     """Show what is known about the user."""
-
-    async def work(model: HonchoModel) -> str:
-        found = await model.client.context(model.ai, target=model.user)
-        return "\n".join((*(found.peer_card or ()), found.representation or "")).strip()
-
-    return ToolOutput.text(await ctx.service(HonchoService).use(work) or NOTHING)
+    found = await ctx.service(HonchoService).use(
+        lambda model: model.client.context(model.ai, target=model.user)
+    )
+    return ToolOutput.text(found.text or NOTHING)
 
 
 @tool(effects=_effects(), repeat="safe", toolset="honcho")
@@ -281,8 +266,7 @@ async def honcho_conclude(
     if bool(conclusion) == bool(delete_id):
         raise ToolError("Give either a conclusion or a delete_id.")
     service = ctx.service(HonchoService)
-    await service.check(ctx.call_id)
-    return ToolOutput.text(await service.use(work))
+    return ToolOutput.text(await service.use(work, changes_in=ctx.call_id))
 
 
 def _lines(lines: tuple[str, ...]) -> ToolOutput:

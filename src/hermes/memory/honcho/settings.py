@@ -7,13 +7,14 @@ import re
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from hermes.codec.atomic_files import replace_file
 from hermes.codec.json import DecodeError, convert, decode
-from hermes.codec.values import JsonObject, JsonValue, Value, replace
+from hermes.codec.values import JsonValue, Value, replace
 from hermes.core.errors import ConfigError
 
+T = TypeVar("T")
 Level = Literal["minimal", "low", "medium", "high", "max"]
 LEVELS: tuple[Level, ...] = ("minimal", "low", "medium", "high", "max")
 VARIABLES = ("HONCHO_API_KEY", "HONCHO_BASE_URL")
@@ -59,7 +60,9 @@ class HonchoSettings(Value, rename="camel"):
             case "per-session":
                 return safe_name(session_id)
             case "per-repo":
-                return safe_name(_repository(Path(cwd)).name)
+                folders = (Path(cwd), *Path(cwd).parents)
+                repository = (folder for folder in folders if (folder / ".git").exists())
+                return safe_name(next(repository, Path(cwd)).name)
             case "per-directory":
                 return safe_name(Path(cwd).name or "root")
 
@@ -75,16 +78,7 @@ class HonchoSettings(Value, rename="camel"):
 def change_settings(home: Path, person_home: Path, **changes: JsonValue) -> None:
     """Changes settings, by their names in the file, in the home's `honcho.json`; other settings
     stay, including those copied from the shared file. ConfigError for an invalid value."""
-    raw: JsonObject = {}
-    for path in _files(home, person_home):
-        try:
-            raw = decode(dict, path.read_bytes())
-        except FileNotFoundError:
-            continue
-        except (DecodeError, OSError) as error:
-            raise ConfigError(f"{path} is not valid ({error}); fix or remove it.") from error
-        break
-    raw |= changes
+    raw = _read(dict[str, JsonValue], home, person_home) | changes
     try:
         convert(HonchoSettings, raw)
     except DecodeError as error:
@@ -95,15 +89,12 @@ def change_settings(home: Path, person_home: Path, **changes: JsonValue) -> None
 def load_settings(home: Path, person_home: Path, env: Mapping[str, str]) -> HonchoSettings:
     """Reads the home's file, else the shared one; environment variables win. ConfigError for an
     invalid file."""
-    for path in _files(home, person_home):
-        try:
-            found = decode(HonchoSettings, path.read_bytes())
-        except FileNotFoundError:
-            continue
-        except (DecodeError, OSError) as error:
-            raise ConfigError(f"{path} is not valid ({error}); fix or remove it.") from error
-        return _with_variables(found, env)
-    return _with_variables(HonchoSettings(), env)
+    found = _read(HonchoSettings, home, person_home)
+    return replace(
+        found,
+        api_key=env.get("HONCHO_API_KEY") or found.api_key,
+        base_url=env.get("HONCHO_BASE_URL") or found.base_url,
+    )
 
 
 def shared_settings(person_home: Path) -> Path:
@@ -111,16 +102,16 @@ def shared_settings(person_home: Path) -> Path:
     return person_home / ".honcho" / "config.json"
 
 
-def _files(home: Path, person_home: Path) -> tuple[Path, Path]:
-    return home / "honcho.json", shared_settings(person_home)
-
-
-def _with_variables(found: HonchoSettings, env: Mapping[str, str]) -> HonchoSettings:
-    return replace(
-        found,
-        api_key=env.get("HONCHO_API_KEY") or found.api_key,
-        base_url=env.get("HONCHO_BASE_URL") or found.base_url,
-    )
+def _read(kind: type[T], home: Path, person_home: Path) -> T:
+    """Reads the first of the two files that exists; ConfigError."""
+    for path in (home / "honcho.json", shared_settings(person_home)):
+        try:
+            return decode(kind, path.read_bytes())
+        except FileNotFoundError:
+            continue
+        except (DecodeError, OSError) as error:
+            raise ConfigError(f"{path} is not valid ({error}); fix or remove it.") from error
+    return kind()
 
 
 def safe_name(text: str) -> str:
@@ -130,7 +121,3 @@ def safe_name(text: str) -> str:
     if plain == text:
         return plain
     return f"{plain or 'x'}-{blake2b(text.encode(), digest_size=3).hexdigest()}"
-
-
-def _repository(cwd: Path) -> Path:
-    return next((folder for folder in (cwd, *cwd.parents) if (folder / ".git").exists()), cwd)

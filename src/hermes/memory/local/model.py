@@ -13,7 +13,7 @@ from hermes.core.tools import PathContext, ToolContext, ToolOutput, tool
 from hermes.core.world import Clock
 from hermes.memory.local.person_store import PersonStore
 from hermes.memory.planning import Scan
-from hermes.memory.provider import MemoryProvider, ProviderContext
+from hermes.memory.provider import ApprovalCheck, MemoryProvider, ProviderContext
 
 Ask = Callable[[str, str], Awaitable[str]]
 """Sends a system text and a question to a small model; HermesError when there is none."""
@@ -54,11 +54,11 @@ class LocalModel(MemoryProvider):
 
     async def prefetch(self, query: str) -> str:
         """Returns the card and matching facts, up to SHOWN_CHARS."""
-        card = await self.people.card()
-        lines = [f"- {line}" for line in card]
-        lines += [f"- {line}" for line in await self._facts_for(query) if line not in card]
+        known = set(await self.people.facts("conclusion"))
+        found = [text for text in await self.people.search(query, EVIDENCE) if text in known]
         shown: list[str] = []
-        for line in lines:
+        for text in dict.fromkeys((*await self.people.facts("card"), *found)):
+            line = f"- {text}"
             if sum(map(len, shown)) + len(line) > SHOWN_CHARS:
                 break
             shown.append(line)
@@ -87,20 +87,19 @@ class LocalModel(MemoryProvider):
             if line and line.casefold().rstrip(".") != "none" and len(line) <= LONGEST_LINE
         ]
         safe = [line for line in good[:MOST_LINES] if not self._scan(line)]
-        await self.people.add_conclusions(safe, session=self._session, at=self._clock.now())
+        at = self._clock.now()
+        await self.people.add_facts("conclusion", safe, session=self._session, at=at)
 
     async def set_card(self, lines: list[str]) -> list[str]:
         """Replaces the card, without lines that look like injections."""
         safe = [line.strip() for line in lines if line.strip() and not self._scan(line)]
-        await self.people.set_card(safe, session=self._session, at=self._clock.now())
+        await self.people.add_facts("card", safe, session=self._session, at=self._clock.now())
         return safe
 
     async def answer(self, query: str) -> str:
-        card = await self.people.card()
-        facts = (
-            await self.people.search(query, EVIDENCE)
-            or [fact.text for fact in await self.people.facts("conclusion")][-EVIDENCE:]
-        )
+        card = await self.people.facts("card")
+        facts = await self.people.search(query, EVIDENCE)
+        facts = facts or (await self.people.facts("conclusion"))[-EVIDENCE:]
         notes = "\n".join(f"- {line}" for line in (*card, *facts))
         if not notes:
             return UNKNOWN
@@ -110,75 +109,52 @@ class LocalModel(MemoryProvider):
             return notes
 
     async def forget(self, remove_phrases: Callable[[str], str]) -> list[str]:
-        return (
-            []
-            if await self.people.forget(remove_phrases)
-            else [describe_leftover(self.people.path)]
-        )
+        is_wiped = await self.people.forget(remove_phrases)
+        return [] if is_wiped else [describe_leftover(self.people.path)]
 
     async def shutdown(self) -> None:
         self.people.close()
-
-    async def _facts_for(self, query: str) -> list[str]:
-        known = {fact.text for fact in await self.people.facts("conclusion")}
-        return [text for text in await self.people.search(query, EVIDENCE) if text in known]
 
 
 CLOSED = "There is no user model; run `hermes memory setup local`."
 
 
-HELD = "The card was not changed: {}, and no one could approve. Tell the user the fact instead."
-
-
-async def _nothing_against(_call_id: str) -> str:
-    return ""
-
-
 class UserModel:
-    """State of the user-model tools in one session. `against` returns why a call may not change the
-    model, or ""."""
+    """State of the user-model tools in one session. `check` protects changes."""
 
-    def __init__(
-        self,
-        model: LocalModel | None = None,
-        against: Callable[[str], Awaitable[str]] = _nothing_against,
-    ) -> None:
-        self.model = model
-        self.against = against
+    def __init__(self, model: LocalModel | None = None, check: ApprovalCheck | None = None) -> None:
+        self._model = model
+        self.check = check
 
-    def get(self) -> LocalModel:
-        if self.model is None:
+    @property
+    def model(self) -> LocalModel:
+        if self._model is None:
             raise ToolError(CLOSED)
-        return self.model
+        return self._model
 
 
-def _profile_effects(_place: PathContext, arguments: JsonObject) -> list[Effect]:
-    card = arguments["card"]
-    if card:
+def _effects(_place: PathContext, arguments: JsonObject) -> list[Effect]:
+    if card := arguments.get("card"):
         return [Remember(target="user", action="replace", text="\n".join(card))]
-    return [ReadHistory(query="who the user is")]
+    return [ReadHistory(query=arguments.get("query", "who the user is"))]
 
 
-def _query_effects(_place: PathContext, arguments: JsonObject) -> list[Effect]:
-    return [ReadHistory(query=arguments["query"])]
-
-
-@tool(effects=_profile_effects, repeat="safe", toolset="user_model")
+@tool(effects=_effects, repeat="safe", toolset="user_model")
 async def user_profile(
     ctx: ToolContext, card: Annotated[tuple[str, ...], "New facts; omit to read"] = ()
 ) -> ToolOutput:
     """Read or replace the card of facts about the user."""
     user_model = ctx.service(UserModel)
-    model = user_model.get()
-    if card and (why := await user_model.against(ctx.call_id)):
-        raise ToolError(HELD.format(why))
-    lines = await model.set_card(list(card)) if card else await model.people.card()
+    model = user_model.model
+    if card and user_model.check:
+        await user_model.check(ctx.call_id)
+    lines = await model.set_card(list(card)) if card else await model.people.facts("card")
     return ToolOutput.text("\n".join(f"- {line}" for line in lines) or "The card is empty.")
 
 
-@tool(effects=_query_effects, repeat="safe", toolset="user_model")
+@tool(effects=_effects, repeat="safe", toolset="user_model")
 async def user_model_query(
     ctx: ToolContext, query: Annotated[str, "A question about the user"]
 ) -> ToolOutput:
     """Ask what is known about the user: wishes, habits, ways of working."""
-    return ToolOutput.text(await ctx.service(UserModel).get().answer(query))
+    return ToolOutput.text(await ctx.service(UserModel).model.answer(query))

@@ -9,9 +9,8 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
-from hermes.codec.values import Value
 from hermes.core.scrub import scrub_database
 
 T = TypeVar("T")
@@ -30,14 +29,7 @@ BUSY_SECONDS = 30.0
 _SMALL = frozenset("the and for with that this from are was you your what who how does".split())
 
 
-class Fact(Value):
-    """`kind` is "card" for facts that the person set, else "conclusion"."""
-
-    id: int
-    kind: str
-    text: str
-    session: str
-    at: float
+Kind = Literal["card", "conclusion"]
 
 
 class PersonStore:
@@ -49,36 +41,27 @@ class PersonStore:
         self._db: sqlite3.Connection | None = None
         self._turn = threading.Lock()
 
-    async def card(self) -> list[str]:
-        return [fact.text for fact in await self.facts("card")]
-
-    async def set_card(self, lines: Sequence[str], *, session: str, at: float) -> None:
+    async def add_facts(self, kind: Kind, lines: Sequence[str], *, session: str, at: float) -> None:
+        """Adds conclusions, or replaces the card, which has the facts that the person set."""
+        rows = [(self._person, kind, line, session, at) for line in lines]
 
         def work(db: sqlite3.Connection) -> None:
-            db.execute("DELETE FROM facts WHERE person = ? AND kind = 'card'", (self._person,))
-            rows = [(self._person, "card", line, session, at) for line in lines]
-            _insert(db, rows)
+            if kind == "card":
+                db.execute("DELETE FROM facts WHERE person = ? AND kind = 'card'", (self._person,))
+            db.executemany(
+                "INSERT OR IGNORE INTO facts(person, kind, text, session, at)"
+                " VALUES (?, ?, ?, ?, ?)",
+                rows,
+            )
 
         await self._run(work)
 
-    async def add_conclusions(self, lines: Sequence[str], *, session: str, at: float) -> None:
-        rows = [(self._person, "conclusion", line, session, at) for line in lines]
-        await self._run(lambda db: _insert(db, rows))
-
-    async def facts(self, kind: str = "") -> list[Fact]:
+    async def facts(self, kind: Kind) -> list[str]:
         """Oldest first."""
-        query = (
-            "SELECT id, kind, text, session, at FROM facts WHERE person = ?1"
-            " AND (?2 = '' OR kind = ?2) ORDER BY id"
-        )
-
-        def work(db: sqlite3.Connection) -> list[Fact]:
-            return [
-                Fact(id=id, kind=kind, text=text, session=session, at=at)
-                for id, kind, text, session, at in db.execute(query, (self._person, kind))
-            ]
-
-        return await self._run(work) if self.path.exists() else []
+        query = "SELECT text FROM facts WHERE person = ? AND kind = ? ORDER BY id"
+        if not self.path.exists():
+            return []
+        return await self._run(lambda db: [t for (t,) in db.execute(query, (self._person, kind))])
 
     async def add_messages(
         self, said: Sequence[tuple[str, str]], *, session: str, at: float
@@ -103,15 +86,10 @@ class PersonStore:
         wanted = keywords(query)
         if not wanted or not self.path.exists():
             return []
-        said = await self._run(
-            lambda db: [
-                f"{role} said: {text}"
-                for role, text in db.execute(
-                    "SELECT role, text FROM said WHERE person = ? ORDER BY id DESC", (self._person,)
-                )
-            ]
-        )
-        facts = [fact.text for fact in await self.facts("conclusion")]
+        newest = "SELECT role, text FROM said WHERE person = ? ORDER BY id DESC"
+        rows = await self._run(lambda db: db.execute(newest, (self._person,)).fetchall())
+        said = [f"{role} said: {text}" for role, text in rows]
+        facts = await self.facts("conclusion")
         ranked = sorted(
             ((2.0 if place < len(facts) else 1.0) * len(wanted & keywords(text)), -place, text)
             for place, text in enumerate((*facts, *said))
@@ -120,7 +98,7 @@ class PersonStore:
         return [text for _, _, text in reversed(ranked)][:limit]
 
     async def forget(self, remove_phrases: Callable[[str], str]) -> bool:
-        """Deletes rows that `erased` changes; returns whether no deleted text remains on disk."""
+        """Deletes rows that contain a phrase; returns whether no deleted text remains on disk."""
 
         def work(db: sqlite3.Connection) -> None:
             for table in ("facts", "said"):
@@ -140,21 +118,23 @@ class PersonStore:
                 self._db = None
 
     async def _run(self, work: Callable[[sqlite3.Connection], T], *, plain: bool = False) -> T:
-        return await asyncio.to_thread(self._work, work, plain)
+        """Runs `work` in a transaction, or without one if `plain`."""
 
-    def _work(self, work: Callable[[sqlite3.Connection], T], plain: bool) -> T:
-        with self._turn:
-            db = self._open_db()
-            if plain:
-                return work(db)
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                result = work(db)
-                db.execute("COMMIT")
-                return result
-            except BaseException:
-                db.execute("ROLLBACK")
-                raise
+        def run() -> T:
+            with self._turn:
+                db = self._open_db()
+                if plain:
+                    return work(db)
+                db.execute("BEGIN IMMEDIATE")
+                try:
+                    result = work(db)
+                    db.execute("COMMIT")
+                    return result
+                except BaseException:
+                    db.execute("ROLLBACK")
+                    raise
+
+        return await asyncio.to_thread(run)
 
     def _open_db(self) -> sqlite3.Connection:
         if self._db is None:
@@ -173,9 +153,3 @@ class PersonStore:
 def keywords(text: str) -> frozenset[str]:
     words = re.findall(r"\w+", text.casefold())
     return frozenset(word for word in words if len(word) > 2 and word not in _SMALL)
-
-
-def _insert(db: sqlite3.Connection, rows: Sequence[tuple[str, str, str, str, float]]) -> None:
-    db.executemany(
-        "INSERT OR IGNORE INTO facts(person, kind, text, session, at) VALUES (?, ?, ?, ?, ?)", rows
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 import inspect
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,24 +23,21 @@ class PluginLoop:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._one = threading.Lock()
 
-    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+    def run(self, promise: Awaitable[Any]) -> Any:
         import asyncio
 
-        return asyncio.run_coroutine_threadsafe(work, self._ensure_loop()).result()
+        async def wait() -> Any:
+            return await promise
+
+        with self._one:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=_forever, args=(self._loop,), daemon=True).start()
+        return asyncio.run_coroutine_threadsafe(wait(), self._loop).result()
 
     def close(self) -> None:
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
-
-    def _ensure_loop(self) -> asyncio.AbstractEventLoop:
-        import asyncio
-
-        with self._one:
-            if self._loop is None:
-                self._loop = loop = asyncio.new_event_loop()
-                thread = threading.Thread(target=_forever, args=(loop,), daemon=True)
-                thread.start()
-        return self._loop
 
 
 def _forever(loop: asyncio.AbstractEventLoop) -> None:
@@ -58,11 +55,7 @@ def _forever(loop: asyncio.AbstractEventLoop) -> None:
 def call_function(loop: PluginLoop, function: Callable[..., Any], *given: Any, **named: Any) -> Any:
     """Calls a function and awaits its result; unknown `named` arguments are dropped."""
     result = function(*given, **accepted_arguments(function, named, len(given)))
-    return loop.run(_await_result(result)) if inspect.isawaitable(result) else result
-
-
-async def _await_result(promise: Any) -> Any:
-    return await promise
+    return loop.run(result) if inspect.isawaitable(result) else result
 
 
 def accepted_arguments(

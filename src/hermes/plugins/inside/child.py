@@ -61,13 +61,13 @@ def main() -> None:
     link = socket.socket(fileno=LINK)
     link.set_inheritable(False)
     lines = link.makefile("rb")
-    birth = json.loads(lines.readline())
-    os.chdir(birth["data_dir"])
-    apply_limits(birth["limits"], network=birth["network"], processes=birth["processes"])
+    start = json.loads(lines.readline())
+    os.chdir(start["data_dir"])
+    apply_limits(start["limits"], network=start["network"], processes=start["processes"])
     # The plugin's stdout goes to its log, never to the host.
     os.dup2(2, 1)
     wire = HostChannel(link)
-    runtime = Runtime(birth, wire.ask)
+    runtime = Runtime(start, wire.ask)
     work: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     for _ in range(WORKERS):
         threading.Thread(target=_serve, args=(runtime, wire, work), daemon=True).start()
@@ -91,32 +91,21 @@ def _serve(runtime: Runtime, wire: HostChannel, work: queue.SimpleQueue[dict[str
     while True:
         asked = work.get()
         within.set(asked["id"])
-        wire.send(_fitting(asked["id"], _answer(runtime, asked)))
-
-
-def _answer(runtime: Runtime, asked: dict[str, Any]) -> dict[str, Any]:
-    try:
-        if asked["kind"] == "load":
-            result: Any = runtime.load()
-        else:
-            result = runtime.call(asked["kind"], asked["name"], asked["given"], asked["about"])
-        json.dumps(result, default=str)
-    except MemoryError:
-        return {"id": asked["id"], "error": "MemoryError: it exceeded its memory limit"}
-    except BaseException as error:
-        traceback.print_exc()
-        return {"id": asked["id"], "error": f"{type(error).__name__}: {error}"[:2_000]}
-    return {"id": asked["id"], "result": result}
-
-
-def _fitting(number: int, answer: dict[str, Any]) -> dict[str, Any]:
-    try:
-        size = len(json.dumps(answer, default=str))
-    except MemoryError:
-        size = MOST_BYTES + 1
-    if size <= MOST_BYTES:
-        return answer
-    return {"id": number, "error": f"its result has {size} bytes; the limit is {MOST_BYTES}"}
+        try:
+            if asked["kind"] == "load":
+                result: Any = runtime.load()
+            else:
+                result = runtime.call(asked["kind"], asked["name"], asked["given"], asked["about"])
+            answer = {"result": result}
+            size = len(json.dumps(answer, default=str))
+            if size > MOST_BYTES:
+                answer = {"error": f"its result has {size} bytes; the limit is {MOST_BYTES}"}
+        except MemoryError:
+            answer = {"error": "MemoryError: it exceeded its memory limit"}
+        except BaseException as error:
+            traceback.print_exc()
+            answer = {"error": f"{type(error).__name__}: {error}"[:2_000]}
+        wire.send({"id": asked["id"], **answer})
 
 
 if __name__ == "__main__":

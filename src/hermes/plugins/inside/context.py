@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from hermes.plugins.inside.calling import accepted_arguments
-from hermes.plugins.inside.providers import EngineFactory, provider_fault, provider_tools
+from hermes.plugins.inside.providers import EngineFactory, provider_fault
 
 Ask = Callable[[str, dict[str, Any]], Any]
 
@@ -98,8 +98,7 @@ class Context:
     ) -> None:
         """`handler(args, **ctx)` returns text or a JSON value. `is_async` is optional: awaitable
         results are awaited."""
-        _check_new(self.registered.tools, name, "tool")
-        self.registered.tools[name] = {
+        about = {
             "toolset": toolset,
             "schema": schema,
             "handler": handler,
@@ -108,6 +107,7 @@ class Context:
             "emoji": emoji,
             "override": override,
         }
+        _add(self.registered.tools, name, about, "tool")
 
     def register_hook(
         self,
@@ -118,27 +118,16 @@ class Context:
         fail_closed: bool = False,
     ) -> None:
         """`callback(**payload)` must accept unknown keys."""
-        self.registered.hooks.append(
-            {
-                "hook": hook,
-                "callback": callback,
-                "priority": priority,
-                "timeout": timeout,
-                "fail_closed": fail_closed,
-            }
-        )
+        about = {"priority": priority, "timeout": timeout, "fail_closed": fail_closed}
+        self.registered.hooks.append({"hook": hook, "callback": callback, **about})
 
     def register_command(
         self, name: str, handler: Callable[..., Any], description: str = "", args_hint: str = ""
     ) -> None:
         """Registers a slash command: `handler(raw_args)` returns text to show, or None."""
         name = name.removeprefix("/")
-        _check_new(self.registered.commands, name, "command")
-        self.registered.commands[name] = {
-            "handler": handler,
-            "description": description,
-            "args_hint": args_hint,
-        }
+        about = {"handler": handler, "description": description, "args_hint": args_hint}
+        _add(self.registered.commands, name, about, "command")
 
     def register_cli_command(
         self,
@@ -149,20 +138,19 @@ class Context:
     ) -> None:
         """Registers `hermes NAME`: `setup_fn(parser)` adds argparse arguments; output of
         `handler_fn(args)` is shown and its result is the exit code."""
-        _check_new(self.registered.cli, name, "command of `hermes`")
-        self.registered.cli[name] = {"help": help, "setup": setup_fn, "handler": handler_fn}
+        about = {"help": help, "setup": setup_fn, "handler": handler_fn}
+        _add(self.registered.cli, name, about, "command of `hermes`")
 
     def register_skill(self, name: str, path: str | Path, description: str = "") -> None:
         """Registers a folder with a SKILL.md inside the plugin."""
-        _check_new(self.registered.skills, name, "skill")
-        self.registered.skills[name] = {"path": str(path), "description": description}
+        about = {"path": str(path), "description": description}
+        _add(self.registered.skills, name, about, "skill")
 
     def register_image_gen_provider(self, provider: Any) -> None:
         name = getattr(provider, "name", None)
         if not isinstance(name, str) or not callable(getattr(provider, "generate", None)):
             raise Refused("An image provider needs a `name` and a method `generate`.")
-        _check_new(self.registered.images, name, "image provider")
-        self.registered.images[name] = provider
+        _add(self.registered.images, name, provider, "image provider")
 
     def register_context_engine(self, engine: Any) -> None:
         """Registers an engine for `context.engine: NAME`; in-process plugins only. A class is
@@ -171,8 +159,7 @@ class Context:
         name = engines.name
         if not isinstance(name, str) or not callable(getattr(engines.sample, "compress", None)):
             raise Refused("A context engine needs a `name` and a method `compress`.")
-        _check_new(self.registered.engines, name, "context engine")
-        self.registered.engines[name] = engines
+        _add(self.registered.engines, name, engines, "context engine")
         self._register_provider_tools(engines.sample, engines.of)
 
     def register_memory_provider(self, provider: Any) -> None:
@@ -216,8 +203,7 @@ class Context:
         `adapter_factory(config)` and runs it."""
         if not callable(adapter_factory):
             raise Refused("A platform needs a function that creates its adapter.")
-        _check_new(self.registered.platforms, name, "platform")
-        self.registered.platforms[name] = {
+        about = {
             "label": label,
             "factory": adapter_factory,
             "check": check_fn,
@@ -231,6 +217,7 @@ class Context:
             "emoji": emoji,
             "platform_hint": platform_hint,
         }
+        _add(self.registered.platforms, name, about, "platform")
 
     def _register_service(self, kind: str, provider: Any) -> None:
         if fault := provider_fault(kind, provider):
@@ -241,7 +228,15 @@ class Context:
         self.registered.services[key] = provider
 
     def _register_provider_tools(self, sample: Any, of: Callable[[str], Any]) -> None:
-        for schema in provider_tools(sample):
+        """Registers the tools of `get_tool_schemas`, if the provider has `handle_tool_call`. Calls
+        go to the provider of the session."""
+        schemas = getattr(sample, "get_tool_schemas", None)
+        if not callable(schemas) or not callable(getattr(sample, "handle_tool_call", None)):
+            return
+        for each in schemas() or ():
+            # The OpenAI form has the schema in `function`.
+            inner = each.get("function")
+            schema = dict(inner if isinstance(inner, Mapping) else each)
             name = str(schema.get("name", ""))
             self.register_tool(name, "plugins", schema, _provider_tool(of, name))
 
@@ -275,11 +270,12 @@ def _provider_tool(of: Callable[[str], Any], name: str) -> Callable[..., Any]:
     return answer
 
 
-def _check_new(known: Mapping[str, Any], name: str, what: str) -> None:
+def _add(known: dict[str, Any], name: str, about: Any, what: str) -> None:
     if not str(name):
         raise Refused(f"A {what} needs a name.")
     if name in known:
         raise Refused(f"The {what} {name!r} is registered twice.")
+    known[name] = about
 
 
 Register = Callable[[Context], Any]
@@ -288,7 +284,12 @@ Register = Callable[[Context], Any]
 def load_plugin(place: str, module: str, attribute: str, name: str) -> tuple[Register, ModuleType]:
     """Imports the plugin. `place` is a folder or file or, with `module`, an import path.
     `attribute` names the function if not `register`."""
-    found = _by_name(place, module) if module else _by_path(Path(place), name)
+    if module:
+        if place not in sys.path:
+            sys.path.insert(0, place)
+        found = importlib.import_module(module)
+    else:
+        found = _by_path(Path(place), name)
     wanted = attribute or "register"
     if callable(register := getattr(found, wanted, None)):
         return register, found
@@ -297,19 +298,10 @@ def load_plugin(place: str, module: str, attribute: str, name: str) -> tuple[Reg
     return _from_class(found), found
 
 
-def _by_name(place: str, module: str) -> ModuleType:
-    if place not in sys.path:
-        sys.path.insert(0, place)
-    return importlib.import_module(module)
-
-
 def _by_path(place: Path, name: str) -> ModuleType:
     """Imports under a unique name; a folder is a package."""
     own = f"hermes_plugin_{name.replace('-', '_').replace('/', '_')}"
-    if place.is_dir():
-        file, inner = place / "__init__.py", [str(place)]
-    else:
-        file, inner = place, None
+    file, inner = (place / "__init__.py", [str(place)]) if place.is_dir() else (place, None)
     if not file.is_file():
         raise Refused(f"The plugin has no {file.name}.")
     spec = importlib.util.spec_from_file_location(own, file, submodule_search_locations=inner)

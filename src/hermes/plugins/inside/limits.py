@@ -17,7 +17,7 @@ _ALLOW, _REFUSE, _MISSING = 0x7FFF0000, 0x00050000 | 1, 0x00050000 | 38
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
 _THREAD = 0x00010000
 _X32 = 0x40000000
-_UNIX, _INET, _INET6 = 1, 2, 10
+_INET, _INET6 = 2, 10
 
 # Per architecture: audit value and numbers of relevant system calls.
 _MACHINES: dict[str, dict[str, Any]] = {
@@ -66,7 +66,10 @@ LIMITS = {
 def apply_limits(limits: Mapping[str, int], *, network: bool, processes: bool) -> None:
     """Applies the limits to this process and its children."""
     for name, most in limits.items():
-        _lower(LIMITS[name], most)
+        if (kind := LIMITS[name]) >= 0:
+            _, hard = resource.getrlimit(kind)
+            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(kind, (most, most))
     if sys.platform != "linux":
         return
     library = ctypes.CDLL(None, use_errno=True)
@@ -75,15 +78,9 @@ def apply_limits(limits: Mapping[str, int], *, network: bool, processes: bool) -
     if library.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "cannot set no_new_privs")
     if code := filter_code(network=network, processes=processes):
-        _install(library, code)
-
-
-def _lower(kind: int, most: int) -> None:
-    if kind < 0:
-        return
-    _, hard = resource.getrlimit(kind)
-    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(kind, (most, most))
+        program = _Filter(length=len(code) // 8, lines=code)
+        if library.prctl(_SECCOMP, _SECCOMP_FILTER, ctypes.byref(program), 0, 0) != 0:
+            raise OSError(ctypes.get_errno(), "the seccomp filter was rejected")
 
 
 def filter_code(*, network: bool, processes: bool) -> bytes:
@@ -120,33 +117,23 @@ def filter_code(*, network: bool, processes: bool) -> bytes:
             _line(_RETURN, _REFUSE),
             _line(_RETURN, _ALLOW),
         ]
-    lines += _sockets(calls["socket"], network=network)
+    if network:
+        # IP sockets, never Unix sockets.
+        lines += [
+            _line(_EQUAL, calls["socket"], skip_false=5),
+            _line(_LOAD, _FIRST_ARGUMENT),
+            _line(_EQUAL, _INET, skip_true=2),
+            _line(_EQUAL, _INET6, skip_true=1),
+            _line(_RETURN, _REFUSE),
+            _line(_RETURN, _ALLOW),
+        ]
+    else:
+        lines += [_line(_EQUAL, calls["socket"], skip_false=1), _line(_RETURN, _REFUSE)]
     return b"".join((*lines, _line(_RETURN, _ALLOW)))
-
-
-def _sockets(number: int, *, network: bool) -> list[bytes]:
-    """Allows IP sockets if granted; never Unix sockets."""
-    if not network:
-        return [_line(_EQUAL, number, skip_false=1), _line(_RETURN, _REFUSE)]
-    return [
-        _line(_EQUAL, number, skip_false=5),
-        _line(_LOAD, _FIRST_ARGUMENT),
-        _line(_EQUAL, _INET, skip_true=2),
-        _line(_EQUAL, _INET6, skip_true=1),
-        _line(_RETURN, _REFUSE),
-        _line(_RETURN, _ALLOW),
-    ]
 
 
 class _Filter(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("lines", ctypes.c_char_p))
-
-
-def _install(library: ctypes.CDLL, code: bytes) -> None:
-    program = _Filter(length=len(code) // 8, lines=code)
-    if library.prctl(_SECCOMP, _SECCOMP_FILTER, ctypes.byref(program), 0, 0) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, "the seccomp filter was rejected")
 
 
 def _line(code: int, value: int, *, skip_true: int = 0, skip_false: int = 0) -> bytes:

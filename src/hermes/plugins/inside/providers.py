@@ -26,19 +26,9 @@ KINDS: dict[str, ProviderKind] = {
     "memory": ProviderKind(
         "memory provider",
         ("initialize",),
-        (
-            "prefetch",
-            "queue_prefetch",
-            "sync_turn",
-            "on_turn_start",
-            "on_session_end",
-            "on_session_switch",
-            "on_pre_compress",
-            "on_memory_write",
-            "on_delegation",
-            "forget",
-            "save_config",
-            "shutdown",
+        tuple(
+            "prefetch queue_prefetch sync_turn on_turn_start on_session_end on_session_switch "
+            "on_pre_compress on_memory_write on_delegation forget save_config shutdown".split()
         ),
         {"system_prompt_block": "", "get_config_schema": [], "backup_paths": []},
     ),
@@ -90,20 +80,6 @@ def describe_provider(kind: str, provider: Any, agrees: Callable[[Any], bool]) -
         "methods": [each for each in own.methods if callable(getattr(provider, each, None))],
         "facts": {name: _fact(provider, name, without) for name, without in own.facts.items()},
     }
-
-
-def provider_tools(provider: Any) -> list[dict[str, Any]]:
-    """Returns schemas of `get_tool_schemas`, if the provider has `handle_tool_call`."""
-    schemas = getattr(provider, "get_tool_schemas", None)
-    if not callable(schemas) or not callable(getattr(provider, "handle_tool_call", None)):
-        return []
-    return [_flat(each) for each in schemas() or ()]
-
-
-def _flat(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Unwraps the OpenAI form with `function`."""
-    inner = schema.get("function")
-    return dict(inner) if isinstance(inner, Mapping) else dict(schema)
 
 
 def _fact(provider: Any, name: str, otherwise: Any) -> Any:

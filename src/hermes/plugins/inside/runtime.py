@@ -17,28 +17,28 @@ IMAGE_METHODS = frozenset(("generate", "is_available"))
 
 
 class Runtime:
-    """`birth` is the host's start message: `place`, `module`, `attribute`, `manifest`, `config`,
+    """`start_message` comes from the host: `place`, `module`, `attribute`, `manifest`, `config`,
     `data_dir`, `secrets`, `profile`."""
 
-    def __init__(self, birth: Mapping[str, Any], ask: Ask) -> None:
-        self._birth = birth
+    def __init__(self, start_message: Mapping[str, Any], ask: Ask) -> None:
+        self._start_message = start_message
         self._loop = PluginLoop()
         self._module: Any = None
         self.context = Context(
-            birth["manifest"],
-            config=birth["config"],
-            data_dir=Path(birth["data_dir"]),
-            secrets=birth["secrets"],
+            start_message["manifest"],
+            config=start_message["config"],
+            data_dir=Path(start_message["data_dir"]),
+            secrets=start_message["secrets"],
             ask=ask,
-            profile_name=birth["profile"],
+            profile_name=start_message["profile"],
         )
 
     def load(self) -> dict[str, Any]:
         """Imports the plugin and returns its registrations."""
-        birth = self._birth
-        name = str(birth["manifest"]["name"])
+        start_message = self._start_message
+        name = str(start_message["manifest"]["name"])
         register, self._module = load_plugin(
-            birth["place"], birth["module"], birth["attribute"], name
+            start_message["place"], start_message["module"], start_message["attribute"], name
         )
         call_function(self._loop, register, self.context)
         return self.surface()
@@ -46,15 +46,18 @@ class Runtime:
     def surface(self) -> dict[str, Any]:
         own = self.context.registered
         return {
-            "tools": [self._tool(name, each) for name, each in own.tools.items()],
+            "tools": self._checked(own.tools, "handler"),
             "hooks": [_without(each, "callback") for each in own.hooks],
             "commands": [{"name": n, **_without(e, "handler")} for n, e in own.commands.items()],
             "cli": [{"name": name, "help": each["help"]} for name, each in own.cli.items()],
             "skills": [{"name": name, **each} for name, each in own.skills.items()],
             "images": [self._image(each) for each in own.images.values()],
             "engines": list(own.engines),
-            "services": [self._service(kind, each) for (kind, _), each in own.services.items()],
-            "platforms": [self._platform(name, each) for name, each in own.platforms.items()],
+            "services": [
+                describe_provider(kind, each, self._is_available)
+                for (kind, _), each in own.services.items()
+            ],
+            "platforms": self._checked(own.platforms, "factory", "validate", "setup"),
         }
 
     def call(self, kind: str, name: str, given: Any, about: Mapping[str, Any]) -> Any:
@@ -70,9 +73,18 @@ class Runtime:
             case "cli":
                 return self._cli(name, given)
             case "image":
-                return self._on_image(name, given)
+                provider, _, method = name.rpartition(":")
+                if method not in IMAGE_METHODS:
+                    raise Refused(f"Image providers have no method {method!r}.")
+                function = getattr(own.images[provider], method)
+                return function(*given.get("positional", ()), **given.get("named", {}))
             case "service":
-                return self._on_service(name, given, about)
+                service, provider, method = name.split(":", 2)
+                if method not in KINDS[service].methods:
+                    raise Refused(f"A {KINDS[service].label} has no method {method!r}.")
+                function = getattr(own.services[service, provider], method)
+                named = {**about, **given.get("named", {})}
+                return call_function(self._loop, function, *given.get("positional", ()), **named)
             case _:
                 raise Refused(f"There is no call kind {kind!r}.")
 
@@ -82,9 +94,18 @@ class Runtime:
             call_function(self._loop, unregister)
         self._loop.close()
 
-    def _tool(self, name: str, each: Mapping[str, Any]) -> dict[str, Any]:
-        fields = _without(each, "handler", "check")
-        return {"name": name, "available": self._is_available(each["check"]), **fields}
+    def _checked(
+        self, registered: Mapping[str, Mapping[str, Any]], *functions: str
+    ) -> list[dict[str, Any]]:
+        """Describes tools or platforms; the functions stay here."""
+        return [
+            {
+                "name": name,
+                "available": self._is_available(each["check"]),
+                **_without(each, "check", *functions),
+            }
+            for name, each in registered.items()
+        ]
 
     def _image(self, provider: Any) -> dict[str, Any]:
         return {
@@ -96,28 +117,6 @@ class Runtime:
             "setup": _call_or_default(provider, "get_setup_schema", {}),
             "capabilities": _call_or_default(provider, "capabilities", {}),
         }
-
-    def _on_image(self, name: str, given: Mapping[str, Any]) -> Any:
-        provider, _, method = name.rpartition(":")
-        if method not in IMAGE_METHODS:
-            raise Refused(f"Image providers have no method {method!r}.")
-        own = getattr(self.context.registered.images[provider], method)
-        return own(*given.get("positional", ()), **given.get("named", {}))
-
-    def _service(self, kind: str, provider: Any) -> dict[str, Any]:
-        return describe_provider(kind, provider, self._is_available)
-
-    def _platform(self, name: str, each: Mapping[str, Any]) -> dict[str, Any]:
-        fields = _without(each, "factory", "check", "validate", "setup")
-        return {"name": name, "available": self._is_available(each["check"]), **fields}
-
-    def _on_service(self, name: str, given: Mapping[str, Any], about: Mapping[str, Any]) -> Any:
-        kind, provider, method = name.split(":", 2)
-        if method not in KINDS[kind].methods:
-            raise Refused(f"A {KINDS[kind].label} has no method {method!r}.")
-        own = getattr(self.context.registered.services[kind, provider], method)
-        named = {**about, **given.get("named", {})}
-        return call_function(self._loop, own, *given.get("positional", ()), **named)
 
     def _is_available(self, check: Callable[[], Any] | None) -> bool:
         """A check that fails is logged and counts as unavailable."""

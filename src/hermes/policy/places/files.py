@@ -19,16 +19,9 @@ from hermes.policy.places.spelling import absolute_paths, readings, why_unusable
 MEDIA = ("MEDIA:", "media:")
 
 
-class _Candidates(Value):
-    """`plain` is the path as written, with links followed; `all_` every reading of it."""
-
-    plain: str
-    all_: tuple[str, ...]
-
-
 class Files:
     """File rules for one workspace. Nothing is opened. Links are followed by name, but not those
-    of a `far` machine. `safe` holds the only folders in which anything may be written."""
+    of a `remote` machine. `safe` holds the only folders in which anything may be written."""
 
     def __init__(
         self,
@@ -37,88 +30,88 @@ class Files:
         state: str,
         now: Callable[[], float] = time.monotonic,
         *,
-        far: bool = False,
+        remote: bool = False,
         safe: SafeRoots | None = None,
     ) -> None:
-        self._far = far
-        real_root = root if far else os.path.realpath(root)
+        self._remote = remote
+        real_root = root if remote else os.path.realpath(root)
         self._paths = Paths(
-            real_root, home, os.path.realpath(state), far=far, safe=safe or SafeRoots(), now=now
+            real_root,
+            home,
+            os.path.realpath(state),
+            remote=remote,
+            safe=safe or SafeRoots(),
+            now=now,
         )
         self.places = self._paths.places
 
     def read(self, text: str, cwd: str = "") -> Decision:
         """`text` is a path as a person or model writes it, relative to `cwd` or the root."""
-        found, refused = self._usable(text, cwd)
-        return refused or _decide(judge_read(self._paths, path) for path in found.all_)
+        _, paths, refused = self._readings(text, cwd)
+        return refused or _decide(judge_read(self._paths, path) for path in paths)
 
     def write(self, text: str, cwd: str = "") -> Decision:
         """For tools that create, change or move a file."""
-        found, refused = self._usable(text, cwd)
-        return refused or _decide(judge_write(self._paths, path) for path in found.all_)
+        _, paths, refused = self._readings(text, cwd)
+        return refused or _decide(judge_write(self._paths, path) for path in paths)
 
     def delete(self, text: str, cwd: str = "") -> Decision:
-        found, refused = self._usable(text, cwd)
-        folder = not self._far and os.path.isdir(found.plain)  # noqa: PTH112
-        return refused or _decide(
-            judge_delete(self._paths, path, recursive=folder) for path in found.all_
-        )
+        real, paths, refused = self._readings(text, cwd)
+        if refused:
+            return refused
+        folder = not self._remote and os.path.isdir(real)  # noqa: PTH112
+        return _decide(judge_delete(self._paths, path, recursive=folder) for path in paths)
 
     def attach(self, text: str, cwd: str = "") -> Decision:
         """A file that is sent. Files from outside the workspace need approval."""
         for prefix in MEDIA:
             text = text.strip().removeprefix(prefix).strip("\"'` ")
-        found, refused = self._usable(text, cwd)
-        if refused := refused or self._private(found):
+        real, paths, refused = self._readings(text, cwd)
+        if refused := refused or self._private(paths):
             return refused
-        known = (
-            self.places.in_workspace(path) or self.places.is_scratch(path) for path in found.all_
-        )
-        if all(known) or self.places.is_outgoing_media(found.plain):
+        known = (self.places.in_workspace(path) or self.places.is_scratch(path) for path in paths)
+        if all(known) or self.places.is_outgoing_media(real):
             return Allow()
-        reason = f"{found.plain} is outside the workspace and would be sent."
+        reason = f"{real} is outside the workspace and would be sent."
         return Ask(reason=reason, category="outside", scopes=("once",))
 
     def refer(self, text: str, cwd: str = "") -> Decision:
         """A file that a message refers to with `@`. It must lie in the workspace."""
-        found, refused = self._usable(text, cwd)
-        if refused := refused or self._private(found):
+        real, paths, refused = self._readings(text, cwd)
+        if refused := refused or self._private(paths):
             return refused
-        if not all(self.places.in_workspace(path) for path in found.all_):
-            reason = f"{found.plain} is outside the allowed workspace."
+        if not all(self.places.in_workspace(path) for path in paths):
+            reason = f"{real} is outside the allowed workspace."
             return Deny(reason=reason, category="outside")
         return Allow(harmless=True)
 
-    def _usable(self, text: str, cwd: str) -> tuple[_Candidates, Deny | None]:
-        """Every reading of the text, and the refusal if it cannot name a file."""
+    def _readings(self, text: str, cwd: str) -> tuple[str, tuple[str, ...], Deny | None]:
+        """The path with links followed, every path that the text may name, and the refusal if it
+        cannot name a file."""
         if why := why_unusable(text):
-            return _Candidates(plain="", all_=()), Deny(reason=why, category="unclear")
-        found = self._candidates(text, cwd)
-        what = next((what for path in found.all_ if (what := self.places.not_a_file(path))), "")
-        if not what and not self._far:
-            what = describe_special(found.plain)
-        if what:
-            reason = f"{found.plain} is {what}, not a file."
-            return found, Deny(reason=reason, category="device")
-        return found, None
-
-    def _candidates(self, text: str, cwd: str) -> _Candidates:
+            return "", (), Deny(reason=why, category="unclear")
+        follow = not self._remote
         base = posixpath.join(self.places.root, cwd) if cwd else self.places.root
-        follow = not self._far
         base = os.path.realpath(base) if cwd and follow else base
-        plain, *others = readings(text, self.places.home)
-        found = absolute_paths(plain, base, follow=follow)
-        rest = [path for other in others for path in absolute_paths(other, base, follow=follow)]
-        return _Candidates(plain=found[1] if len(found) > 1 else found[0], all_=(*found, *rest))
+        plain, *others = (
+            absolute_paths(reading, base, follow=follow)
+            for reading in readings(text, self.places.home)
+        )
+        real = plain[1] if len(plain) > 1 else plain[0]
+        paths = (*plain, *(path for other in others for path in other))
+        what = next((what for path in paths if (what := self.places.not_a_file(path))), "")
+        if what := what or (describe_special(real) if follow else ""):
+            return real, paths, Deny(reason=f"{real} is {what}, not a file.", category="device")
+        return real, paths, None
 
-    def _private(self, found: _Candidates) -> Deny | None:
+    def _private(self, paths: tuple[str, ...]) -> Deny | None:
         """Refuses what may be read after approval but never attached or referred to."""
-        for path in found.all_:
+        for path in paths:
             reading = judge_read(self._paths, path)
             if reading is not None and reading.category != "outside":
                 return Deny(reason=reading.reason, category=reading.category)
             if self.places.is_shell_file(path):
-                reason = f"{path} is a start file of a shell, which often holds secrets."
+                reason = f"{path} is a shell start file, which often contains secrets."
                 return Deny(reason=reason, category="credentials")
         return None
 

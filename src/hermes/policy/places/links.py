@@ -46,7 +46,7 @@ class GuardedFiles:
     def twin(self, path: str) -> str:
         """The path of the guarded file that this one is a hard link to, or nothing."""
         try:
-            info = Path(path).stat()
+            info = os.stat(path)  # noqa: PTH116
         except (OSError, ValueError):
             return ""
         if info.st_nlink < 2 or not stat.S_ISREG(info.st_mode):

@@ -55,7 +55,7 @@ def judge_member(member: Member, files: Files, folder: str = "") -> Decision:
     if member.kind in ("device", "pipe", "socket"):
         return _deny(f"{member.name!a} is a {member.kind}, not a file.")
     if member.mode & _SET_ID and member.kind == "file":
-        return _deny(f"{member.name!a} would run with another user's rights.")
+        return _deny(f"{member.name!a} would run with another user's privileges.")
     if member.kind in ("symlink", "hardlink") and (refused := _refused_link(member)):
         return refused
     decision = files.write(posixpath.join(folder, member.name), "")
@@ -68,7 +68,9 @@ def _refused_size(member: Member) -> Deny | None:
     if member.size < 0 or member.size > MOST_BYTES:
         return Deny(reason=f"{member.name!a} is too large.", category="too_large")
     if member.packed and member.size > _RATIO_FROM and member.size > member.packed * MOST_RATIO:
-        return Deny(reason=f"{member.name!a} is packed too tightly.", category="too_large")
+        return Deny(
+            reason=f"{member.name!a} has a suspicious compression ratio.", category="too_large"
+        )
     return None
 
 
@@ -79,9 +81,9 @@ def _refused_name(name: str) -> Deny | None:
         slashed = reading.replace("\\", "/")
         parts = [part.strip(" ") for part in slashed.split("/")]
         if slashed.startswith(("/", "~")) or _DRIVE.match(slashed):
-            return _deny(f"{name!a} does not stay in the archive's folder.")
+            return _deny(f"{name!a} leaves the archive's folder.")
         if ".." in parts:
-            return _deny(f"{name!a} leads out of the archive's folder.")
+            return _deny(f"{name!a} points outside the archive's folder.")
         if any(part.rstrip(". ").lower() in lists().windows_devices for part in parts):
             return _deny(f"{name!a} is the name of a device.")
     return None
@@ -90,13 +92,13 @@ def _refused_name(name: str) -> Deny | None:
 def _refused_link(member: Member) -> Deny | None:
     target = member.link.replace("\\", "/")
     if not target or why_unusable(target):
-        return _deny(f"The link {member.name!a} leads nowhere.")
+        return _deny(f"The link {member.name!a} has no target.")
     if target.startswith(("/", "~")) or _DRIVE.match(target):
-        return _deny(f"The link {member.name!a} leads out of the archive's folder.")
+        return _deny(f"The link {member.name!a} points outside the archive's folder.")
     # A hard link counts from the top of the archive, a symbolic one from its own folder.
     start = "" if member.kind == "hardlink" else posixpath.dirname(member.name)
     if posixpath.normpath(posixpath.join(start, target)).split("/")[0] == "..":
-        return _deny(f"The link {member.name!a} leads out of the archive's folder.")
+        return _deny(f"The link {member.name!a} points outside the archive's folder.")
     return None
 
 

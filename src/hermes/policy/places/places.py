@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.policy.patterns import regex
+from hermes.policy.patterns import load_regex, regex
 from hermes.policy.shell.state import SOME, UNKNOWN
 
 # Written by scripts/generate_policy.py.
@@ -64,7 +64,11 @@ class PathTable:
         for words, patterns in groups.items():
             for pattern in patterns:
                 (self._globs if "*" in pattern else self._exact).setdefault(pattern, words)
-        self._longest = max((each.count("/") for each in self._exact), default=0) + 1
+        # By their first name, with the number of names.
+        self._lengths: dict[str, set[int]] = {}
+        for pattern in self._exact:
+            parts = pattern.split("/")
+            self._lengths.setdefault(parts[0], set()).add(len(parts))
         self._compiled: dict[str, re.Pattern[str]] = {}
 
     def below(self, path: str) -> str:
@@ -78,9 +82,9 @@ class PathTable:
     def anywhere(self, path: str) -> str:
         """The same, with the pattern beginning at any folder of the path."""
         parts = path.split("/")
-        for start in range(len(parts)):
-            for end in range(start + 1, min(start + self._longest, len(parts)) + 1):
-                if found := self._exact.get("/".join(parts[start:end])):
+        for start, part in enumerate(parts):
+            for length in self._lengths.get(part, ()):
+                if found := self._exact.get("/".join(parts[start : start + length])):
                     return found
         return self._glob(path, r"(?:.*/)?(?:%s)(?:/|$)")
 
@@ -114,10 +118,10 @@ TEMPORARY = f"/tmp/{SOME}"
 
 class SafeRoots:
     """The only folders in which anything may be written; none means no limit. Links are followed,
-    but not those of a `far` machine."""
+    but not those of a `remote` machine."""
 
-    def __init__(self, roots: Sequence[str] = (), *, far: bool = False) -> None:
-        self._far = far
+    def __init__(self, roots: Sequence[str] = (), *, remote: bool = False) -> None:
+        self._remote = remote
         self._roots = tuple(posixpath.normpath(self._real(root)) for root in roots)
 
     @property
@@ -131,19 +135,17 @@ class SafeRoots:
         if not self._roots or not known or known.startswith(TEMPORARY) or self._holds(known):
             return ""
         named = ", ".join(self._roots)
-        return f"{known} is outside the folders in which anything may be written: {named}."
+        return f"{known} is outside the folders that may be written: {named}."
 
     def _holds(self, path: str) -> bool:
         real = posixpath.normpath(self._real(path))
         return any(is_inside(real, root) for root in self._roots)
 
     def _real(self, path: str) -> str:
-        return path if self._far or "\0" in path else os.path.realpath(path)
+        return path if self._remote or "\0" in path else os.path.realpath(path)
 
 
-_HOMES = regex(
-    r"^(/home/[^/]+|/root|/var/root|/users/[^/]+|/mnt/[a-z]/users/[^/]+|/export/home/[^/]+)(?=/)"
-)
+_HOMES = load_regex("home_folder")
 _ENV = regex(r"^\.env(rc$|[._-].*|\d*$)|^[\w.-]*\.env$")
 _PROC = regex(r"^/proc/(?P<who>[^/]+)(?:/task/[^/]+)?(?:/(?P<what>[^/]+))?")
 
@@ -155,6 +157,7 @@ class Places:
         self.root = posixpath.normpath(root)
         self.home = posixpath.normpath(home)
         self.state = posixpath.normpath(state)
+        self._home_prefix = self.home.lower().rstrip("/") + "/"
         self._own = (self.state.lower(), posixpath.join(self.home, ".hermes").lower())
         self._other_roots = lists().roots - {"/", self.root}
 
@@ -257,9 +260,8 @@ class Places:
 
     def _in_home(self, low: str) -> str:
         """The part of a path below any home."""
-        home = self.home.lower().rstrip("/")
-        if low.startswith(home + "/"):
-            return low[len(home) + 1 :]
+        if low.startswith(self._home_prefix):
+            return low[len(self._home_prefix) :]
         found = _HOMES.match(low)
         return low[found.end() + 1 :] if found else ""
 

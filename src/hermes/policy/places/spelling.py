@@ -33,9 +33,9 @@ def fold_lookalikes(name: str) -> str:
 def why_disguised(script: str) -> str:
     """Why the text differs from what a person sees, or nothing."""
     if CONTROL.search(script):
-        return "It holds control characters, which can hide what it does on a screen."
+        return "It contains control characters, which can hide what it does."
     if not script.isascii() and HIDDEN.search(script):
-        return "It holds invisible characters, which can hide what it does on a screen."
+        return "It contains invisible characters, which can hide what it does."
     return ""
 
 
@@ -65,7 +65,7 @@ def why_unusable(text: str) -> str:
     if not text.strip():
         return "No path is given."
     if found := _CONTROL.search(text):
-        return f"The path holds {found[0]!a}, which no name should."
+        return f"The path contains {found[0]!a}, which is not allowed in names."
     if _FOREIGN_URI.match(text) or _OTHER_MACHINE.match(text):
         return "The path is on another machine or is a device."
     return ""

@@ -8,7 +8,7 @@ from hermes.policy.call import Call
 from hermes.policy.exposure import SECRET_NAME, check_secret_names
 from hermes.policy.patterns import regex
 from hermes.policy.programs.filters import looks_like_key
-from hermes.policy.programs.project_tools import OUTWARD, check_worker, is_foreign, targets_tests
+from hermes.policy.programs.project_tools import OUTWARD, check_worker, is_foreign
 from hermes.policy.programs.running import is_fetched, own_program
 from hermes.policy.shell.state import UNKNOWN, Stream
 
@@ -31,13 +31,10 @@ def check_targets(call: Call) -> None:
     """make and other task runners: targets with outward names are asked about."""
     dry = ("-n", "--dry-run", "--just-print", "--recon", "-q", "--question", "--list", "--summary")
     if call.name in ("make", "gmake", "just", "task") and call.options("-f -C").has(*dry):
-        call.work(reason="It only shows what it would do.")
+        call.work(reason="It is a dry run.")
         return
     check_worker(call)
-    options = call.options(
-        "-f -C -I -j -l -o -W --file --makefile --directory --jobs --eval -E --justfile -d "
-        "--working-directory --taskfile --dir" + (" -t" if call.name == "task" else "")
-    )
+    options = call.options(call.record.values)
     for name in options.values("-f", "--file", "--makefile", "--justfile", "-t", "--taskfile"):
         if name in ("-", "/dev/stdin"):
             _recipes(call, call.stdin)
@@ -51,43 +48,36 @@ def check_targets(call: Call) -> None:
     folders = ("-C", "--directory", "--working-directory", "--dir")
     for folder in options.values(*folders, *(("-d",) if call.name in ("just", "task") else ())):
         if is_fetched(call, call.path(folder)):
-            call.ask("remote_code", "It builds what was fetched from elsewhere.")
+            call.ask("remote_code", "It builds downloaded code.")
         elif not call.here(folder):
-            call.ask("unknown_program", f"It runs what {folder} says, outside the workspace.")
+            call.ask("unknown_program", f"It runs {folder}, outside the workspace.")
     for text in options.values("--eval", "-E"):
-        call.ask("shell_escape", "It gives make a rule of its own.")
+        call.ask("shell_escape", "It adds a rule to make on the command line.")
         call.runs_text(text.partition(";")[2] or text)
     for word in options.operands:
         if re.match(r"(SHELL|MAKE|CC|CXX|LD|AR)=", word) and "/" in word:
             own_program(call, word.partition("=")[2])
         if OUTWARD.match(word):
-            call.ask("remote_state", f"`{word}` sounds as if it changes something elsewhere.")
-        if INSTALLS.match(word) and call.name in (
-            "make",
-            "gmake",
-            "ninja",
-            "meson",
-            "cmake",
-            "just",
-        ):
-            _installed(call, word, options.operands)
+            call.ask("remote_state", f"`{word}` seems to change something remote.")
+        if INSTALLS.match(word) and call.name in ("make", "gmake", "ninja", "meson", "just"):
+            _check_install_target(call, word, options.operands)
 
 
-def _installed(call: Call, target: str, words: list[str]) -> None:
+def _check_install_target(call: Call, target: str, words: list[str]) -> None:
     """The target folder is given here or was given to `configure`."""
     places = [
         word.partition("=")[2] for word in words if re.match(r"(DESTDIR|PREFIX|prefix)=", word)
     ]
     places += call.state.variables.get(PREFIX, ())
     if not places or not all(map(call.here, places)):
-        call.ask("overwrite", f"`{target}` puts files into the system.")
+        call.ask("overwrite", f"`{target}` installs files into system folders.")
     call.writes(*places)
 
 
 def _recipes(call: Call, rules: Stream) -> None:
     """Follows the recipes of a makefile that is input, new, or written by this script."""
     if not rules.known:
-        call.ask("obfuscated", "It follows rules that are only known when it runs.")
+        call.ask("obfuscated", "It follows rules that are known only at run time.")
     known: dict[str, str] = {}
     defining = False
     for line in rules.text.replace("\\\n", " ").split("\n"):
@@ -119,28 +109,11 @@ def _for_shell(line: str, known: dict[str, str]) -> str:
         return known.get(name, UNKNOWN)
 
     for _ in range(MOST_TURNS):
-        told = _REFERENCE.sub(value, line.replace("$$", HELD))
-        if told.replace(HELD, "$$") == line:
+        expanded = _REFERENCE.sub(value, line.replace("$$", HELD))
+        if expanded.replace(HELD, "$$") == line:
             break
-        line = told.replace(HELD, "$$")
+        line = expanded.replace(HELD, "$$")
     return line.replace("$$", "$")
-
-
-def check_cmake(call: Call) -> None:
-    check_worker(call)
-    words = call.arguments
-    if "--install" in words and "--prefix" not in " ".join(words):
-        call.ask("overwrite", "It puts files into the system.")
-    if words[:1] == ["-E"]:
-        inner = words[1:]
-        if inner[:1] in (["rm"], ["remove"], ["remove_directory"]):
-            call.runs(["rm", "-rf", *(word for word in inner[1:] if not word.startswith("-"))])
-        elif inner[:1] in (["env"], ["time"], ["chdir"]):
-            call.runs(inner[2:] if inner[0] == "chdir" else [*inner[:1], *inner[1:]])
-        elif inner[:1] and inner[0].startswith("copy"):
-            call.writes(*inner[-1:])
-    if words[:1] == ["-P"]:
-        own_program(call, (words[1:2] or [""])[0])
 
 
 def check_java(call: Call) -> None:
@@ -158,58 +131,6 @@ def check_java(call: Call) -> None:
     call.work(reason="It runs a program of the project.")
 
 
-def check_rake(call: Call) -> None:
-    testing = targets_tests(call)
-    kept = [word for word in call.arguments if not (testing and word.startswith("db:"))]
-    check_worker(call.part(kept))
-    for word in call.arguments:
-        if not testing and re.match(
-            r"db:(drop|reset|purge|truncate\w*|schema:load|setup|rollback|migrate:reset|migrate:down)",
-            word,
-        ):
-            call.ask("database", f"`{word}` deletes data of the project's database.")
-        if OUTWARD.match(word) or word in ("release",):
-            call.ask("remote_state", f"`{word}` changes something elsewhere.")
-    if (
-        call.name == "rails"
-        and "--help" not in call.arguments
-        and call.arguments[:1]
-        in (
-            ["runner"],
-            ["r"],
-            ["dbconsole"],
-        )
-    ):
-        call.ask("database", "It runs code on the project's database.")
-    if call.arguments[:1] in (["console"], ["c"]) and (
-        call.stdin.text.replace(UNKNOWN, "").strip() or "production" in call.arguments
-    ):
-        call.ask("database", "It runs code on the project's database.")
-
-
-# They choose the database by the stage.
-STAGED = ("knex", "sequelize")
-
-
-def check_migrations(call: Call) -> None:
-    """alembic, prisma, knex and others."""
-    text = " ".join(call.arguments)
-    testing = call.name in STAGED and targets_tests(call)
-    if not testing and re.search(
-        r"\b(downgrade|down|reset|rollback|drop|fresh|refresh|wipe|undo|revert|clean|push)\b", text
-    ):
-        call.ask("database", "It takes changes of the database back, and data with them.")
-    call.work(reason="It works on the project's database.")
-
-
-def check_php_tool(call: Call) -> Stream | None:
-    text = " ".join(call.arguments)
-    losing = re.search(r"\b(migrate:(fresh|reset|refresh|rollback)|db:wipe)\b", text)
-    if "tinker" in call.arguments or (losing and not targets_tests(call)):
-        call.ask("database", "It deletes data of the project's database.")
-    return check_worker(call)
-
-
 ENVIRONMENT = regex(r"\b(?:str)?env(?:\.|\[\W?|\()(\w+)")
 
 
@@ -218,7 +139,7 @@ def check_jq(call: Call) -> Stream | None:
     check_secret_names(call, code)
     for found in ENVIRONMENT.finditer(code):
         if SECRET_NAME.search(found[1]):
-            call.ask("credentials", f"It shows the secret that ${found[1]} holds.")
+            call.ask("credentials", f"It shows the secret in ${found[1]} holds.")
     options = call.options(call.record.values)
     call.reads(*options.operands[1:], *options.values("-f", "--from-file"))
     in_place = call.name == "yq" and options.has("-i", "--inplace", "--in-place")
@@ -229,47 +150,9 @@ def check_jq(call: Call) -> Stream | None:
 
 def check_reader(call: Call) -> Stream | None:
     """Changes nothing and prints no file contents."""
-    if (
-        call.name == "ps"
-        and call.arguments[:1]
-        and re.fullmatch(r"[a-zA-Z]*e[a-zA-Z]*", call.arguments[0])
-    ):
-        call.ask("credentials", "It shows the variables of other processes, secrets included.")
     if call.name in ("locate", "plocate", "mlocate") and any(map(looks_like_key, call.arguments)):
-        call.ask("credentials", "It looks for keys outside the workspace.")
-    if call.name == "getent" and {"shadow", "gshadow"} & set(call.arguments):
-        call.ask("credentials", "It shows the system's passwords.")
+        call.ask("credentials", "It searches for keys outside the workspace.")
     for option, name in zip(call.arguments, call.arguments[1:], strict=False):
         if re.match(r"--?(dump|out|write|save)", option):
             call.writes(name)
-    if call.name == "printenv":
-        return Stream(origin="environment")
-    if call.name in ("tree", "shuf"):
-        call.writes(*call.options("-o -n -L -I -P --output").values("-o", "--output"))
     return None
-
-
-def check_code_view(call: Call) -> None:
-    """Editors with a window."""
-    options = call.options()
-    if options.has("--version", "-v", "--help", "--list-extensions"):
-        return
-    opening = options.operands[:1] and options.operands[0] in ("tunnel", "serve-web", "serve")
-    if not options.pairs and not opening and all(map(call.here, options.operands)):
-        call.work(reason="It opens files of the workspace in an editor.")
-        return
-    if opening:
-        call.ask("network_listen", "It opens a way in from outside.")
-    if "--install-extension" in " ".join(call.arguments):
-        call.ask("package_install", "It installs an extension.")
-    call.ask("shell_escape", "It opens a window on this machine.")
-
-
-def check_little_language(call: Call) -> None:
-    """dc and m4 can start programs."""
-    check_worker(call)
-    texts = [*call.arguments, call.stdin.text if call.stdin.known else ""]
-    for text in texts:
-        for found in re.finditer(r"(?:^|\s)!\s*(\S.*)|\be?syscmd\(`?([^')]*)", text):
-            call.ask("shell_escape", f"It makes `{call.name}` run another program.")
-            call.runs_text(found[1] or found[2])

@@ -7,25 +7,13 @@ from itertools import pairwise
 
 from hermes.policy.call import Call
 from hermes.policy.findings import READS_ONLY, Finding, Level
-from hermes.policy.patterns import regex
+from hermes.policy.patterns import load_regex, regex
 from hermes.policy.programs.running import check_title, run_file, run_stream
 from hermes.policy.redirections import check_variable
 from hermes.policy.shell.state import ANYTHING, NOTHING, UNKNOWN, Stream
 from hermes.policy.shell.words import ansi
 
-SILENT = frozenset(
-    """
-    : true false break continue return exit wait jobs fg bg disown times suspend getopts shopt
-    dirs caller logout compopt
-    """.split()
-)
-
-# Files that the person's shell reads at start-up anyway.
-ENVIRONMENTS = regex(
-    r"/(\.nvm/nvm\.sh|\.(cargo|ghcup|deno|rye|local/bin)/env|(\.?(mini|ana)conda3?|mambaforge"
-    r"|miniforge3)/(etc/profile\.d/conda\.sh|bin/activate)|\.(bash|zsh)rc|\.(bash_)?profile"
-    r"|\.sdkman/bin/sdkman-init\.sh|\.asdf/asdf\.sh|etc/(profile|bash\.bashrc|os-release))$"
-)
+ENVIRONMENTS = load_regex("shell_setup_file")
 # Letters written as character codes, which hides them.
 SPELLED = regex(r"\\(x[46-7][0-9a-fA-F]|0?1[0-7][0-7])")
 
@@ -48,7 +36,7 @@ def check_cd(call: Call) -> Stream:
 
 def check_declare(call: Call) -> Stream:
     if any(word[:1] == "-" and "n" in word for word in call.arguments):
-        call.ask("unclear", "It makes one variable stand for another.")
+        call.ask("unclear", "It makes one variable an alias of another.")
     for word in call.arguments:
         name, equals, value = word.partition("=")
         if equals and name.rstrip("+").isidentifier():
@@ -67,7 +55,7 @@ def check_set(call: Call) -> Stream:
     elif words and words[0][:1] not in ("-", "+"):
         call.state.arguments = tuple(words)
     if ("+o", "history") in pairwise(words) or "+ohistory" in words:
-        call.ask("system_config", "It changes what is kept of the commands that run.")
+        call.ask("system_config", "It changes the shell history settings.")
     if words:
         call.work(reason="It sets options of the shell.")
         return NOTHING
@@ -123,18 +111,13 @@ def check_mapfile(call: Call) -> Stream:
     return NOTHING
 
 
-def check_eval(call: Call) -> Stream:
-    call.work()
-    return call.runs_text(" ".join(call.arguments)) if call.arguments else NOTHING
-
-
 def check_source(call: Call) -> Stream:
     words = [word for word in call.arguments if word != "--"]
     if not words:
         # Some shells read the input then.
         return run_stream(call, call.stdin) if call.stdin.origin == "network" else NOTHING
     if ENVIRONMENTS.search(words[0]) and call.path(words[0]) not in call.state.files:
-        call.work(reason="It sets up the shell as logging in does.")
+        call.work(reason="It starts a login shell.")
         return NOTHING
     return run_file(call, words[0], words[1:], same_shell=True)
 
@@ -142,7 +125,7 @@ def check_source(call: Call) -> Stream:
 def check_trap(call: Call) -> Stream:
     words = [word for word in call.arguments if word != "--"]
     if len(words) > 1 and words[0] not in ("-", ""):
-        call.work(reason="It says what to do at the end.")
+        call.work(reason="It sets an exit handler.")
         call.probes(words[0])
         call.follower.later(words[0], call.state)
     return NOTHING
@@ -152,7 +135,7 @@ def check_alias(call: Call) -> Stream:
     for word in call.options().operands:
         name, equals, value = word.partition("=")
         if equals:
-            call.work(reason="It gives a command another name.")
+            call.work(reason="It defines an alias.")
             call.follower.text(value, call.state.copy(), ANYTHING)
             call.state.aliases[name] = value
     return ANYTHING
@@ -166,26 +149,12 @@ def check_exec(call: Call) -> Stream | None:
     return call.runs(words) if words else NOTHING
 
 
-def check_command(call: Call) -> Stream | None:
-    options = call.options(permute=False)
-    if options.has("-v", "-V"):
-        return Stream(text="\n".join(options.operands))
-    return call.runs(options.operands) if options.operands else NOTHING
-
-
 def check_let(call: Call) -> Stream:
     for word in call.arguments:
         name = word.partition("=")[0].rstrip("+-*/%&|^<>")
         if name.isidentifier():
             call.state.set(name, (UNKNOWN,))
     return NOTHING
-
-
-def check_history(call: Call) -> Stream:
-    ended = {"clear", "delete", "clear-session", "merge"} & set(call.arguments[:1])
-    if ended or any(word[:1] == "-" and set(word) & set("cdwar") for word in call.arguments):
-        call.ask("system_config", "It changes the history of commands.")
-    return Stream(origin="environment")
 
 
 def check_echo(call: Call) -> Stream:
@@ -215,28 +184,21 @@ def check_printf(call: Call) -> Stream:
     return Stream(text=text, origin="decoded" if words and SPELLED.search(words[0]) else "")
 
 
+# A conversion of printf, up to its letter.
+CONVERSION = regex(r"%%|%[^a-zA-Z%]*([a-zA-Z]?)")
+
+
 def format_printf(pattern: str, values: list[str]) -> str:
     """Formats like `printf`: the pattern is reused while there are values."""
     out: list[str] = []
     rest = list(values)
+
+    def fill(found: re.Match[str]) -> str:
+        return "%" if found[0] == "%%" else _converted(found[1], rest.pop(0) if rest else "")
+
     while True:
         before = len(rest)
-        pieces = ansi(pattern).split("%")
-        out.append(pieces[0])
-        skip = False
-        for piece in pieces[1:]:
-            if skip:
-                skip = False
-                out.append(piece)
-                continue
-            if piece == "":
-                out.append("%")
-                skip = True
-                continue
-            at = next((i for i, sign in enumerate(piece) if sign.isalpha()), len(piece))
-            kind = piece[at : at + 1]
-            value = rest.pop(0) if rest else ""
-            out.append(_converted(kind, value) + piece[at + 1 :])
+        out.append(CONVERSION.sub(fill, ansi(pattern)))
         if not rest or len(rest) == before:
             return "".join(out)
 

@@ -3,54 +3,39 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 
 from hermes.policy.call import Call, Check, Options
-from hermes.policy.patterns import regex
-from hermes.policy.programs.records import Runs, Step, flagged, record_of
+from hermes.policy.patterns import load_regex, regex
+from hermes.policy.programs.records import Runs, flagged, record_of
 from hermes.policy.programs.running import check_path_program, is_project_tool
-from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, Stream
+from hermes.policy.programs.steps import apply_steps
+from hermes.policy.shell.state import NOTHING, Stream
 
-# A cmdlet of PowerShell that only reads.
-READING_CMDLET = regex(
-    r"(?i)^(get|select|sort|where|measure|test|format|convertto|convertfrom|compare|show|find|group"
-    r"|resolve|split|join|out|write|import|tee)-(?!credential|clipboard|secret|file$|printer$)[a-z]+$"
-    r"|^invoke-(pester|scriptanalyzer)$"
-)
+READING_CMDLET = load_regex("reading_cmdlet")
 
 
-def follow_chosen_command(call: Call) -> bool:
+def follow_chosen_command(call: Call, runs: Runs) -> bool:
     """Whether the call runs another command by its record's `runs`; it is followed then."""
-    runs = call.record.runs
-    if runs is None:
-        return False
     verb = (call.options(runs.values, permute=False).operands or [""])[0]
     if not verb or verb not in runs.verbs.split():
         return False
-    _follow(call, runs, verb)
-    return True
-
-
-def _follow(call: Call, chooser: Runs, verb: str) -> None:
     words = call.arguments[call.arguments.index(verb) + 1 :]
-    if chooser.marked:
-        for text in Options(words, chooser.values).values("-c", "--command"):
-            call.runs_text(text)
-            return
-    if "--" in words and (chooser.marked or not _command(words, chooser)):
+    text = Options(words, runs.values).value("-c", "--command") if runs.marked else None
+    if text is not None:
+        call.runs_text(text)
+        return True
+    inner = [] if runs.marked else _command(words, runs)
+    if "--" in words and not inner:
         at = words.index("--")
-        inner = words[at + 1 :]
-        if verb == "run" and chooser.named:
-            # `proto run node -- -e …`: the words behind `--` are for the named program.
-            inner = [*words[:at][:1], *inner]
-    else:
-        inner = [] if chooser.marked else _command(words, chooser)
+        # `proto run node -- -e …`: the words behind `--` are for the named program.
+        named = words[:at][:1] if verb == "run" and runs.named else []
+        inner = [*named, *words[at + 1 :]]
     call.work(reason=f"`{call.name} {verb}` works in the project.")
-    if not inner or (chooser.script and not call.follower.knows(inner[0])):
-        return
-    call.runs(inner)
+    if inner and not (runs.script and not call.follower.knows(inner[0])):
+        call.runs(["python", *inner] if inner[0].endswith(".py") else inner)
+    return True
 
 
 def _command(words: list[str], chooser: Runs) -> list[str]:
@@ -90,12 +75,12 @@ def judge(call: Call) -> Stream | None:
     if "/" in call.name:
         return check_path_program(call)
     record = call.record
-    if record.runs is not None and follow_chosen_command(call):
+    if record.runs is not None and follow_chosen_command(call, record.runs):
         return None
     if "builtin" in record.flags:
         return judge_record(call)
     if record.setup and prints_shell_setup(call):
-        call.work(reason="It sets up the shell as logging in does.")
+        call.work(reason="It starts a login shell.")
         return NOTHING
     if not record.check:
         return check_unknown(call)
@@ -104,16 +89,19 @@ def judge(call: Call) -> Stream | None:
     if prints_shell_setup(call):
         return NOTHING
     if is_dry_run(call):
-        call.work("network", "It only shows what it would do.")
+        call.work("network", "It is a dry run.")
         return None
     return judge_record(call)
 
 
 def judge_record(call: Call) -> Stream | None:
     """Applies the steps of the record, and then its check."""
-    if call.record.steps and apply_steps(call):
-        return None
-    return _check(call.record.check)(call)
+    record = call.record
+    if record.steps or record.check == "steps":
+        done, output = apply_steps(call)
+        if done or record.check == "steps":
+            return output
+    return _check(record.check)(call)
 
 
 def _tells_about_itself(call: Call) -> bool:
@@ -134,107 +122,6 @@ def is_dry_run(call: Call) -> bool:
     return "dry_run" in call.record.flags and any(map(REHEARSAL.fullmatch, call.arguments))
 
 
-_SLICE = re.compile(r"(-?\d*)(:?)(-?\d*)")
-
-
-def check_steps(call: Call) -> Stream | None:
-    """The check of records that need only steps; returns the record's output."""
-    match call.record.output:
-        case "some":
-            return Stream(text=SOME)
-        case "file":
-            return Stream(text=UNKNOWN, origin="file")
-        case "same":
-            return Stream(text=UNKNOWN, origin=call.stdin.origin)
-        case "environment":
-            return Stream(origin="environment")
-        case "nothing":
-            return NOTHING
-        case "anything":
-            return ANYTHING
-    return None
-
-
-def apply_steps(call: Call) -> bool:
-    """Applies the steps of the record. True when a step with `stop` applied."""
-    options = call.options(call.record.values, permute=not call.record.command)
-    for step in call.record.steps:
-        if _holds(step, call, options):
-            _apply(step, call, options)
-            if step.stop:
-                return True
-    return False
-
-
-def _holds(step: Step, call: Call, options: Options) -> bool:
-    words = options.operands
-    if step.options and not options.has(*step.options.split()):
-        return False
-    if step.without and options.has(*step.without.split()):
-        return False
-    if step.verbs and not _verbs(words) & set(step.verbs.split()):
-        return False
-    if step.any and not set(step.any.split()) & set(call.arguments):
-        return False
-    if step.none and set(step.none.split()) & set(call.arguments):
-        return False
-    if len(words) < step.least or (step.below and len(words) >= step.below):
-        return False
-    if step.here and not (words and all(map(call.here, words))):
-        return False
-    if step.word and not _matching(step.word, call.arguments):
-        return False
-    if step.operand and not _matching(step.operand, words):
-        return False
-    if step.operands and not (words and all(re.fullmatch(step.operands, each) for each in words)):
-        return False
-    return not step.text or re.search(step.text, " ".join(call.arguments)) is not None
-
-
-def _verbs(words: list[str]) -> set[str]:
-    return {":".join(words[:count]) for count in (1, 2, 3) if len(words) >= count}
-
-
-def _matching(pattern: str, words: list[str]) -> str:
-    return next((word for word in words if re.fullmatch(pattern, word)), "")
-
-
-def _apply(step: Step, call: Call, options: Options) -> None:
-    word = _matching(step.word, call.arguments) if step.word else ""
-    reason = step.reason.replace("{name}", call.name).replace("{word}", word)
-    call.reads(*_select(step.reads, call, options))
-    call.reads_all(*_select(step.reads_all, call, options))
-    call.writes(*_select(step.writes, call, options))
-    call.deletes(*_select(step.deletes, call, options), recursive=True)
-    if step.ask:
-        call.ask(step.ask, reason)
-    if step.never:
-        call.never(step.never, reason)
-    if step.work is not None:
-        call.work(step.work, reason)
-    for script in _select(step.runs, call, options):
-        call.runs_text(script)
-    if command := list(_select(step.runs_words, call, options)):
-        call.runs(command)
-
-
-def _select(selectors: str, call: Call, options: Options) -> Iterator[str]:
-    """`-o` is the value of an option, `0` an operand, `1:` some, `:` all of them, `.` the current
-    folder and `stdin` the input if it is known."""
-    for each in selectors.split():
-        if each.startswith("-") and not each[1:].isdigit():
-            yield from options.values(each)
-        elif each == "stdin":
-            yield from (call.stdin.text,) if call.stdin.known and call.stdin.text else ()
-        elif each == ".":
-            yield each
-        elif found := _SLICE.fullmatch(each):
-            start, colon, end = found.groups()
-            first = int(start) if start else None
-            last = (int(end) if end else None) if colon else (first or 0) + 1
-            yield from options.operands[first:last]
-
-
 SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "csh", "tcsh", "rbash", "mksh", "yash")
 RUN_BY_WRAPPERS = frozenset(
     (*SHELLS, "rm", "dd", "find", "chmod", "chown", "mv", "shred", "sudo", "env", "xargs", "eval")
@@ -250,12 +137,14 @@ def check_unknown(call: Call) -> Stream | None:
     if lower != call.name and record_of(lower).check == "windows.windows":
         return _check("windows.windows")(call)
     if READING_CMDLET.match(call.name):
-        return _check("windows.shows")(call)
+        call.reads(*(word for word in call.arguments if not word.startswith("-")))
+        call.work(reason="It only looks.")
+        return None
     asked = call.arguments[-1:] == ["--help"] and len(call.arguments) < 5
     if asked or call.arguments in ONLY_TELLING:
         call.work(reason="It tells about itself.")
     elif is_dry_run(call):
-        call.work("network", "It only shows what it would do.")
+        call.work("network", "It is a dry run.")
     elif words := _sibling(call):
         return call.runs(words)
     elif is_project_tool(call, call.name):
@@ -265,7 +154,8 @@ def check_unknown(call: Call) -> Stream | None:
         call.never("disk", "it formats a disk")
     else:
         call.unknown(f"Nothing is known about `{call.name}`")
-        _perhaps_wrapper(call)
+        if words := _wrapped(call):
+            call.runs(words)
     return None
 
 
@@ -277,12 +167,6 @@ def _sibling(call: Call) -> list[str]:
     name = last if crossed else plain
     longer = name != call.name and len(name) > 2
     return [name, *call.arguments] if longer and call.follower.knows(name) else []
-
-
-def _perhaps_wrapper(call: Call) -> None:
-    """Follows the command that an unknown program may run."""
-    if words := _wrapped(call):
-        call.runs(words)
 
 
 def _wrapped(call: Call) -> list[str]:

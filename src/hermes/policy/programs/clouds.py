@@ -6,24 +6,15 @@ import re
 
 from hermes.policy.call import Call, Options, quote_words
 from hermes.policy.exposure import SECRET_NAME
-from hermes.policy.findings import Finding, Level
-from hermes.policy.outgoing import NEAR, is_remote
-from hermes.policy.patterns import regex
+from hermes.policy.findings import Level
+from hermes.policy.outgoing import is_remote
+from hermes.policy.patterns import load_regex, regex
+from hermes.policy.programs.records import record_of
 from hermes.policy.programs.running import own_program
-from hermes.policy.programs.subcommands import check_subcommands, only_looks
+from hermes.policy.programs.subcommands import check_subcommands
 from hermes.policy.shell.state import NOTHING, UNKNOWN, Stream
 
-ESCAPES = regex(
-    r"--privileged|--(pid|net|network|ipc|uts|userns|cgroupns)[= ]host|--cap-add|--device"
-    r"|--security-opt|--volumes-from|--cgroup-parent|docker\.sock|--group-add"
-)
-RUN_TAKING = """
-    -v -e -p -w -u -h -l -m -a -c --volume --mount --env --publish --workdir --user --name
-    --hostname --network --net --entrypoint --label --memory --cpus --env-file --platform --pid
-    --ipc --uts --userns --cap-add --cap-drop --device --security-opt --add-host --dns --expose
-    --restart --tmpfs --ulimit --log-driver --shm-size --gpus --pull --runtime --volumes-from
-    --cidfile --ip --link --mac-address --stop-signal --isolation --group-add --health-cmd
-"""
+ESCAPES = load_regex("container_escape")
 # `compose down` alone leaves volumes and images for the next `up`.
 REMOVES_DATA = regex(r"-\w*v|--volumes|--rmi")
 
@@ -33,7 +24,7 @@ def check_docker(call: Call) -> Stream | None:
     options = call.options(call.record.values, permute=False)
     rest = options.operands
     if options.values("-H", "--host", "--context", "-c"):
-        call.ask("remote_state", "It works on containers of another machine.")
+        call.ask("remote_state", "It changes containers on another machine.")
     if call.name.endswith("-compose"):
         rest = ["compose", *rest]
     plain = [word for word in rest if not word.startswith("-")]
@@ -48,30 +39,32 @@ def check_docker(call: Call) -> Stream | None:
         _copy(call, plain[1:])
         return None
     if plain[:1] in (["load"], ["import"]) and call.stdin.origin == "network":
-        call.ask("remote_code", "It takes in an image that comes from elsewhere.")
+        call.ask("remote_code", "It imports an image from another source.")
     if plain[:1] and plain[0] in ("save", "export"):
         call.writes(*Options(rest[1:], "-o --output").values("-o", "--output"))
     if plain[:1] == ["inspect"] and re.search(r"\.Env\b|Environment", " ".join(words)):
-        call.ask("credentials", "It shows the variables of a container, secrets included.")
+        call.ask(
+            "credentials", "It shows the environment of a container, which may contain secrets."
+        )
     if "build" in plain[:2]:
         for name in Options(rest, call.record.values).values("-f", "--file"):
             own_program(call, name)
         for folder in Options(rest, call.record.values).operands[-1:]:
             call.reads_all(folder)
     if "build" in plain[:2] and (places := [word for word in plain[1:] if is_remote(word)]):
-        call.ask("remote_code", f"It builds what {places[0]} holds.")
+        call.ask("remote_code", f"It builds {places[0]}.")
     if plain[:1] == ["compose"]:
         for name in Options(rest, call.record.values).values("-f", "--file"):
             own_program(call, name)
     if "up" in plain[:2] and "--force-recreate" in words:
         call.ask("container", "It replaces running containers.")
     if "down" in plain[:2] and any(REMOVES_DATA.match(word) for word in words):
-        call.ask("container", "It removes what containers of the project have stored.")
+        call.ask("container", "It deletes data of the project's containers.")
     return check_subcommands(call.part(rest, name="docker"))
 
 
 def _run(call: Call, words: list[str]) -> Stream | None:
-    options = Options(words, RUN_TAKING, permute=False)
+    options = Options(words, record_of("docker:run").values, permute=False)
     before = words[: len(words) - len(options.operands)]
     if found := ESCAPES.search(" ".join(before)):
         call.ask("container", f"`{found[0]}` lets the container reach the machine.")
@@ -92,8 +85,8 @@ def _run(call: Call, words: list[str]) -> Stream | None:
     for source in mounts.values():
         call.reads(source)
         if not call.here(source):
-            call.ask("container", f"It gives the container {source}, outside the workspace.")
-    call.work("network", "It may fetch an image, and runs a container.")
+            call.ask("container", f"It mounts {source}, outside the workspace.")
+    call.work("network", "It may download an image, and runs a container.")
     _inside(call, options.operands[1:], mounts)
     return None
 
@@ -103,16 +96,14 @@ def _inside(call: Call, command: list[str], mounts: dict[str, str]) -> None:
     if command and not any(UNKNOWN in word for word in command):
         elsewhere = call.part(call.arguments, call.state.copy())
         elsewhere.state.cwd = UNKNOWN
-        elsewhere.probes(quote_words(command), keep=_fetched)
+        elsewhere.probes(
+            quote_words(command), keep=lambda finding: finding.category == "remote_code"
+        )
     translated = [_outside(word, mounts) for word in command]
     if command and translated != command:
         call.runs(translated)
     elif any(UNKNOWN in word for word in command):
-        call.ask("unclear", "What the container runs is only known when it runs.")
-
-
-def _fetched(finding: Finding) -> bool:
-    return finding.category == "remote_code"
+        call.ask("unclear", "What the container runs is known only at run time.")
 
 
 def _outside(word: str, mounts: dict[str, str]) -> str:
@@ -127,16 +118,18 @@ def _exec(call: Call, words: list[str]) -> Stream | None:
     options = Options(words, "-e -u -w --env --user --workdir --env-file --index", permute=False)
     command = options.operands[1:]
     if options.has("--privileged") or options.value("-u", "--user") in ("root", "0"):
-        call.ask("container", "It runs inside a container with all rights.")
+        call.ask("container", "It runs a privileged container.")
     before = len(call.follower.findings)
     if command:
         call.runs(command, NOTHING)
     if command[:1] in (["env"], ["printenv"], ["set"], ["export"]) and len(command) == 1:
-        call.ask("credentials", "It shows the variables of a container, secrets included.")
+        call.ask(
+            "credentials", "It shows the environment of a container, which may contain secrets."
+        )
     told = call.follower.findings[before:]
     if not command or any(each.level >= Level.ASKED for each in told):
         call.ask("container", "It runs a command inside a container.")
-    call.work(reason="It looks into a container or works in it.")
+    call.work(reason="It inspects a container or runs something in it.")
     return None
 
 
@@ -147,92 +140,4 @@ def _copy(call: Call, names: list[str]) -> None:
     if names and ":" not in names[-1]:
         call.writes(names[-1])
     else:
-        call.ask("container", "It puts files into a container.")
-
-
-def check_kubectl(call: Call) -> Stream | None:
-    dry = any(re.fullmatch(r"--dry-run(=client|=server)?", word) for word in call.arguments)
-    if dry and "delete" not in call.arguments:
-        call.work("network", "It only shows what it would do.")
-        return None
-    options = call.options(call.record.values)
-    verb = ":".join(options.operands[:3])
-    if {"secret", "secrets"} & set(re.split(r"[:,/]", verb)[1:]):
-        call.ask("credentials", "It shows secrets of the cluster.")
-    if verb.startswith("config:view") and options.has("--raw"):
-        call.ask("credentials", "It shows the keys of the cluster.")
-    if verb.startswith("exec") and "--" in call.arguments:
-        call.runs(call.arguments[call.arguments.index("--") + 1 :], NOTHING)
-    return check_subcommands(call)
-
-
-def check_aws(call: Call) -> None:
-    words = call.options(
-        "--region --profile --output --query --endpoint-url --cli-input-json --filters"
-    ).operands
-    service, verb = [*words, "", ""][:2]
-    options = call.options("--endpoint-url --region --profile")
-    if call.name == "awslocal" or NEAR.match(options.value("--endpoint-url") or ""):
-        call.work(reason="It works on a likeness of the cloud on this machine.")
-        return
-    secret = re.search(
-        r"secret|password|token(?!ize)|login|decrypt|credential|access-key|export|get-parameter",
-        f"{service} {verb}",
-    )
-    reading = re.match(
-        r"(?:admin-)?(describe|list|get|ls|head|batch-get|scan|query|lookup|search|help|wait|tail|validate)",
-        verb,
-    )
-    if service == "configure" and verb not in ("list", "list-profiles"):
-        call.ask("credentials", "It shows or changes the keys of the cloud.")
-    elif secret and verb != "get-caller-identity" and not verb.startswith(("list-", "describe-")):
-        call.ask("credentials", "It shows or changes keys and passwords of the cloud.")
-    elif service == "s3" and verb in ("cp", "sync", "mv", "rm", "mb", "rb", "website", "presign"):
-        call.reads_all(*(word for word in words[2:] if not word.startswith("s3://")))
-        call.ask("remote_state", "It moves or deletes files of the cloud.")
-    elif reading or not words or service in ("help", "--version"):
-        call.work("network", "It looks at the cloud.")
-    else:
-        call.ask("remote_state", "It changes something in the cloud.")
-
-
-# Lists names of secrets only.
-NAMES_OF_SECRETS = regex(r"secrets?(?: versions)? (?:list|describe)\b")
-
-
-def check_cloud(call: Call) -> None:
-    """gcloud, az, doctl and others: the verb follows the nouns."""
-    words = call.options(call.record.values).operands
-    text = " ".join(words)
-    if NAMES_OF_SECRETS.match(text):
-        call.work("network", "It looks at the cloud.")
-    elif re.search(
-        r"print-\w*token|get-credentials|secrets?\b|keys?\b|login|password|auth:token", text
-    ):
-        call.ask("credentials", "It shows or changes keys of the cloud.")
-    elif not words or only_looks(words[1:] or words):
-        call.work("network", "It looks at the cloud.")
-    else:
-        call.ask("remote_state", "It changes something in the cloud.")
-
-
-def check_gh(call: Call) -> Stream | None:
-    options = call.options(call.record.values)
-    verb = ":".join(options.operands[:3])
-    if verb.startswith("api"):
-        method = (options.value("-X", "--method") or "GET").upper()
-        if method != "GET" or options.has("-f", "-F", "--field", "--raw-field", "--input"):
-            call.ask("remote_state", "It changes something on the forge.")
-    if verb.startswith("auth:status") and options.has("--show-token", "-t"):
-        call.ask("credentials", "It shows the token of the forge.")
-    if verb.startswith("gist:create"):
-        call.reads(*options.operands[2:])
-    return check_subcommands(call)
-
-
-def check_terraform(call: Call) -> Stream | None:
-    # Its options have one dash.
-    if any(word.startswith("-from-module") for word in call.arguments):
-        call.ask("remote_code", "It takes in a module that comes from elsewhere.")
-    words = [word for word in call.arguments if not re.match(r"-[a-z]", word)]
-    return check_subcommands(call.part(words))
+        call.ask("container", "It copies files into a container.")

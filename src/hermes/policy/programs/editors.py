@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from hermes.policy.call import Call
 from hermes.policy.exposure import check_secret_names
-from hermes.policy.patterns import regex
+from hermes.policy.patterns import load_regex, regex
 from hermes.policy.programs.python_code import strings
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.script_code import check_code
@@ -28,14 +28,14 @@ def check_awk(call: Call) -> Stream | None:
     if not options.values("-f", "--file"):
         code, files = (files[0] if files else ""), files[1:]
         # A value given by an option is like an assignment in the code.
-        given = "".join(_assigned(each) for each in options.values("-v", "--assign"))
+        given = "".join(_as_assignment(each) for each in options.values("-v", "--assign"))
         _awk_code(call, given + code)
     call.reads(*(each for each in files if "=" not in each))
     origin = call.stdin.origin if not files else "file"
     return Stream(text=UNKNOWN, origin=origin)
 
 
-def _assigned(text: str) -> str:
+def _as_assignment(text: str) -> str:
     name, _, value = text.partition("=")
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'{name}="{escaped}";' if UNKNOWN not in value else ""
@@ -43,7 +43,7 @@ def _assigned(text: str) -> str:
 
 def _awk_code(call: Call, code: str) -> None:
     if UNKNOWN in code:
-        call.ask("obfuscated", "It runs code that is only known when it runs.")
+        call.ask("obfuscated", "It runs code that is known only at run time.")
     check_secret_names(call, code)
     texts = dict(re.findall(r"\b(\w+)\s*=\s*\"((?:[^\"\\]|\\.)*)\"\s*(?=[;})\n]|$)", code))
     for found in re.finditer(r"\bsystem\s*\(\s*(?:\"((?:[^\"\\]|\\.)*)\"|(\w+)\s*\))?", code):
@@ -61,7 +61,7 @@ def _awk_code(call: Call, code: str) -> None:
     for found in re.finditer(r"print[^;}\n]*?>{1,2}\s*(\"([^\"]*)\"|[\w$]+)", bare):
         call.writes(found[2] if found[2] is not None else UNKNOWN)
     if "/inet/" in code:
-        call.ask("network_out", "Its code talks to another machine.")
+        call.ask("network_out", "Its code connects to another machine.")
 
 
 def check_sed(call: Call) -> Stream | None:
@@ -90,7 +90,7 @@ def _sed_script(call: Call, script: str) -> None:
         script,
     ):
         if "e" in found[3]:
-            call.ask("shell_escape", "Its script runs what it has replaced.")
+            call.ask("shell_escape", "Its script runs the result of its replacement.")
             call.runs_text(re.sub(r"\\(.)", r"\1", found[2]))
         if "w" in found[3] and found[4]:
             call.writes(found[4])
@@ -116,8 +116,10 @@ LIBRARIES = regex(r"ert|org|ox(?:-\w+)*|bytecomp|package-lint|checkdoc")
 PLAIN_FORM = regex(
     rf"\(\s*(?:require\s+'[\w-]+|{PLAIN_FUNCTIONS.pattern}(?:\s+[\w.\"/:'-]+)*)\s*\)"
 )
-TOLD = frozenset("-c --cmd --eval -eval -execute -S -u -l --load -f --funcall --execute -s".split())
-TOLD_AT_ONCE = ("--eval=", "--load=", "--cmd=", "--execute=", "--funcall=")
+COMMAND_OPTIONS = frozenset(
+    "-c --cmd --eval -eval -execute -S -u -l --load -f --funcall --execute -s".split()
+)
+COMMAND_PREFIXES = ("--eval=", "--load=", "--cmd=", "--execute=", "--funcall=")
 # vi accepts -c behind other letters and joined to its value: -sc, -cx.
 GROUPED = regex(r"-[eEsnNRmMbZv]*c(.*)", re.DOTALL)
 SUBSTITUTION = regex(
@@ -131,19 +133,14 @@ RUN = regex(
 )
 # Selects lines: `g/pattern/`.
 CHOOSING = regex(r"(?m)(^|[|:])[ \t]*[%\d,.$]*[gv]!?/(?:\\.|[^/\\\n])*/")
-# Starts programs inside what looks like plain editing.
-STARTS = regex(
-    r"(?m)(?:^|[|:])[ \t]*"
-    r"(?:exe\w*|ter\w*|te|lua\w*|py\w*|perl\w*|ruby\w*|tcl\w*|so(?:urce)?|call?)\b"
-    r"|\b(?:system|systemlist|job_start|jobstart|termopen|libcall)\("
-)
+STARTS = load_regex("vi_starts_program")
 
 
 def check_editor(call: Call) -> None:
     # For ed and ex, -s means silent.
     quiet = call.name in ("ed", "ex")
     words = [word for word in call.arguments if not (quiet and word == "-s")]
-    told, names = _told(words, grouped=call.name in LIKE_VI)
+    told, names = _split_commands(words, grouped=call.name in LIKE_VI)
     for text in told:
         _order(call, text)
     call.writes(*names)
@@ -201,7 +198,7 @@ def _starts(text: str) -> bool:
     return bool("\\=" in replaced or typed or STARTS.search(bare))
 
 
-def _told(words: list[str], *, grouped: bool) -> tuple[list[str], list[str]]:
+def _split_commands(words: list[str], *, grouped: bool) -> tuple[list[str], list[str]]:
     """The commands for an editor, and the files it opens."""
     told, names = list[str](), list[str]()
     rest = list(words)
@@ -212,9 +209,9 @@ def _told(words: list[str], *, grouped: bool) -> tuple[list[str], list[str]]:
             told.append(word[1:])
         elif together and together[1]:
             told.append(together[1])
-        elif (word in TOLD or together) and rest:
+        elif (word in COMMAND_OPTIONS or together) and rest:
             told.append(rest.pop(0))
-        elif word.startswith(TOLD_AT_ONCE):
+        elif word.startswith(COMMAND_PREFIXES):
             told.append(word.partition("=")[2])
         elif not word.startswith("-"):
             names.append(word)

@@ -6,17 +6,11 @@ import posixpath
 import re
 
 from hermes.policy.call import Call, Options
-from hermes.policy.patterns import regex
+from hermes.policy.patterns import regex, word_list, word_set
 from hermes.policy.programs.filters import find_stores, looks_like_key
 from hermes.policy.programs.running import is_fetched
-from hermes.policy.redirections import PLAIN_VIEWERS
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
-from hermes.policy.words import word_set
 
-RUNS = (
-    "--to-command --checkpoint-action --use-compress-program -I --rsh-command --rmt-command "
-    "--info-script --new-volume-script -F"
-).split()
 PACKERS = regex(r"^(exec=)?(gzip|pigz|bzip2|pbzip2|xz|zstd|lz4|lzma|lzop|brotli)( -[\w-]+)*$")
 
 
@@ -25,7 +19,7 @@ def check_tar(call: Call) -> Stream | None:
     if words and words[0][:1] not in ("-", "") and re.fullmatch(r"[A-Za-z]+", words[0]):
         words = _old_style(words)
     options = Options(words, call.record.values)
-    for program in options.values(*RUNS):
+    for program in options.values(*word_list("tar_run_options")):
         if not PACKERS.match(program) and not program.startswith(
             ("dot", "echo", "sleep", "ttyout")
         ):
@@ -68,45 +62,11 @@ def _extract(call: Call, options: Options, folder: str, archive: str) -> Stream 
     if options.has("-O", "--to-stdout"):
         return Stream(text=UNKNOWN, origin=call.stdin.origin)
     if options.has("-P", "--absolute-names"):
-        call.ask("overwrite", "It may write anywhere the archive says.")
+        call.ask("overwrite", "It may write wherever the archive specifies.")
     call.writes(folder)
     if call.stdin.origin == "network" or is_fetched(call, call.path(archive)):
         call.state.files[call.path(folder)] = Stream(origin="network")
     return NOTHING
-
-
-def check_unzip(call: Call) -> Stream | None:
-    options = call.options("-d -x -P -O")
-    call.reads(*options.operands[:1])
-    if options.has("-K", "-:"):
-        call.ask("privilege", "It keeps marks that give others rights, or leaves its folder.")
-    if options.has("-l", "-t", "-v", "-Z"):
-        return None
-    if options.has("-p", "-c"):
-        return Stream(text=UNKNOWN, origin="file")
-    folder = options.value("-d") or "."
-    call.writes(folder)
-    if options.operands and is_fetched(call, call.path(options.operands[0])):
-        call.state.files[call.path(folder)] = Stream(origin="network")
-    return NOTHING
-
-
-def check_man(call: Call) -> None:
-    options = call.options(call.record.values)
-    for program in options.values("-P", "--pager", "-H", "--html"):
-        viewer, _, told = program.partition(" ")
-        if viewer not in PLAIN_VIEWERS or not re.fullmatch(r"(?:-[\w-]+ ?)*", told):
-            call.ask("shell_escape", "It makes man run another program.")
-            call.runs_text(program)
-
-
-def check_pager(call: Call) -> Stream | None:
-    for word in call.arguments:
-        if word.startswith("+") and "!" in word:
-            call.ask("shell_escape", "It makes a pager run a command.")
-            call.runs_text(word.partition("!")[2])
-    call.reads(*(word for word in call.arguments if word[:1] not in "-+"))
-    return Stream(text=UNKNOWN, origin="file")
 
 
 FIND_FILES = frozenset(("-fprint", "-fprint0", "-fprintf", "-fls"))
@@ -114,7 +74,6 @@ FIND_RUNS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 ENDLESS = frozenset(("if=/dev/zero", "if=/dev/urandom", "if=/dev/random", "if=/dev/full"))
 FIND_ACTS = FIND_RUNS | {"-delete", "-print", "-print0"}
 OPEN_MODE = regex(r"^0*[0-7]{0,3}[2367]$")
-HUGE = regex(r"(?i)\d{3,}g(i?b)?|\d+[tpe](i?b)?|\d{12,}")
 SPECIAL_MODE = regex(r"^0*[2467][0-7]{3}$")
 
 
@@ -130,21 +89,9 @@ def check_rm(call: Call) -> Stream:
     return NOTHING
 
 
-def check_rmdir(call: Call) -> Stream | None:
-    call.deletes(*call.options().operands)
-    return NOTHING
-
-
-def check_shred(call: Call) -> Stream:
-    names = call.options(call.record.values).operands
-    call.writes(*names)
-    call.deletes(*names, recursive=call.name in ("srm", "wipe", "scrub"))
-    return NOTHING
-
-
-def _destination(call: Call, taking: str) -> tuple[list[str], str, bool]:
+def _destination(call: Call) -> tuple[list[str], str, bool]:
     """Sources, target, and whether folders are copied recursively."""
-    options = call.options(f"-t --target-directory -S --suffix {taking}")
+    options = call.options(call.record.values)
     names = options.operands
     whole = options.has("-r", "-R", "-a", "--recursive", "--archive")
     target = options.value("-t", "--target-directory")
@@ -153,7 +100,7 @@ def _destination(call: Call, taking: str) -> tuple[list[str], str, bool]:
     return (names[:-1], names[-1], whole) if len(names) > 1 else (names, "", whole)
 
 
-def _landing(sources: list[str], target: str) -> list[str]:
+def _created_paths(sources: list[str], target: str) -> list[str]:
     """The files that copying creates."""
     folder = target.endswith("/") or len(sources) != 1
     if not folder:
@@ -162,17 +109,17 @@ def _landing(sources: list[str], target: str) -> list[str]:
 
 
 def check_cp(call: Call) -> Stream:
-    sources, target, whole = _destination(call, "--no-preserve --preserve --mode")
+    sources, target, whole = _destination(call)
     (call.reads_all if whole else call.reads)(*sources)
     if not target:
         return NOTHING
     if _fresh_env(call, sources, target):
-        call.work(reason="It makes a settings file from its example.")
+        call.work(reason="It creates a settings file from its example.")
         return NOTHING
-    call.writes(target, *_landing(sources, target))
+    call.writes(target, *_created_paths(sources, target))
     if sources and all(call.here(each) for each in sources):
-        call.state.own.update(call.path(each) for each in _landing(sources, target))
-    for name in _landing(sources, target):
+        call.state.own.update(call.path(each) for each in _created_paths(sources, target))
+    for name in _created_paths(sources, target):
         source = call.state.files.get(call.path(sources[0])) if sources else None
         if source is not None:
             call.state.files[call.path(name)] = source
@@ -191,10 +138,10 @@ def _fresh_env(call: Call, sources: list[str], target: str) -> bool:
 
 
 def check_mv(call: Call) -> Stream:
-    sources, target, _ = _destination(call, "")
+    sources, target, _ = _destination(call)
     call.touches(*sources)
     if target == "/dev/null":
-        call.ask("delete", "It moves files to where nothing is kept.")
+        call.ask("delete", "It moves files to a place where they are lost.")
     for source in sources:
         path = call.path(source)
         if call.paths.is_root(path) or target == "/dev/null":
@@ -208,7 +155,7 @@ def check_mv(call: Call) -> Stream:
         if moved is not None and target:
             call.state.files[call.path(target)] = moved
     if target:
-        call.writes(target, *_landing(sources, target))
+        call.writes(target, *_created_paths(sources, target))
     return NOTHING
 
 
@@ -227,30 +174,11 @@ def check_ln(call: Call) -> Stream:
     return NOTHING
 
 
-def check_make(call: Call) -> Stream:
-    """Every operand is created or changed."""
-    options = call.options(call.record.values)
-    names = options.operands
-    if call.name == "fallocate" and any(map(HUGE.fullmatch, options.values("-l", "--length"))):
-        call.ask("disk", "It takes more of the disk than it may have.")
-    if call.name == "mkdir":
-        call.state.own.update(call.path(each) for each in names)
-        caches = f"{call.paths.home}/.cache/"
-        names = [each for each in names if not call.path(each).startswith(caches)]
-    call.writes(*names)
-    return NOTHING
-
-
-def check_install(call: Call) -> Stream:
-    options = call.options(call.record.values)
-    for mode in options.values("-m", "--mode"):
-        if SPECIAL_MODE.match(mode) or re.search(r"[+=][rwxX]*s", mode):
-            call.ask("privilege", f"Mode {mode} lets others run it with its owner's rights.")
-    if options.has("-d", "--directory"):
-        call.writes(*options.operands)
-    else:
-        check_cp(call)
-        call.writes(*options.values("-t", "--target-directory"), *options.operands[-1:])
+def check_mkdir(call: Call) -> Stream:
+    names = call.options(call.record.values).operands
+    call.state.own.update(call.path(each) for each in names)
+    caches = f"{call.paths.home}/.cache/"
+    call.writes(*(each for each in names if not call.path(each).startswith(caches)))
     return NOTHING
 
 
@@ -274,7 +202,7 @@ def check_dd(call: Call) -> Stream:
     return NOTHING if written else stream
 
 
-KEPT_CLOSE = regex(r"0?[4567]00|(go|g|o)-[rwx]+|(go|g,o|o)=|u=rwX?,go=")
+RESTRICTING_MODE = regex(r"0?[4567]00|(go|g|o)-[rwx]+|(go|g,o|o)=|u=rwX?,go=")
 
 
 def check_chmod(call: Call) -> Stream:
@@ -289,10 +217,10 @@ def check_chmod(call: Call) -> Stream:
     if any(call.paths.is_root(call.path(each)) for each in whole):
         call.never("permissions", "it changes the rights of the whole system")
     if re.search(r"[ugoa]*[+=][rwxX]*[st]", mode) or SPECIAL_MODE.match(mode):
-        call.ask("privilege", f"Mode {mode} lets others run it with its owner's rights.")
+        call.ask("privilege", f"Mode {mode} lets others run it with its owner's privileges.")
     if OPEN_MODE.match(mode) or re.search(r"(^|,)[ugoa]*[oa][ugoa]*[+=][rxX]*w", mode):
-        call.ask("permissions", f"Mode {mode} lets everybody write.")
-    if KEPT_CLOSE.fullmatch(mode) and not recursive:
+        call.ask("permissions", f"Mode {mode} lets everyone write.")
+    if RESTRICTING_MODE.fullmatch(mode) and not recursive:
         # Fewer users may read it afterwards.
         call.touches(*names)
         names = [each for each in names if not call.here(each)]
@@ -311,7 +239,7 @@ def check_chown(call: Call) -> Stream:
     mine = {"", UNKNOWN, SOME, call.paths.home.rpartition("/")[2]}
     owner = set(re.split(r"[:.]", (options.operands or [""])[0]))
     if call.name == "chown" and owner <= mine - {"root"} and all(map(call.here, names)):
-        call.work(reason="It changes the owner of files of the workspace.")
+        call.work(reason="It changes the owner of workspace files.")
         return NOTHING
     call.ask("permissions", f"It changes the owner of {', '.join(names) or 'files'}.")
     return NOTHING
@@ -324,11 +252,11 @@ def check_find(call: Call) -> Stream | None:
     at = next((i for i, each in enumerate(words) if each[:1] in ("-", "(", "!")), len(words))
     bases, terms = words[:at] or ["."], words[at:]
     acts = [place for place, each in enumerate(terms) if each in FIND_ACTS] or [len(terms)]
-    filtered = all(_is_filtered(_acting(terms, place)) for place in acts)
+    filtered = all(_is_filtered(_terms_of_action(terms, place)) for place in acts)
     if UNKNOWN in "".join(bases):
         filtered = False
-    targets = [_found(base, terms, filtered) for base in bases]
-    targets += [each for base in bases for each in find_stores(call, base, _sought(terms))]
+    targets = [_target_below(base, terms, filtered) for base in bases]
+    targets += [each for base in bases for each in find_stores(call, base, _searched_names(terms))]
     _find_names(call, bases, terms)
     for place, term in enumerate(terms):
         if term == "-delete":
@@ -336,11 +264,14 @@ def check_find(call: Call) -> Stream | None:
         elif term in FIND_FILES and place + 1 < len(terms):
             call.writes(terms[place + 1])
         elif term in FIND_RUNS:
-            _find_runs(call, terms[place + 1 :], targets)
+            words = terms[place + 1 :]
+            end = next((i for i, each in enumerate(words) if each in (";", "+")), len(words))
+            for target in targets:
+                call.runs([each.replace("{}", target) for each in words[:end]])
     return Stream(text="\n".join(targets))
 
 
-def _sought(terms: list[str]) -> list[str]:
+def _searched_names(terms: list[str]) -> list[str]:
     """The names that find searches for."""
     return [
         terms[place + 1].rstrip("/")
@@ -350,7 +281,7 @@ def _sought(terms: list[str]) -> list[str]:
     ]
 
 
-def _acting(terms: list[str], action: int) -> list[str]:
+def _terms_of_action(terms: list[str], action: int) -> list[str]:
     """The terms that select files for the action: those since the last `or`."""
     before = [i for i, each in enumerate(terms[:action]) if each in ("-o", "-or", ",")]
     return terms[before[-1] + 1 : action] if before else terms
@@ -365,7 +296,7 @@ def _is_filtered(terms: list[str]) -> bool:
     )
 
 
-def _found(base: str, terms: list[str], filtered: bool) -> str:
+def _target_below(base: str, terms: list[str], filtered: bool) -> str:
     if "-maxdepth" in terms and terms[terms.index("-maxdepth") + 1 :][:1] == ["0"]:
         return base
     if filtered:
@@ -381,21 +312,6 @@ def _find_names(call: Call, bases: list[str], terms: list[str]) -> None:
         and looks_like_key(terms[place + 1].rpartition("/")[2])
     ]
     if "-perm" in terms and any("4000" in each or "u+s" in each for each in terms):
-        call.ask("privilege", "It looks for programs that run with more rights.")
+        call.ask("privilege", "It searches for programs that run with higher privileges.")
     if hunted and not all(call.here(base) for base in bases):
-        call.ask("credentials", f"It looks for keys ({hunted[0]}) outside the workspace.")
-
-
-def _find_runs(call: Call, words: list[str], targets: list[str]) -> None:
-    end = next((i for i, each in enumerate(words) if each in (";", "+")), len(words))
-    for target in targets:
-        call.runs([each.replace("{}", target) for each in words[:end]])
-
-
-def check_rename(call: Call) -> Stream:
-    options = call.options("-e")
-    for code in [*options.values("-e"), *options.operands[:1]]:
-        if re.search(r"system|exec|`|qx|unlink|open", code):
-            call.ask("shell_escape", "Its expression may run other commands.")
-    call.writes(*options.operands[1:])
-    return NOTHING
+        call.ask("credentials", f"It searches for keys ({hunted[0]}) outside the workspace.")

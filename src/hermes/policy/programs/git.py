@@ -7,29 +7,13 @@ import re
 from hermes.policy.call import Call
 from hermes.policy.outgoing import is_remote
 from hermes.policy.path_effects import REGENERABLE
-from hermes.policy.patterns import regex
+from hermes.policy.patterns import load_regex, word_list
 from hermes.policy.programs.catalogue import judge_record
 from hermes.policy.programs.records import record_of
 from hermes.policy.shell.state import SOME, UNKNOWN, Stream
 
-# Settings whose value is a command or another server.
-DANGEROUS_KEY = regex(
-    r"""(?ix) ^( alias\. | core\.(pager|editor|sshcommand|hookspath|fsmonitor|askpass|gitproxy
-    | worktree|attributesfile|alternaterefscommand) | pager\. | sequence\.editor | diff\.external
-    | diff\..*\.(command|textconv) | difftool\. | mergetool\. | merge\..*\.driver | filter\.
-    | credential\. | gpg\.(program|.*\.program) | ssh\.variant | url\. | include | protocol\.
-    | http\..*(proxy|sslverify|extraheader) | http\.(proxy|sslverify) | remote\..*\.(uploadpack
-    |receivepack|vcs|proxy) | uploadpack\. | receive\. | sendemail\. | man\. | browser\. | web\.
-    | interactive\.difffilter | init\.templatedir | submodule\..*\.update | trailer\..*\.command
-    | instaweb\. | guitool\. | core\.gitdir | safe\. | uploadarchive\. | tar\. )"""
-)
-# Personal preferences that run and trust nothing.
-TASTE = regex(
-    r"(?i)^(user\.(name|email)|init\.defaultbranch|pull\.(rebase|ff)|push\.(default|autosetupremote)"
-    r"|fetch\.prune|color\.[\w.]+|core\.(autocrlf|eol|quotepath|filemode)|merge\.conflictstyle"
-    r"|diff\.(algorithm|colormoved)|rerere\.enabled|column\.ui|branch\.sort|log\.\w+|rebase\.auto\w+"
-    r"|advice\.\w+)$"
-)
+DANGEROUS_KEY = load_regex("git_dangerous_setting")
+TASTE = load_regex("git_personal_setting")
 HARMLESS_VALUE = frozenset(
     ("cat", "", "less", "true", "false", "vim", "vi", "nano", "delta", "code")
 )
@@ -60,19 +44,10 @@ def check_config(call: Call) -> Stream | None:
     if options.has("--get", "--get-all", "--list", "-l", "--get-regexp") or (
         action in ("get", "list") and not asked and not options.has("-e", "--edit")
     ):
-        if words[:1] and re.search(r"token|password|extraheader", words[0]):
+        if words and re.search(r"token|password|extraheader", words[0]):
             call.ask("credentials", "It shows a stored secret.")
         return Stream(text=SOME, origin="environment" if not words else "")
-    if words:
-        _stored(call, words[0], words[1] if len(words) > 1 else "")
-    tasteful = options.has("--global") and words[:1] and TASTE.match(words[0])
-    if not tasteful and (options.has("--global", "--system") or options.values("-f", "--file")):
-        call.ask("persistence", "It changes git for all repositories.")
-    call.work()
-    return None
-
-
-def _stored(call: Call, key: str, value: str) -> None:
+    key, value = (words[0], words[1] if len(words) > 1 else "") if words else ("", "")
     if key.lower().startswith("alias.") and re.match(r"[a-z]", value):
         # An alias for one of git's own commands.
         call.runs(["git", *value.split()])
@@ -80,17 +55,14 @@ def _stored(call: Call, key: str, value: str) -> None:
         call.ask("persistence", f"The setting {key} makes git run or use `{value}` from now on.")
         if value:
             call.runs_text(value.removeprefix("!"))
+    tasteful = options.has("--global") and TASTE.match(key)
+    if not tasteful and (options.has("--global", "--system") or options.values("-f", "--file")):
+        call.ask("persistence", "It changes git for all repositories.")
+    call.work()
+    return None
 
 
 LOST = "git_history"
-
-
-def _makes(call: Call, name: str) -> None:
-    """Writes a new folder; beside the project is fine, because git never overwrites one."""
-    if re.fullmatch(r"\.\./[\w-][\w.-]*", name):
-        call.touches(name)
-    else:
-        call.writes(name)
 
 
 def check_clone(call: Call) -> None:
@@ -101,30 +73,16 @@ def check_clone(call: Call) -> None:
         key, _, value = setting.partition("=")
         check_setting(call, key, value)
     if options.has("--template", "-u"):
-        call.ask("shell_escape", "It takes programs for git from elsewhere.")
+        call.ask("shell_escape", "It installs programs for git from another source.")
     if names:
         last = names[1] if len(names) > 1 else names[0].rstrip("/").rpartition("/")[2]
         target = last.removesuffix(".git") or UNKNOWN
-        _makes(call, target)
+        # Beside the project is fine, because git never overwrites a folder.
+        beside = re.fullmatch(r"\.\./[\w-][\w.-]*", target)
+        (call.touches if beside else call.writes)(target)
         call.state.files[call.path(target)] = Stream(origin="network")
 
 
-def check_worktree(call: Call) -> None:
-    options = call.options(call.record.values)
-    verb = options.operands[0] if options.operands else "list"
-    if verb in ("remove", "prune"):
-        if options.has("-f", "--force"):
-            call.ask(LOST, "It deletes a work tree with its changes.")
-        call.work()
-    elif verb != "list":
-        call.work()
-        for name in options.operands[1:2]:
-            _makes(call, name)
-
-
-RUN_OPTIONS = tuple(
-    ("--upload-pack --receive-pack --exec --ext-diff --textconv --open-files-in-pager").split()
-)
 # Common aliases.
 USUAL_ALIASES = {"st": "status", "co": "checkout", "ci": "commit", "br": "branch", "df": "diff"}
 GLOBAL = "-C -c --git-dir --work-tree --namespace --exec-path --super-prefix --config-env"
@@ -136,7 +94,7 @@ def check_git(call: Call) -> Stream | None:
         key, _, value = setting.partition("=")
         check_setting(call, key, value)
     if options.values("--exec-path"):
-        call.ask("shell_escape", "It makes git use other programs for its work.")
+        call.ask("shell_escape", "It makes git use other programs.")
     state = call.state
     for folder in options.values("-C", "--work-tree"):
         state = state.copy()
@@ -151,10 +109,10 @@ def check_git(call: Call) -> Stream | None:
 
 def _verb(call: Call, verb: str) -> Stream | None:
     words = call.arguments
-    for option in RUN_OPTIONS:
+    for option in word_list("git_run_options"):
         _run_option(call, verb, option)
     if any("ext::" in word for word in words):
-        call.ask("shell_escape", "An `ext::` address runs a command.")
+        call.ask("shell_escape", "An `ext::` URL runs a command.")
         call.runs_text(" ".join(words).partition("ext::")[2])
     call.record = record_of(f"git:{verb}")
     if not call.record.check:
@@ -164,29 +122,6 @@ def _verb(call: Call, verb: str) -> Stream | None:
     if verb == "pull" and any(is_remote(word) for word in words):
         call.state.files[call.state.cwd] = Stream(origin="network")
     return judge_record(call)
-
-
-def check_working(call: Call) -> None:
-    call.work(reason="It works in this repository.")
-
-
-def check_listing(call: Call) -> Stream | None:
-    named = any(not word.startswith("-") for word in call.arguments)
-    return Stream(text=SOME if named else "**")
-
-
-def check_reading(call: Call) -> Stream | None:
-    for word in call.arguments:
-        if word.startswith("--output"):
-            call.writes(word.partition("=")[2] or UNKNOWN)
-    if any(word.startswith("-O") for word in call.arguments):
-        call.ask("shell_escape", "It opens what it finds in another program.")
-    named = [word for word in call.arguments if not word.startswith("-")]
-    if "--no-index" in call.arguments:
-        call.reads(*named)
-    if "--show-toplevel" in call.arguments:
-        return Stream(text=call.paths.root)
-    return Stream(text=SOME)
 
 
 def _run_option(call: Call, verb: str, option: str) -> None:
@@ -205,23 +140,8 @@ def check_clean(call: Call) -> None:
     if options.has("-n", "--dry-run"):
         return
     ignored = options.has("-X") and not options.has("-x")
-    if ignored and options.operands and all(map(_made_again, options.operands)):
+    names = [path.rstrip("/").rpartition("/")[2] for path in options.operands]
+    if ignored and names and all(map(REGENERABLE.match, names)):
         call.deletes(*options.operands, recursive=True)
         return
-    call.ask(LOST, "It deletes files that git does not know, for good.")
-
-
-def _made_again(path: str) -> bool:
-    """Whether the path is a folder that tools recreate."""
-    return bool(REGENERABLE.match(path.rstrip("/").rpartition("/")[2]))
-
-
-def check_submodule(call: Call) -> None:
-    words = [word for word in call.arguments if word not in ("--recursive", "--quiet", "-q")]
-    if words[:1] == ["foreach"]:
-        call.runs_text(" ".join(words[1:]))
-    elif words[:1] and words[0] in ("deinit",):
-        call.ask(LOST, "It deletes the files of submodules.")
-    elif words[:1] and words[0] in ("status", "summary"):
-        return
-    call.work("network", "It may fetch submodules.")
+    call.ask(LOST, "It permanently deletes untracked files.")

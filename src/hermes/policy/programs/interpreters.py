@@ -4,60 +4,13 @@ from __future__ import annotations
 
 import re
 
-from hermes.policy.call import Call, Options
-from hermes.policy.patterns import regex
-from hermes.policy.programs.project_tools import OUTWARD, check_worker, is_foreign, targets_tests
+from hermes.policy.call import Call, Options, split_words
+from hermes.policy.patterns import regex, word_set
+from hermes.policy.programs.project_tools import is_foreign, targets_tests
 from hermes.policy.programs.python_code import judge_python
 from hermes.policy.programs.running import ask_if_destroying, own_program
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.shell.state import UNKNOWN, Stream
-from hermes.policy.words import word_set
-
-CODE = frozenset(("eval", "repl"))
-NEW = frozenset("add install i uninstall remove upgrade".split())
-SHARED = frozenset(("publish", "deploy", "jupyter"))
-RUNS = frozenset(("run", "serve", "test", "bench", "compile", "check"))
-
-
-def check_deno(call: Call) -> None:
-    options = call.options(call.record.values)
-    verb, names = (options.operands[:1] or [""])[0], options.operands[1:]
-    named = names[1:] if verb in CODE else names
-    if any("://" in word or word.startswith(("npm:", "jsr:")) for word in named):
-        call.ask("remote_code", "It runs code from elsewhere.")
-    call.work(reason="It runs code of the project.")
-    if verb in CODE:
-        for code in names[:1] or options.values("--eval"):
-            _code(call, code)
-    elif verb in SHARED:
-        call.ask("remote_state", f"`deno {verb}` hands something to others.")
-    elif verb in NEW:
-        if names or verb in ("upgrade", "uninstall") or options.has("-g", "--global"):
-            call.ask("package_install", f"It runs `deno {verb}`.")
-        call.work("network", "It installs what the lock file names.")
-    elif verb == "task":
-        if names and OUTWARD.match(names[0]):
-            call.ask("remote_state", f"`{names[0]}` sounds as if it changes something elsewhere.")
-    elif verb in RUNS or "." in verb:
-        _file(call, names[:1] if verb in RUNS else [verb])
-
-
-def _code(call: Call, code: str) -> None:
-    if UNKNOWN in code:
-        call.ask("obfuscated", "It runs code that is only known when it runs.")
-    check_code(call, code, backticks=False)
-
-
-def _file(call: Call, names: list[str]) -> None:
-    for name in names:
-        stream = call.stdin if name == "-" else call.state.files.get(call.path(name))
-        if stream is not None and stream.origin == "network":
-            call.ask("remote_code", "It runs what it fetches from elsewhere.")
-        elif stream is not None:
-            _code(call, stream.text)
-        elif "://" not in name:
-            own_program(call, name)
-
 
 # A line that IPython runs in a shell.
 SHELL_LINE = regex(r"(?m)^\s*(?:\w+\s*=\s*)?(?:!!?|%{1,2}(?:sx|system|bash|sh)\b)(.*)")
@@ -77,7 +30,7 @@ def check_python(call: Call) -> Stream | None:
         elif word == "-":
             break
         elif word[:1] != "-":
-            return _interpreters_file(call, word, words)
+            return run_script(call, word, words)
         elif word in ("-V", "--version", "-VV", "-h", "--help"):
             return None
     return _from_input(call)
@@ -85,7 +38,7 @@ def check_python(call: Call) -> Stream | None:
 
 def _python_code(call: Call, code: str) -> Stream | None:
     if UNKNOWN in code:
-        call.ask("obfuscated", "It runs code that is only known when it runs.")
+        call.ask("obfuscated", "It runs code that is known only at run time.")
     if call.name.startswith("ipython"):
         for found in SHELL_LINE.finditer(code):
             call.runs_text(found[1])
@@ -110,7 +63,7 @@ def _module(call: Call, module: str, words: list[str]) -> Stream | None:
         if module in ("cProfile", "pdb", "trace", "profile", "timeit"):
             _nested_python(call, words)
     elif UNKNOWN in module:
-        call.ask("unclear", "The module that it runs is only known when it runs.")
+        call.ask("unclear", "The module that it runs is known only at run time.")
     else:
         call.work(reason=f"It runs the module {module}.")
     return None
@@ -131,27 +84,26 @@ def _http_server(call: Call, words: list[str]) -> None:
     options = Options(words, "-b -d --bind --directory -p --protocol")
     folder = options.value("-d", "--directory")
     if options.value("-b", "--bind") in ("0.0.0.0", "::") or (folder and not call.here(folder)):
-        call.ask("network_listen", "It shows files to everybody on the network.")
+        call.ask("network_listen", "It serves files to the whole network.")
     elif not folder and not call.here("."):
         call.ask("network_listen", "It shows files outside the workspace.")
     else:
         call.work(reason="It serves files of the workspace.")
 
 
-def _interpreters_file(call: Call, name: str, arguments: list[str]) -> Stream | None:
-    """Runs a script of the project or one that this command wrote."""
+def run_script(call: Call, name: str, arguments: list[str]) -> Stream | None:
+    """Runs a script of the project, one that this command wrote, or with `-` the input."""
     stream = call.state.files.get(call.path(name))
-    if name in ("/dev/stdin", "/dev/fd/0"):
-        return _from_input(call)
-    if stream is not None:
+    if stream is not None and name != "-":
         call.stdin = stream
+    if stream is not None or name in ("-", "/dev/stdin", "/dev/fd/0"):
         return _from_input(call)
     if own_program(call, name):
         call.work(reason=f"It runs the project's own {name}.")
         if name.endswith("manage.py"):
             _django(call, arguments)
         elif name.endswith("setup.py") and {"install", "develop", "upload"} & set(arguments):
-            call.ask("package_install", "It installs the project outside of itself.")
+            call.ask("package_install", "It installs the project outside its own folder.")
         elif name.rpartition("/")[2] in ("artisan", "rails", "rake"):
             return call.runs([name.rpartition("/")[2], *arguments])
         call.reads(*(each for each in arguments if each[:1] in "/~"))
@@ -172,9 +124,9 @@ def _django(call: Call, arguments: list[str]) -> None:
 def _from_input(call: Call) -> Stream | None:
     stream = call.stdin
     if stream.origin == "network":
-        call.ask("remote_code", "It runs what it fetches from elsewhere.")
+        call.ask("remote_code", "It runs code that it downloads.")
     elif not stream.known:
-        call.ask("obfuscated", "It runs code that is only known when it runs.")
+        call.ask("obfuscated", "It runs code that is known only at run time.")
     code = stream.text.replace(UNKNOWN, "None")
     if "python" in call.name:
         return _python_code(call, code)
@@ -189,7 +141,7 @@ def check_inline(call: Call) -> Stream | None:
     options = call.options(
         f"{record.code_options} {record.values} {record.module_options}", permute=False
     )
-    codes = options.values(*record.code_options.split())
+    codes = options.values(*split_words(record.code_options))
     if not codes and not options.operands and options.has("-v", "--version", "-V", "-h"):
         return None
     if not options.operands and options.has("--test", "--watch"):
@@ -198,80 +150,15 @@ def check_inline(call: Call) -> Stream | None:
     for _, value in options.pairs:
         if value is not None and is_foreign(call, value):
             own_program(call, value)
-    for code in [*codes, *options.values(*record.module_options.split())]:
+    for code in [*codes, *options.values(*split_words(record.module_options))]:
         if UNKNOWN in code:
-            call.ask("obfuscated", "It runs code that is only known when it runs.")
+            call.ask("obfuscated", "It runs code that is known only at run time.")
         check_code(call, code, backticks="backticks" in record.flags)
     if codes:
-        _edited(call, options)
+        # perl -i and ruby -i change their files.
+        letters = [word for word in call.arguments if word[:1] == "-" and word[:2] != "--"]
+        in_place = call.name in ("perl", "ruby") and any("i" in word for word in letters)
+        (call.writes if in_place else call.reads)(*options.operands)
         return Stream(text=UNKNOWN, origin=call.stdin.origin)
-    if options.operands and options.operands[0] != "-":
-        return _interpreters_file(call, options.operands[0], options.operands[1:])
-    return _from_input(call)
-
-
-def _edited(call: Call, options: Options) -> None:
-    """perl -i and ruby -i change their files."""
-    in_place = any(
-        word[:1] == "-" and word[:2] != "--" and "i" in word[1:] for word in call.arguments
-    ) and call.name in ("perl", "ruby")
-    if in_place:
-        call.writes(*options.operands)
-    else:
-        call.reads(*options.operands)
-
-
-def check_php(call: Call) -> Stream | None:
-    options = call.options("-r -f -S -t -d -B -E -R", permute=False)
-    for address in options.values("-S"):
-        folder = options.value("-t") or "."
-        if address.startswith("0.0.0.0") or not call.here(folder):
-            call.ask("network_listen", "It shows files to everybody on the network.")
-        call.work()
-        return None
-    if options.has("-l", "-v", "-m", "-i", "--version", "--ini"):
-        call.reads(*options.operands)
-        return None
-    for code in options.values("-r", "-B", "-E", "-R"):
-        if UNKNOWN in code:
-            call.ask("obfuscated", "It runs code that is only known when it runs.")
-        check_code(call, code, backticks=True)
-        return None
-    if names := [*options.values("-f"), *options.operands]:
-        return _interpreters_file(call, names[0], options.operands[1:])
-    return _from_input(call)
-
-
-def check_compiled(call: Call) -> Stream | None:
-    """Compiled languages that can also run a piece of code."""
-    words = call.arguments
-    options = call.options("-e --expr --eval -script", permute=False)
-    codes = options.values("-e", "--expr", "--eval")
-    if words[:1] == ["eval"]:
-        codes = codes + options.operands[1:2]
-    if call.name == "jshell" and call.stdin.text.strip() and words[:1] != ["--version"]:
-        return _from_input(call)
-    for code in codes:
-        check_code(call, code, backticks=call.name == "crystal")
-    return None if codes else check_worker(call)
-
-
-def check_osascript(call: Call) -> None:
-    call.ask("shell_escape", "It drives other programs of this machine.")
-    for text in call.options("-e -l").values("-e"):
-        check_code(call, text, backticks=False)
-
-
-def check_r(call: Call) -> Stream | None:
-    if call.arguments[:2] == ["CMD", "INSTALL"]:
-        call.ask("package_install", "It installs a package.")
-    options = call.options("-e -f --file", permute=False)
-    for code in options.values("-e"):
-        if "install.packages" in code or "remotes::" in code or "devtools::install" in code:
-            call.ask("package_install", "It installs packages from elsewhere.")
-        check_code(call, code, backticks=False)
-    if options.has("--version") or options.values("-e"):
-        return None
-    if names := [*options.values("-f", "--file"), *options.operands]:
-        return _interpreters_file(call, names[0], [])
-    return _from_input(call)
+    names = [*options.values(*split_words(record.file_options)), *options.operands]
+    return run_script(call, names[0] if names else "-", options.operands[1:])

@@ -6,21 +6,16 @@ import re
 
 from hermes.policy.call import Call
 from hermes.policy.outgoing import is_remote
-from hermes.policy.patterns import regex
+from hermes.policy.patterns import load_regex, regex, word_list
 from hermes.policy.places.places import is_inside
 from hermes.policy.programs.running import is_fetched
 from hermes.policy.programs.subcommands import SENDS, find_destroying_verb
 from hermes.policy.shell.state import SOME, UNKNOWN, Stream
 
-# Variables that select the stage of a framework.
-STAGES = (
-    *("RAILS_ENV", "RACK_ENV", "NODE_ENV", "APP_ENV", "MIX_ENV", "FLASK_ENV", "HANAMI_ENV"),
-    *("CAKE_ENV", "SYMFONY_ENV", "DJANGO_ENV"),
-)
 SETTINGS = ("DJANGO_SETTINGS_MODULE", "DJANGO_CONFIGURATION")
 FOR_TESTS = regex(r"(?i)tests?|testing")
 TEST_MODULE = regex(r"(?i)(?:[\w.]*[._])?tests?(?:ing)?(?:[._](?:settings|local|ci))?")
-TOLD = regex(r"--(?P<name>env|environment|settings)=(?P<value>\S+)|(?P<word>[A-Z_]+)=(\S+)")
+STAGE_OPTION = regex(r"--(?P<name>env|environment|settings)=(?P<value>\S+)|(?P<word>[A-Z_]+)=(\S+)")
 # They name a database, whatever the stage.
 ADDRESS = regex(r"(?i)(?:DATABASE|DB|MYSQL|PG|POSTGRES|MONGO|REDIS)\w*(?:URL|URI|DSN|HOST|ADDR)$")
 
@@ -28,15 +23,15 @@ ADDRESS = regex(r"(?i)(?:DATABASE|DB|MYSQL|PG|POSTGRES|MONGO|REDIS)\w*(?:URL|URI
 def targets_tests(call: Call) -> bool:
     """Whether variables or arguments select the test stage, and nothing contradicts."""
     given = {name: values for name, values in call.state.variables.items() if name.isupper()}
-    told = [found for word in call.arguments if (found := TOLD.fullmatch(word))]
-    for found in told:
+    matches = [found for word in call.arguments if (found := STAGE_OPTION.fullmatch(word))]
+    for found in matches:
         if found["word"]:
             given[found["word"]] = (*given.get(found["word"], ()), found[4])
     if any(ADDRESS.search(name) for name in given):
         return False
-    stages = [value for name in STAGES for value in given.get(name, ())]
+    stages = [value for name in word_list("stage_variables") for value in given.get(name, ())]
     modules = [value for name in SETTINGS for value in given.get(name, ())]
-    for found in told:
+    for found in matches:
         if found["name"] == "settings":
             modules.append(found["value"])
         elif found["name"]:
@@ -46,42 +41,17 @@ def targets_tests(call: Call) -> bool:
     return bool(named) and all(named)
 
 
-OUTPUT = regex(
-    r"^(?:-o|-d|--out|--output|--outdir|--out-dir|--outfile|--output-dir|--output-file|--outDir"
-    r"|--prefix|--target-dir|--dest|--destination|--directory|-B|--install-dir|--dist-dir"
-    r"|--report|--junitxml|--html|--cov-report|--cache-dir|--basetemp)(?:=(.*))?$"
-)
-# Names of scripts and targets that reach beyond this machine.
-OUTWARD = regex(
-    r"^(?!(?:pre|post|test|check|lint|dry|no|prepare|validate|verify|mock|local|plan|build)[:_-])"
-    r"(?:\w+[:_-]){0,2}(deploy|publish|unpublish|upload|ship|destroy|teardown|tear-down|nuke|wipe|rollout|promote|submit|notarize"
-    r"|release-publish|push|purge|provision|terminate|yank|login|logout)"
-    r"(?=$|[:_.-])"
-)
-CODE_OPTIONS = regex(
-    r"^-{1,2}(shell-escape|enable-write18|wrapper|toolexec|fplugin=|Xplugin|javaagent|agentpath)"
-)
-# A shell, or code that starts one, as an argument of a tool that needs none.
-HANDED_OVER = regex(
-    r"^(/usr)?(/local)?/bin/(ba|da|z|k|c|tc|fi|a)?sh$|\\write18|%pipe%|^(msl|ephemeral|mvg):|^\|"
-    r"|\b(system|exec[lv]?p?e?|popen\d?|spawn\w*|callCommand|os\.execute|shell_exec|qx|run)\s*"
-    r"[({]?\s*['\"`].*\b(sh|rm|curl|wget|nc)\b|^`.*`$"
-)
-RUN_OPTIONS = regex(r"^--?(?:exec|on-success|onSuccess|run-cmd|command)(?:=(.*))?$")
+OUTPUT = load_regex("output_option")
+OUTWARD = load_regex("outward_target")
+CODE_OPTIONS = load_regex("code_loading_option")
+HANDED_OVER = load_regex("inner_shell")
 # Other options that name an output.
 GOES = regex(r"^--?[\w-]*(?:out|dest|target|prefix|log|write|save|filename)[\w-]*=(.+)$")
 
 
 EDITING = regex(r"^(--write|--fix|--in-?place|-i|-w|--fix-type|--autocorrect|-A)$")
-# Options whose value is only data.
-HARMLESS_OPTION = regex(
-    r"(?i)out|cache|log|report|te?mp|profile|cov|dump|trace|result|save|write|dest|data|input|^-i$"
-    r"|^-[oILdDB]$|isystem|include|socket|pid|junit|html|archive|store|home|prefix|dir$|^--?ss?o?$"
-)
+HARMLESS_OPTION = load_regex("data_option")
 CODE_SEARCH = regex(r"^(-B|--rulesdir|--plugin-dir|--lua-dir|--rootdir|--prefix-dir)$")
-GRABS = regex(
-    r"-f (x11grab|gdigrab|avfoundation|dshow|pulse|alsa|v4l2|video4linux2|kmsgrab)\b|(^| )-d( |$)"
-)
 OPEN_TO_ALL = regex(r"\.(token|password)=(''|\"\")?( |$)|--(no-auth|auth[= ]none|insecure)\b")
 CODE_FILE = regex(r"(?i)\.(git|py|js|mjs|ts|sh|rb|r|jar|go|pl|php|lua|whl|tgz|zip)(#.*)?$")
 
@@ -92,32 +62,30 @@ def ask_if_foreign_folder(call: Call) -> None:
     if UNKNOWN in cwd or SOME in cwd:
         return
     if is_fetched(call, cwd):
-        call.ask("remote_code", "It builds or runs what was fetched from elsewhere.")
+        call.ask("remote_code", "It builds or runs downloaded code.")
     elif is_foreign(call, cwd):
-        call.ask("unknown_program", f"It builds or runs what lies in {cwd}, outside the workspace.")
+        call.ask("unknown_program", f"It builds or runs files in {cwd}, outside the workspace.")
 
 
 def check_worker(call: Call) -> Stream | None:
     ask_if_foreign_folder(call)
     call.work(reason=f"`{call.name}` works in the project.")
     words = call.arguments
-    _told_words(call, words)
+    _check_words(call, words)
     if any(CODE_OPTIONS.match(word) or HANDED_OVER.search(word) for word in words):
         call.ask("shell_escape", f"It makes `{call.name}` run another program.")
     orders = [] if call.name == "dotnet" else call.options().operands[:2]
-    if "tests" not in call.record.flags and (order := find_destroying_verb(orders)):
-        call.ask("remote_state", f"`{order}` sounds as if it deletes something for good.")
+    order = "" if "tests" in call.record.flags else find_destroying_verb(orders)
+    if order and not (order.startswith("db:") and targets_tests(call)):
+        call.ask("remote_state", f"`{order}` seems to delete something permanently.")
     files = re.compile(r"\.(ya?ml|json|toml|[jt]sx?|py|sh|tf|md|txt|xml)$")
     outward = (each for each in orders if OUTWARD.match(each) and not files.search(each))
     if target := next(outward, ""):
-        call.ask("remote_state", f"`{target}` sounds as if it changes something elsewhere.")
+        call.ask("remote_state", f"`{target}` seems to change something remote.")
     if any(SENDS.match(word) for word in words):
-        call.ask("remote_state", f"`{call.name}` sends what it makes to others.")
-    if call.name in ("serve", "http-server", "live-server"):
-        _serves(call, words)
+        call.ask("remote_state", f"`{call.name}` publishes its output.")
     _reaches_out(call, words)
     for place, word in enumerate(words):
-        _told_to_run(call, word, words[place + 1 : place + 2])
         if goes := GOES.match(word):
             call.writes(goes[1])
         found = OUTPUT.match(word)
@@ -132,7 +100,7 @@ def check_worker(call: Call) -> Stream | None:
             call.reads(word)
     if "last_is_output" in call.record.flags and words:
         if is_remote(words[-1]):
-            call.ask("network_out", f"It sends what it makes to {words[-1]}.")
+            call.ask("network_out", f"It sends its output to {words[-1]}.")
         call.writes(words[-1])
     return None
 
@@ -144,7 +112,7 @@ def _reaches_out(call: Call, words: list[str]) -> None:
         option, value = _option(word, (words[place + 1 : place + 2] or [""])[0])
         data = HARMLESS_OPTION.search(option) and not CODE_SEARCH.match(option)
         if option and value.startswith("/dev/fd/") and is_fetched(call, value) and not data:
-            call.ask("remote_code", f"`{option}` makes it follow what comes from elsewhere.")
+            call.ask("remote_code", f"`{option}` makes it follow remote instructions.")
         elif option and is_foreign(call, value) and not data:
             call.ask("unknown_program", f"`{option}` makes it use {value}, outside the workspace.")
         elif not option and is_foreign(call, word) and (place == 0 or words[place - 1][:1] != "-"):
@@ -176,29 +144,11 @@ def is_foreign(call: Call, text: str) -> bool:
     return call.paths.place(path) in ("scratch", "outside", "home")
 
 
-def _told_words(call: Call, words: list[str]) -> None:
+def _check_words(call: Call, words: list[str]) -> None:
     """Asks about recording, open servers and remote code."""
     text = " ".join(words)
-    if call.name in ("ffmpeg", "sox") and GRABS.search(text):
-        call.ask("credentials", "It records the screen, the microphone or a camera.")
     if OPEN_TO_ALL.search(text):
-        call.ask("network_listen", "It lets everybody on the network use this machine.")
-    names = call.options().operands
-    if call.name == "jupyter" and "install" in names[:2]:
-        call.ask("package_install", "It installs something new.")
+        call.ask("network_listen", "It lets everyone on the network use this machine.")
     for word in words:
         if is_remote(word) and CODE_FILE.search(word):
-            call.ask("remote_code", f"It runs {word}, which comes from elsewhere.")
-
-
-def _serves(call: Call, words: list[str]) -> None:
-    """Asks about file servers for folders outside the workspace."""
-    for word in call.options("-p -l -a -c -t --port --listen --cors").operands:
-        if not call.here(word):
-            call.ask("network_listen", f"It shows {word} to others, outside the workspace.")
-
-
-def _told_to_run(call: Call, word: str, following: list[str]) -> None:
-    found = RUN_OPTIONS.match(word)
-    if found and call.name in ("nodemon", "tsup", "concurrently", "air", "watchexec"):
-        call.runs_text(found[1] or (following or [""])[0])
+            call.ask("remote_code", f"It runs {word}, which was downloaded.")

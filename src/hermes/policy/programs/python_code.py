@@ -3,27 +3,43 @@
 from __future__ import annotations
 
 import ast
+import base64
+import codecs
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import cache
 
 from hermes.policy.call import Call
 from hermes.policy.exposure import check_secret_names
 from hermes.policy.outgoing import NEAR
-from hermes.policy.programs.python_names import (
-    DECODERS,
-    DELETES,
-    FETCHES,
-    LISTENS,
-    OTHERS,
-    PATH_DELETES,
-    PATH_WRITES,
-    PATHS,
-    SILENT,
-    TEMPORARY,
-    WRITES,
-)
+from hermes.policy.patterns import PythonCalls, load_regex, vocabulary, word_list, word_set
 from hermes.policy.shell.state import SOME, UNKNOWN
-from hermes.policy.words import word_set
+
+SILENT = load_regex("python_silent_call")
+DECODERS: dict[str, Callable[[str], str]] = {
+    "b64decode": lambda text: base64.b64decode(text + "===").decode("utf-8", "replace"),
+    "urlsafeb64decode": lambda text: base64.urlsafe_b64decode(text + "===").decode(
+        errors="replace"
+    ),
+    "b32decode": lambda text: base64.b32decode(text).decode("utf-8", "replace"),
+    "b16decode": lambda text: base64.b16decode(text, True).decode("utf-8", "replace"),
+    "fromhex": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
+    "unhexlify": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
+    "hex": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
+    "rot13": lambda text: codecs.decode(text, "rot13"),
+}
+
+
+@cache
+def _writes() -> dict[str, tuple[int, ...]]:
+    """Which arguments of a function are written."""
+    entries = (entry.partition("=") for entry in word_list("python_writes"))
+    return {name: tuple(map(int, places.split(","))) for name, _, places in entries}
+
+
+@cache
+def _asked() -> dict[str, PythonCalls]:
+    return {name: each for each in vocabulary().python_asked for name in each.calls.split()}
 
 
 def judge_python(call: Call, code: str) -> bool:
@@ -32,7 +48,7 @@ def judge_python(call: Call, code: str) -> bool:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
-    call.work(reason="It runs a piece of Python.")
+    call.work(reason="It runs inline Python code.")
     check_secret_names(call, code)
     nodes = [node for node in _nodes(tree) if type(node) in READ]
     forks = "fork" in code
@@ -44,7 +60,7 @@ def judge_python(call: Call, code: str) -> bool:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             reader.named(node.value)
         elif isinstance(node, ast.Attribute) and node.attr in ("__globals__", "__subclasses__"):
-            call.ask("obfuscated", "Its code reaches functions by a hidden way.")
+            call.ask("obfuscated", "Its code calls functions indirectly.")
         elif forks and isinstance(node, LOOPS) and _forks(node):
             call.never("power", "it is a fork bomb")
     return True
@@ -111,23 +127,23 @@ class _Reader:
                     if alias.name == "*":
                         self._star(node.module or "")
             elif isinstance(node, ast.Assign) and len(node.targets) == 1:
-                self._assigned(node.targets[0], node.value)
+                self._bind(node.targets[0], node.value)
             elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-                self._assigned(node.optional_vars, node.context_expr)
+                self._bind(node.optional_vars, node.context_expr)
             elif isinstance(node, ast.For | ast.comprehension):
-                self._listed(node.target, node.iter)
+                self._bind_items(node.target, node.iter)
 
     def _star(self, module: str) -> None:
         for full in (
             *word_set("python_runs_text"),
             *word_set("python_runs_words"),
-            *DELETES,
-            *WRITES,
+            *word_set("python_deletes"),
+            *_writes(),
         ):
             if full.startswith(module + "."):
                 self._names[full.rpartition(".")[2]] = full
 
-    def _assigned(self, target: ast.expr, value: ast.expr) -> None:
+    def _bind(self, target: ast.expr, value: ast.expr) -> None:
         if not isinstance(target, ast.Name):
             return
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
@@ -140,17 +156,17 @@ class _Reader:
                 same = self._values.get(target.id, text) == text
                 self._values[target.id] = text if same else UNKNOWN
 
-    def _listed(self, target: ast.expr, source: ast.expr) -> None:
+    def _bind_items(self, target: ast.expr, source: ast.expr) -> None:
         """`for path in Path("src").rglob("*.py")`: something below that folder."""
         if isinstance(source, ast.Call) and isinstance(source.func, ast.Name) and source.args:
             # sorted(…), list(…), enumerate(…)
-            self._listed(target, source.args[0])
+            self._bind_items(target, source.args[0])
         elif isinstance(target, ast.Name) and isinstance(source, ast.Name):
             if source.id in self._lists:
                 self._values[target.id] = SOME
         elif isinstance(target, ast.Tuple) and isinstance(source, ast.Call):
             if self._dotted(source.func) == "os.walk":
-                self._walked(target, self._first(source) if source.args else ".")
+                self._bind_walk(target, self._first(source) if source.args else ".")
         elif isinstance(target, ast.Name) and isinstance(source, ast.Call):
             tail = self._dotted(source.func).rpartition(".")[2]
             if tail in ("rglob", "glob", "iterdir") and isinstance(source.func, ast.Attribute):
@@ -161,7 +177,7 @@ class _Reader:
                 base = self._first(source) if source.args else "."
                 self._values[target.id] = f"{base}/{SOME}"
 
-    def _walked(self, target: ast.Tuple, base: str) -> None:
+    def _bind_walk(self, target: ast.Tuple, base: str) -> None:
         """`for root, folders, files in os.walk(".")`: all of it lies below that folder."""
         names = [each.id for each in target.elts if isinstance(each, ast.Name)]
         if len(names) == 3:
@@ -176,15 +192,15 @@ class _Reader:
                 node.args[-1 if name == "getattr" else 0], ast.Constant
             )
             if not constant and len(node.args) < 3:
-                self._call.ask("obfuscated", "Its code picks functions by names it makes up.")
+                self._call.ask("obfuscated", "Its code calls functions by computed names.")
         elif name in word_set("python_runs_code"):
-            self._hidden(node, name)
+            self._judge_evaluated(node, name)
         elif name in word_set("python_runs_text"):
             self._runs_text(self._text(node.args[0]) if node.args else UNKNOWN)
         elif name in word_set("python_runs_words") or re.match(r"os\.(exec|spawn)", name):
             self._runs_words(node, name)
-        elif name in OTHERS:
-            self._call.ask(*OTHERS[name])
+        elif asked := _asked().get(name):
+            self._call.ask(asked.category, asked.reason)
             if name == "os.kill" and node.args and ast.unparse(node.args[0]) == "-1":
                 self._call.never("process_kill", "it kills every process")
         elif name in ("sys.path.insert", "sys.path.append", "site.addsitedir") and node.args:
@@ -197,35 +213,39 @@ class _Reader:
 
     def _touches(self, node: ast.Call, name: str, tail: str) -> None:
         call = self._call
-        if name in DELETES or (tail in PATH_DELETES and not name.startswith("re.")):
-            path = self._text(node.args[0]) if name in DELETES and node.args else self._owner(node)
+        deletes = name in word_set("python_deletes")
+        if deletes or (tail in word_set("python_path_deletes") and not name.startswith("re.")):
+            path = self._text(node.args[0]) if deletes and node.args else self._owner(node)
             call.deletes(path, recursive="rmtree" in name)
-        elif name in WRITES:
-            for place in WRITES[name]:
+        elif name in _writes():
+            for place in _writes()[name]:
                 call.writes(self._text(node.args[place]) if place < len(node.args) else UNKNOWN)
         elif name in ("open", "io.open", "codecs.open") or (tail == "open" and "Path" in name):
             self._opens(node, name)
-        elif tail in PATH_WRITES:
+        elif tail in word_set("python_path_writes"):
             call.writes(self._owner(node))
-        elif tail in ("rename", "replace") and name.rpartition(".")[0].endswith(PATHS):
+        elif tail in ("rename", "replace") and name.rpartition(".")[0].endswith(
+            word_list("python_paths")
+        ):
             call.writes(self._owner(node), *(self._text(each) for each in node.args[:1]))
         else:
             self._reaches(node, name)
 
     def _reaches(self, node: ast.Call, name: str) -> None:
         call = self._call
-        if _is_among(name, LISTENS):
-            call.ask("network_listen", "Its code opens a port for others.")
+        if _is_among(name, word_set("python_listens")):
+            call.ask("network_listen", "Its code opens a port to other machines.")
         elif _is_among(name, word_set("python_network_modules")):
             if SILENT.match(name):
                 return
-            plain = len(node.args) == 1 and {each.arg for each in node.keywords} <= {"timeout"}
+            fetches = name in word_set("python_fetches") and len(node.args) == 1
+            plain = fetches and {each.arg for each in node.keywords} <= {"timeout"}
             if node.args and NEAR.match(self._text(node.args[0])):
-                call.work(reason="Its code talks to a program of this machine.")
-            elif name in FETCHES and plain and UNKNOWN not in self._text(node.args[0]):
+                call.work(reason="Its code connects to a local program.")
+            elif plain and UNKNOWN not in self._text(node.args[0]):
                 call.work("network", f"Its code fetches {self._text(node.args[0])}.")
             else:
-                call.ask("network_out", "Its code talks to another machine.")
+                call.ask("network_out", "Its code connects to another machine.")
 
     def _opens(self, node: ast.Call, name: str) -> None:
         first = 0 if "Path" in name else 1
@@ -241,13 +261,13 @@ class _Reader:
     def _first(self, node: ast.Call) -> str:
         return self._text(node.args[0]) if node.args else UNKNOWN
 
-    def _hidden(self, node: ast.Call, name: str) -> None:
+    def _judge_evaluated(self, node: ast.Call, name: str) -> None:
         text = self._first(node)
         if name in ("eval", "compile") and UNKNOWN not in text and judge_python(self._call, text):
             return
         if UNKNOWN not in text:
             judge_python(self._call, text)
-        self._call.ask("obfuscated", "Its code runs code that is only known when it runs.")
+        self._call.ask("obfuscated", "Its code runs code that is known only at run time.")
 
     def _runs_text(self, text: str) -> None:
         self._call.runs_text(text)
@@ -269,7 +289,7 @@ class _Reader:
             listed = [each for each in node.args if isinstance(each, ast.List | ast.Tuple)]
             named = listed[0].elts if listed else node.args
             self._call.runs([self._text(each) for each in named] or [UNKNOWN])
-            self._call.ask("shell_escape", "Its code becomes another program.")
+            self._call.ask("shell_escape", "Its code replaces itself with another program.")
         else:
             self._runs_text(self._text(words) if words is not None else UNKNOWN)
 
@@ -333,10 +353,10 @@ class _Reader:
 
     def _called_text(self, node: ast.Call, args: list[ast.expr]) -> str:
         name = self._dotted(node.func)
-        if (plain := self._decoded(node, name)) is not None:
-            self._call.ask("obfuscated", "Its code hides a text in another one.")
+        if (plain := self._decode(node, name)) is not None:
+            self._call.ask("obfuscated", "Its code hides text inside other text.")
             return plain
-        if name in TEMPORARY:
+        if name in word_set("python_temporary"):
             return f"/tmp/{SOME}"
         if name.endswith("Path.home"):
             return self._call.paths.home
@@ -348,7 +368,7 @@ class _Reader:
             return self._owner(node)
         return UNKNOWN
 
-    def _decoded(self, node: ast.Call, name: str) -> str | None:
+    def _decode(self, node: ast.Call, name: str) -> str | None:
         """The decoded literal of a call such as b64decode."""
         tail = name.rpartition(".")[2]
         inner = node.func.value if isinstance(node.func, ast.Attribute) else None

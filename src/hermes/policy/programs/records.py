@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import msgspec
@@ -28,18 +28,33 @@ class Runs(Value, forbid_unknown_fields=True):
 
 
 class Step(Value, forbid_unknown_fields=True):
-    """Conditions, which must all hold, and what is found then.
+    """Conditions, which must all hold, and what follows then. `steps.select` explains how words of
+    the call are selected.
 
-    Conditions: one of the `options` is given; none of `without`; a subcommand is among `verbs`
-    (`a:b` is one below another); one of the words `any` stands somewhere; none of `none`; there are
-    at `least` so many operands, or `below` so many; all operands lie `here` in the workspace; a
-    `word` or an `operand` fits an expression as a whole; all `operands` do; the `text` of all
-    words holds an expression.
+    Conditions: the program is called by one of `names`; one of the `options` is given; none of
+    `without`; a subcommand is among `verbs` (`a:b` is one below another); one of the words `any`
+    stands somewhere; none of `none`; there are at `least` so many operands, or `below` so many; all
+    words selected by `here` lie in the workspace, and there are some; one selected by `outside`
+    does not; one selected by `unknown` has an unknown part; one selected by `outward` is named like
+    a deployment; a `word`, an `operand`, or a word selected by `of` (then `fits`) matches an
+    expression as a whole; all `operands` do; the `text` of all words holds an expression; the known
+    `input` does, or has one of these `origin`s; an operand is a `disk`; the stage of the project is
+    that of its `tests`; the call only `looks`; the words selected by `reading` are subcommands that
+    only read.
 
-    Findings: `ask`, `never` and `work` are categories, with a `reason`; `{name}` and `{word}` stand
-    for the program and the word that fits. `reads`, `reads_all`, `writes` and `deletes` select
-    files, `runs` scripts, `runs_words` a command (see `catalogue`). `stop`: nothing else counts."""
+    Findings: `ask`, `never`, `deny` and `work` are categories, with a `reason`; `{name}` and
+    `{word}` stand for the program and the word that fits.
 
+    Selected words are files: `reads`, `reads_all` (folders), `writes`, `deletes` (with everything
+    in them), `removes` (alone), `touches`, `creates` (judged only if it exists), `fetched` (from
+    elsewhere), but not what the expression `skip` matches; archives that it `unpacks` and the
+    folders they go `into`; a program of the project, `uses` (with `builds`, the current folder is
+    one, too); a script, `runs`, or the words of a command, `runs_words`; `code` of a language,
+    files with such code, `scripts`, or `statements` for a database. The groups of the expression
+    `found` are scripts in the words `among`; without one, the step does nothing. `output` tells
+    what the program prints (see `outputs`). With `stop` or `output`, nothing else counts."""
+
+    names: str = ""
     options: str = ""
     without: str = ""
     verbs: str = ""
@@ -47,21 +62,48 @@ class Step(Value, forbid_unknown_fields=True):
     none: str = ""
     least: int = 0
     below: int = 0
-    here: bool = False
+    here: str = ""
+    outside: str = ""
+    unknown: str = ""
+    outward: str = ""
     word: str = ""
     operand: str = ""
     operands: str = ""
+    of: str = ""
+    fits: str = ""
     text: str = ""
+    input: str = ""
+    origin: str = ""
+    disk: bool = False
+    tests: bool | None = None
+    looks: bool | None = None
+    reading: str = ""
     ask: str = ""
     never: str = ""
+    deny: str = ""
     work: str | None = None
     reason: str = ""
     reads: str = ""
     reads_all: str = ""
     writes: str = ""
     deletes: str = ""
+    removes: str = ""
+    touches: str = ""
+    creates: str = ""
+    fetched: str = ""
+    skip: str = ""
+    builds: bool = False
+    unpacks: str = ""
+    into: str = ""
+    uses: str = ""
     runs: str = ""
     runs_words: str = ""
+    code: str = ""
+    scripts: str = ""
+    statements: str = ""
+    found: str = ""
+    among: str = ""
+    output: str = ""
     stop: bool = False
 
 
@@ -96,14 +138,12 @@ UNKNOWN_PROGRAM = Program()
 
 
 class _Compiled(msgspec.Struct):
-    """`names` leads to the place of a record; `flags` and `languages` also hold programs that have
-    no `check` and are unknown otherwise."""
+    """`names` leads to the place of a record, `flags` and `languages` to names."""
 
     names: dict[str, int]
     records: list[msgspec.Raw]
     flags: dict[str, frozenset[str]]
     languages: dict[str, str]
-    partly: dict[str, int]
 
 
 @cache
@@ -114,24 +154,20 @@ def _compiled() -> _Compiled:
 _decoder = msgspec.json.Decoder(Program)
 
 
-@cache
-def _record(place: int) -> Program:
-    return _decoder.decode(_compiled().records[place])
-
-
+@lru_cache(2048)
 def record_of(name: str) -> Program:
     """What is known about a program, even if no function judges it."""
-    compiled = _compiled()
-    place = compiled.names.get(name, compiled.partly.get(name))
-    return UNKNOWN_PROGRAM if place is None else _record(place)
+    place = _compiled().names.get(name)
+    return UNKNOWN_PROGRAM if place is None else _decoder.decode(_compiled().records[place])
 
 
 def is_known(name: str) -> bool:
-    return name in _compiled().names
+    """Whether a function judges the program. Of some programs only flags are known."""
+    return bool(record_of(name).check)
 
 
 def known_names() -> Iterator[str]:
-    return (name for name in _compiled().names if ":" not in name[1:])
+    return (name for name in _compiled().names if ":" not in name[1:] and is_known(name))
 
 
 @cache

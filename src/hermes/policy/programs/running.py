@@ -18,14 +18,14 @@ OWN_RUNNERS = frozenset(("gradlew", "mvnw", "artisan", "rails", "rake", "make"))
 def run_stream(call: Call, stream: Stream) -> Stream:
     """Follows the commands of a stream."""
     if stream.origin == "network":
-        call.ask("remote_code", "It runs what it fetches from elsewhere.")
+        call.ask("remote_code", "It runs code that it downloads.")
     elif stream.origin == "own":
         call.work(reason="It runs a script of the project.")
         return ANYTHING
     elif not stream.known:
-        call.ask("obfuscated", "It runs text that is only known when it runs.")
+        call.ask("obfuscated", "It runs text that is known only at run time.")
     elif stream.origin == "decoded":
-        call.ask("obfuscated", "It runs text that it decodes first.")
+        call.ask("obfuscated", "It runs decoded text.")
     if stream.text.replace(UNKNOWN, "").strip():
         return call.follower.text(stream.text.replace(UNKNOWN, " "), call.state.copy(), ANYTHING)
     return ANYTHING
@@ -43,21 +43,21 @@ def own_program(call: Call, text: str) -> bool:
     """Whether a file is the project's own and may run; otherwise it is asked about."""
     path = call.path(text)
     if is_remote(text):
-        call.ask("remote_code", f"It runs what {text} holds, which comes from elsewhere.")
+        call.ask("remote_code", f"It runs {text}, which was downloaded.")
     elif UNKNOWN in path:
-        call.ask("unclear", "It runs a file whose name its text does not tell.")
+        call.ask("unclear", "It runs a file whose name cannot be determined.")
     elif is_fetched(call, path):
-        call.ask("remote_code", f"It runs {path}, which it has fetched from elsewhere.")
-    elif not call.here(text) and not _known(call, path):
+        call.ask("remote_code", f"It runs {path}, which it has downloaded.")
+    elif (
+        not call.here(text)
+        and not any(is_inside(path, each) for each in call.state.own)
+        and not call.paths.shipped(path)
+    ):
+        # Neither of the project, nor built or copied by this script, nor of the distribution.
         call.unknown(f"It runs {path}, which is not part of the workspace")
     else:
         return True
     return False
-
-
-def _known(call: Call, path: str) -> bool:
-    """Whether this script built or copied it, or it is part of the distribution."""
-    return any(is_inside(path, each) for each in call.state.own) or call.paths.shipped(path)
 
 
 def is_project_tool(call: Call, name: str) -> bool:
@@ -102,7 +102,9 @@ def check_path_program(call: Call) -> Stream | None:
             return run_stream(call, stream)
         return call.runs([program, call.name, *call.arguments])
     if stream is not None and not stream.known and stream.origin not in ("own", "network"):
-        call.ask("obfuscated", f"It runs {call.name}, whose text is only known when it is written.")
+        call.ask(
+            "obfuscated", f"It runs {call.name}, whose content is known only after it is written."
+        )
     if own_program(call, call.name):
         call.work(reason=f"It runs the project's own {call.name}.")
         program = path.rpartition("/")[2]
@@ -111,9 +113,9 @@ def check_path_program(call: Call) -> Stream | None:
             # Tools of a virtual environment or of node_modules are judged by name.
             return call.runs([program, *call.arguments])
         if program == "configure":
-            told = [each for each in call.arguments if each.startswith("--prefix=")]
-            if told:
-                call.state.set("configure --prefix", (told[-1].partition("=")[2],))
+            prefixes = [each for each in call.arguments if each.startswith("--prefix=")]
+            if prefixes:
+                call.state.set("configure --prefix", (prefixes[-1].partition("=")[2],))
         call.reads(*(each for each in call.arguments if each[:1] in "/~"))
         ask_if_destroying(call, call.arguments)
     return None
@@ -122,7 +124,7 @@ def check_path_program(call: Call) -> Stream | None:
 def ask_if_destroying(call: Call, arguments: list[str]) -> None:
     """Asks about arguments of the project's programs that destroy data."""
     if order := find_destroying_verb([each for each in arguments if not each.startswith("-")][:2]):
-        call.ask("database", f"`{order}` sounds as if it deletes something for good.")
+        call.ask("database", f"`{order}` seems to delete something permanently.")
 
 
 def check_title(call: Call, title: str, words: list[str]) -> None:
@@ -156,7 +158,7 @@ def check_shell(call: Call) -> Stream | None:
     call.state = call.state.copy()
     call.state.arguments = tuple(words)
     if not call.stdin.text.strip():
-        call.ask("unclear", "It starts a shell that waits for commands.")
+        call.ask("unclear", "It starts an interactive shell.")
     return run_stream(call, call.stdin)
 
 

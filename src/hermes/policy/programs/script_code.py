@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import islice
+from pathlib import Path
+from typing import Literal
 
-from hermes.policy.call import Call
+import msgspec
+
+from hermes.codec.values import Value
+from hermes.policy.call import Call, split_words
 from hermes.policy.exposure import check_secret_names
 from hermes.policy.outgoing import is_remote
-from hermes.policy.patterns import regex
+from hermes.policy.patterns import load_regex, regex
 from hermes.policy.programs.python_code import strings
 from hermes.policy.programs.running import own_program
 from hermes.policy.shell.state import UNKNOWN
 
+# Written by scripts/generate_policy.py.
+CODE_RULES = Path(__file__).parents[1] / "code_rules.json"
 LUA = frozenset(("lua", "luajit", "texlua"))
 LONG = regex(r"\[(=*)\[((?:[^\[\]]|\[(?!=*\[)|\](?!=*\])){0,2000})\]\1\]")
 SIGIL = (
@@ -28,33 +36,10 @@ SIGILS: dict[str, re.Pattern[str]] = {
 }
 WORDS = regex(rf"{BEGINS}\*?%[wW]{SIGIL}")
 PREFIX = regex(r"~[csCS](?=['\"])")
-# Functions that run a text as code.
-EVALUATES = regex(
-    r"(?<![.\w:])(?:load|loadstring|loadfile|dofile|source|evaluate)\b"
-    r"|\b(?:eval\w*|EVAL|instance_eval|class_eval|include_string|Function|load-string|eval-string"
-    r"|Code\.(?:eval|compile)\w*|vm\.run\w*)\b"
-)
+EVALUATES = load_regex("code_evaluates")
 EVALUATED = regex(r"(?<![.\w:])(?:evaluate|eval\w*)\s*\(")
-# A file whose code is run.
-TAKEN_IN = regex(
-    r"(?<![.\w])(?:load|dofile|loadfile|source|include(?:_once)?|require(?:_once|_relative)?|import|do)"
-    r"\s*\(?\s*(['\"])((?:/|~/|\.\./)[^'\"]*)\1"
-)
-IMPORTS = regex(
-    r"\b(?:import|from|require|Worker|importScripts|include|source|dofile)\b\s*\(?\s*(?:new\s+URL\s*\()?"
-    r"\s*['\"]((https?:|npm:|jsr:|data:|blob:)[^'\"]*)['\"]"
-)
-# A function called by a name that is assembled from pieces.
-PIECED = regex(
-    r"\$(\w+)\s*=\s*['\"][^;]{0,500};.{0,2000}?\$\1\s*\("
-    r"|\(\s*['\"]\w*['\"]\s*\.\s*['\"][^()]{0,200}\)\s*\(",
-    re.DOTALL,
-)
-
-# Sets the name of the process.
-TITLE = regex(
-    r"(?<![\w$])\$0\s*=(?!=|~)|\$PROGRAM_NAME\s*=(?!=)|\b\w*set_?proc(?:ess_)?_?title\s*\(|\bprocess\.title\s*=(?!=)"
-)
+TAKEN_IN = load_regex("code_loads_file")
+IMPORTS = load_regex("code_imports_url")
 
 
 def usual_quotes(name: str, code: str) -> str:
@@ -86,15 +71,11 @@ def check_taken_in(call: Call, code: str, bare: str, *, fetches: bool) -> None:
     )
     imports = IMPORTS.search(code)
     if imports and imports[2] in ("data:", "blob:"):
-        call.ask("obfuscated", "Its code runs code that is hidden in an address.")
+        call.ask("obfuscated", "Its code runs code hidden in a URL.")
     elif imports and (imports[2] in ("npm:", "jsr:") or is_remote(imports[1])):
-        call.ask("remote_code", "Its code runs code from elsewhere.")
+        call.ask("remote_code", "Its code runs downloaded code.")
     elif (fetches and EVALUATES.search(bare)) or (EVALUATED.search(bare) and any(urls)):
-        call.ask("remote_code", "Its code runs what it fetches from elsewhere.")
-    if TITLE.search(bare):
-        call.ask("obfuscated", "Its code takes another name among the processes.")
-    if call.name == "php" and PIECED.search(code):
-        call.ask("obfuscated", "Its code calls a function by a name that it puts together.")
+        call.ask("remote_code", "Its code runs what it downloads.")
 
 
 QUOTED = regex(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
@@ -119,91 +100,14 @@ SENT = regex(
     r"\. \s* (?: execute\s*\( | !!? (?![=\w]) )"
 )
 QW = regex(rf"(?x) {RUNNER} \s* \(? \s* qw \s* [(\[{{<|/] ([^)\]}}>|/]*(?:/[^)\]}}>|]*)*)")
-# Code that can start programs, under any function name.
-STARTS = regex(
-    r"child_process|\bOpen3\b|\bIPC::|\bos\.execute\b|\bproc_open\b|System\.Process|sys\.process"
-    r"|getRuntime|ProcessBuilder|\bDeno\.(run|Command)|\bBun\.(spawn|\$)|\bqw\b|\bsystem\b"
-    r"|\bexec\w*\b"
-)
+STARTS = load_regex("code_starts_program")
 BACKTICKS = regex(
     r"`([^`]*)`|(?:\bqq?x|%x)\s*(?:\{([^}]*)\}|\(([^)]*)\)|\[([^\]]*)\]|<([^>]*)>|([/|!#~])(.*?)\6)",
     re.DOTALL,
 )
-SAID: tuple[tuple[str, str, str], ...] = (
-    (
-        r"\b(child_process|system|exec[a-z]*|spawn\w*|popen\d?|shell_exec|passthru|proc_open"
-        r"|pcntl_exec|os\.execute|io\.popen|qx|shell-command|call-process)\b\s*[^\s=:,;)\]}]",
-        "shell_escape",
-        "Its code runs other commands.",
-    ),
-    (
-        r"\b(unlink\w*|rmdir\w*|rmtree|remove_tree|rm_rf|rm_r|rmSync|delete_file|deleteFile"
-        r"|FileUtils\.(rm|remove)\w*|File\.delete|Dir\.(delete|rmdir)|fs\.rm|fs\.promises\.rm"
-        r"|os\.remove|file_delete|delete-file|delete-directory|Deno\.remove\w*|fs::remove\w*)\b",
-        "delete",
-        "Its code deletes files.",
-    ),
-    (
-        r"\b(Socket|TCPSocket|UDPSocket|TCPServer|IO::Socket|LWP|HTTP::Tiny|Net::\w+|open-uri"
-        r"|fsockopen|stream_socket_client|curl_exec|curl_init|fetch|axios|XMLHttpRequest|WebSocket"
-        r"|http\.request|https\.request|http\.get|https\.get|net\.connect|net\.createConnection"
-        r"|dgram|socket\.(tcp|connect)|s\.tcp\(\)|\w+:connect|url-retrieve|Faraday|HTTParty|inet_pton|sockaddr_in)\b",
-        "network_out",
-        "Its code talks to another machine.",
-    ),
-    (
-        r"\b(createServer|listen|TCPServer|stream_socket_server)\s*\(",
-        "network_listen",
-        "Its code opens a port for others.",
-    ),
-    (
-        r"\b(eval|instance_eval|class_eval|Function|vm\.run\w*|loadstring|create_function"
-        r"|base64_decode|unpack|pack|decode_base64|atob|fromCharCode|unserialize|Marshal)\b\s*[(\s]",
-        "obfuscated",
-        "Its code runs or hides code that is only known when it runs.",
-    ),
-    (
-        r"\bassert\s*\(\s*(?:['\"$]|base64|str_rot)",
-        "obfuscated",
-        "Its code runs or hides code that is only known when it runs.",
-    ),
-    (
-        r"\b(File\.(write|open|rename|chmod|symlink)|IO\.write|file_put_contents|fopen|fwrite"
-        r"|(?:write|append|copy)File\w*|createWriteStream|fs\.(rename|chmod|copy|symlink|cp)\w*"
-        r"|(?:rename|chmod|symlink|link|truncate|cp|mkdir|utimes|chown)Sync"
-        r"|FileUtils\.\w+|io\.open|write-region|rename|Deno\.write\w*|Bun\.write|copy)\b\s*[(\s]",
-        "overwrite",
-        "",
-    ),
-    (
-        r"\b(kill|process\.kill|Process\.kill|posix_kill)\b\s*[(\s'\"]",
-        "process_kill",
-        "Its code ends other processes.",
-    ),
-    (
-        r"\bfork\s+while\b|\bfork\(?\)?\s+while\b|\bwhile\b[^}]*\bfork\b|\bloop\s*\{\s*fork",
-        "power",
-        "",
-    ),
-)
 PERL_OPEN = regex(r"\bopen\b[^;]*['\"]\s*(\||[+>]?>)|\bopen\b[^;]*\|\s*['\"]")
 OPENED = regex(r"\+?>{1,2}\s*[/~\w.]")
-FETCHES = regex(
-    r"\b(file_get_contents|fopen|readfile|simplexml_load_file|include|require|open|URI|copy|source"
-    r"|dofile|import|load|url|download(?:\.file)?|slurp|get)"
-    r"\s*\(?\s*['\"](https?|ftp)://"
-)
-MODULES = regex(
-    r"['\"](?:node:)?(?:https?|http2|net|tls|dgram|socket|Net::HTTP|net/http|open-uri)['\"]\)?"
-    r"[^'\"]*\.(?:request|get|connect|createConnection|createSocket|post|write|put|start)\b"
-)
-# The user's home in any language, and the path appended to it.
-HOME = regex(
-    r"(?:\bHOME\b|\bUSERPROFILE\b|home_?dir\b|\bDir\.home\b|user[._]home|HomeDirectory\b|expand_path\W+~"
-    r"|expanduser\W+~)"
-    r"(?:['\"\])!}();]|\?\?)*\s*(?:(?:\+|\.{1,2}|,|<>)\s*)?['\"`]?"
-    r"(?P<path>/[\w.@-][\w.@/ -]*(?=['\"`\s])|(?<=['\"])[\w.][\w./-]*(?=['\"]))?"
-)
+HOME = load_regex("code_home_folder")
 # A template that runs as a command, in zx and Bun.
 TAGGED = regex(r"(?<![\w'\"])(?:Bun\.)?\$(?:\.\w+|\([^()`]*\))?`([^`]*)`")
 MOST_PLACES = 40
@@ -211,33 +115,34 @@ TEMPLATE = regex(r"`([^`$\n]+)`")
 PUT_IN = regex(r"\$\{([^{}]*)\}")
 # What follows the quoted words of a command when the home of the user is one of them.
 JOINED = regex(r"\s*(?P<sign>\+|\.{1,2}|,|<>|(?=\())\s*(?P<rest>(?![\s'\"{])[^;)\]}]*)")
-# The output of a command becomes code.
-RUNS_OUTPUT = regex(
-    r"(?:(?<![.\w])(?:load|source|parse)|\b(?:loadstring|eval|exec|dofile|Function|instance_eval))\b"
-    r"\s*\(?[^\n;]{0,80}?"
-    r"(?:popen|shell_exec|execSync|spawnSync|execFileSync|\bsystem\b|\bqx\b|%x|`)"
-)
 # Common words for deleting files, among other things.
 REMOVES = regex(r"(?i)\b(?:rm|remove|delete|erase|trash|destroy)[\w/-]*!?\s*[(\s]")
 REMOVES_HOME = regex(
     r"(?i)\b(?:rm|remove|delete|erase|trash|destroy)[\w/-]*!?\s*\(|\bfile\s+delete\b"
 )
 PLACE = regex(r"(?<=\s)(?:~|/[\w.~-]+)/[\w./~-]+")
-# A function passed by name: array_map("unlink", …).
-BY_NAME = regex(
-    r"['\"](unlink|rmdir|system|exec|shell_exec|passthru|popen|proc_open|rename|eval|assert)['\"]\s*,"
-)
-INSTALLS = regex(
-    r"\b(install\.packages|Pkg\.(add|develop|update)|remotes::|devtools::install|pak::|BiocManager::"
-    r"|Mix\.install|luarocks|npm\s+i(nstall)?)\b"
-)
-SERVES = regex(r"(^|[\s;])httpd($|[\s;])")
-PATTERNS = tuple((regex(pattern), category, reason) for pattern, category, reason in SAID)
+
+
+class CodeRule(Value, forbid_unknown_fields=True):
+    """See code_rules.toml."""
+
+    expression: str
+    category: str
+    reason: str = ""
+    does: Literal["ask", "never", "writes", "deletes"] = "ask"
+    where: Literal["bare", "code"] = "bare"
+    names: str = ""
+
+
+@cache
+def code_rules() -> tuple[tuple[CodeRule, re.Pattern[str]], ...]:
+    found = msgspec.json.decode(CODE_RULES.read_bytes(), type=list[CodeRule])
+    return tuple((rule, regex(rule.expression)) for rule in found)
 
 
 def check_code(call: Call, code: str, *, backticks: bool) -> None:
     """`backticks` run a command in the language; elsewhere they only quote."""
-    call.work(reason=f"It runs a piece of code with {call.name}.")
+    call.work(reason=f"It runs inline code with {call.name}.")
     code = usual_quotes(call.name, code)
     bare = QUOTED.sub(lambda found: found[0][0] + found[0][-1], code)
     if not backticks:
@@ -247,27 +152,15 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
         if not ran:
             call.ask("shell_escape", "Its code runs other commands.")
         _probe(call, code)
+    check_taken_in(call, code, bare, fetches=fetches)
     _look_for_patterns(call, code, bare, ran=ran)
     check_secret_names(call, code)
-    _removed(call, code, bare)
-    check_taken_in(call, code, bare, fetches=fetches)
-    if RUNS_OUTPUT.search(bare):
-        call.ask("obfuscated", "Its code runs what another command tells it.")
-    if BY_NAME.search(code):
-        call.ask("obfuscated", "Its code hands over a dangerous function by its name.")
-    if INSTALLS.search(code):
-        call.ask("package_install", "Its code installs packages from elsewhere.")
+    _check_removals(call, code, bare)
     if call.name == "tclsh":
         for found in re.finditer(r"\bexec\s+([^\n;\]]+)", code):
             call.runs_text(re.sub(r"\{([^{}']*)\}", r"'\1'", found[1]))
         for found in re.finditer(r"\bsource\s+([/~][^\s;\]]+)", code):
             own_program(call, found[1])
-    if call.name == "ruby" and SERVES.search(code):
-        call.ask("network_listen", "It shows files to everybody on the network.")
-    if MODULES.search(code) and not _all_near(code):
-        call.ask("network_out", "Its code talks to another machine.")
-    if FETCHES.search(code) and not _all_near(code):
-        call.ask("network_out", "Its code talks to another machine.")
     if PERL_OPEN.search(code):
         call.ask("shell_escape", "Its code opens a command or a file to write.")
         for text in strings(code):
@@ -279,19 +172,22 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
 
 def _look_for_patterns(call: Call, code: str, bare: str, *, ran: bool) -> None:
     """`bare` is the code without literals; `ran`: its commands were followed."""
-    for pattern, category, reason in PATTERNS:
-        if not pattern.search(bare):
+    for rule, expression in code_rules():
+        if rule.names and call.name not in split_words(rule.names):
             continue
-        if category == "power":
-            call.never("power", "it is a fork bomb")
-        elif category == "overwrite":
-            _written(call, code)
-        elif category == "delete":
-            _deleted(call, code)
-        elif category == "network_out" and _all_near(code):
+        if not expression.search(code if rule.where == "code" else bare):
             continue
-        elif not (category == "shell_escape" and ran):
-            call.ask(category, reason)
+        match rule.does:
+            case "never":
+                call.never(rule.category, rule.reason)
+            case "writes":
+                _check_writes(call, code)
+            case "deletes":
+                _check_deletes(call, code)
+            case "ask":
+                local = rule.category == "network_out" and _all_near(code)
+                if not local and not (rule.category == "shell_escape" and ran):
+                    call.ask(rule.category, rule.reason)
 
 
 def _look_for_paths(call: Call, code: str, *, backticks: bool) -> None:
@@ -328,7 +224,7 @@ def _run_texts(call: Call, code: str, *, backticks: bool) -> tuple[bool, bool]:
         found += quoted
     else:
         tagged = islice(TAGGED.finditer(code), MOST_PLACES)
-        found += [[_filled(call, match[1])] for match in tagged]
+        found += [[_fill_template(call, match[1])] for match in tagged]
     outputs = []
     for words in found:
         plain = [_unknown_parts(word) for word in words]
@@ -353,7 +249,7 @@ def _words(call: Call, code: str, runner: re.Match[str]) -> list[str]:
     return words
 
 
-def _filled(call: Call, template: str) -> str:
+def _fill_template(call: Call, template: str) -> str:
     """A command in backticks with its known insertions."""
     return PUT_IN.sub(lambda part: call.paths.home if HOME.search(part[1]) else UNKNOWN, template)
 
@@ -369,35 +265,35 @@ def _unknown_parts(text: str) -> str:
     return re.sub(r"#\{[^}]*\}|\$\{[^}]*\}|\\(.)", lambda found: found[1] or UNKNOWN, text)
 
 
-def _written(call: Call, code: str) -> None:
+def _check_writes(call: Call, code: str) -> None:
     paths = [text for text in strings(code) if _like_path(text)]
     if any(is_remote(path) for path in paths):
         call.ask("network_out", "Its code writes to another machine.")
     if not paths:
-        call.ask("overwrite", "Its code writes a file whose name its text does not tell.")
+        call.ask("overwrite", "Its code writes a file whose name cannot be determined.")
     call.writes(*paths)
 
 
-def _deleted(call: Call, code: str) -> None:
+def _check_deletes(call: Call, code: str) -> None:
     at_home = _home_places(code)
-    told = (text for text in strings(code) if "~/" + text.strip("/ ") not in at_home)
-    paths = [text for text in told if _like_path(text) and not HOME.fullmatch(text)] + at_home
+    literals = (text for text in strings(code) if "~/" + text.strip("/ ") not in at_home)
+    paths = [text for text in literals if _like_path(text) and not HOME.fullmatch(text)] + at_home
     if not paths:
-        call.ask("delete", "Its code deletes something whose name its text does not tell.")
+        call.ask("delete", "Its code deletes something whose name cannot be determined.")
     deep = bool(
         re.search(r"rm_rf|rm_r|rmtree|remove_tree|recursive|rmSync|rmdir|delete-directory", code)
     )
     call.deletes(*paths, recursive=deep)
 
 
-def _removed(call: Call, code: str, bare: str) -> None:
+def _check_removals(call: Call, code: str, bare: str) -> None:
     """Ambiguous words for deletion count when a path outside the project is named."""
     if not REMOVES.search(bare):
         return
     if REMOVES_HOME.search(bare):
         call.deletes(*_home_places(code), recursive=True)
-    told = [*(text for text in strings(code) if text[:1] in "/~"), *PLACE.findall(bare)]
-    call.deletes(*(text for text in told if _like_path(text)), recursive=True)
+    literals = [*(text for text in strings(code) if text[:1] in "/~"), *PLACE.findall(bare)]
+    call.deletes(*(text for text in literals if _like_path(text)), recursive=True)
 
 
 def _all_near(code: str) -> bool:

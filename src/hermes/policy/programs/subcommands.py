@@ -6,31 +6,16 @@ import re
 from collections.abc import Sequence
 
 from hermes.policy.call import Call
-from hermes.policy.patterns import regex
+from hermes.policy.findings import READS_ONLY
+from hermes.policy.path_effects import DISK
+from hermes.policy.patterns import load_regex, regex, vocabulary, word_set
 from hermes.policy.programs.records import Program
 from hermes.policy.shell.state import UNKNOWN, Stream
-from hermes.policy.words import word_set
 
 PLURAL = regex(r"[a-z-]{3,}[^sui]s")
-SECRET = regex(
-    r"(?i)\b(secrets?|tokens?|passwords?|passwd|credentials?|creds?|keys?|keychain|api-?keys?"
-    r"|private-?keys?|kubeconfig|cookies?|variables?|vars|envs?|environments?)\b"
-)
-# Verbs that destroy data.
-DESTROYS = frozenset("drop destroy wipe purge uninstall terminate nuke erase delete gc".split())
-# Options that also send out what a tool makes.
-SENDS = regex(
-    r"^--?(?!(?:no|skip|dont|without|disable|allow|before|after|pre|post)-)(?:\w+-){0,2}?"
-    r"(?:upload|publish|deploy|submit|notarize|push)"
-    r"(?!-(?:dir|path|url|size|limit|timeout|folder|profile|port|target|rate|prefix|format|mode)\b)"
-    r"(?:-[\w-]+)?(?:=(?!false|no|0)|$)"
-)
-# Options that rule out a read-only call.
-TURNED = regex(
-    r"^--?(exec|execute|command|cmd|eval|shell|run-cmd|upload|send|push|post|publish|deploy|delete"
-    r"|remove|destroy|purge|wipe|force|kill|listen|bind|host|proxy|remote|server|password|token"
-    r"|daemon|install|uninstall|reverse|connect|to-host|webhook|overwrite-all)(=|$)"
-)
+SECRET = load_regex("secret_word")
+SENDS = load_regex("sending_option")
+TURNED = load_regex("changing_option")
 
 
 def only_looks(words: Sequence[str]) -> bool:
@@ -58,16 +43,12 @@ def find_destroying_verb(words: Sequence[str]) -> str:
     """The first argument that names a destroying verb, such as `schema:drop`."""
     for word in words:
         parts = re.split(r"[:_-]", word.lower())
-        if not set(word) & set("./= ") and not DESTROYS.isdisjoint(parts):
+        if not set(word) & set("./= ") and not word_set("destroying_verbs").isdisjoint(parts):
             return word
     return ""
 
 
-# Long options that only read, for any program.
-ASKING = regex(
-    r"^--?(list|status|show|verify|check|dry-run|dryrun|detail|print|query|examine|describe|info|state"
-    r"|get-(active|default|zones|services)|validate|simulate|just-print|no-act)($|[-=])"
-)
+ASKING = load_regex("reading_option")
 # Stores of secrets: only names and states may be listed.
 NAMES_ONLY = frozenset(("status", "version", "help", "list", "ls", "--list", "-l"))
 TELLS_SECRETS = regex(r"(?i)secret|private|password|passphrase|export|session-key|decrypt")
@@ -120,27 +101,39 @@ def check_subcommands(call: Call) -> Stream | None:
     words = options.operands
     if not words and options.has("--help", "--version", "-h", "-V", "-v"):
         return None
-    verb, kind = _listed(record, words)
-    told = verb.replace(":", " ") or (words[0] if words else "")
+    verb, kind = _find_subcommand(record, words)
+    what = " ".join((call.name, *(verb.split(":") if verb else words[:1])))
     if any(SENDS.match(word) for word in call.arguments):
-        call.ask("remote_state", f"`{call.name} {told}` sends what it makes to others.")
+        call.ask("remote_state", f"`{what}` publishes its output.")
     if not words:
-        _bare(call, record.bare)
-    elif kind == "works":
-        call.work(reason=f"`{call.name} {told}` works in the project.")
-    elif kind not in ("", "reads"):
-        call.ask(kind, f"`{call.name} {told}`: {REASONS.get(kind, 'asked')}.")
-    elif record.otherwise == "remote_state" and _asks_secret(words[1:]):
-        call.ask("credentials", f"`{call.name} {told}` shows a secret.")
-    elif not kind and not (options.has("--help") or words[0] == "help"):
+        kind = {"work": "works", "read": "reads"}.get(record.bare, record.bare)
+    elif kind in ("", "reads") and _names_secret(record, words):
+        call.ask("credentials", f"`{what}` shows a secret.")
+        return None
+    elif not kind:
+        if options.has("--help") or words[0] == "help":
+            return None
         if record.otherwise and only_looks(words):
-            call.work("network", f"`{call.name} {told}` only looks.")
-        else:
-            _unlisted(call, record.otherwise, told)
+            call.work("network", f"`{what}` only looks.")
+            return None
+        if UNKNOWN in what:
+            call.ask("unclear", f"The commands of `{call.name}` are known only at run time.")
+            return None
+        kind = record.otherwise or "works"
+    if kind == "works":
+        call.work(reason=f"`{what}` works in the project.")
+    elif kind != "reads":
+        call.ask(kind, f"`{what}`: {vocabulary().categories[kind].does}.")
     return None
 
 
-def _listed(record: Program, words: list[str]) -> tuple[str, str]:
+def _names_secret(record: Program, words: list[str]) -> bool:
+    searches = words[1:2] == ["search"]
+    shared = record.otherwise == "remote_state" and not searches
+    return shared and any(SECRET_WORD.search(word) for word in words[1:5])
+
+
+def _find_subcommand(record: Program, words: list[str]) -> tuple[str, str]:
     """The longest subcommand that the record lists, and where: reads, works or a category."""
     for count in (3, 2, 1):
         if len(words) < count:
@@ -155,47 +148,21 @@ def _listed(record: Program, words: list[str]) -> tuple[str, str]:
     return "", ""
 
 
-SECRET_WORD = regex(
-    r"(?i)(^|[-_/.:])(passw(or)?d|secret|credential|private[-_]?key|api[-_]?key|access[-_]?key)s?"
-    r"($|[-_/.:])|[-_/](token|key)s?$"
-)
-REASONS = {
-    "remote_state": "it changes something that others share",
-    "container": "it ends containers or removes their data",
-    "package_install": "it installs or removes packages",
-    "credentials": "it shows or changes keys and passwords",
-    "services": "it changes what runs on this machine",
-    "system_config": "it changes the configuration of the system",
-    "process_kill": "it ends processes",
-    "network_out": "it sends data out",
-    "network_listen": "it opens a way in for others",
-    "remote_code": "it runs code from elsewhere",
-    "database": "it changes or deletes data",
-    "delete": "it deletes",
-    "disk": "it changes disks",
-    "power": "it turns the machine off",
-    "privilege": "it changes who has which rights",
-    "persistence": "it leaves something behind that runs later",
-    "unknown_program": "it is not known what it does",
-    "unclear": "it is not known what it does",
-}
+SECRET_WORD = load_regex("secret_argument")
 
 
-def _asks_secret(words: list[str]) -> bool:
-    return words[:1] != ["search"] and any(SECRET_WORD.search(word) for word in words[:4])
+WIPES = regex(r"--zero-superblock|\b(eraseDisk|eraseVolume|zeroDisk|secureErase|labelclear)\b")
 
 
-def _bare(call: Call, bare: str) -> None:
-    if bare == "work":
-        call.work(reason=f"`{call.name}` works in the project.")
-    elif bare != "read":
-        call.ask(bare, f"`{call.name}`: {REASONS.get(bare, 'asked')}.")
-
-
-def _unlisted(call: Call, otherwise: str, told: str) -> None:
-    if UNKNOWN in told:
-        call.ask("unclear", f"What `{call.name}` is told to do is only known when it runs.")
-    elif otherwise:
-        call.ask(otherwise, f"`{call.name} {told}`: {REASONS.get(otherwise, 'asked')}.")
+def check_asked(call: Call) -> None:
+    """Asks as the record says, unless the call only reads."""
+    record, text = call.record, " ".join(call.arguments)
+    for word in call.arguments:
+        if DISK.match(word) and ("wipes" in record.flags or WIPES.search(text)):
+            call.never("disk", f"it overwrites the disk {word}")
+    names = record.category == "credentials" and names_only(call)
+    tells = record.category in word_set("telling_categories") and "wipes" not in record.flags
+    if names or (tells and only_reads(call)):
+        call.work(reason=READS_ONLY)
     else:
-        call.work(reason=f"`{call.name} {told}` works in the project.")
+        call.ask(record.category, record.reason)

@@ -7,14 +7,12 @@ import binascii
 import re
 
 from hermes.policy.call import Call
-from hermes.policy.patterns import regex
+from hermes.policy.patterns import load_regex, regex, word_set
 from hermes.policy.programs.records import record_of
 from hermes.policy.programs.running import own_program
 from hermes.policy.shell.state import Stream
 
-DRIVE = regex(
-    r"(?i)^[\"']?([a-z]:[\\/]*\*?|[a-z]:[\\/]*(windows|users)[\\/]*\*?|[\\/]+\*?|~[\\/]?\*?|\$home\S*|%userprofile%[\\/]?\*?|\$env:userprofile[\\/]?\*?|%systemdrive%\S*|\$env:systemdrive\S*|hklm:?\S*)[\"']?$"
-)
+DRIVE = load_regex("windows_drive")
 # A path below the current folder.
 HERE = regex(r"(?:\.?\\)?(?!\.\.)[\w.-]+(?:[\\/](?!\.\.)[\w.-]+)*")
 NEVER: tuple[tuple[str, str, str], ...] = (
@@ -24,16 +22,8 @@ NEVER: tuple[tuple[str, str, str], ...] = (
     (r"(?i)\b(stop-computer|restart-computer)\b", "power", "it turns the machine off"),
     (r"(?i)\bcipher(\.exe)?\s+/w:", "disk", "it wipes a drive"),
 )
-DELETES = frozenset(
-    ("del", "erase", "rd", "rmdir", "remove-item", "ri", "clear-content", "deltree")
-)
-# Cmdlets that only read or format, by their verb.
-LOOKING_VERBS = regex(
-    r"(?i)^(get|select|sort|where|measure|test|format|convertto|convertfrom|compare|show|find|group"
-    r"|resolve|split|join|out|write|import|tee)-(?!credential|clipboard|secret|file$|printer$)[a-z]+$"
-    r"|^invoke-(pester|scriptanalyzer)$|^\$(?!env\b)[a-z]\w*(\.\w+)*$"
-    r"|^(gci|gc|gcm|gps|gsv|gl|gm|select|sort|where|measure|ft|fl|echo|dir|ls|cat|type|pwd|cd)$"
-)
+READING_CMDLET = load_regex("reading_cmdlet")
+READING_ALIAS = load_regex("reading_cmdlet_alias")
 WRITTEN = regex(r"[>`]|\$\(|\.Invoke|\biex\b|::|&|\bcmd\b", re.IGNORECASE)
 
 
@@ -41,13 +31,8 @@ def only_shows(text: str) -> bool:
     """Whether every part of a line of PowerShell only reads."""
     parts = [part.split() for part in re.split(r"[|;\n]", text)]
     words = [part[0] for part in parts if part]
-    return bool(words) and all(map(LOOKING_VERBS.match, words)) and not WRITTEN.search(text)
-
-
-def check_shows(call: Call) -> None:
-    """A read-only cmdlet as a command: Get-Process, Sort-Object."""
-    call.reads(*(word for word in call.arguments if not word.startswith("-")))
-    call.work(reason="It only looks.")
+    reads = all(READING_CMDLET.match(word) or READING_ALIAS.match(word) for word in words)
+    return bool(words) and reads and not WRITTEN.search(text)
 
 
 def check_text(call: Call, text: str) -> None:
@@ -64,7 +49,7 @@ def check_text(call: Call, text: str) -> None:
 def _words(call: Call, words: list[str]) -> None:
     name = words[0].lower().removesuffix(".exe")
     name = "invoke-expression" if name == "iex" else name
-    if name in DELETES:
+    if name in word_set("windows_deletes"):
         _deletes(call, words)
     elif (record := record_of(name)).check == "windows.windows" and record.category:
         call.ask(record.category, record.reason)

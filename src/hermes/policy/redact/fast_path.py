@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
+from hermes.policy.patterns import regex
 
 LONGEST = 4_000
 # Short words and numbers with ordinary punctuation. Longer runs and mixed letters and digits need
 # the full search.
-_PLAIN = re.compile(
+_PLAIN = regex(
     r"[\s.,;:!?'\"()/~`*…–—’“”-]*+"
     r"(?:(?:[^\W\d_]{1,14}+\d{0,4}+|\d{1,4}+[^\W\d_]{0,2}+)(?:[\s.,;:!?'\"()/~`*…–—’“”-]++|\Z))*+"
 )
@@ -19,7 +19,7 @@ _NAMING = (
     *("zugang", "identifiant", "/p:"),
     *("parole", "motdepasse", "密", "пароль", "://", "---"),
 )
-_NAMING_ALONE = re.compile(r"(?:pin|\bsk)\b|(?<!\S)--?\w|:\d{2,5}:[^\s:]+:[^\s:]+:")
+_NAMING_ALONE = regex(r"(?:pin|\bsk)\b|(?<!\S)--?\w|:\d{2,5}:[^\s:]+:[^\s:]+:")
 
 
 def is_plain(text: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from hermes.policy.patterns import regex
 from hermes.policy.redact.heuristics import (
     NameWeight,
     is_chosen,
@@ -77,76 +78,76 @@ _EXACT_STEMS = (
 )
 _SESSIONS = (b"sessionid=", b"sessid=")
 # What may follow a name before its value.
-_LEADS = re.compile(
+_LEADS = regex(
     rb"[a-z0-9_-]{0,32}(?:[\"'`\])<>\\:=%&]| \d{1,2}:"
     rb"|[ \t]+(?:[^ \t\na-z]|is|was|are|as|to|of|now|for|[^\s]*[\d'])|\s*-?\s*value)"
 )
 # Letters in no order of a word, where only the letters as they are written can tell.
-_LED = re.compile(rb"[A-Za-z0-9_-]{0,32}[ \t]+\S*[a-z]\S*[A-Z]")
-_BEFORE = re.compile(r"[A-Za-z0-9_.-]*\Z")
-_WORD_BEFORE = re.compile(r"\b([A-Za-z]{2,16}) \Z")
-_IMAGE_VARIABLE = re.compile(r"(?:^|\n)[ \t]*(?:ENV|ARG|#define)[ \t]+\Z")
-_AFTER = re.compile(r"[A-Za-z0-9_-]*")
+_LED = regex(rb"[A-Za-z0-9_-]{0,32}[ \t]+\S*[a-z]\S*[A-Z]")
+_BEFORE = regex(r"[A-Za-z0-9_.-]*\Z")
+_WORD_BEFORE = regex(r"\b([A-Za-z]{2,16}) \Z")
+_IMAGE_VARIABLE = regex(r"(?:^|\n)[ \t]*(?:ENV|ARG|#define)[ \t]+\Z")
+_AFTER = regex(r"[A-Za-z0-9_-]*")
 # Separators between a name and its value.
-_SIGN = re.compile(
+_SIGN = regex(
     r"""(?:\\{0,7}["'`\])]){0,3}(?: \d{1,2}(?=:)| \([^()\n]{1,30}\)(?=:))?"""
     r"""[ \t]{0,8}(?::=|=>|->|→|==?|:(?!:))"""
     r"""|["']\s*,\s*(?=["'])"""
 )
-_SPACE = re.compile(r"[ \t]+(?=\S)")
-_JOINED = re.compile(r"[\"']?:(?![\s=])")
+_SPACE = regex(r"[ \t]+(?=\S)")
+_JOINED = regex(r"[\"']?:(?![\s=])")
 # Memorable passwords: Word-Word-1234.
-_BY_HEART = re.compile(r"(?:[A-Za-z][a-z]{2,}[-_.!]){1,4}[A-Z]?[a-z]*\d{2,8}")
-_SPOKEN = re.compile(
+_BY_HEART = regex(r"(?:[A-Za-z][a-z]{2,}[-_.!]){1,4}[A-Z]?[a-z]*\d{2,8}")
+_SPOKEN = regex(
     r"[ \t]+(?:(?:for|of|to) (?:the |my |our )?[\w@.-]+ )?"
     r"(?:is|was|are|to|now)(?: now| still)?:?[ \t]+"
 )
-_TAG = re.compile(r"(?:\s[^<>]{0,200})?>(?=[^<\s])")
-_NEXT = re.compile(
+_TAG = regex(r"(?:\s[^<>]{0,200})?>(?=[^<\s])")
+_NEXT = regex(
     r"""["']?\s*[,:]?\s*\{?\s*(?:-\s*)?["']?(?:value|Value|VALUE|val|default|content)["']?\s*[:=]\s*"""
     r"""|["']?\s*\{\s*(?:\w{1,20}\s*=\s*[^\n]{1,80}\n\s*){0,3}?default\s*=\s*"""
     r"""|</\w{1,20}>\s*<(?:string|value|Value|data)>(?=[^<\s])"""
 )
 # URL- and HTML-encoded assignments.
-_CODED = re.compile(
+_CODED = regex(
     r"""(?x) (?:%(?:25)*2[27]|&quot;|&\#0?3[49];|\\u002[27]|\\{0,7}["'])?
     (?:\s|%(?:25)*20|\+){0,3} (?::|=|%(?:25)*3[aAdD]) (?:\s|%(?:25)*20|\+){0,3}
     (?:%(?:25)*2[27]|&quot;|&\#0?3[49];|\\u002[27])
     (?P<value>(?:(?!%(?:25)*2[267])[^\s&"'\\<>]){4,2048})"""
 )
-_WRAPPED = re.compile(
+_WRAPPED = regex(
     r"""[ \t]*(?:new[ ]|\[\])?(?P<call>[A-Za-z_][\w.]{0,40})\(\s*[rbuf]?"""
     r"""(?P<quote>["'])(?P<value>[^"'\n]{1,512})(?P=quote)"""
 )
-_FETCHING = re.compile(
+_FETCHING = regex(
     r"(?i)env|get|read|load|find|input|path|hash|sha|name|prompt|lookup|ref|field|column|arg|type"
 )
 # The default argument of a look-up.
-_OTHERWISE = re.compile(r"""["']\s*,\s*["'](?P<value>[^"'\n]{8,256})["']""")
-_LIST = re.compile(r"""[ \t]*\[[ \t]*(?=["'])""")
-_STATEMENT = re.compile(r"(?i)\s*(?:with \w+ )?(?:by\s+)?(?:password\s*)?\(?(?=')")
+_OTHERWISE = regex(r"""["']\s*,\s*["'](?P<value>[^"'\n]{8,256})["']""")
+_LIST = regex(r"""[ \t]*\[[ \t]*(?=["'])""")
+_STATEMENT = regex(r"(?i)\s*(?:with \w+ )?(?:by\s+)?(?:password\s*)?\(?(?=')")
 
-_PROPERTY = re.compile(r"""["'][^<>\n]{0,100}>(?=[^<\s])""")
-_DECLARED = re.compile(r"(?i)[ \t]+as[ \t]+\w{1,20}[ \t]*=[ \t]*")
-_TYPE = re.compile(r"[ \t]*[A-Za-z_&*\[][\w.\[\]|<>&*' ]{0,40}[ \t]*=(?!=)[ \t]*")
-_QUOTED = re.compile(
+_PROPERTY = regex(r"""["'][^<>\n]{0,100}>(?=[^<\s])""")
+_DECLARED = regex(r"(?i)[ \t]+as[ \t]+\w{1,20}[ \t]*=[ \t]*")
+_TYPE = regex(r"[ \t]*[A-Za-z_&*\[][\w.\[\]|<>&*' ]{0,40}[ \t]*=(?!=)[ \t]*")
+_QUOTED = regex(
     r"""(?x) [ \t]* [rbuf@$]{0,2} (?P<quote>\\{0,7}(?:\"\"\"|'''|["'`]))
     (?P<value>(?:(?!(?P=quote))[^\n]){0,2048}?) (?P=quote)"""
 )
 # Code in backticks: a program with one argument, or a reference to a secret.
-_COMMAND = re.compile(r"[a-z][a-z-]+ (?:[a-z-]+|[a-z -]*[a-z]+://[\w./-]+)")
-_BARE = re.compile(r"""[ \t]*(?P<value>[^\s"'`,;<>()\[\]{}&|\\][^\s"'`,;<>\[\]{}&|\\]*)""")
-_ENVIRONMENT = re.compile(r"""(?P<value>[^\s"'`;<>|&][^\s"'`]{0,2047})""")
-_BLOCK = re.compile(r"[ \t]*[|>][-+]?[ \t]*\n[ \t]+(?P<value>\S{1,2048})")
-_SCHEME = re.compile(
+_COMMAND = regex(r"[a-z][a-z-]+ (?:[a-z-]+|[a-z -]*[a-z]+://[\w./-]+)")
+_BARE = regex(r"""[ \t]*(?P<value>[^\s"'`,;<>()\[\]{}&|\\][^\s"'`,;<>\[\]{}&|\\]*)""")
+_ENVIRONMENT = regex(r"""(?P<value>[^\s"'`;<>|&][^\s"'`]{0,2047})""")
+_BLOCK = regex(r"[ \t]*[|>][-+]?[ \t]*\n[ \t]+(?P<value>\S{1,2048})")
+_SCHEME = regex(
     r"(?i)[ \t]*[\"']?(?:bearer|basic|token|apikey|api-key|key|digest|negotiate|bot|oauth)[ \t]+"
 )
 # Any word may be an Authorization scheme.
-_ANY_SCHEME = re.compile(r"[ \t]*[\"']?[A-Za-z][\w-]{1,20}[ \t]+(?=[^\s<${])")
-_EMPHASIS = re.compile(r"(?:\*\*|__)[ \t]+(?=[^*_\s])")
-_MORE = re.compile(r" [a-z]")
-_TABLE = re.compile(r"[ \t]*\|[ \t]*")
-_OPEN = re.compile(r"[ \t]*[\"'`“]?(?P<value>[^\s\"'`”“<>]{1,2048})")
+_ANY_SCHEME = regex(r"[ \t]*[\"']?[A-Za-z][\w-]{1,20}[ \t]+(?=[^\s<${])")
+_EMPHASIS = regex(r"(?:\*\*|__)[ \t]+(?=[^*_\s])")
+_MORE = regex(r" [a-z]")
+_TABLE = regex(r"[ \t]*\|[ \t]*")
+_OPEN = regex(r"[ \t]*[\"'`“]?(?P<value>[^\s\"'`”“<>]{1,2048})")
 
 
 def find_by_field_name(page: SearchText) -> Iterator[SecretSpan]:

@@ -5,129 +5,94 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from hermes.policy.patterns import regex
 from hermes.policy.redact.fields import find_by_field_name, find_in_columns
-from hermes.policy.redact.formats import find_by_format, find_otp_keys
-from hermes.policy.redact.heuristics import NameWeight, is_not_secret, looks_random, name_weight
-from hermes.policy.redact.in_prose import announced, in_prose
-from hermes.policy.redact.operands import clients, commands, devices, kept_words
-from hermes.policy.redact.spans import SearchText, SecretSpan
+from hermes.policy.redact.formats import find_by_format
+from hermes.policy.redact.heuristics import (
+    NameWeight,
+    is_chosen,
+    is_code,
+    is_not_secret,
+    looks_random,
+    name_weight,
+)
+from hermes.policy.redact.spans import SearchText, SecretSpan, span_of
+from hermes.policy.redact.tables import TABLES, Search, compiled
 
-_PHONE = re.compile(r"\+[1-9]\d{9,14}(?!\w)")
-_NOT_BEFORE_PHONE = re.compile(r"[\w+.=&-]")
-_SPACED_PHONE = re.compile(r"(?<![\w+.])\+[1-9]\d{0,2}(?:[ .()-]{1,2}\d{2,4}){2,5}(?!\w)")
-_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{2,63}){1,4}")
-_ID = re.compile(
+_PHONE = regex(r"\+[1-9]\d{9,14}(?!\w)")
+_NOT_BEFORE_PHONE = regex(r"[\w+.=&-]")
+_SPACED_PHONE = regex(r"(?<![\w+.])\+[1-9]\d{0,2}(?:[ .()-]{1,2}\d{2,4}){2,5}(?!\w)")
+_MAIL = regex(r"(?<![\w.+-])[\w.+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{2,63}){1,4}")
+_ID = regex(
     r"(?i)(?<![\w])(?:user|chat|sender|member|account|customer|peer|from)[_ -]?id[\"']?\s*[:=]\s*"
     r"[\"']?(?P<id>[\w@.:+-]{4,64})"
 )
 
 
-def phones(text: str) -> Iterator[SecretSpan]:
+def find_numbers(text: str) -> Iterator[SecretSpan]:
+    """Phone numbers, which are always masked."""
     for match in _PHONE.finditer(text):
         if not _NOT_BEFORE_PHONE.match(text, match.start() - 1) or not match.start():
-            yield SecretSpan(start=match.start(), end=match.end(), kind="phone")
+            yield span_of(match, "phone", 0)
 
 
-def identities(text: str) -> Iterator[SecretSpan]:
-    """Phone numbers in any spelling, mail addresses and user ids."""
+def find_people(text: str) -> Iterator[SecretSpan]:
+    """Phone numbers in any spelling, mail addresses and user ids, if `pii` is on."""
     for expression, kind in ((_PHONE, "phone"), (_SPACED_PHONE, "phone"), (_MAIL, "email")):
         for match in expression.finditer(text):
-            yield SecretSpan(start=match.start(), end=match.end(), kind=f"pii_{kind}")
+            yield span_of(match, f"pii_{kind}", 0)
     for match in _ID.finditer(text):
         yield SecretSpan(start=match.start("id"), end=match.end("id"), kind="pii_id")
 
 
-_BLOCK = re.compile(
+_BLOCK = regex(
     r"-----BEGIN (?P<what>[A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?)-----"
     r"(?P<body>.{0,32768}?-----END (?P=what)-----|(?:\\[nr]|[A-Za-z0-9+/=\s:,-])*)",
     re.S,
 )
-_PUTTY = re.compile(
-    r"Private-Lines: \d+\r?\n(?P<secret>(?:(?!Private)[A-Za-z0-9+/=]{4,}\r?\n?)+)"
-    r"|Private-MAC: (?P<mac>[0-9a-f]{40,})"
-)
-_STATIC = re.compile(
-    r"-{4,5} ?BEGIN (?:OpenVPN Static key V\d|SSH2 ENCRYPTED PRIVATE KEY) ?-{4,5}"
-    r"(?P<secret>[\s\S]{20,8192}?)(?:-{4,5} ?END|\Z)"
-)
-# User and password of a connection on separate lines.
-_USER_PASS = re.compile(
-    r"<auth-user-pass>\s{0,4}\n[^\n]{1,128}\n[ \t]{0,8}(?P<secret>[^\n<]{4,256})"
-)
-_DIGEST = re.compile(r"(?i)digest [^\n]{0,600}?\bresponse=[\"']?(?P<secret>[0-9a-f]{32,128})")
-_JWT = re.compile(r"eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){2,4}")
-_JWK = re.compile(r'"(?:d|p|q|dp|dq|qi|k)"\s*:\s*"(?P<secret>[A-Za-z0-9_-]{16,})"')
-_USER_INFO = re.compile(
+_JWT = regex(r"(?<![\w-])eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){2,4}")
+_USER_INFO = regex(
     r"://(?P<user>[^\s/@:\"'<>`\\]{0,256})(?::(?P<word>[^\s@\"'<>`]{0,256}))?@(?=[\w\[$%{.])"
 )
 # The user of a mail server is a mail address.
-_MAIL_USER = re.compile(
+_MAIL_USER = regex(
     r"://(?P<user>[^\s/@:\"'<>`\\]{1,128}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,5})"
     r":(?P<word>[^\s@/\"'<>`]{4,256})@(?=[\w\[$%{.])"
 )
 # A URL used as a path has lost a slash.
-_FOLDED = re.compile(
+_FOLDED = regex(
     r":/(?P<user>[^\s/@:\"'<>`\\]{1,256}):(?P<word>[^\s@/\"'<>`]{4,256})@(?=[\w\[$%{.])"
 )
-_URL = re.compile(r"[^\s\"'<>`]{4,4096}")
-_PARAMETER = re.compile(r"[?&](?:amp;)?(?P<name>[\w.\[\]-]{1,40})=(?P<secret>[^\s&#\"'<>`;)]{4,})")
-_SIGNED = frozenset("sig signature x-amz-signature x-goog-signature x-amz-security-token".split())
-_ALWAYS = frozenset("key auth sid session token secret jwt appid app_key".split())
-_SCHEME = re.compile(r"(?i)(?:bearer|basic)[ \t]+(?P<secret>[A-Za-z0-9._~+/=-]{12,})")
-_COOKIES = re.compile(
+_URL = regex(r"[^\s\"'<>`]{4,4096}")
+_PARAMETER = regex(r"[?&](?:amp;)?(?P<name>[\w.\[\]-]{1,40})=(?P<secret>[^\s&#\"'<>`;)]{4,})")
+_COOKIES = regex(
     r"(?i)cookies?(?:[\"']?\s*(?:[:=]|,\s*[\"']value[\"']\s*:)\s*|[ \t]+(?=[\"']?[\w.%-]+=))"
     r"[\"']?(?P<all>[^\n\"']{3,4096})"
 )
 # As curl is given them.
-_SENT_COOKIES = re.compile(r" -b[ =]?[\"']?(?P<all>[\w.%-]{1,64}=[^\n\"']{6,4096})")
-# The secret part of a webhook URL.
-_HOOK = re.compile(
+_SENT_COOKIES = regex(r" -b[ =]?[\"']?(?P<all>[\w.%-]{1,64}=[^\n\"']{6,4096})")
+# The secret part of an unknown webhook URL.
+_HOOK = regex(
     r"/(?:incoming-?)?(?:web)?hooks?/(?:[\w-]{1,40}/){0,3}?(?P<secret>[A-Za-z0-9_-]{20,})(?![\w/-])"
 )
-_COOKIE = re.compile(r"(?P<name>[\w.%-]+)=(?P<secret>[^;,\s\"']{6,})")
-_ATTRIBUTES = frozenset(
-    "path domain expires max-age samesite priority version secure httponly partitioned".split()
-)
-_WEBHOOK = re.compile(
-    r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/|/api/webhooks/\d+/"
-    r"|\.webhook\.office\.com/webhookb2/|outlook\.office(?:365)?\.com/webhook/|hooks\.zapier\.com/hooks/catch/\d+/"
-    r"|maker\.ifttt\.com/(?:trigger/\w+/)?with/key/|api\.telegram\.org/(?:file/)?bot"
-    r"|/open-apis/bot/v2/hook/|infura\.io/(?:ws/)?v3/|alchemy\.com/v2/|quiknode\.pro/"
-    r"|ankr\.com/\w+/|webhook\.site/(?=[0-9a-f])|discord(?:app)?\.com/api/webhooks/\d+/)(?P<secret>[A-Za-z0-9_:/@.=&%-]{8,})"
-)
-_EXAMPLE_WORDS = frozenset("password pass passwd pw secret pwd token key".split())
+_COOKIE = regex(r"(?P<name>[\w.%-]+)=(?P<secret>[^;,\s\"']{6,})")
+_WEBHOOK = regex(TABLES.expressions["webhook"])
+_LISTS = TABLES.lists
 
 
-def key_blocks(page: SearchText) -> Iterator[SecretSpan]:
-    text = page.text
-    if "PRIVATE KEY" in text:
-        for match in _BLOCK.finditer(text):
+def find_keys(page: SearchText) -> Iterator[SecretSpan]:
+    """Private keys, and signed tokens."""
+    if "PRIVATE KEY" in page.text:
+        for match in _BLOCK.finditer(page.text):
             # A block without a body is only mentioned.
             if len(match["body"].strip()) > len(match["what"]) + 30:
-                yield SecretSpan(start=match.start(), end=match.end(), kind="private_key")
-    if "Private-Lines" in text:
-        for match in _PUTTY.finditer(text):
-            group = "secret" if match["secret"] else "mac"
-            yield _span(match, group, "private_key")
-    if "OpenVPN Static" in text or "BEGIN SSH2" in text:
-        yield from _secrets(_STATIC, text, "private_key")
-    if "<auth-user-pass>" in text:
-        yield from _secrets(_USER_PASS, text, "password")
-
-
-def signed_tokens(page: SearchText) -> Iterator[SecretSpan]:
+                yield span_of(match, "private_key", 0)
     for at in page.places(b"eyJ", exact=True):
-        before = page.text[at - 1 : at] if at else ""
-        if before.isalnum() or before in ("_", "-"):
-            continue
-        match = _JWT.match(page.text, at)
-        if match and len(match[0]) >= 24:
-            yield SecretSpan(start=match.start(), end=match.end(), kind="jwt")
-    if '"kty"' in page.text:
-        yield from _secrets(_JWK, page.text, "private_key")
+        if (token := _JWT.match(page.text, at)) and len(token[0]) >= 24:
+            yield span_of(token, "jwt", 0)
 
 
-def addresses(page: SearchText) -> Iterator[SecretSpan]:
+def find_in_urls(page: SearchText) -> Iterator[SecretSpan]:
     """Passwords and tokens in URLs: before the host, in the query, in the path of a webhook."""
     done = 0
     for at in page.places(b":/"):
@@ -141,7 +106,7 @@ def addresses(page: SearchText) -> Iterator[SecretSpan]:
         done = url.end()
         for match in _PARAMETER.finditer(page.text, at, done):
             if _is_parameter(match["name"], match["secret"]):
-                yield _span(match, "secret", "url_parameter")
+                yield span_of(match, "url_parameter")
         yield from _webhook(page.text, at, done)
 
 
@@ -150,7 +115,7 @@ def _webhook(text: str, at: int, end: int) -> Iterator[SecretSpan]:
     if match is None and (match := _HOOK.search(text, at, end)):
         match = match if looks_random(match["secret"], strict=True) else None
     if match and not is_not_secret(match["secret"]):
-        yield _span(match, "secret", "webhook")
+        yield span_of(match, "webhook")
 
 
 def _user_info(match: re.Match[str]) -> Iterator[SecretSpan]:
@@ -158,19 +123,24 @@ def _user_info(match: re.Match[str]) -> Iterator[SecretSpan]:
     if word and word == user and word.isalpha() and word.islower():
         # `guest:guest` and other defaults.
         return
-    if word and len(word) > 3 and word.lower() not in _EXAMPLE_WORDS and not is_not_secret(word):
-        yield _span(match, "word", "url_password")
+    if (
+        word
+        and len(word) > 3
+        and word.lower() not in _LISTS["examples"]
+        and not is_not_secret(word)
+    ):
+        yield span_of(match, "url_password", "word")
     if len(user) >= 12 and not is_not_secret(user) and looks_random(user, strict=bool(word)):
-        yield _span(match, "user", "url_token")
+        yield span_of(match, "url_token", "user")
 
 
 def _is_parameter(name: str, value: str) -> bool:
     if is_not_secret(value):
         return False
     low = name.lower()
-    if low in _SIGNED:
+    if low in _LISTS["signed"]:
         return len(value) >= 16
-    found = NameWeight.TOKEN if low in _ALWAYS else name_weight(name)
+    found = NameWeight.TOKEN if low in _LISTS["parameters"] else name_weight(name)
     if low in ("code", "auth_code"):
         found = NameWeight.HINT
     if found is NameWeight.PASSWORD:
@@ -178,17 +148,7 @@ def _is_parameter(name: str, value: str) -> bool:
     return found is not NameWeight.NONE and looks_random(value, strict=found is NameWeight.HINT)
 
 
-def headers(page: SearchText) -> Iterator[SecretSpan]:
-    for word in (b"bearer ", b"basic "):
-        for at in page.places(word):
-            match = _SCHEME.match(page.text, at)
-            if match is None or is_not_secret(match["secret"]):
-                continue
-            if looks_random(match["secret"], strict=False):
-                yield _span(match, "secret", "authorization")
-    for at in page.places(b"digest "):
-        if match := _DIGEST.match(page.text, at):
-            yield _span(match, "secret", "authorization")
+def find_cookies(page: SearchText) -> Iterator[SecretSpan]:
     for at in page.places(b" -b", exact=True):
         if line := _SENT_COOKIES.match(page.text, at):
             yield from _cookies(line)
@@ -201,72 +161,174 @@ def headers(page: SearchText) -> Iterator[SecretSpan]:
 
 def _cookies(line: re.Match[str]) -> Iterator[SecretSpan]:
     for match in _COOKIE.finditer(line.string, line.start("all"), line.end("all")):
-        if _is_cookie(match["name"], match["secret"]):
-            yield _span(match, "secret", "cookie")
+        name, value = match["name"], match["secret"]
+        low = name.lower()
+        if low in _LISTS["attributes"] or is_not_secret(value):
+            continue
+        named = name_weight(name) >= NameWeight.TOKEN or "sess" in low or "auth" in low
+        if named or "sid" in low or looks_random(value, strict=True):
+            yield span_of(match, "cookie")
 
 
-def _is_cookie(name: str, value: str) -> bool:
-    low = name.lower()
-    if low in _ATTRIBUTES or is_not_secret(value):
-        return False
-    told = name_weight(name) >= NameWeight.TOKEN or "sess" in low or "auth" in low or "sid" in low
-    return told or looks_random(value, strict=True)
+# Options with a password in some programs.
+_OPTION = regex(rb" -(?:[uawbUAPpXN] ?|passin|passout|pass |k |-us|-cr|-au|-wi|-pa)")
+_OPERANDS = regex(TABLES.expressions["operands"])
+_REST = regex(r"[^\s\"']*")
 
 
-def _secrets(expression: re.Pattern[str], text: str, kind: str) -> Iterator[SecretSpan]:
-    for match in expression.finditer(text):
-        if not is_not_secret(match["secret"]):
-            yield _span(match, "secret", kind)
+def find_operands(page: SearchText) -> Iterator[SecretSpan]:
+    """Passwords as operands of programs."""
+    done = 0
+    for option in _OPTION.finditer(page.data):
+        at = option.start()
+        if at < done:
+            continue
+        start = page.data.rfind(b"\n", 0, at) + 1
+        end = page.data.find(b"\n", at)
+        done = min(at + 300, end if end >= 0 else len(page.data))
+        for match in _OPERANDS.finditer(page.text, max(start, at - 200), done):
+            for group, value in match.groupdict().items():
+                if value and not is_not_secret(value):
+                    first, last = match.span(group)
+                    # A long argument extends beyond the examined part of the line.
+                    rest = _REST.match(page.text, last) if last == done else None
+                    yield SecretSpan(start=first, end=rest.end() if rest else last, kind="password")
 
 
-def _span(match: re.Match[str], group: str, kind: str) -> SecretSpan:
-    return SecretSpan(start=match.start(group), end=match.end(group), kind=kind)
-
-
-SHAPES: tuple[Callable[[SearchText], Iterator[SecretSpan]], ...] = (
-    key_blocks,
-    signed_tokens,
-    addresses,
-    headers,
-    commands,
-    devices,
-    clients,
-    kept_words,
-    announced,
-    find_otp_keys,
-    in_prose,
-    find_in_columns,
+# Client constructors with credentials.
+_CLIENT = regex(rb"(?:client|api|connect|session|token|bot|stripe|cipher)(?:\.\w{1,12})?\Z")
+_CALLS = (
+    *(b"getConnection(", b"NetworkCredential(", b"setCredentials(", b"jwt.encode(", b"jwt.sign("),
+    *(b"jwt.verify(", b"jwt.decode(", b"createHmac(", b"hmac.new(", b"check_password("),
+    *(b"set_password(", b"hash_password(", b"bcrypt.hash(", b"SetEnvironmentVariable("),
 )
-
-
-_HEADLESS_KEY = re.compile(
-    r"(?m)^[^\S\n]*(?:\d+[|:]\s?)?[A-Za-z0-9+/=]{1,76}$"
-    r"(?:\n[^\S\n]*(?:\d+[|:]\s?)?[A-Za-z0-9+/=]{16,76}$)*+"
-    r"\n[^\S\n]*(?:\d+[|:]\s?)?-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----"
+# Calls whose last string is a password of any length.
+_PROOF = regex(
+    rb"(?:login|auth\w{0,12}\s*=?\s*|credentials?|bind\w{0,4}|getconnection|setpassword|basicauth"
+    rb"|cookieparser|setsecret|securestring|withcredentials|setcredentials)\Z"
 )
+_GIVEN = regex(r"[^()\n]{8,400}(?=\))")
+_WORD = regex(r"[\"'](?P<secret>[^\s\"']{8,256})[\"']")
+_STRING = regex(r"[\"'](?P<secret>[A-Za-z0-9_+/=.-]{20,256})[\"']")
+
+
+def find_in_client_calls(page: SearchText) -> Iterator[SecretSpan]:
+    """Positional secrets of client calls."""
+    for opening in (b'("', b"('"):
+        for at in page.places(opening, exact=True):
+            if _PROOF.search(page.low, max(0, at - 24), at):
+                yield from _last_argument(page.text, at + 1)
+            elif _CLIENT.search(page.low, max(0, at - 24), at):
+                yield from _random_arguments(page.text, at + 1)
+    for name in _CALLS:
+        for at in page.places(name, exact=True):
+            yield from _last_argument(page.text, at + len(name))
+
+
+def _last_argument(text: str, at: int) -> Iterator[SecretSpan]:
+    given = _GIVEN.match(text, at)
+    words = list(_WORD.finditer(text, at, given.end())) if given else []
+    if words and not is_not_secret(words[-1]["secret"]) and is_chosen(words[-1]["secret"]):
+        yield span_of(words[-1], "password")
+
+
+def _random_arguments(text: str, at: int) -> Iterator[SecretSpan]:
+    given = _GIVEN.match(text, at)
+    for match in _STRING.finditer(text, at, given.end()) if given else ():
+        value = match["secret"]
+        mixed = value != value.lower() and value != value.upper()
+        if mixed and not is_not_secret(value) and looks_random(value, strict=True):
+            yield span_of(match, "password")
+
+
+def _is_announced(secret: str) -> bool:
+    """Whether the value cannot be a word or a name with underscores and dots."""
+    if looks_random(secret, strict=False):
+        return True
+    signs = any(not each.isalnum() and each not in "_-./'" for each in secret)
+    return secret.isascii() and signs and _has_digits(secret) and len(secret) >= 6
+
+
+def _has_digits(secret: str) -> bool:
+    return any(map(str.isdigit, secret))
+
+
+# Checks of searches.toml.
+_CHECKS: dict[str, Callable[[str], bool]] = {
+    "possible": lambda secret: not is_not_secret(secret),
+    "no_code": lambda secret: not is_code(secret),
+    "random": lambda secret: looks_random(secret, strict=True),
+    "mixed": lambda secret: looks_random(secret, strict=False),
+    "chosen": is_chosen,
+    # Not a group id, a port or a name.
+    "proof": lambda secret: is_chosen(secret) or looks_random(secret, strict=False),
+    "announced": _is_announced,
+    "digits": _has_digits,
+    # Unlike words.
+    "letters_and_digits": lambda secret: _has_digits(secret) and any(map(str.isalpha, secret)),
+}
+
+
+_BY_WORD: dict[bytes, list[Search]] = {}
+for _search in TABLES.search:
+    for _word in _search.words:
+        _BY_WORD.setdefault(_word.encode("latin-1"), []).append(_search)
+
+
+def run_searches(page: SearchText) -> Iterator[SecretSpan]:
+    """Runs the searches of searches.toml."""
+    for search, match in _matches(page):
+        secret = match["secret"]
+        if search.trim and (end := compiled(search.trim).search(secret)):
+            secret = secret[: end.start()]
+        if all(_CHECKS[check](secret) for check in search.checks):
+            start = match.start("secret")
+            yield SecretSpan(start=start, end=start + len(secret), kind=search.kind)
+
+
+def _matches(page: SearchText) -> Iterator[tuple[Search, re.Match[str]]]:
+    for search in TABLES.search:
+        if any(map(page.text.__contains__, search.contains)):
+            for each in compiled(search.expressions[0]).finditer(page.text):
+                yield search, each
+        if search.scripts and not page.text.isascii():
+            for at, length in page.places_in_other_scripts(search.scripts):
+                if match := _match_at(search, page, at, length):
+                    yield search, match
+    for word, searches in _BY_WORD.items():
+        for at in page.places(word):
+            for search in searches:
+                if match := _match_at(search, page, at, len(word)):
+                    yield search, match
+
+
+def _match_at(search: Search, page: SearchText, at: int, length: int) -> re.Match[str] | None:
+    """The match of a search at a word."""
+    text = page.text
+    if search.before and not compiled(search.before).search(text, max(0, at - 16), at):
+        return None
+    if search.begins == "before":
+        return compiled(search.expressions[0]).search(text, max(0, at - 110), at)
+    if search.begins == "after":
+        at += length
+    elif search.begins == "argument":
+        at = page.data.rfind(b" ", max(0, at - 24), at) + 1
+    elif search.begins == "line":
+        start = page.data.rfind(b"\n", max(0, at - 60), at) + 1
+        if not start and at >= 60:
+            return None
+        at = start
+    matches = (compiled(expression).match(text, at) for expression in search.expressions)
+    return next(filter(None, matches), None)
 
 
 def find_secrets(page: SearchText) -> Iterator[SecretSpan]:
     yield from find_by_format(page)
     yield from find_by_field_name(page)
-    for shape in SHAPES:
-        yield from shape(page)
-    yield from find_headless_keys(page)
-
-
-def find_headless_keys(page: SearchText) -> Iterator[SecretSpan]:
-    """The end of a private key whose beginning was cut off."""
-    if b"PRIVATE KEY" not in page.data or b"-----END " not in page.data:
-        return
-    for match in _HEADLESS_KEY.finditer(page.text):
-        yield SecretSpan(start=match.start(), end=match.end(), kind="private_key")
-
-
-def find_numbers(text: str) -> Iterator[SecretSpan]:
-    """Phone numbers, which are always masked."""
-    yield from phones(text)
-
-
-def find_people(text: str) -> Iterator[SecretSpan]:
-    """Personal identifiers, if `pii` is on."""
-    yield from identities(text)
+    yield from find_keys(page)
+    yield from find_in_urls(page)
+    yield from find_cookies(page)
+    yield from find_operands(page)
+    yield from find_in_client_calls(page)
+    yield from run_searches(page)
+    yield from find_in_columns(page)

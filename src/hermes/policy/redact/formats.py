@@ -6,35 +6,11 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 
-from hermes.codec.expressions import compile_constant
-from hermes.codec.values import Value
+from hermes.policy.patterns import regex
 from hermes.policy.redact.heuristics import is_dummy, looks_random
-from hermes.policy.redact.spans import SearchText, SecretSpan
-
-# One of these words must precede such a key.
-_STEPS = (b"2fa", b"otp", b"authenticator", b"two-factor", b"two factor", b"mfa", b"setup key")
-_KEY = re.compile(
-    r"[^\n]{0,100}?(?:[:=]|\bis\b|\bkey\b|\bsecret\b|\bcode\b|\bseed\b|\n)[\s\"'`*(]{1,6}"
-    r"(?P<secret>(?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4}|(?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{4}"
-    r"|[A-Z2-7]{16,64})(?![\w-])"
-)
-
-
-def find_otp_keys(page: SearchText) -> Iterator[SecretSpan]:
-    for word in _STEPS:
-        for at in page.places(word):
-            match = _KEY.match(page.text, at + len(word) - 1)
-            if match and _is_key(match["secret"]):
-                yield SecretSpan(
-                    start=match.start("secret"), end=match.end("secret"), kind="otp_key"
-                )
-
-
-def _is_key(secret: str) -> bool:
-    """Whether the groups contain digits, unlike words."""
-    return any(letter.isdigit() for letter in secret) and any(map(str.isalpha, secret))
-
+from hermes.policy.redact.spans import SearchText, SecretSpan, span_of
 
 # Characters of tokens, and the minimum run that is examined.
 _TOKEN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
@@ -46,113 +22,113 @@ _DIGITS = b"0123456789"
 # A run without digits is a word unless it is very long.
 _LONGEST_WORD = 24
 # Public keys.
-_PUBLIC = re.compile(r"(?:pk|pub|public|publishable)[_-]\Z")
-_PREFIX = re.compile(r"[A-Za-z0-9]+[_.-]")
+_PUBLIC = regex(r"(?:pk|pub|public|publishable)[_-]\Z")
+_PREFIX = regex(r"[A-Za-z0-9]+[_.-]")
 # A second secret in the same call or pair.
-_NEIGHBOUR = re.compile(r"[\"']\s*[,:]\s*[\"'](?P<secret>[A-Za-z0-9_+/=-]{20,128})[\"']")
-_BEGINNING = re.compile(r"[A-Za-z0-9_:.-]+")
-_LINE = re.compile(r"(?P<mixed>[!~]?)(?P<kind>\w+) +(?:<(?P<part>[^>]+)> )?(?P<pattern>.+)")
+_NEIGHBOUR = regex(r"[\"']\s*[,:]\s*[\"'](?P<secret>[A-Za-z0-9_+/=-]{20,128})[\"']")
+# The fixed prefix of a pattern, and the letters that it may begin with.
+_BEGINNING = regex(r"[A-Za-z0-9_:.-]+")
+_LETTERS = regex(r"\[(?P<set>\w+)\]|\(\?:(?P<words>[^)]+)\)|(?P<letter>\w)")
+_TOKEN_START = regex(r"(?<![A-Za-z0-9])[A-Za-z0-9]")
+_LINE = regex(r"(?P<mark>[!~]?)(?P<kind>\w+) +(?:<(?P<part>[^>]+)> )?(?P<pattern>.+)")
 
 
-class Format(Value):
-    """`mixed` formats need a digit and a letter after their prefix. `part` must occur in a text for
-    formats without a fixed prefix; `beginning` is the prefix of formats that contain characters
-    which end a run."""
+class Format(NamedTuple):
+    """`mixed` formats need a digit and a letter after their prefix."""
 
     kind: str
-    pattern: str
-    mixed: bool = False
-    part: str = ""
-    beginning: str = ""
+    expression: re.Pattern[str]
+    mixed: bool
+
+
+class FormatTable:
+    """Formats by how they are searched. `by_letter`: by the first letter of a token, with one
+    expression for all. `by_prefix`: formats with characters that end a run, by their prefix.
+    `by_part`: formats without a fixed prefix, by what a text must contain."""
+
+    def __init__(self, text: str) -> None:
+        self.by_prefix: list[tuple[bytes, Format]] = []
+        self.by_part: list[tuple[str, Format]] = []
+        self.kinds: list[str] = []
+        groups: dict[str, list[tuple[str, Format]]] = {}
+        for match in filter(None, map(_LINE.fullmatch, text.splitlines())):
+            pattern = match["pattern"]
+            form = Format(match["kind"], _bounded(pattern), match["mark"] == "!")
+            self.kinds.append(form.kind)
+            if match["part"]:
+                self.by_part.append((match["part"], form))
+            elif match["mark"] == "~" and (prefix := _BEGINNING.match(pattern)):
+                self.by_prefix.append((prefix[0].encode(), form))
+            else:
+                for letter in _first_letters(pattern):
+                    groups.setdefault(letter, []).append((pattern, form))
+        self.by_letter = {
+            letter: (_bounded("|".join(pattern for pattern, _ in group)), [f for _, f in group])
+            for letter, group in groups.items()
+        }
+
+
+def _bounded(pattern: str) -> re.Pattern[str]:
+    return regex(rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])")
+
+
+def _first_letters(pattern: str) -> set[str]:
+    found = _LETTERS.match(pattern)
+    assert found, pattern
+    return set(found["set"] or found["letter"] or (word[0] for word in found["words"].split("|")))
 
 
 @cache
-def formats() -> tuple[Format, ...]:
-    text = files("hermes.policy.redact").joinpath("formats.txt").read_text(encoding="utf-8")
-    found = []
-    for line in text.splitlines():
-        if line and not line.startswith("#") and (match := _LINE.fullmatch(line)):
-            found.append(
-                Format(
-                    kind=match["kind"],
-                    pattern=match["pattern"],
-                    mixed=match["mixed"] == "!",
-                    part=match["part"] or "",
-                    beginning=_beginning(match["pattern"]) if match["mixed"] == "~" else "",
-                )
-            )
-    return tuple(found)
-
-
-def _beginning(pattern: str) -> str:
-    found = _BEGINNING.match(pattern)
-    return found[0] if found else ""
-
-
-@cache
-def _by_beginning() -> tuple[tuple[bytes, Format], ...]:
-    return tuple((each.beginning.encode(), each) for each in formats() if each.beginning)
-
-
-@cache
-def _with_beginning() -> tuple[re.Pattern[str], tuple[Format, ...]]:
-    """One expression for all. Without groups, alternatives are skipped by first letter."""
-    known = tuple(each for each in formats() if not each.part and not each.beginning)
-    return _compile_bounded("|".join(each.pattern for each in known)), known
-
-
-@cache
-def _others() -> tuple[Format, ...]:
-    return tuple(each for each in formats() if each.part)
-
-
-@cache
-def _compile_bounded(pattern: str) -> re.Pattern[str]:
-    """Compiled on first use: most runs need few of the formats."""
-    return compile_constant(rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])")
+def formats() -> FormatTable:
+    file = files("hermes.policy.redact").joinpath("formats.txt")
+    return FormatTable(file.read_text(encoding="utf-8"))
 
 
 def find_by_format(page: SearchText) -> Iterator[SecretSpan]:
-    yield from _from_beginnings(page)
-    expression, known = _with_beginning()
+    text, table = page.text, formats()
+    for prefix, form in table.by_prefix:
+        for at in page.places(prefix, exact=True):
+            if (match := form.expression.match(text, at)) and not is_dummy(match[0]):
+                yield SecretSpan(start=at, end=match.end(), kind=form.kind)
     for start, end in _runs(page.data):
-        for match in expression.finditer(page.text, start, end):
-            form = next(
-                each
-                for each in known
-                if _compile_bounded(each.pattern).match(page.text, match.start())
-            )
-            public = _PUBLIC.search(page.text, max(0, match.start() - 8), match.start())
+        for form, match in _by_letter(table, text, start, end):
+            public = _PUBLIC.search(text, max(0, match.start() - 8), match.start())
             mixed = not form.mixed or _is_mixed(match[0])
             if mixed and not public and not is_dummy(match[0]):
-                yield SecretSpan(start=match.start(), end=match.end(), kind=form.kind)
-                yield from _beside(page.text, match.end())
+                yield span_of(match, form.kind, 0)
+                yield from _beside(text, match.end())
         if end - start >= _LONG:
-            yield from _around(page.text, max(0, start - _NEAR), end + _NEAR)
+            yield from _by_part(table, text, max(0, start - _NEAR), end + _NEAR)
+
+
+def _by_letter(
+    table: FormatTable, text: str, start: int, end: int
+) -> Iterator[tuple[Format, re.Match[str]]]:
+    done = start
+    for first in _TOKEN_START.finditer(text, start, end):
+        group = table.by_letter.get(first[0])
+        if group is None or first.start() < done:
+            continue
+        expression, forms = group
+        if match := expression.match(text, first.start(), end):
+            done = match.end()
+            yield next(f for f in forms if f.expression.match(text, match.start())), match
 
 
 def _beside(text: str, at: int) -> Iterator[SecretSpan]:
     match = _NEIGHBOUR.match(text, at)
     if match and not is_dummy(match["secret"]) and looks_random(match["secret"], strict=True):
-        yield SecretSpan(start=match.start("secret"), end=match.end("secret"), kind="secret")
+        yield span_of(match, "secret")
 
 
-def _from_beginnings(page: SearchText) -> Iterator[SecretSpan]:
-    for beginning, form in _by_beginning():
-        for at in page.places(beginning, exact=True):
-            match = _compile_bounded(form.pattern).match(page.text, at)
-            if match and not is_dummy(match[0]):
-                yield SecretSpan(start=match.start(), end=match.end(), kind=form.kind)
-
-
-def _around(text: str, start: int, end: int) -> Iterator[SecretSpan]:
+def _by_part(table: FormatTable, text: str, start: int, end: int) -> Iterator[SecretSpan]:
     """Formats that contain characters which end a run."""
     window = text[start:end]
-    for form in _others():
-        if form.part in window:
-            for match in _compile_bounded(form.pattern).finditer(text, start, end):
+    for part, form in table.by_part:
+        if part in window:
+            for match in form.expression.finditer(text, start, end):
                 if not is_dummy(match[0]):
-                    yield SecretSpan(start=match.start(), end=match.end(), kind=form.kind)
+                    yield span_of(match, form.kind, 0)
 
 
 def _runs(data: bytes) -> Iterator[tuple[int, int]]:

@@ -8,7 +8,10 @@ from collections import Counter
 from enum import IntEnum
 from functools import lru_cache
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+from hermes.policy.patterns import regex
+from hermes.policy.redact.tables import TABLES
+
+_WORD = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 class NameWeight(IntEnum):
@@ -21,77 +24,8 @@ class NameWeight(IntEnum):
     PASSWORD = 3
 
 
-_PASSWORDS = frozenset(
-    """
-    password passwd passwort passphrase passcode pwd pword pass psk userpass
-    dbpass dbpassword mdp contrasena senha pw storepass keypass requirepass masterauth
-    """.split()
-)
-_TOKENS = frozenset(
-    """
-    secret token apikey apitoken apisecret authtoken accesstoken secretkey accesskey privatekey
-    clientsecret credential credentials jwt bearer pat sas sastoken accountkey sharedaccesskey
-    connectionstring webhooksecret sessiontoken refreshtoken authkey apppassword signingkey
-    encryptionkey licensekey cookie sessionid phpsessid jsessionid sid xsrf csrftoken otp mnemonic
-    seedphrase masterkey deploykey botsecret bottoken oauthtoken idtoken consumersecret
-    sharedsecret apihash keystring
-    """.split()
-)
-_ENDINGS = ("password", "passwd", "passphrase", "passwort", "storepass", "keypass")
-# Words before "key" that make it a secret.
-_KEYS = frozenset(
-    """
-    api secret access private encryption encrypt decryption signing sign master auth service
-    session app application client webhook deploy license consumer account storage subscription
-    shared hmac aes des rsa crypt bot admin project integration ingest rest write server
-    functions function host azure aws openai anthropic stripe sendgrid twilio mailgun maps
-    google gemini groq mistral cohere huggingface hf datadog dd newrelic algolia pinecone
-    cloudflare cf digitalocean heroku github gitlab slack telegram discord tmdb nasa weather
-    recovery backup vault unseal seed firebase supabase rails laravel flask django jwt cookie
-    token kms data root ssh tls ssl
-    tavily exa firecrawl fal serper serpapi brave deepgram elevenlabs assemblyai replicate wandb
-    perplexity deepseek openrouter together fireworks cerebras xai voyage jina
-    """.split()
-)
-# After the noun: the name is about a secret but does not hold it.
-_ABOUT = frozenset(
-    """
-    count counts limit limits type types name names id ids url uri path file files filename dir
-    length len size expiry expires expiration ttl policy field fields label hint header headers
-    prefix suffix env var variable index class format version regex pattern rule rules reset
-    hash hashed digest checksum salt algorithm strength manager provider store vault ref arn
-    validator budget usage endpoint used error errors message required enabled rotation kind
-    source location timeout age date at window lifetime lifespan status state valid validity
-    min max minimum maximum placeholder param parameter mode scope scopes sha fingerprint
-    """.split()
-)
-# Before the noun: another kind of key or token.
-_OTHERS = frozenset(
-    """
-    public primary foreign sort cache partition row column dict map object translation message
-    page next previous prev continuation cursor pad eos bos unk mask sep cls special stop end start
-    verify verification lock request change upload export import
-    first last cancel cancellation idempotency hot shortcut keyboard press index lookup
-    group join natural surrogate composite candidate unique hash range pagination sync i18n
-    locale query react list item sub max min total num input output completion prompt reasoning
-    cached new old each this other same no without per by with lexer parser syntax lexical current
-    visually publishable
-    """.split()
-)
-
-
-# Services with API keys: a random-looking value next to their name is one.
-_SERVICES = frozenset(
-    """
-    adafruit adzuna alchemy beamer bittrex bugsnag buildkite checkr clearbit coinbase contentful
-    coveralls droneci etsy fastly finicity finnhub freshbooks freshdesk gitter gocardless infura
-    keygen kraken kucoin linkedin lob looker messagebird moralis nytimes okta opsgenie pagerduty
-    plaid polygon postmark pusher quickbooks rapidapi recharge sendbird sentry shodan sidekiq
-    splunk statuspage strava sumologic tatum trello twitch unsplash urlscan virustotal yelp zendesk
-    """.split()
-)
-# After the noun: still the secret itself.
-_MATERIAL = frozenset(("data", "base", "material", "value", "raw"))
+_LISTS = TABLES.lists
+_ENDINGS = tuple(_LISTS["endings"])
 
 
 @lru_cache(maxsize=4096)
@@ -100,119 +34,44 @@ def name_weight(name: str) -> NameWeight:
     words = [word.lower() for word in _WORD.findall(name)]
     while words and words[-1].isdigit():
         words.pop()
-    if not words or (words[-1] in _ABOUT and words[-2:] != ["api", "hash"]):
+    if not words or (words[-1] in _LISTS["about"] and words[-2:] != ["api", "hash"]):
         return NameWeight.NONE
     last, before = words[-1], words[-2] if len(words) > 1 else ""
-    if before in _OTHERS:
+    if before in _LISTS["others"]:
         return NameWeight.NONE
     if len(words) == 1 and last in ("pat", "pass", "sas", "sid"):
         return NameWeight.TOKEN if last == "pass" else NameWeight.HINT
-    if before in ("key", "secret", "token") and last in _MATERIAL:
+    if before in ("key", "secret", "token") and last in _LISTS["material"]:
         return NameWeight.TOKEN
-    if last in _PASSWORDS or last.endswith(_ENDINGS):
+    if last in _LISTS["passwords"] or last.endswith(_ENDINGS):
         return NameWeight.PASSWORD
-    if (
-        last in _TOKENS
-        or (before + last) in _TOKENS
-        or last.endswith(("secret", "token", "apikey"))
-    ):
+    if not _LISTS["tokens"].isdisjoint((last, before + last)):
+        return NameWeight.TOKEN
+    if last.endswith(("secret", "token", "apikey")):
         return NameWeight.TOKEN
     if last == "key":
-        return NameWeight.TOKEN if before in _KEYS else NameWeight.HINT
-    if last in (
-        "auth",
-        "authorization",
-        "signature",
-        "sig",
-        "credentials",
-        "secrets",
-        "keys",
-        "tokens",
-        "sk",
-        "appid",
-    ):
-        return NameWeight.HINT
-    return NameWeight.NONE if _SERVICES.isdisjoint(words) else NameWeight.HINT
+        return NameWeight.TOKEN if before in _LISTS["keys"] else NameWeight.HINT
+    hinted = last in _LISTS["hints"] or not _LISTS["services"].isdisjoint(words)
+    return NameWeight.HINT if hinted else NameWeight.NONE
 
 
 # A public key for browsers.
-_PUBLISHED = re.compile(r"^pk_(?:live|test)_")
-_DUMMY = re.compile(
-    r"(?i)x{5,}|\*{3,}|\.{3}|…|your|[-_]here$|placeholder|change[-_]?me|replace[-_]?(?:me|this|with)"
-    r"|insert[-_]|redacted|dummy|fake[-_]?(?:key|token|secret|api)|<[a-z]|not[-_]?a?[-_]?real"
-    r"|(?<![a-z])(?:example|sample)[-_.]|(?-i:EXAM[PB]LE)|^(?:example|sample)|^(?-i:X{3,})(?:[/_-]|$)|^(?:my|the|some|test|a)[-_](?:secret|token|key|password|api)"
-)
+_PUBLISHED = regex(r"^pk_(?:live|test)_")
 # One or two characters repeated after the prefix.
-_EMPTY = re.compile(r"(?i)[-_]?([x0*.#-])\1*$")
-# A look-up at run time, or a placeholder.
-_LOOKUP = re.compile(
-    r"""(?ix) ^(?:
-      (?!\$(?:1|5|6|y|apr1)\$)[$%]\{? [\w(]
-    | \$\{\{ | base64\( | \{\{ | \{[\w.!:]*\}$ | <[^>]*>?$ | %\( | %[sdv]$ | @[\w.{]
-    | (?:os\.|process\.|import\.meta\.|deno\.|bun\.|std::|system\.)?(?:env|environ|getenv)\b
-    | (?:os|process|sys|settings|config|cfg|conf|self|this|options|opts|args|ctx|props|params
-       | request|req|state|data|user|session|secrets?|vault|environ|environment|app|client)[.\[\-?]
-    | env[.:(\[] | \w+\.env\. | enc\[ | op:// | vault: | arn: | ssm: | sops | secret[s_]?manager
-    | ref\+ | keyring: | keychain: | bws: | projects/[^/]+/secrets | file: | \\u0024\{
-    | !(?:ref|sub|vault|secret|env)\b | secretkeyref | fromenv | lookup\(
-    )"""
+_EMPTY = regex(r"(?i)[-_]?([x0*.#-])\1*$")
+_DUMMY, _LOOKUP, _CODE, _PATH = (
+    regex(TABLES.expressions[name]) for name in ("dummy", "lookup", "code", "path")
 )
-# Identifiers: words, optionally with a number at the end.
-_NAME = (
-    r"_*(?:[A-Za-z]?[a-z]+(?:[A-Z][a-z]+|[A-Z]{2,4}(?=[A-Z]|$|_)|_[a-z]*)*\d{0,2}_*|[A-Z_]+|[a-z])"
-)
-_CODE = re.compile(
-    rf"""(?x) ^(?:
-      {_NAME}(?:(?:\.|::|->|\?\.){_NAME})+ (?:[(\[].*)?          # chains: a.b, a::b(c)
-    | [A-Za-z_][\w.]*[(\[{{<] .*                                 # calls and generics
-    | (?:await|new|async|function|lambda|return|if|not|self|this|cls)\b .*
-    | [A-Z][a-z]+(?:[A-Z][a-z]+)*                                # SecretStr
-    )$"""
-)
-WORDS = frozenset(
-    """
-    string str text bytes number int integer bool boolean any object array list dict map optional
-    required none null nil undefined void true false yes no on off enabled disabled default auto
-    password passwd pass pwd secret token key value values credential credentials apikey api_key
-    basic bearer digest oauth oauth2 jwt hmac saml ldap oidc mtls none_ inherit include omit
-    same-origin plain plaintext hidden masked invalid expired missing empty unknown unset test
-    example sample dummy foo bar baz todo tbd n/a na is are was the a an your my for to of and or
-    with in must should not will can has have cannot when from that this it if be as by
-    username user admin_password name id type field input label public private primary unique
-    self cls arg args param params env environment file path url uri header cookie session
-    readonly write read always never latest stable utf-8 ascii hex base64 aes rsa sha256 md5 ssl
-    prompt ask manual automatic varchar char blob uuid guid date time float double decimal json
-    yaml xml passwort kennwort contraseña senha wachtwoord lösenord hasło heslo salasana пароль
-    postgres mysql root guest admin administrator rabbitmq minioadmin toor changeit
-    """.split()
-)
-PROSE = frozenset(
-    """
-    your the must should enter please is are was were a an invalid required forgot reset not for
-    to of and with least characters too short wrong incorrect change confirm new old current used
-    use using be will can cannot has have when if or from by in on this that it field value name
-    missing expired valid provided provide set never always only both match matches
-    """.split()
-)
-_HASHED = re.compile(
+_HASHED = regex(
     r"(?i)^(?:sha(?:1|224|256|384|512)|md5|blake2b?)[-:=~$]|^\$2[aby]\$|^\$argon2|^[{]ssha"
 )
-# Also several joined by colons, and mount options.
-_PATH = re.compile(
-    r"^(?:~|\.{1,2})?/[\w./~@-]*(?::(?:~|\.{1,2})?/[\w./~@-]*)*"
-    r"(?::(?:r[ow]|[zZUO]|cached|delegated|consistent|no(?:copy|exec|suid|dev)|r?(?:shared|slave"
-    r"|private)|[:,])+)?$"
-    r"|^[A-Za-z]:\\|^(?:https?|ssh|git|s3|gs|file)://[^@]*$"
-)
 # Names of secrets, or of variables.
-_CALLED = re.compile(
+_CALLED = regex(
     r"^(?:[a-z]+\d{0,5}_){2,}(?:key|secret|token|password|file|path)$"
     r"|^\w+=\$\{?[A-Za-z_]\w*\}?$"
 )
-_NUMBER = re.compile(r"^[-+]?\d{1,7}(?:\.\d+)?(?:[a-z%]{0,3})?$")
-_MASKED = re.compile(
-    r"^\*+$|\.\.\.|^\[(?:secret|redacted|phone|email|id)|^\**redacted|^•+$|^x+$", re.I
-)
+_NUMBER = regex(r"^[-+]?\d{1,7}(?:\.\d+)?(?:[a-z%]{0,3})?$")
+_MASKED = regex(r"^\*+$|\.\.\.|^\[(?:secret|redacted|phone|email|id)|^\**redacted|^•+$|^x+$", re.I)
 
 
 def is_dummy(value: str) -> bool:
@@ -226,15 +85,14 @@ def is_dummy(value: str) -> bool:
 def is_not_secret(value: str) -> bool:
     """Whether the value cannot be a secret, whatever its name."""
     bare = value.strip().rstrip("):,;")
-    low = bare.lower()
-    return (
-        low.rstrip(".!?") in WORDS
-        or bool(_MASKED.search(bare))
-        or bool(_LOOKUP.match(bare))
-        or bool(_HASHED.match(bare))
-        or bool(_PUBLISHED.match(bare))
-        or bool(_PATH.match(bare))
-        or bool(_CALLED.match(bare))
+    return bool(
+        bare.lower().rstrip(".!?") in _LISTS["values"]
+        or _MASKED.search(bare)
+        or _LOOKUP.match(bare)
+        or _HASHED.match(bare)
+        or _PUBLISHED.match(bare)
+        or _PATH.match(bare)
+        or _CALLED.match(bare)
         or is_dummy(bare)
     )
 
@@ -251,17 +109,15 @@ def is_code(value: str) -> bool:
 def is_prose(value: str) -> bool:
     """Whether the value is a sentence about a secret."""
     words = re.findall(r"[A-Za-z']+", value.lower())
-    return " " in value.strip() and any(word in PROSE for word in words)
+    return " " in value.strip() and any(word in _LISTS["prose"] for word in words)
 
 
 _RANDOM_BITS = 2.8
-_NAME_PART = re.compile(
-    r"[A-Za-z]?[a-z]*|[A-Z]+|v?\d{1,4}|[a-z]+\d|(?:[A-Z][a-z]{2,})+\d{0,4}|\d{6,14}"
-)
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]|\d+")
-_VOWEL = re.compile(r"[aeiouyAEIOUY]")
-_ONE_NAME = re.compile(r"[A-Za-z][a-z]+(?:[A-Z][a-z]+)*\d{0,2}")
+_NAME_PART = regex(r"[A-Za-z]?[a-z]*|[A-Z]+|v?\d{1,4}|[a-z]+\d|(?:[A-Z][a-z]{2,})+\d{0,4}|\d{6,14}")
+_UUID = regex(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_PARTS = regex(r"[A-Z]?[a-z]+|[A-Z]|\d+")
+_VOWEL = regex(r"[aeiouyAEIOUY]")
+_ONE_NAME = regex(r"[A-Za-z][a-z]+(?:[A-Z][a-z]+)*\d{0,2}")
 
 
 def is_secret(value: str, name: str, found: NameWeight, *, quoted: bool, environment: bool) -> bool:

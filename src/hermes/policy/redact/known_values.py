@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote, quote_plus
 
+from hermes.policy.patterns import regex
 from hermes.policy.redact.spans import SearchText, SecretSpan
 
 SHORTEST = 6
@@ -20,8 +21,8 @@ _GRAM = 6
 _LETTERS_AND_DIGITS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
 _OTHERS = bytes(byte for byte in range(256) if byte not in _LETTERS_AND_DIGITS)
 # A digit before a letter is rare in texts and frequent in secrets: a good search anchor.
-_ANCHOR = re.compile(rb"[0-9](?=([A-Za-z].{%d}))" % (_GRAM - 2), re.S)
-_FIRST = re.compile(rb"[0-9][A-Za-z]")
+_ANCHOR = regex(rb"[0-9](?=([A-Za-z].{%d}))" % (_GRAM - 2), re.S)
+_FIRST = regex(rb"[0-9][A-Za-z]")
 # Character codes in sequence are a long run of digits.
 _DIGITS = bytes(48 if 48 <= byte < 58 else 120 for byte in range(256))
 _WIDEST = 8

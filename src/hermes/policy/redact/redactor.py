@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from hermes.policy.patterns import regex
 from hermes.policy.redact.fast_path import is_plain
 from hermes.policy.redact.known_values import KIND, SHORTEST, KnownValues
 from hermes.policy.redact.spans import (
@@ -103,29 +104,29 @@ class Redactor:
 CONTEXT = 256
 NEAR = 64
 LONGEST_HELD = 32_768
-_LAST_WORD = re.compile(r"(?<!\S)\S+\Z")
+_LAST_WORD = regex(r"(?<!\S)\S+\Z")
 # A name, a separator and an incomplete value.
-_OPEN_FIELD = re.compile(
+_OPEN_FIELD = regex(
     r"(?i)[\w.-]*(?:key|token|secret|pass|pwd|credential|auth|cookie|bearer|basic|identified)[\w.-]*"
     r"[\"'`\])>\\]{0,3}\s{0,8}(?::=|=>|[=:]|is|was|by|>)?\s*(?:bearer|basic|token)?\s*[\"'`]?\S*\Z"
 )
-_OPEN_QUOTE = re.compile(
+_OPEN_QUOTE = regex(
     r"(?i)[\w.-]*(?:key|token|secret|pass|pwd|credential|auth)[\w.-]*[\"'\]]{0,2}\s*[=:]\s*"
     r"([\"'`])(?:(?!\1)[^\n]){0,512}\Z"
 )
-_LINE_COMMAND = re.compile(r"(?m)^[^\n]*\s-\w+[^\n]*\Z")
+_LINE_COMMAND = regex(r"(?m)^[^\n]*\s-\w+[^\n]*\Z")
 # The rest of the line decides whether something before it is secret.
-_LATER_TOLD = re.compile(
+_UNDECIDED_LINE = regex(
     r"(?i)(?:\|[^\n]*|[^\n]*(?:\becho |\bprintf |mnemonic|phrase|app.?pass|jwt\.|bcrypt\."
     r"|getconnection|\bvariable |2fa|otp|authenticator|two.factor|mfa|setup key)[^\n]*)\Z"
 )
 # Substrings required by the expressions: checking these first is cheaper.
-_TELLING = (
+_LINE_HINTS = (
     *("|", "echo ", "printf ", "mnemonic", "phrase", "pass", "jwt", "bcrypt", "getconnection"),
     *("variable ", "2fa", "otp", "authenticator", "two", "mfa", "setup key"),
 )
 # After these words a key in groups may follow on the next line.
-_TOLD_BEFORE = re.compile(r"(?i)2fa|otp|authenticator|two.factor|mfa|setup key")
+_KEY_MAY_FOLLOW = regex(r"(?i)2fa|otp|authenticator|two.factor|mfa|setup key")
 
 
 class RedactedStream:
@@ -139,23 +140,23 @@ class RedactedStream:
 
     def feed(self, piece: str) -> str:
         self._held += piece
-        told_later = self._told_later()
-        if told_later is None and self._redactor.is_plain(self._context[-NEAR:] + self._held):
-            return self._let_by(_LAST_WORD.search(self._held))
+        undecided = self._undecided_line()
+        if undecided is None and self._redactor.is_plain(self._context[-NEAR:] + self._held):
+            return self._emit_words(_LAST_WORD.search(self._held))
         length = self._safe_length()
-        return self._let_through(length if told_later is None else min(length, told_later))
+        return self._emit_redacted(length if undecided is None else min(length, undecided))
 
     def close(self) -> str:
-        return self._let_through(len(self._held))
+        return self._emit_redacted(len(self._held))
 
-    def _let_by(self, last: re.Match[str] | None) -> str:
+    def _emit_words(self, last: re.Match[str] | None) -> str:
         """Emits ordinary words; only the last one may still become part of a secret."""
         cut = last.start() if last else len(self._held)
         ready, self._held = self._held[:cut], self._held[cut:]
         self._context = (self._context + ready)[-CONTEXT:]
         return ready
 
-    def _let_through(self, length: int) -> str:
+    def _emit_redacted(self, length: int) -> str:
         """Redacts the held text together with its context and returns the new part."""
         if length <= 0:
             return ""
@@ -185,7 +186,7 @@ class RedactedStream:
                 start = min(start, found.start())
         return min(start, self._beginning_of_known(held))
 
-    def _told_later(self) -> int | None:
+    def _undecided_line(self) -> int | None:
         """The start of a line in the held text that must be seen completely."""
         text = self._context + self._held
         if len(self._held) > LONGEST_HELD:
@@ -193,9 +194,11 @@ class RedactedStream:
         line = text.rfind("\n") + 1
         before = text.rfind("\n", 0, max(0, line - 1)) + 1
         low = text[before:].casefold()
-        if not any(map(low.__contains__, _TELLING)):
+        if not any(map(low.__contains__, _LINE_HINTS)):
             return None
-        if _LATER_TOLD.match(text, line) is None and not _TOLD_BEFORE.search(text, before, line):
+        if _UNDECIDED_LINE.match(text, line) is None and not _KEY_MAY_FOLLOW.search(
+            text, before, line
+        ):
             return None
         return max(0, line - len(self._context))
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from typing import Literal
+from typing import AnyStr, Literal
 
 from hermes.codec.values import Value
+from hermes.policy.patterns import regex
+
+_ASCII = bytes(range(128))
 
 
 class SearchText:
@@ -27,8 +30,19 @@ class SearchText:
         # Most words do not occur.
         return _places(data, word, at) if at >= 0 else ()
 
+    def places_in_other_scripts(self, words: Iterable[str]) -> Iterator[tuple[int, int]]:
+        """The offsets and lengths of words with letters that are not Latin, ignoring case."""
+        # Most texts that are not ASCII only have dashes or symbols, and none of these scripts.
+        beyond = self.text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+        letters = beyond.decode("utf-8", "surrogatepass").lower()
+        present = [w for w in words if all(each in letters for each in w if not each.isascii())]
+        low = self.text.lower() if present else ""
+        for word in present if len(low) == len(self.text) else ():
+            for at in _places(low, word, low.find(word)):
+                yield at, len(word)
 
-def _places(data: bytes, word: bytes, at: int) -> Iterator[int]:
+
+def _places(data: AnyStr, word: AnyStr, at: int) -> Iterator[int]:
     while at >= 0:
         yield at
         at = data.find(word, at + 1)
@@ -37,13 +51,18 @@ def _places(data: bytes, word: bytes, at: int) -> Iterator[int]:
 # `model`: text for models. `log`: text for people: logs, traces, exports.
 Channel = Literal["model", "log"]
 WHOLE_BLOCKS = {"private_key": "[REDACTED PRIVATE KEY]"}
-PLACEHOLDER = re.compile(r"\[(?:secret|phone|email|id):[a-z0-9_]+(?:#\d+)?\]|\[REDACTED[A-Z ]*\]")
+PLACEHOLDER = regex(r"\[(?:secret|phone|email|id):[a-z0-9_]+(?:#\d+)?\]|\[REDACTED[A-Z ]*\]")
 
 
 class SecretSpan(Value):
     start: int
     end: int
     kind: str
+
+
+def span_of(match: re.Match[str], kind: str, group: str | int = "secret") -> SecretSpan:
+    start, end = match.span(group)
+    return SecretSpan(start=start, end=end, kind=kind)
 
 
 class Redacted(Value):

@@ -7,31 +7,24 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache, cached_property
+from functools import cache
 from heapq import nlargest
 from importlib.resources import files
 from itertools import pairwise
 
 from hermes.codec.values import Value
+from hermes.policy.patterns import regex
 from hermes.policy.scan.concepts import END, ConceptRow
+from hermes.policy.scan.normal import alphabet
 from hermes.policy.scan.rules import RuleMatch
+from hermes.policy.scan.tables import TABLES
 from hermes.policy.scan.triage import stem_scores, stems
 
 _QUOTES = '"“”«»„「」『』'
-# Words with these prefixes elsewhere in a text suggest that it describes attacks or fiction.
-_TOPICS = tuple(
-    """
-    attack inject jailbreak adversar malicious phish payload exploit malware untrusted scam spam
-    poison fraud threat vulnerab said whisper novel chapter story poem scene quiz blog thread
-    lecture paper talk exampl test report training course guide histor game filter detect block
-    refus prevent defen polic never asked told tried audit changelog assert angriff angreif
-    sicherheit attaqu securite ataque seguridad atacante attacc sicurezza aanval atak saldiri
-    guvenlik
-    """.split()
-)
-_SPACED = ("атак", "безопасн", "безпек", "злоумышл")
-_JOINED = ("攻", "安全", "注入", "セキュリティ", "공격", "보안", "هجوم", "حقن", "हमल")
-_FOREIGN = re.compile(rf"\b(?:{'|'.join(_SPACED)})|{'|'.join(_JOINED)}")
+_TOPICS = TABLES.lists["topics"]
+_SPACED, _JOINED = TABLES.lists["foreign_topics"], TABLES.lists["joined_topics"]
+_FOREIGN = regex(rf"\b(?:{'|'.join(_SPACED)})|{'|'.join(_JOINED)}")
+_FOREIGN_FIRST = frozenset(word[0] for word in (*_SPACED, *_JOINED))
 _WORDS = bytes(byte if chr(byte).isalnum() and byte < 128 else 32 for byte in range(256))
 _MOST_KNOWN = 20_000
 
@@ -53,37 +46,31 @@ def topics(plain: str) -> Counter[str]:
     """Counts topic words."""
     spaced = plain.encode("latin-1", "replace").translate(_WORDS).decode("ascii")
     found = Counter(filter(None, map(_topics.__getitem__, spaced.split())))
-    # Plain searches are much faster than the expression if nothing is found.
-    if not plain.isascii() and any(word in plain for word in (*_SPACED, *_JOINED)):
+    # Most texts that are not ASCII contain none of these letters.
+    if not _FOREIGN_FIRST.isdisjoint(alphabet(plain)):
         found.update(_FOREIGN.findall(plain))
     return found
 
 
-class PositionFeatures:
-    def __init__(self, plain: str) -> None:
-        self._plain = plain
-
-    @cached_property
-    def _topics(self) -> Counter[str]:
-        return topics(self._plain)
-
-    def features(self, start: int, end: int) -> dict[str, AbstractSet[str | tuple[str, ...]]]:
-        """Features of the position of a passage: in quotation marks, near topic words, alone."""
-        passage = self._plain[start:end]
-        quoted = set()
-        if sum(map(passage.count, _QUOTES)) > 1:
-            quoted.add("pair")
-        line = self._plain.rfind("\n", 0, start) + 1
-        if self._plain.count('"', line, start) % 2:
-            quoted.add("in")
-        own = topics(passage)
-        around = {topic for topic, count in self._topics.items() if count > own[topic]}
-        if len(self._plain) - len(passage) < 30:
-            around.add("alone")
-        return {"q": quoted, "d": around}
+def position_features(
+    plain: str, start: int, end: int, whole: Counter[str]
+) -> dict[str, AbstractSet[str]]:
+    """Features of the position of a passage: in quotation marks, near topic words, alone. `whole`
+    are the topics of the text."""
+    passage = plain[start:end]
+    quoted = set()
+    if sum(map(passage.count, _QUOTES)) > 1:
+        quoted.add("pair")
+    if plain.count('"', plain.rfind("\n", 0, start) + 1, start) % 2:
+        quoted.add("in")
+    own = topics(passage)
+    around = {topic for topic, count in whole.items() if count > own[topic]}
+    if len(plain) - len(passage) < 30:
+        around.add("alone")
+    return {"q": quoted, "d": around}
 
 
-_END = re.compile(re.escape(END))
+_END = regex(re.escape(END))
 # Characters of a row that are not concepts.
 _EMPTY = frozenset(".,:/_|")
 # Concepts further apart do not form a pair.
@@ -100,9 +87,7 @@ CAUTION, DANGEROUS = 0.0, 0.5
 _THRESHOLDS = {"memory": 1.0, "skill": 1.0, "context": 1.0, "tool_description": 1.0}
 # Of many passages one is like an injection by chance: a longer text needs more.
 _CHANCE, _USUAL = 0.5, 600
-# Passages this far below the threshold are skipped before position features are computed.
-_HOPELESS = 3.0
-# Rule matches may add this much.
+# Rule matches may add this much to the score of a passage.
 _SAID = 4.0
 # Number of passages of a long text that are scored: those with the highest triage scores.
 _MOST_WEIGHED = 8
@@ -151,7 +136,7 @@ def features(row: ConceptRow, first: int, last: int, kind: str) -> Features:
     if len(single) < _FEWEST:
         return {}
     ideas = set(passage) - _EMPTY
-    told: Features = {
+    found: Features = {
         "i": ideas,
         "w": single,
         "p": set(_followers(passage)),
@@ -159,8 +144,8 @@ def features(row: ConceptRow, first: int, last: int, kind: str) -> Features:
         "b": set(pairwise(words)),
     }
     if group := _KINDS.get(kind):
-        told |= {f"{group}.i": ideas, f"{group}.w": single, "kind": {group}}
-    return told
+        found |= {f"{group}.i": ideas, f"{group}.w": single, "kind": {group}}
+    return found
 
 
 def _followers(passage: str) -> Iterator[str]:
@@ -186,31 +171,40 @@ def _beginnings(passage: str, said: Sequence[str]) -> Iterator[str]:
 
 
 @cache
-def _weights() -> dict[str, dict[Key, float]]:
+def _weights() -> dict[str, dict[Key, int]]:
+    """Hundredths, by family of features."""
     text = files("hermes.policy.scan").joinpath("weights.txt").read_text(encoding="utf-8")
-    found: dict[str, dict[Key, float]] = {}
+    found: dict[str, dict[Key, int]] = {}
     for line in text.splitlines():
         name, tab, weight = line.rpartition("\t")
         if tab:
             family, _, key = name.partition(":")
             named = tuple(key.split(" ")) if family == _PAIRS else key
-            found.setdefault(family, {})[named] = int(weight) / 100
+            found.setdefault(family, {})[named] = int(weight)
     return found
 
 
-def score_features(told: Features) -> float:
+@cache
+def _best_position() -> float:
+    """The most that the features of a position can add to a score."""
+    weights = [*_weights().get("q", {}).values(), *_weights().get("d", {}).values()]
+    return sum(weight for weight in weights if weight > 0) / 100
+
+
+def score_features(features: Features) -> float:
     """The log odds that a passage is an injection."""
     weights = _weights()
+    # Integers, so that the order of the keys does not matter.
     total = weights[BIAS][""]
-    for family, keys in told.items():
+    for family, keys in features.items():
         if known := weights.get(family):
             total += sum([known[key] for key in keys & known.keys()])
-    return total
+    return total / 100
 
 
-def feature_names(told: Features) -> Iterator[str]:
+def feature_names(features: Features) -> Iterator[str]:
     """The feature names used in weights.txt."""
-    for family, keys in told.items():
+    for family, keys in features.items():
         for key in keys:
             yield f"{family}:{key if isinstance(key, str) else ' '.join(key)}"
 
@@ -222,11 +216,11 @@ def _select_passages(rows: list[tuple[int, ConceptRow]]) -> list[tuple[int, Conc
         return every
     known = stem_scores()
 
-    def says(passage: tuple[int, ConceptRow, int, int]) -> float:
+    def triage_score(passage: tuple[int, ConceptRow, int, int]) -> int:
         _, row, first, last = passage
         return sum(map(known.__getitem__, set(row.words[first - 1 : last - 1])))
 
-    return nlargest(_MOST_WEIGHED, every, key=says)
+    return nlargest(_MOST_WEIGHED, every, key=triage_score)
 
 
 def passage_features(
@@ -237,26 +231,28 @@ def passage_features(
     hopeless: float = -math.inf,
 ) -> Iterator[tuple[int, int, Features]]:
     """Bounds and features of the passages of a text, without those that score below `hopeless`."""
-    setting = PositionFeatures(plain)
+    whole: Counter[str] | None = None
     for start, row, first, last in _select_passages(rows):
-        told = features(row, first, last, kind)
-        if not told or score_features(told) < hopeless:
+        found = features(row, first, last, kind)
+        if not found or score_features(found) < hopeless:
             continue
         begin, end = (start + at for at in row.place(first, last - 1))
-        told |= setting.features(begin, end)
-        told["r"] = {
+        whole = topics(plain) if whole is None else whole
+        found |= position_features(plain, begin, end, whole)
+        found["r"] = {
             f"{each.sign.id}{'+' * each.sign.strong}{'?' * each.mentioned}"
             for each in signs
             if each.sign.start < end and each.sign.end > begin
         }
-        yield begin, end, told
+        yield begin, end, found
 
 
 def score_passages(
     plain: str, rows: list[tuple[int, ConceptRow]], signs: Sequence[CheckedMatch], kind: str
 ) -> Iterator[PassageScore]:
-    """Scores the passages of a text, in any order."""
+    """Scores the passages of a text that can reach the threshold, in any order."""
     needed = _THRESHOLDS[kind] + _CHANCE * math.log(max(len(plain) / _USUAL, 1.0))
-    lacking = _HOPELESS + _SAID * bool(signs)
-    for start, end, told in passage_features(plain, rows, signs, kind, needed - lacking):
-        yield PassageScore(start=start, end=end, score=score_features(told) - needed)
+    # A passage that its position and rule matches cannot lift over the threshold is skipped.
+    lacking = _best_position() + _SAID * bool(signs)
+    for start, end, found in passage_features(plain, rows, signs, kind, needed - lacking):
+        yield PassageScore(start=start, end=end, score=score_features(found) - needed)

@@ -6,22 +6,26 @@ import base64
 import binascii
 import html
 import re
-from collections.abc import Callable, Iterator
+import string
+from collections.abc import Callable, Iterable, Iterator
+from typing import AnyStr
 
-from hermes.policy.scan.normal import alphabet, fold, is_astral
+from hermes.policy.patterns import regex
+from hermes.policy.scan.normal import alphabet, fold
+from hermes.policy.scan.tables import TABLES
 
-_INVISIBLE = re.compile(
+_INVISIBLE = regex(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"
     "\U000e0100-\U000e01ef]"
 )
-_SELECTOR = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}")
+_SELECTOR = regex("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_SELECTORS = regex("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}")
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 # Joiners that some scripts and emoji need.
 _JOINERS = frozenset("\u200c\u200d")
-_PADDING = re.compile(r"\S[^\S\n]{60,}[^\s|]|\n{60,}\S")
-_ESCAPE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]")
+_PADDING = regex(r"\S[^\S\n]{60,}[^\s|]|\n{60,}\S")
+_ESCAPE = regex("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]")
 
 
 def find_hidden(text: str) -> Iterator[tuple[int, str, str]]:
@@ -70,119 +74,93 @@ def _weight(letter: str, text: str) -> str:
     return "strong"
 
 
-_SPELLED = re.compile(r"\b(?:\w[ .\-_*·•]){2,}\w\b")
+_SPELLED = regex(r"\b(?:\w[ .\-_*·•]){2,}\w\b")
 # Letters, digits used as letters, and separators of spelled-out letters.
 _CLASSES = bytes(
     48 if byte in b"013457@$!" else 97 if chr(byte).isalnum() else 32 if byte in b" .-_" else 120
     for byte in range(256)
 )
 _LEET = bytes.maketrans(b"013457@$!", b"oieastasi")
-# Words that have no innocent spelling with digits or gaps.
-_TELLING = (
-    *(b"ignore", b"disregard", b"forget", b"previous", b"instructions", b"prompt", b"bypass"),
-    *(b"password", b"secret", b"reveal", b"execute", b"rules"),
-)
-_WORDS = {
-    *("ignore", "disregard", "forget", "override", "bypass", "all", "any", "the", "your", "my"),
-    *("previous", "prior", "above", "earlier", "system", "safety", "instructions", "instruction"),
-    *("rules", "prompt", "guidelines", "directives", "and", "then", "reveal", "print", "show"),
-    *("send", "execute", "run", "delete", "obey", "me", "to", "of", "user", "password", "secret"),
-    *("passwords", "secrets", "keys", "key", "api", "files", "everything", "you", "are", "now"),
-}
-_TORN = re.compile("(?:" + "|".join(sorted(_WORDS, key=len, reverse=True)) + ")")
-_PAIRS = (b"ignoreall", b"ignoreprevious", b"ignoreyour", b"ignorethe", b"disregardall",
-          b"disregardthe", b"disregardyour", b"disregardprevious", b"forgetall", b"forgetyour",
-          b"forgetprevious", b"previousinstructions", b"allinstructions", b"systemprompt",
-          b"yourinstructions", b"previousrules")  # fmt: skip
+_LISTS = {name: tuple(word.encode() for word in words) for name, words in TABLES.lists.items()}
+_TORN = regex("|".join(sorted(TABLES.lists["torn"], key=len, reverse=True)))
 _NOT_LETTERS = bytes(byte for byte in range(256) if not (chr(byte).isalpha() and byte < 128))
-_RUNS = bytes(97 if (chr(b).isalnum() and b < 128) or b in b"+/_-=" else 32 for b in range(256))
-_RUN = b"a" * 24
 _MOST_RUNS = 50
-_ESCAPES = re.compile(
+_ESCAPES = regex(
     r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}"
     r"|&(?!(?:amp|lt|gt|quot|apos);)#?\w{1,8};"
 )
-_READABLE = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f]+")
-_LETTER = "abcdefghijklmnopqrstuvwxyz"
-_HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{24,}|(?:[0-9a-fA-F]{2}[ :,]){11,}[0-9a-fA-F]{2}")
-_BITS = re.compile(r"(?:[01]{8}[ ,]?){8,}")
-_CODES = re.compile(r"(?:\d{2,3}(?:, ?| )){11,}\d{2,3}")
-_TURNED = (b"erongi", b"snoitcurtsni", b"drager", b"tegrof", b"tpmorp", b"drowssap", b"stercels",
-           b"laever", b" eht ", b" dna ", b"etucexe")  # fmt: skip
+_READABLE = regex(r"[^\x00-\x08\x0b-\x1f\x7f]+")
+_RUN_ALONE = regex(r"[A-Za-z0-9+/=]{40,}")
+_TAGS = regex("[\U000e0020-\U000e007e]")
+_SPELLED_OUT = regex(rb"a a a a|a  a  a")
+_HEX = regex(r"(?:0x)?[0-9a-fA-F]{24,}|(?:[0-9a-fA-F]{2}[ :,]){11,}[0-9a-fA-F]{2}")
+_BITS = regex(r"(?:[01]{8}[ ,]?){8,}")
+_CODES = regex(r"(?:\d{2,3}(?:, ?| )){11,}\d{2,3}")
+
+
+# Words by the rotation of the alphabet behind which they are found.
+_ALPHABET = string.ascii_lowercase
+_ROTATED = {
+    shift: frozenset(
+        word.translate(str.maketrans(_ALPHABET, _ALPHABET[shift:] + _ALPHABET[:shift])).encode()
+        for word in TABLES.lists["shifted"]
+    )
+    for shift in range(1, 26)
+}
+_EVERY_ROTATED = frozenset().union(*_ROTATED.values())
 
 
 def disguises(text: str, plain: str) -> Iterator[tuple[str, str]]:
     """The name of each disguise found, and the text behind it, with lines in place if possible."""
     data = plain.encode("latin-1", "replace")
     marks = data.translate(_CLASSES)
+    # The expression is much slower than a search for bytes.
     if b"a a a a" in marks or b"a  a  a" in marks:
         # Without wider gaps between words, the whole sentence becomes one word.
-        yield "spelled_out", _only(plain, lambda at: _spelled_out(marks, at), _together)
+        yield "spelled_out", _only(plain, _SPELLED_OUT.finditer(marks), _together)
     if b"a0a" in marks or b" 0a" in marks:
         spelt = data.translate(_LEET)
-        if any(word in spelt and spelt.count(word) > data.count(word) for word in _TELLING):
-            yield "digits_for_letters", _replace_digits(plain, spelt.decode("latin-1"))
+        if any(
+            not data.startswith(word, match.start())
+            for word in _LISTS["telling"]
+            for match in re.finditer(word, spelt)
+        ):
+            yield "digits_for_letters", _changed_lines(plain, spelt.decode("latin-1"))
     yield from _torn(data)
-    if any(sign in text for sign in ("\\u", "\\x", "%", "&")) and _ESCAPES.search(text):
-        yield (
-            "escaped",
-            _only(text, lambda at: _first(_ESCAPES, text, at), lambda line: fold(_unescape(line))),
-        )
-    if sum(word in data for word in _TURNED) > 1:
-        yield (
-            "reversed",
-            _replace_digits(plain, "\n".join(line[::-1] for line in plain.split("\n"))),
-        )
-    words = _EVERY_SHIFTED.intersection(plain.split())
-    for shift, turned in _SHIFTED.items() if words else ():
-        if len(words & turned) > 1:
-            yield f"rot{26 - shift}", _replace_digits(plain, plain.translate(_ROTATIONS[shift]))
-    if is_astral(text) and (tags := _tags(text)):
-        yield "hidden_tags", fold(tags)
+    if any(sign in text for sign in ("\\u", "\\x", "%", "&")):
+        yield "escaped", _only(text, _ESCAPES.finditer(text), _unescape_line)
+    if sum(word in data for word in _LISTS["turned"]) > 1:
+        turned = "\n".join(line[::-1] for line in plain.split("\n"))
+        yield "reversed", _changed_lines(plain, turned)
+    words = _EVERY_ROTATED.intersection(data.split())
+    for shift, rotated in _ROTATED.items() if words else ():
+        if len(words & rotated) > 1:
+            back = str.maketrans(_ALPHABET[shift:] + _ALPHABET[:shift], _ALPHABET)
+            yield f"rot{26 - shift}", _changed_lines(plain, plain.translate(back))
+    # Tag characters, which screens do not show but models read, take two units of UTF-16.
+    astral = len(text.encode("utf-16-le", "surrogatepass")) > 2 * len(text)
+    if astral and (tags := _TAGS.findall(text)):
+        yield "hidden_tags", fold("".join(chr(ord(letter) - 0xE0000) for letter in tags))
     yield from _decode_codes(text)
 
 
-_ROTATIONS = {
-    shift: str.maketrans(_LETTER[shift:] + _LETTER[:shift], _LETTER) for shift in range(1, 26)
-}
-_SHIFTED = {
-    shift: frozenset(
-        word.translate(str.maketrans(_LETTER, _LETTER[shift:] + _LETTER[:shift]))
-        for word in ("ignore", "disregard", "instructions", "previous", "your", "and", "the", "all")
-    )
-    for shift in range(1, 26)
-}
-
-
-_EVERY_SHIFTED = frozenset(word for words in _SHIFTED.values() for word in words)
-
-
-def _only(text: str, place: Callable[[int], int], reading: Callable[[str], str]) -> str:
-    """Only the lines that `place` finds, decoded, at their line numbers."""
+def _only(text: str, places: Iterable[re.Match[AnyStr]], reading: Callable[[str], str]) -> str:
+    """Only the lines with these places, decoded, at their line numbers; "" without any."""
     found: list[str] = []
-    done, at = 0, place(0)
-    while at >= 0:
+    done = 0
+    for place in places:
+        at = place.start()
+        if at < done:
+            continue
         start = text.rfind("\n", done, at) + 1 or done
         end = text.find("\n", at)
         end = end if end >= 0 else len(text)
         found += ["\n" * text.count("\n", done, start), reading(text[start:end])]
-        done, at = end, place(end)
-    found.append("\n" * text.count("\n", done))
-    return "".join(found)
+        done = end
+    return "".join(found) + "\n" * text.count("\n", done) if found else ""
 
 
-def _spelled_out(marks: bytes, start: int) -> int:
-    """Runs of single letters."""
-    found = [at for sign in (b"a a a a", b"a  a  a") if (at := marks.find(sign, start)) >= 0]
-    return min(found, default=-1)
-
-
-def _first(expression: re.Pattern[str], text: str, start: int) -> int:
-    match = expression.search(text, start)
-    return match.start() if match else -1
-
-
-def _replace_digits(plain: str, reading: str) -> str:
+def _changed_lines(plain: str, reading: str) -> str:
     """Only the changed lines, at their line numbers."""
     before, after = plain.split("\n"), reading.split("\n")
     if len(before) != len(after):
@@ -196,53 +174,37 @@ def _together(line: str) -> str:
 
 def _apart(text: str) -> str:
     """Splits words that were run together."""
-    return re.sub(
-        r"[a-z]{12,}",
-        lambda run: " ".join(_TORN.findall(run[0])) if _is_run(run[0]) else run[0],
-        text,
-    )
 
+    def split(run: re.Match[str]) -> str:
+        words = _TORN.findall(run[0])
+        torn = len(words) > 2 and sum(map(len, words)) >= len(run[0]) * 0.8
+        return " ".join(words) if torn else run[0]
 
-def _is_run(letters: str) -> bool:
-    words = _TORN.findall(letters)
-    return len(words) > 2 and sum(map(len, words)) >= len(letters) * 0.8
+    return re.sub(r"[a-z]{12,}", split, text)
 
 
 def _torn(data: bytes) -> Iterator[tuple[str, str]]:
     """Words with spaces or punctuation inside: known words appear only after removing it."""
     letters = data.translate(None, _NOT_LETTERS)
-    for pair in _PAIRS:
-        at = letters.find(pair)
-        if at >= 0 and letters.count(pair) > _as_written(data, pair):
+    for pair in _LISTS["torn_pairs"]:
+        first, second = pair.split(b"+")
+        joined = first + second
+        at = letters.find(joined)
+        if at < 0:
+            continue
+        written = len(re.findall(first + rb"[^a-z]{1,3}" + second, data)) + data.count(joined)
+        if letters.count(joined) > written:
             yield "torn_words", _apart(letters[at : at + 200].decode("latin-1"))
             return
 
 
-def _as_written(data: bytes, pair: bytes) -> int:
-    first = next(word.encode() for word in _FIRST if pair.startswith(word.encode()))
-    second = pair[len(first) :]
-    return len(re.findall(first + rb"[^a-z]{1,3}" + second, data)) + data.count(pair)
+def _unescape_line(text: str) -> str:
+    def unescape(match: re.Match[str]) -> str:
+        if match[0][0] == "&":
+            return html.unescape(match[0])
+        return chr(int(match[0].lstrip("\\ux%") or "0", 16))
 
-
-_FIRST = ("ignore", "disregard", "forget", "previous", "all", "system", "your")
-
-
-_TAGS = re.compile("[\U000e0020-\U000e007e]")
-
-
-def _unescape(text: str) -> str:
-    def one(match: re.Match[str]) -> str:
-        found = match[0]
-        if found[0] == "&":
-            return html.unescape(found)
-        return chr(int(found.lstrip("\\ux%"), 16) if found.lstrip("\\ux%") else 0)
-
-    return _ESCAPES.sub(one, text)
-
-
-def _tags(text: str) -> str:
-    """Text in tag characters, which screens do not show but models read."""
-    return "".join(chr(ord(letter) - 0xE0000) for letter in _TAGS.findall(text))
+    return fold(_ESCAPES.sub(unescape, text))
 
 
 def _decode_codes(text: str, depth: int = 0) -> Iterator[tuple[str, str]]:
@@ -255,22 +217,28 @@ def _decode_codes(text: str, depth: int = 0) -> Iterator[tuple[str, str]]:
 
 def _decode(text: str) -> Iterator[tuple[str, int, str]]:
     data = text.encode("latin-1", "replace")
-    for packed, start in _unpack(data):
+    for start, end in _runs(data, _PACKED, 24):
         for name, decode in (("base64", _base64), ("base32", _base32)):
-            if words := _readable(decode, packed):
+            if words := _readable(decode, data[start:end]):
                 yield name, start, words
     for name, signs, shortest, expression, decode in _NUMBERS:
-        marks = data.translate(signs)
-        at = marks.find(b"1" * shortest)
-        for _ in range(_MOST_RUNS):
-            if at < 0:
-                break
-            end = marks.find(b" ", at)
-            end = end if end >= 0 else len(marks)
-            for match in expression.finditer(text, at, end):
+        for start, end in _runs(data, signs, shortest):
+            for match in expression.finditer(text, start, end):
                 if words := _readable(decode, match[0].encode()):
                     yield name, match.start(), words
-            at = marks.find(b"1" * shortest, end)
+
+
+def _runs(data: bytes, signs: bytes, shortest: int) -> Iterator[tuple[int, int]]:
+    """Long runs of these signs, up to the limit that bounds the time."""
+    marks = data.translate(signs)
+    at = marks.find(b"1" * shortest)
+    for _ in range(_MOST_RUNS):
+        if at < 0:
+            return
+        end = marks.find(b" ", at)
+        end = end if end >= 0 else len(marks)
+        yield at, end
+        at = marks.find(b"1" * shortest, end)
 
 
 def _signs(letters: bytes) -> bytes:
@@ -287,9 +255,6 @@ def _readable(decode: Callable[[bytes], bytes], packed: bytes) -> str:
     return words if _READABLE.fullmatch(words) and spaced else ""
 
 
-_RUN_ALONE = re.compile(r"[A-Za-z0-9+/=]{40,}")
-
-
 def _base64(packed: bytes) -> bytes:
     packed = packed.replace(b"+", b"-").replace(b"/", b"_").rstrip(b"=")
     return base64.b64decode(packed + b"=" * (-len(packed) % 4), altchars=b"-_")
@@ -297,6 +262,8 @@ def _base64(packed: bytes) -> bytes:
 
 def _base32(packed: bytes) -> bytes:
     packed = packed.rstrip(b"=")
+    if packed != packed.upper():
+        return b""
     return base64.b32decode(packed + b"=" * (-len(packed) % 8))
 
 
@@ -314,6 +281,7 @@ def _codes(packed: bytes) -> bytes:
     return bytes(map(int, re.findall(rb"\d+", packed)))
 
 
+_PACKED = _signs(string.ascii_letters.encode() + b"0123456789+/_-=")
 # Character codes as numbers with separators, and the minimum run.
 _NUMBERS = (
     ("hex", _signs(b"0123456789abcdefABCDEF"), 24, _HEX, _hex),
@@ -321,16 +289,3 @@ _NUMBERS = (
     ("bits", _signs(b"01 ,"), 64, _BITS, _bits),
     ("codes", _signs(b"0123456789 ,"), 35, _CODES, _codes),
 )
-
-
-def _unpack(data: bytes) -> Iterator[tuple[bytes, int]]:
-    """Long runs of base64 characters, with offsets."""
-    marks = data.translate(_RUNS)
-    at = marks.find(_RUN)
-    for _ in range(_MOST_RUNS):
-        if at < 0:
-            return
-        end = marks.find(b" ", at)
-        end = end if end >= 0 else len(marks)
-        yield data[at:end], at
-        at = marks.find(_RUN, end)

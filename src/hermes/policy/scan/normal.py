@@ -6,6 +6,8 @@ import re
 import unicodedata
 from functools import cache, lru_cache
 
+from hermes.policy.patterns import regex
+
 MAX_LENGTH = 65_536
 # Letters of other scripts that look like Latin letters.
 _LOOKALIKES = str.maketrans(
@@ -18,34 +20,36 @@ _DRAWN = str.maketrans(
     + "".join(chr(first + at) for first in (0x1F150, 0x1F170) for at in range(26)),
     "abcdefghijklmnopqrstuvwyz" + "abcdefghijklmnopqrstuvwxyz" * 2,
 )
-_DRAWN_LETTER = re.compile(
+_DRAWN_LETTERS = (
     "[\u0262\u026a\u0274\u0280\u0299\u029c\u029f\u1d00-\u1d22\ua730\ua731\U0001f150-\U0001f189]"
 )
-_HIDDEN = re.compile(
+_HIDDEN_CHARACTERS = (
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
 # Letters of two scripts in one word.
-_MIXED = re.compile(
+_MIXED = regex(
     "[a-z][\u0250-\u02af\u0370-\u052f\u2170-\u217f]|[\u0250-\u02af\u0370-\u052f\u2170-\u217f][a-z]"
 )
-_FOREIGN = re.compile("[\u0250-\u02af\u0370-\u052f\u2170-\u217f]")
-_WIDE = re.compile("[\uff01-\uff5e]")
-_MARKS = re.compile("[\u0300-\u036f\u0489]")
-_UNUSUAL = re.compile(
-    "|".join(each.pattern for each in (_HIDDEN, _WIDE, _DRAWN_LETTER, _MARKS)).replace("]|[", "")
+_FOREIGN = regex("[\u0250-\u02af\u0370-\u052f\u2170-\u217f]")
+_WIDE_LETTERS = "[\uff01-\uff5e]"
+_COMBINING = "[\u0300-\u036f\u0489]"
+_DRAWN_LETTER, _HIDDEN = regex(_DRAWN_LETTERS), regex(_HIDDEN_CHARACTERS)
+_WIDE, _MARKS = regex(_WIDE_LETTERS), regex(_COMBINING)
+_UNUSUAL = regex(
+    (_HIDDEN_CHARACTERS + _WIDE_LETTERS + _DRAWN_LETTERS + _COMBINING).replace("][", "")
 )
 _ASCII = bytes(range(128))
 # If non-ASCII letters are this rare, only they are processed.
-_BEYOND = re.compile("[^\x00-\x7f]+")
+_BEYOND = regex("[^\x00-\x7f]+")
 _RARE = 20
 # Ranges of letters with accents.
 _ACCENTED = ((0xC0, 0x24F), (0x386, 0x3CE), (0x400, 0x45F), (0x4C1, 0x4F9), (0x1E00, 0x1FFF))
 # Emphasis is removed; backticks become quotation marks.
 _EMPHASIS = (
-    *(("*", ""), ("~~", ""), ("`", '"'), (" _", " "), ("_ ", " "), ("\n_", "\n"), ("_\n", "\n")),
-    *(("_.", "."), ("_,", ","), ("(_", "("), ("_)", ")")),
+    *((b"*", b""), (b"~~", b""), (b"`", b'"'), (b" _", b" "), (b"_ ", b" "), (b"\n_", b"\n")),
+    *((b"_\n", b"\n"), (b"_.", b"."), (b"_,", b","), (b"(_", b"("), (b"_)", b")")),
 )
 
 
@@ -57,20 +61,18 @@ def fold(text: str) -> str:
 def readings(text: str) -> tuple[str, str]:
     """The folded text, and the same without mapping look-alike letters to Latin."""
     own = own_letters(text)
-    plain = own
     if _FOREIGN.search(alphabet(own)) and _MIXED.search(own):
-        plain = own.translate(_LOOKALIKES)
-    if plain is own:
-        plain = own = _strip_emphasis(own)
-        return plain, own
-    return _strip_emphasis(plain), _strip_emphasis(own)
+        return _strip_emphasis(own.translate(_LOOKALIKES)), _strip_emphasis(own)
+    plain = _strip_emphasis(own)
+    return plain, plain
 
 
 def _strip_emphasis(plain: str) -> str:
+    # Searching bytes is much faster than searching a text that is not ASCII.
+    data = plain.encode("utf-8", "surrogatepass")
     for sign, instead in _EMPHASIS:
-        if sign in plain:
-            plain = plain.replace(sign, instead)
-    return plain
+        data = data.replace(sign, instead)
+    return data.decode("utf-8", "surrogatepass")
 
 
 def alphabet(text: str) -> str:
@@ -87,13 +89,11 @@ def own_letters(text: str) -> str:
         return text.lower()
     beyond = len(text.encode("utf-8", "surrogatepass").translate(None, _ASCII))
     if beyond * _RARE < len(text):
-        return _BEYOND.sub(lambda run: _own_run(run[0]), text).lower()
+        folded = _BEYOND.sub(lambda run: _own_run(run[0]), text)
+        # Only ASCII letters are left; bytes are lowered faster.
+        lowered = folded.encode("utf-8", "surrogatepass").lower()
+        return lowered.decode("utf-8", "surrogatepass")
     return _own_letters(text)
-
-
-@lru_cache(maxsize=2000)
-def _own_run(letters: str) -> str:
-    return _own_letters(letters)
 
 
 def _own_letters(text: str) -> str:
@@ -114,6 +114,9 @@ def _own_letters(text: str) -> str:
     return accented.sub(lambda letter: bare[letter[0]], plain)
 
 
+_own_run = lru_cache(maxsize=2000)(_own_letters)
+
+
 @cache
 def _accents() -> tuple[re.Pattern[str], dict[str, str]]:
     """A pattern of accented letters, and their base letters."""
@@ -124,8 +127,3 @@ def _accents() -> tuple[re.Pattern[str], dict[str, str]]:
             if plain != letter:
                 bare[letter] = plain
     return re.compile(f"[{''.join(bare)}]"), bare
-
-
-def is_astral(text: str) -> bool:
-    """Whether the text has characters beyond U+FFFF."""
-    return len(text.encode("utf-16-le", "surrogatepass")) > 2 * len(text)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from typing import Literal
 
 from hermes.codec.values import Value, replace
+from hermes.policy.patterns import regex
 from hermes.policy.redact.redactor import Redactor
 from hermes.policy.scan.classifier import (
     CAUTION,
@@ -17,25 +17,25 @@ from hermes.policy.scan.classifier import (
     PassageScore,
     score_passages,
 )
-from hermes.policy.scan.concepts import ConceptRow, match_concepts, read_concepts, speaks_to_machine
-from hermes.policy.scan.disguises import disguises, find_hidden
+from hermes.policy.scan.concepts import ConceptRow, match_concepts, read_concepts
+from hermes.policy.scan.disguises import disguises
 from hermes.policy.scan.normal import MAX_LENGTH, readings
 from hermes.policy.scan.quotation import is_quotation, is_reported
 from hermes.policy.scan.rules import (
     CIRCUMSTANCE,
     RuleMatch,
-    Scope,
+    ScanFinding,
     is_known_installer,
-    is_prose,
     match_rules,
     scan_code,
     scan_files,
+    scan_hidden,
 )
+from hermes.policy.scan.tables import TABLES, Scope, Severity
 from hermes.policy.scan.triage import Spans, is_uninteresting, select_parts
 
 Kind = Literal["memory", "skill", "context", "tool_description"]
 Verdict = Literal["safe", "caution", "dangerous"]
-Severity = Literal["critical", "high", "low"]
 SCOPES: dict[str, Scope] = {
     "memory": "strict",
     "skill": "strict",
@@ -51,56 +51,22 @@ _TOLD = frozenset(("addressed_to_ai", "new_authority", "guard_removed"))
 _ORDER = {"low": 0, "high": 1, "critical": 2}
 # A finding in scripts only: documentation names such paths too.
 _PLACE = "foothold"
+# Files of a skill that are read as text, not as scripts.
+_PROSE = (".md", ".txt", ".rst", ".adoc")
 # No benign text has as many matches; the limit bounds the time.
 MOST_SIGNS = 300
-_COMMENT = re.compile(
-    r"<!--(?P<inner>.{0,4000}?)(?:-->|\Z)|\[//\]: # [(\"](?P<link>[^\n]{0,2000})", re.S
+_ADDRESSED, _HINTED, _COMMENT, _ATTRIBUTE, _UNSEEN = (
+    regex(TABLES.expressions[name])
+    for name in ("addressed", "hinted", "comment", "attribute", "unseen")
 )
-_UNSEEN = re.compile(
-    r"<(?P<tag>\w+)[^>]{0,300}?(?:display:\s*none|visibility:\s*hidden|opacity:\s*0(?!\.[1-9])"
-    r"|font-size:\s*[01](?:px|pt)?\b"
-    r"|color\s*[:=]\s*[\"']?(?:white|#fff(?:fff)?\b|transparent)|(?:left|top"
-    r"|text-indent):\s*-\d{3,}|\bhidden\b)[^>]{0,300}>(?P<inner>.{0,2000}?)</(?P=tag)",
-    re.S,
-)
-_ATTRIBUTE = re.compile(
-    r"\b(?:alt|title|value|content|aria-label)\s?=\s?\"(?P<inner>[^\"\n]{8,500})\""
-)
-# Pattern, finding, and the strings of which a text must contain one.
+# Expression, finding, and the strings of which a text must contain one.
 _PLACES = (
     (_COMMENT, "html_comment_injection", ("<!--", "[//]: #")),
     (_ATTRIBUTE, "hidden_attribute", ("alt=", "title=", "value=", "content=", "aria-label=")),
     (_UNSEEN, "hidden_div", ("style=", "hidden", "color=")),
 )
-# An instruction to a machine, in text that no person sees.
-_ADDRESSED = re.compile(
-    r"\b(?:ai|llm|llms|assistants?(?! (?:manager|professor|director))|agents?|ai models?"
-    r"|language models?|chatbots?|claude|gpt"
-    r"|chatgpt|hermes|copilot)\b"
-    r"[^.]{0,40}?(?:\b(?:must|should|need to|have to|please|shall|ignore|disregard|do not"
-    r"|don't|always|never|run|send|execute)\b)"
-    r"|\byou (?:must|should|need to|have to|will|are now)\b[^.]{0,60}?\b(?:reveal|send|run"
-    r"|execute|ignore|upload|call|forward|include|obey|read)\b"
-)
-_HINTED = re.compile(
-    r"\b(?:ignore|disregard|override|execute|send|reveal|exfiltrate|curl|upload|forward|obey"
-    r"|instruction"
-    r"|do not tell|don't tell|system prompt|api key)\b"
-)
-
-
 # How far an element may extend before and after a part of a text.
 _TAG, _INNER = 300, 2000
-
-
-class ScanFinding(Value):
-    """`line` counts from 1; `text` is the matched text, shortened."""
-
-    id: str
-    line: int
-    severity: Severity
-    text: str = ""
-    file: str = ""
 
 
 class ScanResult(Value):
@@ -120,7 +86,7 @@ class TextScanner:
         plain, own = readings(text)
         spans = select_parts(plain)
         found = [
-            *_find_hidden(text),
+            *scan_hidden(text),
             *_judge(plain, spans, scope, kind),
             *_find_unseen(plain, spans),
         ]
@@ -139,40 +105,38 @@ class TextScanner:
         if own != plain:
             found += _judge(own, select_parts(own), scope, kind, meaning_only=True)
         if scope == "strict":
-            found += self._secrets(text, kind)
+            severity: Severity = "critical" if kind == "memory" else "high"
+            found += [
+                ScanFinding(
+                    id="hardcoded_secret",
+                    line=text.count("\n", 0, span.start) + 1,
+                    severity=severity,
+                    text=span.kind,
+                )
+                for span in self._redactor.spans(text)
+                if span.kind != "phone"
+            ]
         return conclude(found)
 
     def scan_skill(self, text: str, files: Mapping[str, str]) -> ScanResult:
         """Scans a skill: prose with the text rules, scripts with the code rules."""
         found = [*self.scan(text, "skill").findings, *_commands(text)]
-        scripts = {name: body for name, body in files.items() if not is_prose(name)}
+        scripts: dict[str, str] = {}
         for name, body in files.items():
-            if is_prose(name):
+            if name.lower().endswith(_PROSE):
                 found += [replace(each, file=name) for each in self.scan(body, "skill").findings]
-        found += [
-            ScanFinding(id=f.id, line=f.line, severity=f.severity, text=f.text, file=f.file)
-            for f in scan_files(scripts)
-        ]
-        return conclude(found)
-
-    def _secrets(self, text: str, kind: Kind) -> Iterator[ScanFinding]:
-        severity: Severity = "critical" if kind == "memory" else "high"
-        for span in self._redactor.spans(text):
-            if span.kind not in ("phone",):
-                line = text.count("\n", 0, span.start) + 1
-                yield ScanFinding(
-                    id="hardcoded_secret", line=line, severity=severity, text=span.kind
-                )
+            else:
+                scripts[name] = body
+        return conclude([*found, *scan_files(scripts)])
 
 
 def _commands(text: str) -> Iterator[ScanFinding]:
     """Commands in the text of a skill that no skill needs."""
     plain = text[:MAX_LENGTH].lower()
-    for each in scan_code(text[:MAX_LENGTH], ""):
-        telling = each.severity == "critical" or each.id == "supply_chain"
-        telling &= each.id != _PLACE
-        if telling and not is_reported(plain, each.start):
-            yield ScanFinding(id=each.id, line=each.line, severity=each.severity, text=each.text)
+    for start, each in scan_code(text[:MAX_LENGTH], ""):
+        severe = each.severity == "critical" or each.id == "supply_chain"
+        if severe and each.id != _PLACE and not is_reported(plain, start):
+            yield each
 
 
 def conclude(found: list[ScanFinding]) -> ScanResult:
@@ -180,19 +144,10 @@ def conclude(found: list[ScanFinding]) -> ScanResult:
     worst_last = sorted(found, key=lambda each: _ORDER[each.severity])
     unique = list({(each.id, each.line, each.file): each for each in worst_last}.values())
     unique.sort(key=lambda each: (each.file, each.line, each.id))
-    severities = {each.severity for each in unique}
     verdict: Verdict = "safe"
-    if "critical" in severities:
-        verdict = "dangerous"
-    elif "high" in severities:
-        verdict = "caution"
+    if worst_last and worst_last[-1].severity != "low":
+        verdict = "dangerous" if worst_last[-1].severity == "critical" else "caution"
     return ScanResult(verdict=verdict, findings=tuple(unique))
-
-
-def _find_hidden(text: str) -> Iterator[ScanFinding]:
-    for at, name, weight in find_hidden(text):
-        line = text.count("\n", 0, at) + 1
-        yield ScanFinding(id=name, line=line, severity="critical" if weight == "strong" else "high")
 
 
 def _judge(
@@ -256,28 +211,24 @@ def _find_unseen(plain: str, spans: Spans) -> Iterator[ScanFinding]:
     for expression, name, needed in _PLACES:
         if not any(word in plain for word in needed):
             continue
-        for match in chain.from_iterable(_around(expression, plain, span) for span in spans):
-            inner = match["inner"] or (match.groupdict().get("link") or "")
-            if "enable javascript" in inner or is_uninteresting(inner):
-                continue
-            if _ADDRESSED.search(inner) or _is_harmful(inner):
-                line = plain.count("\n", 0, match.start()) + 1
-                words = " ".join(inner.split())[:120]
-                yield ScanFinding(id=name, line=line, severity="critical", text=words)
-
-
-def _around(
-    expression: re.Pattern[str], plain: str, span: tuple[int, int]
-) -> Iterator[re.Match[str]]:
-    """Matches that begin in a part of the text, or shortly before it."""
-    first, last = span
-    opened = plain.rfind("<", max(0, first - _TAG), first)
-    return expression.finditer(plain, opened if opened >= 0 else first, last + _INNER)
+        for first, last in spans:
+            # The element may begin before the part of the text.
+            opened = plain.rfind("<", max(0, first - _TAG), first)
+            start = opened if opened >= 0 else first
+            for match in expression.finditer(plain, start, last + _INNER):
+                inner = match["inner"] or match.groupdict().get("link") or ""
+                if "enable javascript" in inner or is_uninteresting(inner):
+                    continue
+                if _ADDRESSED.search(inner) or _is_harmful(inner):
+                    line = plain.count("\n", 0, match.start()) + 1
+                    words = " ".join(inner.split())[:120]
+                    yield ScanFinding(id=name, line=line, severity="critical", text=words)
 
 
 def _is_harmful(inner: str) -> bool:
     """Invisible text is meant for a machine: there one rule match is enough."""
-    if speaks_to_machine(inner):
+    read = list(read_concepts(inner))
+    if any("A" in row.ideas for _, row in read):
         return True
     hinted = _HINTED.search(inner) is not None
     return any(
@@ -285,8 +236,7 @@ def _is_harmful(inner: str) -> bool:
         and sign.id not in CIRCUMSTANCE
         and not is_quotation(inner, sign.start, sign.end)
         for sign in chain(
-            match_rules(inner, "strict", "context"),
-            _match_concepts(list(read_concepts(inner)), "strict", "context"),
+            match_rules(inner, "strict", "context"), _match_concepts(read, "strict", "context")
         )
     )
 
@@ -318,7 +268,7 @@ class ContextVerdict(Value):
 
 
 def judge_context(text: str) -> ContextVerdict:
-    found: ScanResult = TextScanner().scan(text, "context")
+    found = TextScanner().scan(text, "context")
     telling = [each for each in found.findings if each.severity == "critical"]
     return ContextVerdict(
         verdict=found.verdict,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from heapq import nlargest
 from importlib.resources import files
+
+from hermes.policy.patterns import regex
 
 _ENDINGS = ("ing", "ed", "es", "s", "e")
 _STEM, _FOREIGN_STEM = 7, 5
@@ -31,7 +32,13 @@ def stems(words: Sequence[str]) -> list[str]:
 @lru_cache(maxsize=20_000)
 def _stem(word: str) -> str:
     if not word[0].isalpha():
-        return _sign(word)
+        if word[0] == "/":
+            return "/"
+        if word[0] in _SENTENCE_ENDS:
+            return "|"
+        if "://" in word or word == "@":
+            return "@"
+        return word if word in (",", ":") else ""
     if not word.isascii():
         return word[:_FOREIGN_STEM]
     for ending in _ENDINGS:
@@ -40,54 +47,44 @@ def _stem(word: str) -> str:
     return word[:_STEM]
 
 
-def _sign(word: str) -> str:
-    if word[0] == "/":
-        return "/"
-    if word[0] in _SENTENCE_ENDS:
-        return "|"
-    if "://" in word or word == "@":
-        return "@"
-    return word if word in (",", ":") else ""
-
-
 Spans = list[tuple[int, int]]
 # Blank lines separate blocks.
 _APART = "\n\n\n\n"
-_UNBROKEN = re.compile(r"[^\n]+(?:\n{1,3}[^\n]+)*")
+_UNBROKEN = regex(r"[^\n]+(?:\n{1,3}[^\n]+)*")
 # Markers of conversation turns and tool calls.
-_TURNS = ("<|", "[inst]", "<system", "[system", "\nsystem:", "\nassistant:", "tool_call")
+_TURNS = (b"<|", b"[inst]", b"<system", b"[system", b"\nsystem:", b"\nassistant:", b"tool_call")
 # A shorter text is read completely.
 _SHORT = 3000
 # Size of a part, and the number of parts that are read with their neighbours.
 _PART, _MOST = 250, 6
 # Lower bound for one word: ordinary words count little against a part.
-_LEAST = -1.0
-_SOME = 1.0
+_LEAST = -10
+_SOME = 10
 _MOST_KNOWN = 20_000
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = regex(r"[^\W\d_]+")
 _SPACES = bytes(byte if chr(byte).isalpha() and byte < 128 else 32 for byte in range(256))
 
 
-class StemScores(dict[str, float]):
-    """A cache of the log ratio of words in injections and elsewhere, computed from `stems`."""
+class StemScores(dict[str, int]):
+    """A cache of the log ratio of words in injections and elsewhere in tenths, computed from
+    `stems`. Integers, so that the order of summing does not matter."""
 
-    def __init__(self, known: dict[str, float]) -> None:
+    def __init__(self, known: dict[str, int]) -> None:
         super().__init__()
         self.stems = known
 
-    def __missing__(self, word: str) -> float:
+    def __missing__(self, word: str) -> int:
         if len(self) > _MOST_KNOWN:
             self.clear()
-        told = max(_LEAST, sum(self.stems.get(stem, 0.0) for stem in stems([word])))
-        self[word] = told
-        return told
+        self[word] = max(_LEAST, sum(self.stems.get(stem, 0) for stem in stems([word])))
+        return self[word]
 
 
 @cache
 def stem_scores() -> StemScores:
     text = files("hermes.policy.scan").joinpath("triage.txt").read_text(encoding="utf-8")
     pairs = (line.split("\t") for line in text.splitlines() if not line.startswith("#"))
-    return StemScores({stem: int(told) / 10 for stem, told in pairs})
+    return StemScores({stem: int(score) for stem, score in pairs})
 
 
 def select_parts(plain: str) -> Spans:
@@ -98,16 +95,18 @@ def select_parts(plain: str) -> Spans:
     if sum(end - start for start, end in spans) <= _SHORT:
         return spans
     every = [piece for span in spans for piece in split_pieces(plain, *span)]
-    spaced = plain.encode("latin-1", "replace").translate(_SPACES).decode("latin-1")
+    data = plain.encode("latin-1", "replace")
+    spaced = data.translate(_SPACES).decode("latin-1")
     known = stem_scores()
-    told = [
-        sum(map(known.__getitem__, set(_words(plain[start:end], spaced[start:end]))))
-        for start, end in every
-    ]
-    best = nlargest(_MOST, range(len(every)), key=told.__getitem__)
+    scores = []
+    for start, end in every:
+        ascii_only = plain[start:end].isascii()
+        words = spaced[start:end].split() if ascii_only else _WORD.findall(plain, start, end)
+        scores.append(sum(map(known.__getitem__, set(words))))
+    best = nlargest(_MOST, range(len(every)), key=scores.__getitem__)
     chosen = {
         near
-        for at in (*best, *_find_turns(plain, every))
+        for at in (*best, *_find_turns(data, every))
         for near in (at - 1, at, at + 1)
         if 0 <= near < len(every)
     }
@@ -120,17 +119,12 @@ def is_uninteresting(plain: str) -> bool:
     return plain.isascii() and all(known[word] < _SOME for word in _WORD.findall(plain))
 
 
-def _words(piece: str, spaced: str) -> list[str]:
-    """Words of any script; `spaced` is the piece with only ASCII letters and spaces."""
-    return spaced.split() if piece.isascii() else _WORD.findall(piece)
-
-
-def _find_turns(plain: str, every: Spans) -> Iterator[int]:
+def _find_turns(data: bytes, every: Spans) -> Iterator[int]:
     """The pieces that contain a marker of a conversation turn."""
     for mark in _TURNS:
-        at = plain.find(mark)
+        at = data.find(mark)
         if at >= 0:
-            yield bisect_right(every, (at, len(plain))) - 1
+            yield bisect_right(every, (at, len(data))) - 1
 
 
 def split_pieces(plain: str, start: int, last: int) -> Iterator[tuple[int, int]]:

@@ -169,7 +169,7 @@ class Expander:
             return [each for name in values for each in self._indirect(name)]
         if not part.operator:
             return values
-        return _operated(part.operator, values, argument)
+        return _apply_operator(part.operator, values, argument)
 
     def _indirect(self, name: Fields) -> list[Fields]:
         if len(name) == 1 and name[0].isidentifier():
@@ -220,7 +220,7 @@ def _element(items: tuple[str, ...], index: str) -> list[Fields]:
     return [(item,) for item in (*items[: MOST_VALUES - 1], UNKNOWN)]
 
 
-def _operated(operator: str, values: list[Fields], argument: tuple[str, ...]) -> list[Fields]:
+def _apply_operator(operator: str, values: list[Fields], argument: tuple[str, ...]) -> list[Fields]:
     given: list[Fields] = [(each,) for each in argument]
     match operator:
         case ":-" | "-" | ":=" | "=":
@@ -232,26 +232,26 @@ def _operated(operator: str, values: list[Fields], argument: tuple[str, ...]) ->
         case ":?" | "?":
             return values
     return [
-        tuple(_trimmed(operator, each, given_text) for each in value)
+        tuple(_trim(operator, each, given_text) for each in value)
         for value in values
         for given_text in argument
     ]
 
 
-def _trimmed(operator: str, value: str, argument: str) -> str:
+def _trim(operator: str, value: str, argument: str) -> str:
     if UNKNOWN in argument:
         return UNKNOWN
     match operator:
         case "#" | "##" | "%" | "%%":
             return _without(value, argument, operator)
         case "/" | "//" | "/#" | "/%":
-            return _replaced(operator, value, argument)
+            return _replace(operator, value, argument)
         case "^^" | "^":
             return value.upper() if operator == "^^" else value[:1].upper() + value[1:]
         case ",," | ",":
             return value.lower() if operator == ",," else value[:1].lower() + value[1:]
         case ":":
-            return _sliced(value, argument)
+            return _slice(value, argument)
     return UNKNOWN
 
 
@@ -265,7 +265,7 @@ def _without(value: str, pattern: str, operator: str) -> str:
     return next((value[:at] for at in order if matches(value[at:])), value)
 
 
-def _replaced(operator: str, value: str, argument: str) -> str:
+def _replace(operator: str, value: str, argument: str) -> str:
     pattern, _, new = argument.partition("/")
     if UNKNOWN in value or not pattern:
         return value
@@ -274,7 +274,7 @@ def _replaced(operator: str, value: str, argument: str) -> str:
     return re.sub(anchored, lambda _: new, value, count=0 if operator == "//" else 1)
 
 
-def _sliced(value: str, argument: str) -> str:
+def _slice(value: str, argument: str) -> str:
     found = SLICE.fullmatch(argument)
     if found is None or UNKNOWN in value:
         return UNKNOWN
@@ -302,7 +302,7 @@ def braces(word: Word) -> list[Word]:
             signs.extend(Text(text=sign) for sign in part.text)
         else:
             signs.append(part)
-    words = [_joined(each) for each in _expanded(signs)]
+    words = [_join(each) for each in _expanded(signs)]
     return words if len(words) <= MOST_WORDS else [*words[:MOST_WORDS], (Text(text=UNKNOWN),)]
 
 
@@ -374,7 +374,7 @@ def _is(sign: Part, text: str) -> bool:
     return isinstance(sign, Text) and not sign.quoted and sign.text == text
 
 
-def _joined(signs: list[Part]) -> Word:
+def _join(signs: list[Part]) -> Word:
     parts: list[Part] = []
     for sign in signs:
         last = parts[-1] if parts else None

@@ -59,12 +59,9 @@ def spawns_endlessly(block: Block) -> bool:
     if block.kind != "loop" or len(block.bodies) != 2:
         return False
     condition, body = block.bodies
-    return _names(condition) <= {"true", ":", "yes"} and bool(body.background) and not _slow(body)
-
-
-def _slow(script: Script) -> bool:
-    """Whether a round waits for something or may end the loop."""
-    return not _names(script, loose=False).isdisjoint(
+    endless = _names(condition) <= {"true", ":", "yes"} and bool(body.background)
+    # A round may wait for something or end the loop.
+    return endless and _names(body, loose=False).isdisjoint(
         ("wait", "sleep", "read", "break", "exit", "return", "inotifywait", "usleep")
     )
 
@@ -96,21 +93,19 @@ _ANYTHING = '"$unclear"'
 _MOST = 60
 
 
-class ShellDefinitions:
-    """Definitions by name. Text inside a function can look like another definition."""
-
-    def __init__(self, text: str) -> None:
-        self.functions: dict[str, list[str]] = {}
-        self.aliases: dict[str, list[str]] = {}
-        for name, body in _FUNCTION.findall(text):
-            self.functions.setdefault(name, []).append(body)
-        for name, value in _ALIAS.findall(text):
-            self.aliases.setdefault(name, []).append(value.replace("'\\''", "'"))
+Definitions = dict[str, list[str]]
 
 
 @lru_cache(maxsize=16)
-def _read(text: str) -> ShellDefinitions:
-    return ShellDefinitions(text)
+def _read(text: str) -> tuple[Definitions, Definitions]:
+    """Functions and aliases by name. Text inside a function can look like another definition."""
+    functions: Definitions = {}
+    aliases: Definitions = {}
+    for name, body in _FUNCTION.findall(text):
+        functions.setdefault(name, []).append(body)
+    for name, value in _ALIAS.findall(text):
+        aliases.setdefault(name, []).append(value.replace("'\\''", "'"))
+    return functions, aliases
 
 
 def load_definitions(setup: ShellSetup, script: str, state: State) -> None:
@@ -118,16 +113,17 @@ def load_definitions(setup: ShellSetup, script: str, state: State) -> None:
     files are trusted."""
     if not setup.definitions or setup.definitions == setup.own:
         return
-    found, own = _read(setup.definitions), _read(setup.own)
+    functions, aliases = _read(setup.definitions)
+    own_functions, own_aliases = _read(setup.own)
     texts = [script]
     while texts:
         text = texts.pop()
-        for name, values in found.aliases.items():
-            if name in text and name not in state.aliases and own.aliases.get(name) != values:
+        for name, values in aliases.items():
+            if name in text and name not in state.aliases and own_aliases.get(name) != values:
                 state.aliases[name] = values[0] if len(values) == 1 else _ANYTHING
                 texts += values
-        for name, bodies in found.functions.items():
-            if name in text and name not in state.functions and own.functions.get(name) != bodies:
+        for name, bodies in functions.items():
+            if name in text and name not in state.functions and own_functions.get(name) != bodies:
                 state.functions[name] = _body(bodies)
                 texts += bodies
         if len(state.functions) + len(state.aliases) > _MOST:

@@ -190,20 +190,14 @@ class _Parser(Lines):
         words: list[Word] = []
         if IN.match(self._text, self._at):
             self._at += 2
-            words = self._words_of_line()
+            self._blanks()
+            while word := self._word():
+                words.append(word)
+                self._blanks()
         else:
             words = [self._expansions("$@")]
         self._joiner()
         return Block(kind="for", variable=variable, words=tuple(words), bodies=(self._do(),))
-
-    def _words_of_line(self) -> list[Word]:
-        words: list[Word] = []
-        while True:
-            self._blanks()
-            word = self._word()
-            if not word:
-                return words
-            words.append(word)
 
     def _case(self) -> Block:
         self._blanks()

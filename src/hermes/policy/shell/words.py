@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
+from typing import Literal
 
 from hermes.policy.patterns import regex
 from hermes.policy.shell.tree import (
@@ -26,17 +27,7 @@ IN_DOUBLE = regex(r'[^"\\$`]+')
 PARAMETER = regex(r"[A-Za-z_]\w*|\d+|[@*#?$!-]", re.ASCII)
 IN_HERE = regex(r"[^\\$`]+")
 OPERATORS = regex(r":[-=+?]|##|%%|//|/#|/%|\^\^|,,|[-=+?#%/^,:@]")
-ESCAPES = {
-    "a": "\a",
-    "b": "\b",
-    "e": "\x1b",
-    "E": "\x1b",
-    "f": "\f",
-    "n": "\n",
-    "r": "\r",
-    "t": "\t",
-    "v": "\v",
-}
+ESCAPES = dict(zip("abeEfnrtv", "\a\b\x1b\x1b\f\n\r\t\v", strict=True))
 ANSI = regex(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))",
     re.DOTALL,
@@ -92,7 +83,9 @@ class Words:
         while self._at < len(self._text):
             char = self._text[self._at]
             if char in "<>" and self._text.startswith("(", self._at + 1):
-                parts.append(self._tube(char))
+                self._at += 2
+                direction: Literal["<", ">"] = "<" if char == "<" else ">"
+                parts.append(ProcessSubstitution(script=self._nested(")"), direction=direction))
             elif char in METACHARACTERS:
                 break
             elif found := PLAIN.match(self._text, self._at):
@@ -192,11 +185,6 @@ class Words:
         self._at = end + 1
         return self._inner("".join(inner))
 
-    def _tube(self, direction: str) -> ProcessSubstitution:
-        self._at += 2
-        script = self._nested(")")
-        return ProcessSubstitution(script=script, direction="<" if direction == "<" else ">")
-
     def _dollar(self, *, quoted: bool) -> list[Part]:
         following = self._text[self._at + 1 : self._at + 2]
         if following == "'" and not quoted:
@@ -276,7 +264,11 @@ class Words:
         if self._char() in ("!", "#") and self._text[self._at + 1 : self._at + 2] != "}":
             prefix = self._char()
             self._at += 1
-        name = self._braced_name()
+        found = PARAMETER.match(self._text, self._at)
+        if found is None:
+            raise Unclear("an expansion of an unusual kind")
+        name = found[0]
+        self._at = found.end()
         index = ""
         if self._starts("["):
             end = self._text.find("]", self._at)
@@ -299,12 +291,6 @@ class Words:
             prefix=prefix,
             quoted=quoted,
         )
-
-    def _braced_name(self) -> str:
-        if name := PARAMETER.match(self._text, self._at):
-            self._at = name.end()
-            return name[0]
-        raise Unclear("an expansion of an unusual kind")
 
     def _braced_argument(self, quoted: bool) -> Word:
         parts: list[Part] = []

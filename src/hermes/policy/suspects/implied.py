@@ -6,54 +6,26 @@ import os
 import posixpath
 import shlex
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import replace
 from hermes.policy.findings import OUTWARD, Finding, Level
-from hermes.policy.patterns import regex
+from hermes.policy.patterns import load_regex, regex, vocabulary, word_list, word_set
 from hermes.policy.programs.records import language_of
 from hermes.policy.session_files import SessionFiles
-from hermes.policy.words import word_list, word_set
 
 # What a tainted file must not do. Whether other code runs at all is not known.
 SERIOUS = OUTWARD | {"credentials", "remote_code", "obfuscated", "own_state"}
 MOST_FILES = 100
-_CODE = {
-    "python": (".py", ".pyw", ".pth"),
-    "node": (".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx"),
-    "ruby": (".rb", ".rake", ".gemspec", "Rakefile", "Gemfile", "Guardfile"),
-    "php": (".php",),
-    "perl": (".pl", ".pm", ".t"),
-    "lua": (".lua",),
-    "julia": (".jl",),
-    "Rscript": (".r", ".R", ".Rprofile"),
-    "bash": (".sh", ".bash", ".zsh", ".bats", ".envrc"),
-    "make": (".mk", "Makefile", "makefile", "GNUmakefile", "justfile"),
-    "groovy": (".gradle", ".kts", ".groovy", "Jenkinsfile"),
-    "elixir": (".ex", ".exs"),
-    "compiled": (
-        *(".go", ".rs", ".java", ".kt", ".scala", ".c", ".cc", ".cpp", ".h", ".hpp", ".cs"),
-        *(".swift", ".hs", ".zig"),
-    ),
-}
-# Network access of compiled languages, whose code is not followed.
-_REACHES = regex(
-    r"\b(net/http|net\.Dial\w*|reqwest|ureq|hyper::|TcpStream|UdpSocket|HttpClient|URLConnection"
-    r"|openConnection|java\.net|okhttp|libcurl|curl_easy|curl/curl\.h|sys/socket\.h|WebRequest"
-    r"|System\.Net|URLSession|Network\.(HTTP|Socket)|std\.http|std\.net)\b"
-)
+_REACHES = load_regex("compiled_network_access")
 SHELLS = frozenset("bash sh dash zsh ksh".split())
-SUFFIXES = {suffix: kind for kind, suffixes in _CODE.items() for suffix in suffixes}
 _VERSIONED = regex(r"^(python|pypy|pip)\d[\d.]*$")
 HOOK_FOLDERS = (".git/hooks", ".husky", ".githooks")
-# Commands of git that run hooks.
-HOOKED = frozenset(
-    "commit merge rebase push pull checkout switch am cherry-pick revert worktree gc clone".split()
-)
 
 
 _TALKS = Finding(
-    level=Level.ASKED, category="network_out", reason="Its code talks to another machine."
+    level=Level.ASKED, category="network_out", reason="Its code connects to another machine."
 )
 Follow = Callable[[str, str], tuple[Finding, ...]]
 
@@ -101,8 +73,13 @@ class ImpliedFiles:
         if stamp is None:
             return ()
         if stamp not in self._looked:
-            found = self._judged(path)
-            self._looked[stamp] = tuple(_sent(each) for each in found if _is_serious(each))
+            # A fetch by tainted code sends data to a host of the stranger's choice.
+            self._looked[stamp] = tuple(
+                replace(each, category="network_out") if each.category == "network" else each
+                for each in self._judged(path)
+                if each.level >= Level.DENIED
+                or (each.level is not Level.HARMLESS and each.category in SERIOUS)
+            )
         return self._looked[stamp]
 
     def _judged(self, path: str) -> tuple[Finding, ...]:
@@ -118,17 +95,6 @@ class ImpliedFiles:
         return self._follow(script, posixpath.dirname(path)) if script else ()
 
 
-def _is_serious(finding: Finding) -> bool:
-    if finding.level in (Level.NEVER, Level.DENIED):
-        return True
-    return finding.level is not Level.HARMLESS and finding.category in SERIOUS
-
-
-def _sent(finding: Finding) -> Finding:
-    """A fetch by tainted code sends data to a host of the stranger's choice."""
-    return replace(finding, category="network_out") if finding.category == "network" else finding
-
-
 def _kinds(command: str) -> frozenset[str]:
     """The kinds of files that a command may run without naming them."""
     words = command.split(None, 3) or [""]
@@ -137,15 +103,23 @@ def _kinds(command: str) -> frozenset[str]:
         program = found[1]
     second = words[1] if len(words) > 1 else ""
     if program == "git":
-        return frozenset({"hooks"}) if HOOKED.intersection(words[1:]) else frozenset()
+        hooked = not word_set("git_hook_commands").isdisjoint(words[1:])
+        return frozenset({"hooks"}) if hooked else frozenset()
     if second in word_set("reporting_words") or (
         program in SHELLS and (not second or second.startswith("-"))
     ):
         return frozenset()
     kind = language_of(program)
     if kind == "any" or ("/" in words[0] and "bin/" not in words[0]):
-        return frozenset((*_CODE, "package.json"))
+        return frozenset((*vocabulary().code_files, "package.json"))
     return frozenset({kind}) if kind else frozenset()
+
+
+@cache
+def _languages() -> dict[str, str]:
+    """Languages by the names and suffixes of files."""
+    files = vocabulary().code_files
+    return {name: kind for kind, names in files.items() for name in names.split()}
 
 
 def _kinds_of(path: str) -> frozenset[str]:
@@ -154,7 +128,7 @@ def _kinds_of(path: str) -> frozenset[str]:
         return frozenset({"hooks"})
     if name == "package.json":
         return frozenset({"package.json"})
-    kind = SUFFIXES.get(name) or SUFFIXES.get(posixpath.splitext(name)[1])
+    kind = _languages().get(name) or _languages().get(posixpath.splitext(name)[1])
     return frozenset({kind}) if kind else frozenset()
 
 

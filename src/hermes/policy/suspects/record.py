@@ -10,14 +10,15 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
+from hermes.codec.file_lock import hold_lock
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
 
 
 class Began(Value, tag="began"):
     """Something began that may write files below `root` and those in `names`, with the text of
-    `by` in view. It lasts until it is said to have ended, or until the process `owner` is gone.
-    Times are nanoseconds since 1970, as file systems tell them."""
+    `by` in view. It lasts until its `Ended`, or until the process `owner` is gone. Times are
+    nanoseconds since 1970, like those of file systems."""
 
     id: str
     at: int
@@ -28,8 +29,8 @@ class Began(Value, tag="began"):
 
 
 class Ended(Value, tag="ended"):
-    """`names` are files that were found to be written meanwhile, `prints` the sizes and digests of
-    what they hold."""
+    """`names` are the files that were written meanwhile, `prints` the sizes and digests of their
+    content."""
 
     id: str
     at: int
@@ -57,9 +58,9 @@ L = TypeVar("L", bound=Value)
 
 
 class Record(Generic[L]):
-    """Of lines of these `kinds`. A line that was not written to its end counts for nothing: it is
-    written before what it tells of may happen. Whoever writes holds a lock, so that nobody writes
-    into a file that is being replaced."""
+    """A file of JSON lines of these `kinds`. A line is written before the event that it describes,
+    so an incomplete one is ignored. Writers hold a lock, so that none writes into a file that is
+    being replaced."""
 
     def __init__(self, path: Path, kinds: Any) -> None:
         self._path = str(path)
@@ -68,8 +69,8 @@ class Record(Generic[L]):
         self._read = 0
 
     def news(self) -> tuple[bool, list[L]] | None:
-        """What was written since the last time; None for nothing, as there is in most homes. True
-        with all that there is, where the file is another one."""
+        """The lines written since the last call; None if there are none. True with all lines if the
+        file was replaced."""
         try:
             seen = os.stat(self._path)  # noqa: PTH116
         except OSError:
@@ -89,7 +90,11 @@ class Record(Generic[L]):
         except OSError:
             return None
         self._place, self._read = place, start + len(whole[0]) + len(whole[1])
-        return afresh, list(self._lines(whole[0]))
+        found: list[L] = []
+        for line in filter(None, whole[0].split(b"\n")):
+            with contextlib.suppress(DecodeError):
+                found.append(decode(self._kinds, line))
+        return afresh, found
 
     def add(self, lines: Iterable[L], *, safely: bool = False) -> None:
         """Blocks; OSError. With `safely`, the lines survive a power failure."""
@@ -101,8 +106,8 @@ class Record(Generic[L]):
                 os.fdatasync(descriptor)
 
     def rewrite(self, lines: Iterable[L], *, while_as_long: int) -> int:
-        """The same told in fewer lines, unless somebody has written more since it was read. How
-        long it is then."""
+        """Replaces all lines, unless another process has added some since `while_as_long` bytes
+        were read. Returns the length of the file."""
         data = b"".join(encode(line) + b"\n" for line in lines)
         with self._locked() as descriptor:
             if os.fstat(descriptor).st_size != while_as_long:
@@ -122,34 +127,15 @@ class Record(Generic[L]):
         """The number of bytes that were read."""
         return self._read
 
-    def _lines(self, data: bytes) -> Iterator[L]:
-        for line in data.split(b"\n"):
-            if line:
-                with contextlib.suppress(DecodeError):
-                    yield decode(self._kinds, line)
-
     @contextlib.contextmanager
     def _locked(self) -> Iterator[int]:
-        import fcntl
-
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        while True:
+        with hold_lock(Path(self._path)):
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
             descriptor = os.open(self._path, flags, 0o600)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-                if _is_same(descriptor, self._path):
-                    yield descriptor
-                    return
+                yield descriptor
             finally:
                 os.close(descriptor)
-
-
-def _is_same(descriptor: int, path: str) -> bool:
-    """Whether the file was not replaced while waiting for its lock."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(path))  # noqa: PTH116
-    except OSError:
-        return False
 
 
 def _write(descriptor: int, data: bytes) -> None:
@@ -235,7 +221,9 @@ class Copies:
     def _add(self, lines: Iterable[CopyEntry]) -> None:
         if told := tuple(lines):
             self._record.add(told, safely=True)
-            self._shorten()
+            newest = list(self._known().values())[-MOST_FILES:]
+            if self._record.length > LONG:
+                self._record.rewrite(newest, while_as_long=self._record.length)
 
     def _known(self) -> dict[tuple[str, str], Copied]:
         with self._lock:
@@ -249,9 +237,3 @@ class Copies:
                     if isinstance(line, Copied):
                         self._files[line.place, line.path] = line
             return self._files
-
-    def _shorten(self) -> None:
-        known = self._known()
-        if self._record.length > LONG:
-            newest = list(known.values())[-MOST_FILES:]
-            self._record.rewrite(newest, while_as_long=self._record.length)

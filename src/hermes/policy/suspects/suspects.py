@@ -82,7 +82,9 @@ class Suspects:
             return ()
         stamp = (path, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
         if stamp not in self._told:
-            found = self._by_time(path, seen) or self._by_content(path, seen)
+            found = self._by_time(path, seen)
+            if not found and (prints := self._prints.get(seen.st_size)):
+                found = set(prints.get(self._digest(path, seen), ()))
             cleared = found and self._cleared and self._digest(path, seen) in self._cleared
             self._told[stamp] = () if cleared else tuple(sorted(found))
         return self._told[stamp]
@@ -93,12 +95,12 @@ class Suspects:
         if not periods:
             return set()
         real = os.path.realpath(path)
-        return {source for each in periods if _covers(each, real) for source in each.by}
-
-    def _by_content(self, path: str, seen: os.stat_result) -> set[str]:
-        if not self._prints.get(seen.st_size):
-            return set()
-        return set(self._prints[seen.st_size].get(self._digest(path, seen), ()))
+        return {
+            source
+            for each in periods
+            if any(is_inside(real, folder) for folder in (each.root, *each.names))
+            for source in each.by
+        }
 
     def names(self, *folders: str) -> tuple[str, ...]:
         """Files below the folders that may be tainted, newest first, including copies of tainted
@@ -264,10 +266,6 @@ def _joined(periods: list[Began], ends: dict[str, int]) -> Iterable[Began]:
                 by=tuple(sorted({source for each in group for source in each.by})),
                 names=tuple(dict.fromkeys(name for each in group for name in each.names)),
             )
-
-
-def _covers(period: Began, path: str) -> bool:
-    return is_inside(path, period.root) or any(is_inside(path, name) for name in period.names)
 
 
 def _is_alive(owner: int) -> bool:

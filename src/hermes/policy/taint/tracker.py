@@ -13,6 +13,7 @@ from typing import TypeVar
 from hermes.core.effects import RunCommand
 from hermes.core.errors import EffectDenied
 from hermes.core.ports import ProcessInfo
+from hermes.policy.patterns import word_set
 from hermes.policy.rules import Rules
 from hermes.policy.suspects.suspects import TICK_NS, Suspects
 
@@ -23,12 +24,6 @@ T = TypeVar("T")
 MAX_ENTRIES = 4_000
 MAX_NAMES = 200
 SEARCH_SECONDS = 0.2
-SKIPPED_FOLDERS = frozenset(
-    """
-    .git node_modules .venv venv env __pycache__ .tox .nox .mypy_cache .ruff_cache .pytest_cache
-    site-packages vendor target dist build .gradle .cache
-    """.split()
-)
 
 
 class TaintTracker:
@@ -153,7 +148,8 @@ def _changed_since(root: str, started: int) -> tuple[str, ...]:
                 for entry in entries:
                     left -= 1
                     if entry.is_dir(follow_symlinks=False):
-                        folders += () if entry.name in SKIPPED_FOLDERS else (entry.path,)
+                        if entry.name not in word_set("unsearched_folders"):
+                            folders.append(entry.path)
                     elif entry.stat(follow_symlinks=False).st_ctime_ns >= started - TICK_NS:
                         found.append(entry.path)
         except OSError:

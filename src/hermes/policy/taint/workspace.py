@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import TYPE_CHECKING
 
 from hermes.core.delegating import (
@@ -14,13 +13,14 @@ from hermes.core.delegating import (
 )
 from hermes.core.effects import RunCommand
 from hermes.core.ports import CommandResult, Processes, ProcessInfo, Workspace
+from hermes.policy.patterns import regex
 from hermes.policy.taint.tracker import TaintTracker
 
 if TYPE_CHECKING:
     from typing import Unpack
 
 # The command leaves a process running.
-_BACKGROUND = re.compile(r"(?<![&>|])&(?![&>])|\b(?:nohup|setsid|disown|coproc|daemon(?:ize)?)\b")
+_BACKGROUND = regex(r"(?<![&>|])&(?![&>])|\b(?:nohup|setsid|disown|coproc|daemon(?:ize)?)\b")
 
 
 class TaintTrackedWorkspace(DelegatingWorkspace):
@@ -54,7 +54,8 @@ class TaintTrackedWorkspace(DelegatingWorkspace):
     async def spawn(self, effect: RunCommand, **options: Unpack[SpawnOptions]) -> ProcessInfo:
         if (names := self._tracker.written_paths(effect)) is None:
             return await self._inner.spawn(effect, **options)
-        async with self._tracker.track_command(self.root, names):
+        # A short process may write and end before it can be tracked.
+        async with self._tracker.track_command(self.root, names, look=True):
             info = await self._inner.spawn(effect, **options)
             await self._tracker.track_process(self.root, info, names)
             return info

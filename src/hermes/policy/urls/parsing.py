@@ -8,11 +8,12 @@ from ipaddress import IPv6Address
 from urllib.parse import quote
 
 from hermes.codec.values import Value
+from hermes.policy.patterns import regex, word_set
 from hermes.policy.urls.addresses import address_kind
 
-_PLAIN_V4 = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!\Z)|\Z)){4}", re.A)
-_NUMBER = re.compile(r"0x[0-9a-f]*|\d+", re.A)
-_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.A)
+_PLAIN_V4 = regex(r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!\Z)|\Z)){4}", re.A)
+_NUMBER = regex(r"0x[0-9a-f]*|\d+", re.A)
+_LABEL = regex(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.A)
 # Characters that end a label in some programs only.
 _DOTS = "\u3002\uff0e\uff61\u2024\u2025\u2026\ufe52"
 _NOT_IN_NAMES = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp", "Sk", "Sm"))
@@ -21,7 +22,7 @@ _NOT_IN_NAMES = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp", "Sk",
 class RefusedUrl(ValueError):
     """`category` is the kind of refusal; the message explains it."""
 
-    def __init__(self, reason: str, category: str) -> None:
+    def __init__(self, reason: str, category: str = "ambiguous_url") -> None:
         super().__init__(reason)
         self.category = category
 
@@ -36,7 +37,7 @@ class UrlHost(Value):
 def parse_host(text: str) -> UrlHost:
     """Raises RefusedUrl if the host is empty, ambiguous or invalid."""
     if not text:
-        raise RefusedUrl("The URL names no host.", "ambiguous_url")
+        raise RefusedUrl("The URL names no host.")
     if text.startswith("["):
         return _v6(text)
     name = _ascii_name(text).removesuffix(".")
@@ -44,11 +45,9 @@ def parse_host(text: str) -> UrlHost:
         return UrlHost(name=name, address=name)
     labels = name.split(".")
     if _NUMBER.fullmatch(labels[-1]):
-        raise RefusedUrl(
-            f"{text!r} is an unusual spelling of a number, not a name.", "ambiguous_url"
-        )
+        raise RefusedUrl(f"{text!r} is an unusual spelling of a number, not a name.")
     if len(name) > 253 or not all(_is_label(label) for label in labels):
-        raise RefusedUrl(f"{text!r} is not a name of a host.", "ambiguous_url")
+        raise RefusedUrl(f"{text!r} is not a host name.")
     return UrlHost(name=name)
 
 
@@ -59,10 +58,10 @@ def _v6(text: str) -> UrlHost:
             raise ValueError
         address = str(IPv6Address(inner))
     except ValueError:
-        raise RefusedUrl(f"{text!r} is not an address.", "ambiguous_url") from None
+        raise RefusedUrl(f"{text!r} is not an address.") from None
     kind = address_kind(address)
     if kind is not None and kind.odd and kind.reach == "global":
-        raise RefusedUrl(f"{text!r} is {kind.words} in an unusual spelling.", "ambiguous_url")
+        raise RefusedUrl(f"{text!r} is {kind.words} in an unusual spelling.")
     return UrlHost(name=f"[{address}]", address=address)
 
 
@@ -76,9 +75,7 @@ def _ascii_name(text: str) -> str:
         # An emoji may not be mapped to something else.
         hidden = kind in _NOT_IN_NAMES or (kind == "So" and compatible != letter)
         if not letter.isascii() and (letter in _DOTS or hidden or compatible.isascii()):
-            raise RefusedUrl(
-                f"The host holds {letter!a}, which is read in several ways.", "ambiguous_url"
-            )
+            raise RefusedUrl(f"The host contains {letter!a}, which programs parse differently.")
     name = unicodedata.normalize("NFKC", text).lower()
     return ".".join(_punycode(label) for label in name.split("."))
 
@@ -89,7 +86,7 @@ def _punycode(label: str) -> str:
     try:
         return "xn--" + label.encode("punycode").decode("ascii")
     except UnicodeError:
-        raise RefusedUrl(f"{label!a} cannot be part of a name.", "ambiguous_url") from None
+        raise RefusedUrl(f"{label!a} cannot be part of a name.") from None
 
 
 def _is_label(label: str) -> bool:
@@ -107,26 +104,13 @@ def _is_label(label: str) -> bool:
 
 LONGEST = 16_384
 PORTS = {"http": 80, "https": 443}
-# Ports of other protocols whose servers can be attacked with HTTP requests.
-OTHER_PROTOCOLS = frozenset(
-    map(
-        int,
-        """
-    1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111
-    113 115 117 119 123 135 137 138 139 143 161 179 389 427 445 465 512 513 514 515 526 530 531
-    532 540 548 554 556 563 587 601 636 989 990 993 995 1433 1521 1719 1720 1723 2049 2375 2376
-    3306 3659 4045 4190 5060 5061 5432 6000 6379 6566 6665 6666 6667 6668 6669 6679 6697 10080
-    11211 27017
-    """.split(),
-    )
-)
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):", re.A)
-_CONTROL = re.compile(
+_SCHEME = regex(r"([A-Za-z][A-Za-z0-9+.-]*):", re.A)
+_CONTROL = regex(
     r"[\x00-\x20\x7f-\xa0\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]"
 )
-_AUTHORITY_END = re.compile(r"[/?#\\]")
-_USER = re.compile(r"[A-Za-z0-9_~!$&'()*+,;=-]*(?::[A-Za-z0-9._~!$&'()*+,;=-]*)?", re.A)
-_PORT = re.compile(r"[1-9]\d{0,4}|", re.A)
+_AUTHORITY_END = regex(r"[/?#\\]")
+_USER = regex(r"[A-Za-z0-9_~!$&'()*+,;=-]*(?::[A-Za-z0-9._~!$&'()*+,;=-]*)?", re.A)
+_PORT = regex(r"[1-9]\d{0,4}|", re.A)
 _TARGET_SAFE = "/?%:@!$&'()*+,;=-._~[]|^`{}\""
 
 
@@ -155,11 +139,9 @@ def parse_url(text: str) -> Target:
     """Raises RefusedUrl unless the URL is http(s) and unambiguous."""
     text = text.strip(" ")
     if len(text) > LONGEST:
-        raise RefusedUrl("The URL is too long.", "ambiguous_url")
+        raise RefusedUrl("The URL is too long.")
     if found := _CONTROL.search(text):
-        raise RefusedUrl(
-            f"The URL holds {found[0]!a}, which programs read in different ways.", "ambiguous_url"
-        )
+        raise RefusedUrl(f"The URL contains {found[0]!a}, which programs parse differently.")
     scheme = _SCHEME.match(text)
     if scheme is None:
         raise RefusedUrl("The URL has no scheme; write https:// before it.", "scheme")
@@ -168,7 +150,7 @@ def parse_url(text: str) -> Target:
         raise RefusedUrl(f"Only http and https may be fetched, not {name}.", "scheme")
     rest = text[scheme.end() :]
     if not rest.startswith("//") or rest[2:3] in ("/", "\\"):
-        raise RefusedUrl(f"After {name}: exactly two slashes are expected.", "ambiguous_url")
+        raise RefusedUrl(f"After {name}: exactly two slashes are expected.")
     return _target(name, rest[2:])
 
 
@@ -176,30 +158,30 @@ def _target(scheme: str, rest: str) -> Target:
     end = _AUTHORITY_END.search(rest)
     authority, tail = (rest[: end.start()], rest[end.start() :]) if end else (rest, "")
     if tail.startswith(("?@", "#@")):
-        raise RefusedUrl("The @ after the host could begin another host.", "ambiguous_url")
+        raise RefusedUrl("The @ after the host could begin another host.")
     path = tail.partition("#")[0]
     if "\\" in path.partition("?")[0]:
-        raise RefusedUrl("The URL holds a backslash, which may end the host.", "ambiguous_url")
+        raise RefusedUrl("The URL contains a backslash, which may end the host.")
     user, at, place = authority.rpartition("@")
     if at and not _USER.fullmatch(user):
-        raise RefusedUrl("What stands before @ looks like a host.", "ambiguous_url")
+        raise RefusedUrl("The part before @ looks like a host.")
     host, port = _host_and_port(place)
     return Target(
         scheme=scheme,
         host=parse_host(host),
         port=_port(port) or PORTS[scheme],
-        path=_request_path(path),
+        path=quote(path if path.startswith("/") else f"/{path}", safe=_TARGET_SAFE),
         user=user,
     )
 
 
 def _host_and_port(place: str) -> tuple[str, str]:
     if "%" in place:
-        raise RefusedUrl("The host holds a percent sign.", "ambiguous_url")
+        raise RefusedUrl("The host contains a percent sign.")
     if place.startswith("["):
         host, bracket, port = place.partition("]")
         if not bracket or (port and not port.startswith(":")):
-            raise RefusedUrl(f"{place!r} is not an address.", "ambiguous_url")
+            raise RefusedUrl(f"{place!r} is not an address.")
         return host + bracket, port[1:]
     host, _, port = place.partition(":")
     return host, port
@@ -207,17 +189,11 @@ def _host_and_port(place: str) -> tuple[str, str]:
 
 def _port(text: str) -> int:
     if not _PORT.fullmatch(text) or int(text or 0) > 65_535:
-        raise RefusedUrl(f"{text!r} is not a port.", "ambiguous_url")
+        raise RefusedUrl(f"{text!r} is not a port.")
     port = int(text or 0)
-    if port in OTHER_PROTOCOLS:
+    if str(port) in word_set("ports_of_other_protocols"):
         raise RefusedUrl(f"Port {port} belongs to another protocol.", "port")
     return port
-
-
-def _request_path(path: str) -> str:
-    if not path.startswith("/"):
-        path = "/" + path
-    return quote(path, safe=_TARGET_SAFE)
 
 
 def join(here: Target, location: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+import math
+import time
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from hermes.codec.values import Value
 from hermes.core.effects import Allow, Decision, Deny
@@ -24,16 +26,27 @@ FRESH_SECONDS = 30.0
 
 class Blocklist:
     """A rule is a domain, including its subdomains, or a pattern with `*`. Schemes and paths in a
-    rule are ignored; `#` begins a comment."""
+    rule are ignored; `#` begins a comment. Files with more rules are read again now and then."""
 
-    def __init__(self, rules: Iterable[str] = ()) -> None:
-        cleaned = (_clean(rule) for rule in rules)
-        self._rules = tuple(dict.fromkeys(rule for rule in cleaned if rule))
-        self._domains = frozenset(rule for rule in self._rules if "*" not in rule)
-        self._patterns = tuple(rule for rule in self._rules if "*" in rule)
+    def __init__(
+        self,
+        rules: Iterable[str] = (),
+        files: Iterable[Path] = (),
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._given = tuple(rules)
+        self._files = tuple(files)
+        self._now = now
+        self._read_at = -math.inf
+        self._domains: frozenset[str] = frozenset()
+        self._patterns: tuple[str, ...] = ()
 
     def matching(self, host: str) -> str:
         """The rule that blocks this host, or ""."""
+        if self._read_at == -math.inf or (
+            self._files and self._now() - self._read_at >= FRESH_SECONDS
+        ):
+            self._read()
         name = host.lower().removesuffix(".")
         labels = name.split(".")
         for start in range(len(labels)):
@@ -41,34 +54,17 @@ class Blocklist:
                 return tail
         return next((rule for rule in self._patterns if fnmatchcase(name, rule)), "")
 
-
-class SharedBlocklist:
-    """The rules of the settings and of shared files, which are re-read periodically."""
-
-    def __init__(
-        self, domains: Sequence[str], files: Sequence[Path], now: Callable[[], float]
-    ) -> None:
-        self._domains = tuple(domains)
-        self._files = tuple(files)
-        self._now = now
-        self._read_at: float | None = None
-        self._list = Blocklist(domains)
-
-    def matching(self, host: str) -> str:
-        now = self._now()
-        if self._files and (self._read_at is None or now - self._read_at >= FRESH_SECONDS):
-            self._read_at = now
-            self._list = Blocklist((*self._domains, *self._lines()))
-        return self._list.matching(host)
-
-    def _lines(self) -> list[str]:
-        found: list[str] = []
+    def _read(self) -> None:
+        self._read_at = self._now()
+        lines = list(self._given)
         for path in self._files:
             try:
-                found += path.read_text(encoding="utf-8", errors="replace").splitlines()
+                lines += path.read_text(encoding="utf-8", errors="replace").splitlines()
             except OSError as error:
                 log.warning("a blocklist cannot be read", extra={"path": str(path), "why": error})
-        return found
+        rules = [rule for line in lines if (rule := _clean(line))]
+        self._domains = frozenset(rule for rule in rules if "*" not in rule)
+        self._patterns = tuple(rule for rule in rules if "*" in rule)
 
 
 def _clean(rule: str) -> str:
@@ -81,22 +77,6 @@ def _clean(rule: str) -> str:
 
 
 MOST_REDIRECTS = 5
-# The categories of refusal, with their messages.
-CATEGORIES = {
-    "ambiguous_url": "The URL can be read in more than one way.",
-    "scheme": "Only http and https are fetched.",
-    "port": "The port belongs to another protocol.",
-    "private_address": "It leads to this machine or a private network.",
-    "metadata": "It leads to a cloud's metadata service. Never allowed.",
-    "reserved_address": "It leads to an address that is no public place.",
-    "dns": "The name has no address.",
-    "blocklist": "The website is on your blocklist.",
-    "redirects": "There are too many redirects.",
-}
-
-
-class HostFilter(Protocol):
-    def matching(self, host: str) -> str: ...
 
 
 class UrlDecision(Value):
@@ -121,7 +101,7 @@ class UrlPolicy:
         resolver: HostResolver,
         *,
         allow_private: bool = False,
-        blocks: HostFilter | None = None,
+        blocks: Blocklist | None = None,
         most_redirects: int = MOST_REDIRECTS,
     ) -> None:
         self._resolver = resolver
@@ -146,7 +126,9 @@ class UrlPolicy:
             )
         except RefusedUrl as refused:
             return UrlDecision(decision=_deny(refused))
-        allowed = Allow(harmless=True, reason=f"{target.host.name} is {self._words(addresses)}.")
+        kind = address_kind(addresses[0])
+        what = kind.words if kind else "known"
+        allowed = Allow(harmless=True, reason=f"{target.host.name} is {what}.")
         return UrlDecision(decision=allowed, target=target, connect=addresses[0])
 
     async def redirect(self, passage: UrlDecision, location: str) -> UrlDecision:
@@ -184,7 +166,7 @@ class UrlPolicy:
         for address in addresses:
             kind = address_kind(address)
             if kind is None:
-                raise RefusedUrl(f"{name} has the answer {address!r}, which is none.", "dns")
+                raise RefusedUrl(f"{name} resolves to {address!r}, which is not an address.", "dns")
             self._check(kind, f"{name} ({address})")
         return addresses
 
@@ -200,11 +182,9 @@ class UrlPolicy:
             case "metadata":
                 raise RefusedUrl(f"{shown} is {kind.words}, which is never opened.", "metadata")
             case "never":
-                raise RefusedUrl(f"{shown} is {kind.words}, no public place.", "reserved_address")
-
-    def _words(self, addresses: tuple[str, ...]) -> str:
-        kind = address_kind(addresses[0])
-        return kind.words if kind else "known"
+                raise RefusedUrl(
+                    f"{shown} is {kind.words}, not a public address.", "reserved_address"
+                )
 
 
 def _deny(refused: RefusedUrl) -> Deny:
@@ -217,5 +197,5 @@ def make_url_policy(
     resolver: HostResolver | None, private: bool, blocked: Blocked, now: Callable[[], float]
 ) -> UrlPolicy:
     files = [Path(each).expanduser() for each in blocked.files]
-    blocks = SharedBlocklist(blocked.domains, files, now)
+    blocks = Blocklist(blocked.domains, files, now)
     return UrlPolicy(resolver or SystemResolver(), allow_private=private, blocks=blocks)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import aclosing
-from typing import Literal, Protocol
+from typing import Literal
 
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, JsonValue, replace
@@ -18,7 +18,6 @@ from hermes.core.messages import (
     Text,
     ToolCall,
     ToolMessage,
-    ToolResult,
     UserMessage,
     user_says,
 )
@@ -51,14 +50,14 @@ def answer_schema(tools: tuple[ToolSpec, ...]) -> JsonObject:
     words = _record({TEXT: {"type": "string"}}, required=[TEXT])
     if not tools:
         return words
-    return {"anyOf": [words, *map(_call, tools)]}
-
-
-def _call(tool: ToolSpec) -> JsonObject:
-    arguments = simplify(tool.parameters)
-    if arguments.get("type") != "object":
-        arguments = {"type": "object"}
-    return _record({TOOL: {"const": tool.name}, ARGUMENTS: arguments}, required=[TOOL, ARGUMENTS])
+    calls: list[JsonObject] = []
+    for tool in tools:
+        arguments = simplify(tool.parameters)
+        if arguments.get("type") != "object":
+            arguments = {"type": "object"}
+        named = {TOOL: {"const": tool.name}, ARGUMENTS: arguments}
+        calls.append(_record(named, required=[TOOL, ARGUMENTS]))
+    return {"anyOf": [words, *calls]}
 
 
 def simplify(schema: JsonValue) -> JsonObject:
@@ -117,8 +116,12 @@ Its result is the next message. To answer the person, when no tool is needed any
 
 def without_tools(prompt: Prompt) -> Prompt:
     """The prompt for a model without tools: earlier results become text, calls are dropped."""
-    messages = tuple(_drop_calls(message) for message in prompt.messages)
-    return replace(prompt, messages=messages, tools=())
+    messages: list[Message] = []
+    for message in prompt.messages:
+        if isinstance(message, AssistantMessage) and message.calls:
+            message = AssistantMessage(parts=(Text(text=message.text),))
+        messages.append(_results(message) if isinstance(message, ToolMessage) else message)
+    return replace(prompt, messages=tuple(messages), tools=())
 
 
 def with_tools_as_text(prompt: Prompt) -> Prompt:
@@ -134,42 +137,26 @@ def describe_tools(tools: tuple[ToolSpec, ...]) -> str:
     return _INTRODUCTION + "\n".join(lines) + "\n" + _FORM
 
 
-def _drop_calls(message: Message) -> Message:
-    match message:
-        case AssistantMessage(text=text, calls=calls) if calls:
-            return AssistantMessage(parts=(Text(text=text),))
-        case ToolMessage():
-            return _results(message)
-        case _:
-            return message
-
-
 def _to_form(message: Message) -> Message:
     match message:
         case UserMessage():
             return message
         case AssistantMessage(text=text, calls=calls):
-            entries = [_wording_call(call) for call in calls] or [{"text": text}]
-            return AssistantMessage(parts=(Text(text="\n".join(map(_json, entries))),))
+            entries: list[JsonObject] = [
+                {"tool": call.name, "arguments": call.arguments} for call in calls
+            ]
+            lines = (encode(entry).decode() for entry in entries or [{"text": text}])
+            return AssistantMessage(parts=(Text(text="\n".join(lines)),))
         case ToolMessage():
             return _results(message)
 
 
-def _wording_call(call: ToolCall) -> dict[str, object]:
-    return {"tool": call.name, "arguments": call.arguments}
-
-
-def _json(value: dict[str, object]) -> str:
-    return encode(value).decode()
-
-
 def _results(message: ToolMessage) -> UserMessage:
-    return user_says("\n\n".join(map(_result, message.results)), origin="tool")
-
-
-def _result(result: ToolResult) -> str:
-    how = f"{result.name} failed" if result.failed else f"Result of {result.name}"
-    return f"{how}:\n{result.text}"
+    texts = (
+        f"{f'{r.name} failed' if r.failed else f'Result of {r.name}'}:\n{r.text}"
+        for r in message.results
+    )
+    return user_says("\n\n".join(texts), origin="tool")
 
 
 # Some models put a code fence around all JSON.
@@ -222,7 +209,9 @@ class ConstrainedReply:
             return AssistantMessage(
                 parts=(*thoughts, Text(text=text)) if text else thoughts, stop=whole.stop
             )
-        call = self._call(call_id)
+        arguments = _parse_arguments("".join(self._raw))
+        broken = "the call is incomplete" if arguments is None else ""
+        call = ToolCall(id=call_id, name=self._tool, arguments=arguments or {}, broken=broken)
         stop = "calls" if whole.stop == "done" else whole.stop
         return AssistantMessage(parts=(*thoughts, call), stop=stop)
 
@@ -259,13 +248,6 @@ class ConstrainedReply:
             self._text += said
             yield TextDelta(text="".join(said))
 
-    def _call(self, call_id: str) -> ToolCall:
-        arguments = _parse_arguments("".join(self._raw))
-        if arguments is None:
-            broken = "the call is incomplete"
-            return ToolCall(id=call_id, name=self._tool, broken=broken)
-        return ToolCall(id=call_id, name=self._tool, arguments=arguments)
-
 
 def _is_open(escape: str) -> bool:
     """More characters may belong to this escape sequence."""
@@ -298,12 +280,8 @@ UNCONSTRAINED = (
 )
 
 
-class AskEngine(Protocol):
-    """Sends a prompt without tools; the schema constrains the reply."""
-
-    def __call__(
-        self, prompt: Prompt, *, schema: JsonObject | None
-    ) -> AsyncGenerator[Delta | Reply]: ...
+# Sends a prompt without tools; the schema constrains the reply.
+AskEngine = Callable[[Prompt, JsonObject | None], AsyncGenerator[Delta | Reply]]
 
 
 class ConstrainedTools:
@@ -342,7 +320,7 @@ class ConstrainedTools:
         self, prompt: Prompt, asked: Prompt, schema: JsonObject | None
     ) -> AsyncGenerator[Delta | Reply]:
         answer = ConstrainedReply()
-        async with aclosing(self._ask(asked, schema=schema)) as items:
+        async with aclosing(self._ask(asked, schema)) as items:
             async for item in items:
                 match item:
                     case TextDelta(text=text):

@@ -109,7 +109,9 @@ class PromptFitter:
         self._bytes_per_token = min(self._bytes_per_token, before * _CAUTION)
 
     def _visible(self, messages: tuple[Message, ...], available: int) -> tuple[Message, ...]:
-        if not self._start_is_valid(messages):
+        start = self._start
+        if start >= len(messages) or messages[start] != self._first:
+            # The conversation was rewound or compacted since.
             self._start = 0
         if sum(map(self._size, messages[self._start :])) > available:
             self._start = self._find_start(messages, int(available * _KEPT_SHARE))
@@ -117,12 +119,10 @@ class PromptFitter:
         self._first = kept[0] if kept else None
         if len(kept) == 1 and self._size(kept[0]) > available:
             clipped = self.clip(_text_of(kept[0]), available - _MESSAGE_TOKENS)
-            return (_replace_text(kept[0], clipped),)
+            if isinstance(kept[0], AssistantMessage):
+                return (replace(kept[0], parts=(Text(text=clipped),)),)
+            return (user_says(clipped),)
         return kept
-
-    def _start_is_valid(self, messages: tuple[Message, ...]) -> bool:
-        """False if the conversation was rewound or compacted since."""
-        return self._start < len(messages) and messages[self._start] == self._first
 
     def _find_start(self, messages: tuple[Message, ...], available: int) -> int:
         """The start of the longest tail that fits; at least the last message stays."""
@@ -143,12 +143,6 @@ def _text_of(message: Message) -> str:
             return text
         case ToolMessage(results=results):
             return "\n".join(result.text for result in results)
-
-
-def _replace_text(message: Message, text: str) -> Message:
-    if isinstance(message, AssistantMessage):
-        return replace(message, parts=(Text(text=text),))
-    return user_says(text)
 
 
 NAME = "embedded"
@@ -180,7 +174,7 @@ class EngineClient:
         engines: EnginePool,
         threads: int | None,
         fitting: PromptFitter,
-        manner: GenerationSettings,
+        generation: GenerationSettings,
     ) -> None:
         self._weights = weights
         self._http = http
@@ -188,12 +182,12 @@ class EngineClient:
         self._engines = engines
         self._threads = threads
         self._fitting = fitting
-        self._manner = manner
+        self._generation = generation
         self._current: tuple[str, JsonObject | None, Provider] | None = None
         self._reported_cut = False
 
     async def reply(
-        self, prompt: Prompt, *, schema: JsonObject | None = None
+        self, prompt: Prompt, schema: JsonObject | None = None
     ) -> AsyncGenerator[Delta | Reply]:
         """With a schema the reply is JSON of that form."""
         streamed, overflows, crashes, disconnects = False, 0, 0, 0
@@ -202,9 +196,15 @@ class EngineClient:
                 size = format_size(self._weights.size)
                 yield Notice(text=f"Loading {self._weights.path.name} ({size})…")
             engine = await self._engines.start(self._weights, threads=self._threads)
-            sent = self._fitting.fit(prompt, most_tokens=self._manner.max_tokens)
-            if notice := self._cut_notice():
-                yield notice
+            sent = self._fitting.fit(prompt, most_tokens=self._generation.max_tokens)
+            if self._fitting.is_cut and not self._reported_cut:
+                self._reported_cut = True
+                window = self._fitting.window
+                text = (
+                    f"The conversation is longer than the model's window ({window} tokens); it sees"
+                    " only the newest part."
+                )
+                yield Notice(text=text, kind="warn")
             try:
                 async with aclosing(self._provider(engine, schema).reply(sent)) as stream:
                     async for item in stream:
@@ -230,17 +230,6 @@ class EngineClient:
                 streamed = False
                 yield Restarted()
 
-    def _cut_notice(self) -> Notice | None:
-        """Reported once, when the first messages are cut."""
-        if self._reported_cut or not self._fitting.is_cut:
-            return None
-        self._reported_cut = True
-        return Notice(
-            text=f"The conversation is longer than the model's window ({self._fitting.window}"
-            " tokens); it sees only the newest part.",
-            kind="warn",
-        )
-
     async def _is_dead(self, engine: Engine, error: ProviderError) -> bool:
         if engine.alive and error.reason in ("cut", "timeout"):
             await self._world.clock.sleep(_DYING_SECONDS)
@@ -253,7 +242,7 @@ class EngineClient:
 
     def _build_provider(self, engine: Engine, schema: JsonObject | None) -> Provider:
         weights = self._weights
-        extra = dict(self._manner.sampling)
+        extra = dict(self._generation.sampling)
         if schema is not None:
             form = {"name": "answer", "schema": schema, "strict": True}
             extra["response_format"] = {"type": "json_schema", "json_schema": form}

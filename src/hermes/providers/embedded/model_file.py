@@ -202,12 +202,18 @@ def describe_model_file(path: Path, *, memory: int | None = None) -> ModelFile:
         raise ConfigError(f"{path} is not a chat model ({architecture}); choose another.")
     parameters = _number(known, "general.parameter_count") or elements
     template = _text(known, "tokenizer.chat_template")
+    trained = _number(known, f"{architecture}.context_length")
+    most = _SMALL_WINDOW if parameters < SMALL else _LARGEST_WINDOW
+    if cost := _bytes_per_token(known, architecture):
+        memory = memory or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        affordable = memory // _MEMORY_SHARE // cost // 1024 * 1024
+        most = min(most, max(_LEAST_WINDOW, affordable))
     return ModelFile(
         path=path,
         size=sum(part.stat().st_size for part in parts),
         parameters=parameters,
-        window=_window(known, architecture, parameters, memory or _machine_memory()),
-        trained=_number(known, f"{architecture}.context_length"),
+        window=min(trained or _UNKNOWN_WINDOW, most),
+        trained=trained,
         architecture=architecture,
         name=_text(known, "general.name"),
         licence=_text(known, "general.license"),
@@ -269,16 +275,6 @@ def _header(path: Path) -> GgufHeader:
         ) from error
 
 
-def _window(known: dict[str, JsonValue], architecture: str, parameters: int, memory: int) -> int:
-    trained = _number(known, f"{architecture}.context_length") or _UNKNOWN_WINDOW
-    most = _SMALL_WINDOW if parameters < SMALL else _LARGEST_WINDOW
-    cost = _bytes_per_token(known, architecture)
-    if cost:
-        affordable = memory // _MEMORY_SHARE // cost // 1024 * 1024
-        most = min(most, max(_LEAST_WINDOW, affordable))
-    return min(trained, most)
-
-
 def _bytes_per_token(known: dict[str, JsonValue], architecture: str) -> int:
     """Bytes of context per token; 0 if the file does not say enough."""
 
@@ -291,10 +287,6 @@ def _bytes_per_token(known: dict[str, JsonValue], architecture: str) -> int:
     value = number("attention.value_length") or width
     shared = number("attention.head_count_kv") or heads
     return number("block_count") * shared * (key + value) * _NUMBER_BYTES
-
-
-def _machine_memory() -> int:
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _text(known: dict[str, JsonValue], key: str) -> str:

@@ -47,8 +47,15 @@ class ToolModeChooser:
         self._reported_no_tools = False
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        if notice := self._no_tools_notice(prompt):
-            yield notice
+        if not (self._reported_no_tools or self._reduced or self._tools_fit(prompt)):
+            # Reported once, because the user may expect tools.
+            self._reported_no_tools = True
+            window = self._fitting.window
+            text = (
+                f"The model's window ({window} tokens) is too small for the tools; it answers"
+                " without them."
+            )
+            yield Notice(text=text, kind="warn")
         spent = Usage()
         for left in reversed(range(_TRIES)):
             async with aclosing(self._answer(prompt)) as items:
@@ -67,7 +74,11 @@ class ToolModeChooser:
     def _answer(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         if self._reduced or not prompt.tools or not self._tools_fit(prompt):
             return self._reply_without_tools(prompt)
-        return self._imposing.reply(self._shorten_system(prompt))
+        # The system text is shortened so that the tools fit after it.
+        tools = self._fitting.tokens(describe_tools(prompt.tools))
+        available = int(self._fitting.budget * SYSTEM_SHARE) - tools
+        system = self._fitting.clip(prompt.system, available)
+        return self._imposing.reply(replace(prompt, system=system))
 
     async def _reply_without_tools(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         async with aclosing(self._asking.reply(without_tools(prompt))) as items:
@@ -79,25 +90,10 @@ class ToolModeChooser:
                     yield item
 
     def _tools_fit(self, prompt: Prompt) -> bool:
+        if not prompt.tools:
+            return True
         tools = self._fitting.tokens(describe_tools(prompt.tools))
         return tools <= self._fitting.budget * _TOOLS_SHARE
-
-    def _shorten_system(self, prompt: Prompt) -> Prompt:
-        """Shortens the system text so that the tools fit after it."""
-        tools = self._fitting.tokens(describe_tools(prompt.tools))
-        available = int(self._fitting.budget * SYSTEM_SHARE) - tools
-        return replace(prompt, system=self._fitting.clip(prompt.system, available))
-
-    def _no_tools_notice(self, prompt: Prompt) -> Notice | None:
-        """Reported once, because the user may expect tools."""
-        if self._reported_no_tools or self._reduced or not prompt.tools or self._tools_fit(prompt):
-            return None
-        self._reported_no_tools = True
-        return Notice(
-            text=f"The model's window ({self._fitting.window} tokens) is too small for the tools;"
-            " it answers without them.",
-            kind="warn",
-        )
 
 
 def _append_text(reply: Reply, text: str) -> Reply:
@@ -116,10 +112,10 @@ def _is_empty(reply: Reply, prompt: Prompt) -> bool:
 
 
 # A small model repeats itself and drifts with free sampling.
-_SMALL_MANNER = GenerationSettings(
+_SMALL_GENERATION = GenerationSettings(
     max_tokens=512, sampling={"temperature": 0.2, "repeat_penalty": 1.1}
 )
-_MANNER = GenerationSettings(max_tokens=4_096)
+_GENERATION = GenerationSettings(max_tokens=4_096)
 
 
 class EmbeddedModel:
@@ -152,7 +148,7 @@ class EmbeddedModel:
             engines=own if engines is None else engines,
             threads=threads,
             fitting=fitting,
-            manner=_SMALL_MANNER if self.weights.small else _MANNER,
+            generation=_SMALL_GENERATION if self.weights.small else _GENERATION,
         )
         self._speaking = ToolModeChooser(
             asking, fitting, reduced=self.weights.small if reduced is None else reduced
@@ -167,13 +163,13 @@ class EmbeddedModel:
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         async with aclosing(self._completing.reply(prompt)) as items:
             async for item in items:
-                yield self._with_identity(item) if isinstance(item, Reply) else item
+                if isinstance(item, Reply):
+                    # The path replaces the server's name of the file, and nothing is charged.
+                    usage = replace(item.usage, cost=0.0)
+                    model = str(self.weights.path)
+                    item = replace(item, model=model, provider=NAME, usage=usage)
+                yield item
 
     async def close(self) -> None:
         if self._own is not None:
             await self._own.close()
-
-    def _with_identity(self, reply: Reply) -> Reply:
-        """Replaces the server's name of the file and sets the cost to zero."""
-        usage = replace(reply.usage, cost=0.0)
-        return replace(reply, model=str(self.weights.path), provider=NAME, usage=usage)

@@ -9,12 +9,12 @@ from functools import lru_cache
 
 from hermes.codec.values import Value
 from hermes.core.errors import ProviderError
-from hermes.core.messages import AssistantMessage, Message, ToolMessage, Usage, UserMessage
+from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Notice, Prompt, Reply
 from hermes.net.http import HttpClient
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.model_servers import detect_server, model_info
+from hermes.providers.model_servers import query_endpoint
 from hermes.providers.wire.usage import estimate_prompt_tokens
 
 _ADVICE = (
@@ -50,12 +50,7 @@ def explain_refusal(error: ProviderError, endpoint: Endpoint) -> ProviderError:
     return error
 
 
-LABELS = {
-    "ollama": "Ollama",
-    "llamacpp": "llama.cpp",
-    "lmstudio": "LM Studio",
-    "vllm": "vLLM",
-}
+LABELS = {"ollama": "Ollama", "llamacpp": "llama.cpp", "lmstudio": "LM Studio", "vllm": "vLLM"}
 _RAISE = {
     "ollama": "set `model.ollama_num_ctx`, or start it with OLLAMA_CONTEXT_LENGTH={tokens}",
     "llamacpp": "start llama-server with `-c {tokens}` (it is divided by `--parallel`)",
@@ -86,10 +81,7 @@ class ServerWindow(Value):
 async def query_window(http: HttpClient, endpoint: Endpoint) -> ServerWindow:
     """What the server reports about itself. Costs a few small requests and no completion. A server
     that does not report its window gets no number."""
-    server = endpoint.server or await detect_server(http, endpoint.url, key=endpoint.key)
-    info = await model_info(
-        http, endpoint.url, endpoint.model, key=endpoint.key, server=server or "none"
-    )
+    server, info = await query_endpoint(http, endpoint)
     if info is None:
         return ServerWindow(server=server)
     # vLLM lists the window it was started with; others list the model's maximum.
@@ -184,44 +176,30 @@ class LocalServerProvider:
             raise failed
 
     async def _check(self, prompt: Prompt, reply: Reply) -> Notice | None:
-        if self._reported or not self._fell_short(prompt, reply.usage):
+        counted = reply.usage.prompt
+        if self._reported or reply.usage.estimated or reply.usage.requests != 1 or not counted:
+            return None
+        least = self._counting.of_prompt(prompt)
+        if least <= counted * _SURPLUS or least - counted <= _LEAST:
             return None
         asked = await query_window(self._http, self._endpoint)
-        tokens = self._window(asked, prompt, reply.usage)
-        if tokens is None:
+        estimate = estimate_prompt_tokens(prompt)
+        if asked.tokens is not None:
+            tokens, about, proven = asked.tokens, "", asked.tokens < estimate
+        else:
+            low, tokens = sorted((self._doubted, counted))
+            about, proven = "about ", low >= tokens * _ALIKE and low > _LEAST
+            self._doubted = counted
+        if not proven:
             return None
         self._reported = True
         if self._learned is not None:
             self._learned(tokens)
-        return _truncation_notice(asked, tokens, prompt)
-
-    def _fell_short(self, prompt: Prompt, usage: Usage) -> bool:
-        if usage.estimated or usage.requests != 1 or not usage.prompt:
-            return False
-        least = self._counting.of_prompt(prompt)
-        return least > usage.prompt * _SURPLUS and least - usage.prompt > _LEAST
-
-    def _window(self, asked: ServerWindow, prompt: Prompt, usage: Usage) -> int | None:
-        """The window that truncated the prompt; None without proof."""
-        if asked.tokens is not None:
-            return asked.tokens if asked.tokens < estimate_prompt_tokens(prompt) else None
-        before, self._doubted = self._doubted, usage.prompt
-        low, high = sorted((before, usage.prompt))
-        return high if low >= high * _ALIKE and low > _LEAST else None
-
-
-def _truncation_notice(asked: ServerWindow, tokens: int, prompt: Prompt) -> Notice:
-    wanted = _next_size(estimate_prompt_tokens(prompt) * 2)
-    about = "" if asked.tokens is not None else "about "
-    return Notice(
-        text=f"{asked.label} truncated the start of the conversation: its window is"
-        f" {about}{tokens} tokens. To raise it, {asked.advice(wanted)}.",
-        kind="warn",
-    )
-
-
-def _next_size(tokens: int) -> int:
-    size = 8_192
-    while size < tokens:
-        size *= 2
-    return size
+        wanted = 8_192
+        while wanted < estimate * 2:
+            wanted *= 2
+        return Notice(
+            text=f"{asked.label} truncated the start of the conversation: its window is"
+            f" {about}{tokens} tokens. To raise it, {asked.advice(wanted)}.",
+            kind="warn",
+        )

@@ -7,7 +7,6 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Literal, Protocol, TypeVar
 
-from hermes.codec.values import JsonValue
 from hermes.core.errors import ProviderError
 from hermes.core.world import Clock
 from hermes.net.http import HttpClient, Timeouts
@@ -72,19 +71,14 @@ def _sign(path: str, status: int, body: bytes) -> Activity | None:
         return "alive"
     if status != 200:
         return None
+    if path not in ("/slots", "/metrics"):
+        return "alive"
     if path == "/slots":
-        return _sign_of_slots(parse_json(body))
-    if path == "/metrics":
-        counts = [float(found) for found in _RUNNING.findall(body)]
-        return ("busy" if any(counts) else "idle") if counts else None
-    return "alive"
-
-
-def _sign_of_slots(page: JsonValue) -> Activity | None:
-    slots = [slot for slot in objects_of(page) if isinstance(slot.get("is_processing"), bool)]
-    if not slots:
-        return None
-    return "busy" if any(slot["is_processing"] for slot in slots) else "idle"
+        slots = (slot.get("is_processing") for slot in objects_of(parse_json(body)))
+        work = [flag for flag in slots if isinstance(flag, bool)]
+    else:
+        work = [float(count) > 0 for count in _RUNNING.findall(body)]
+    return ("busy" if any(work) else "idle") if work else None
 
 
 T = TypeVar("T")
@@ -92,6 +86,11 @@ T = TypeVar("T")
 ALIVE_SECONDS = 4 * 3600.0
 IDLE_SECONDS = 180.0
 GONE_SECONDS = 60.0
+_DEADLINES: dict[Activity, tuple[float, str]] = {
+    "alive": (ALIVE_SECONDS, "has sent nothing for {hours} hours; restart it"),
+    "idle": (IDLE_SECONDS, "has lost the request and is idle; try again"),
+    "gone": (GONE_SECONDS, "no longer responds; check that it is running"),
+}
 _POLL_SECONDS = 15.0
 _FIRST_SECONDS = 1.0
 
@@ -155,15 +154,8 @@ class LocalStallPolicy:
             self._check_deadline(sign, now - since)
 
     def _check_deadline(self, sign: Activity, seconds: float) -> None:
-        match sign:
-            case "busy":
-                return
-            case "alive" if seconds >= ALIVE_SECONDS:
-                why = f"has sent nothing for {seconds / 3600:.0f} hours; restart it"
-            case "idle" if seconds >= IDLE_SECONDS:
-                why = "has lost the request and is idle; try again"
-            case "gone" if seconds >= GONE_SECONDS:
-                why = "no longer responds; check that it is running"
-            case _:
-                return
-        raise ProviderError(f"The server at {self._host} {why}.", reason="timeout", retryable=True)
+        limit, why = _DEADLINES.get(sign, (float("inf"), ""))
+        if seconds >= limit:
+            why = why.format(hours=round(seconds / 3600))
+            text = f"The server at {self._host} {why}."
+            raise ProviderError(text, reason="timeout", retryable=True)

@@ -1,239 +1,158 @@
-"""Evaluates arithmetic as people write it: bounded, with percentages and number words.
-
-sum     = product (("+" | "-") product)*        a percentage refers to the value before it
-product = signed (("*" | "/" | "//" | "mod" | "of") signed)*
-signed  = ("-" | "+") signed | power
-power   = counted (("^" | "**") signed)?
-counted = atom ("%" | "!")*
-atom    = number | name | name atom | name "(" sum ("," sum)* ")" | "(" sum ")"
-"""
+"""Evaluates arithmetic as people write it, within fixed limits."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable
-from functools import lru_cache
-
-from hermes.codec.values import Value
 
 Number = int | float
 
-MAX_LENGTH = 300
-MAX_DEPTH = 40
+MAX_LENGTH = 200
 MAX_BITS = 4096
-MAX_FACTORIAL = 300
-MAX_DIGITS = 30
+MAX_DEPTH = 30
 
-
-class NumberStyle(Value):
-    """How a language writes numbers: its decimal separator, and its words as operators and
-    digits."""
-
-    decimal: str = "."
-    words: dict[str, str] = {}
-
-
-_FUNCTIONS: dict[str, Callable[..., Number]] = {
-    "sqrt": math.sqrt,
-    "abs": abs,
-    "round": lambda value, digits=0: _round(value, digits),
-    "floor": math.floor,
-    "ceil": math.ceil,
-    "min": min,
-    "max": max,
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-    "ln": math.log,
-    "log": math.log10,
-    "log2": math.log2,
-    "exp": math.exp,
-}
-_CONSTANTS = {"pi": math.pi, "π": math.pi, "e": math.e}
+_NUMBER = r"\d+(?:\.\d+)?"
 _SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "²": "^2", "³": "^3"})
-_PIECE = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+|\*\*|//|[-+*/^%!(),]|[^\W\d]\w*|π)")
+_DIGIT_WORDS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen twenty"
+).split()
+_OPERATOR_WORDS = {
+    r"plus": "+",
+    r"minus": "-",
+    r"times|multiplied by": "*",
+    r"divided by": "/",
+    r"to the power of": "^",
+    r"mod|modulo": "mod",
+    r"squared": "^2",
+    r"cubed": "^3",
+    r"(?:the )?square root of": "sqrt",
+}
+# Names and dates that only look like arithmetic.
+_NOT_A_SUM = re.compile(r"9/11|24/7|50/50|\d{4}-\d\d?-\d\d?|\d+/\d+/\d+|[-\d]+-\d{3}-\d{4}")
+_TOKEN = re.compile(rf"\s*({_NUMBER}|\*\*|mod|sqrt|[-+*/^()])")
 
 
-def is_expression(text: str, style: NumberStyle) -> bool:
-    """True for an expression to evaluate, not a lone number."""
-    if len(text) > MAX_LENGTH:
-        return False
-    try:
-        pieces = _pieces(text, style)
-        if len(pieces) < 2 or not any(piece[0].isdigit() for piece in pieces):
-            return False
-        _Evaluator(pieces).whole()
-    except ValueError:
-        return False
-    except ArithmeticError:
-        return True
-    return True
-
-
-def evaluate(text: str, style: NumberStyle) -> Number:
-    """Raises ValueError if it is not an expression or undefined, ZeroDivisionError, and
-    OverflowError if too large."""
-    return _Evaluator(_pieces(text[:MAX_LENGTH], style)).whole()
-
-
-def format_number(number: Number, style: NumberStyle) -> str:
-    """Up to twelve significant digits; integers without a fraction."""
-    if isinstance(number, float) and number.is_integer() and abs(number) < 1e15:
-        number = int(number)
-    text = str(number) if isinstance(number, int) else format(number, ".12g")
-    return text.replace(".", style.decimal)
-
-
-def _pieces(text: str, style: NumberStyle) -> list[str]:
-    plain = _plain_numbers(text.casefold().translate(_SIGNS), style.decimal)
-    if style.words:
-        words = tuple(sorted(style.words, key=lambda word: (-len(word), word)))
-        plain = _word_pattern(words).sub(lambda found: f" {style.words[found[0]]} ", plain)
-    plain = plain.strip().rstrip("?=.! ") + ("!" if plain.rstrip("?= ").endswith("!") else "")
-    pieces: list[str] = []
+def evaluate(text: str) -> Number | None:
+    """Returns None if the text is not a sum. Raises ZeroDivisionError, OverflowError if the result
+    is too large, and ValueError if there is none."""
+    plain = _normalise(text)
+    if plain is None:
+        return None
+    tokens: list[str] = []
     at = 0
     while at < len(plain):
-        found = _PIECE.match(plain, at)
+        found = _TOKEN.match(plain, at)
         if found is None:
-            raise ValueError(plain[at:])
-        pieces.append(found[1])
+            return None
+        tokens.append(found[1])
         at = found.end()
-    return pieces
+    if len(tokens) < 2 or not any(token[0].isdigit() for token in tokens):
+        return None
+    try:
+        return _Evaluator(tokens).result()
+    except SyntaxError:
+        return None
 
 
-def _plain_numbers(text: str, decimal: str) -> str:
-    """Removes thousands separators and uses a point for decimals."""
-    if decimal == ",":
-        text = re.sub(r"(?<=\d)\.(?=\d{3}(?!\d))", "", text)
-        return re.sub(r"(?<=\d),(?=\d)", ".", text)
-    return re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
+def format_number(number: Number) -> str:
+    """At most 15 significant digits; whole numbers without a fraction."""
+    if isinstance(number, float) and number.is_integer() and abs(number) < 1e15:
+        number = int(number)
+    return str(number) if isinstance(number, int) else format(number, ".15g")
 
 
-@lru_cache(maxsize=8)
-def _word_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile(r"(?<!\w)(?:" + "|".join(re.escape(word) for word in words) + r")(?!\w)")
+def _normalise(text: str) -> str | None:
+    """Only digits, operators and brackets; None for other text."""
+    plain = text.casefold().translate(_SIGNS).strip().rstrip("?= ").strip()
+    if not plain or len(plain) > MAX_LENGTH or _NOT_A_SUM.fullmatch(plain):
+        return None
+    for words, sign in _OPERATOR_WORDS.items():
+        plain = re.sub(rf"\b(?:{words})\b", f" {sign} ", plain)
+    for digit, word in enumerate(_DIGIT_WORDS):
+        plain = re.sub(rf"\b{word}\b", str(digit), plain)
+    plain = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", plain)
+    plain = re.sub(r"(?<=\d)\s*x\s*(?=\d)", "*", plain)
+    return _resolve_percentages(plain)
+
+
+def _resolve_percentages(plain: str) -> str | None:
+    plain = re.sub(rf"({_NUMBER})\s*(?:%|percent)\s+of\s+", r"(\1/100)*", plain)
+    plain = re.sub(rf"([*/]\s*)({_NUMBER})\s*(?:%|percent)\s*$", r"\1(\2/100)", plain)
+    # A percentage that is added or subtracted refers to the number before it.
+    plain = re.sub(
+        rf"^({_NUMBER})\s*([-+])\s*({_NUMBER})\s*(?:%|percent)$", r"\1*(1\2(\3/100))", plain.strip()
+    )
+    return None if "%" in plain else plain
 
 
 class _Evaluator:
-    """A recursive-descent evaluator over the pieces."""
+    """Recursive descent: sum, product, sign, power, atom. Raises SyntaxError."""
 
-    def __init__(self, pieces: list[str]) -> None:
-        self._pieces = pieces
+    def __init__(self, tokens: list[str]) -> None:
+        self._tokens = tokens
         self._at = 0
         self._depth = 0
 
-    def whole(self) -> Number:
+    def result(self) -> Number:
         value = self._sum()
-        if self._at != len(self._pieces):
-            raise ValueError(self._pieces[self._at])
+        if self._at != len(self._tokens):
+            raise SyntaxError
         return value
-
-    def _next(self) -> str:
-        return self._pieces[self._at] if self._at < len(self._pieces) else ""
 
     def _take(self, *wanted: str) -> str:
-        piece = self._next()
-        if piece and piece in wanted:
-            self._at += 1
-            return piece
-        return ""
+        token = self._tokens[self._at] if self._at < len(self._tokens) else ""
+        if token not in wanted:
+            return ""
+        self._at += 1
+        return token
 
-    def _sum(self) -> Number:
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise ValueError("depth")
-        value, _ = self._product()
-        while sign := self._take("+", "-"):
-            change, percent = self._product()
-            if percent:
-                change = value * change
-            value = _check_size(value + change if sign == "+" else value - change)
-        self._depth -= 1
+    def _binary(self, operand: Callable[[], Number], *signs: str) -> Number:
+        value = operand()
+        while sign := self._take(*signs):
+            value = _check_size(_apply(sign, value, operand()))
         return value
 
-    def _product(self) -> tuple[Number, bool]:
-        value, percent = self._signed()
-        while sign := self._take("*", "/", "//", "mod", "of"):
-            other, _ = self._signed()
-            value, percent = _check_size(_apply(sign, value, other)), False
-        return value, percent
+    def _sum(self) -> Number:
+        return self._binary(lambda: self._binary(self._signed, "*", "/", "mod"), "+", "-")
 
-    def _signed(self) -> tuple[Number, bool]:
-        if sign := self._take("+", "-"):
-            self._depth += 1
-            if self._depth > MAX_DEPTH:
-                raise ValueError("depth")
-            value, percent = self._signed()
-            self._depth -= 1
-            return (-value if sign == "-" else value), percent
-        return self._power()
+    def _signed(self) -> Number:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise SyntaxError
+        sign = self._take("+", "-")
+        value = self._signed() if sign else self._power()
+        self._depth -= 1
+        return -value if sign == "-" else value
 
-    def _power(self) -> tuple[Number, bool]:
-        value, percent = self._postfix()
-        if self._take("^", "**"):
-            exponent, _ = self._signed()
-            return _raise_to(value, exponent), False
-        return value, percent
-
-    def _postfix(self) -> tuple[Number, bool]:
-        value, percent = self._atom(), False
-        while sign := self._take("%", "!"):
-            if sign == "!":
-                value = _factorial(value)
-            elif self._next()[:1].isdigit() or self._next() == "(":
-                value = _apply("mod", value, self._atom())
-            else:
-                value, percent = value / 100, True
-        return value, percent
+    def _power(self) -> Number:
+        value = self._atom()
+        return _raise_to(value, self._signed()) if self._take("^", "**") else value
 
     def _atom(self) -> Number:
-        piece = self._next()
-        self._at += 1
-        if piece[:1].isdigit() or piece[:1] == ".":
-            return _check_size(float(piece) if "." in piece else int(piece))
-        if piece in _CONSTANTS:
-            return _CONSTANTS[piece]
-        if piece == "(":
+        if self._take("("):
             value = self._sum()
             if not self._take(")"):
-                raise ValueError(")")
+                raise SyntaxError
             return value
-        if piece in _FUNCTIONS:
-            return _call(piece, self._arguments())
-        raise ValueError(piece)
-
-    def _arguments(self) -> list[Number]:
-        if self._next() != "(":
-            return [self._postfix()[0]]
+        if self._take("sqrt"):
+            return math.sqrt(self._atom())
+        token = self._tokens[self._at] if self._at < len(self._tokens) else ""
+        if not token[:1].isdigit():
+            raise SyntaxError
         self._at += 1
-        found = [self._sum()]
-        while self._take(","):
-            found.append(self._sum())
-        if not self._take(")"):
-            raise ValueError(")")
-        return found
-
-
-def _call(name: str, arguments: list[Number]) -> Number:
-    try:
-        return _check_size(_FUNCTIONS[name](*arguments))
-    except TypeError as error:
-        raise ValueError(name) from error
-
-
-def _round(value: Number, digits: Number) -> Number:
-    if abs(digits) > MAX_DIGITS:
-        raise OverflowError
-    return round(value, int(digits)) if digits else round(value)
+        return _check_size(float(token) if "." in token else int(token))
 
 
 def _apply(sign: str, one: Number, two: Number) -> Number:
     match sign:
-        case "*" | "of":
+        case "+":
+            return one + two
+        case "-":
+            return one - two
+        case "*":
             return one * two
-        case "//":
-            return one // two
         case "mod":
             return one % two
         case _:
@@ -252,17 +171,10 @@ def _raise_to(value: Number, exponent: Number) -> Number:
     return _check_size(float(result))
 
 
-def _factorial(value: Number) -> int:
-    if not isinstance(value, int) or value < 0:
-        raise ValueError("!")
-    if value > MAX_FACTORIAL:
-        raise OverflowError
-    return math.factorial(value)
-
-
 def _check_size(value: Number) -> Number:
-    if isinstance(value, int) and value.bit_length() > MAX_BITS:
-        raise OverflowError
-    if isinstance(value, float) and not math.isfinite(value):
+    too_large = (
+        value.bit_length() > MAX_BITS if isinstance(value, int) else not math.isfinite(value)
+    )
+    if too_large:
         raise OverflowError
     return value

@@ -62,13 +62,7 @@ class SecretMask:
     def answer(self, answer: bytes) -> tuple[bytes, int]:
         """A model response as the session saw it, and the number of labels in it. It may be an
         event stream or one JSON document."""
-        if self._marks is None:
-            return answer, 0
-        is_stream = answer.lstrip().startswith((b"data:", b"event:", b":"))
-        parts = answer.replace(b"\r\n", b"\n").split(b"\n\n") if is_stream else [answer]
-        blocks = [_Block(part, bare=not is_stream) for part in parts]
-        found = sum(self._label(places) for places in _by_name(blocks))
-        return (b"\n\n".join(block.data() for block in blocks), found) if found else (answer, 0)
+        return _rewrite(answer, self._label) if self._marks is not None else (answer, 0)
 
     def occurs_in(self, data: bytes) -> bool:
         """True if any secret occurs in the bytes."""
@@ -87,11 +81,8 @@ class SecretMask:
     def stream(self, answer: bytes) -> tuple[bytes, int]:
         """Masks secrets that are spread over several events of a stream. Events without a finding
         keep their bytes."""
-        if not self._texts or not answer.lstrip().startswith((b"data:", b"event:", b":")):
-            return answer, 0
-        blocks = [_Block(block) for block in answer.replace(b"\r\n", b"\n").split(b"\n\n")]
-        found = sum(self._mask_joined(places) for places in _by_name(blocks))
-        return (b"\n\n".join(block.data() for block in blocks), found) if found else (answer, 0)
+        spread = self._texts and _is_stream(answer)
+        return _rewrite(answer, self._mask_joined) if spread else (answer, 0)
 
     def _mask_joined(self, places: list[_StringSlot]) -> int:
         """Masks the joined strings and gives each its part back."""
@@ -175,13 +166,22 @@ class _StringSlot:
         self._holder[self._key] = text
 
 
-def _by_name(blocks: Iterable[_Block]) -> Iterable[list[_StringSlot]]:
-    """Groups strings that may together form one text."""
+def _is_stream(answer: bytes) -> bool:
+    return answer.lstrip().startswith((b"data:", b"event:", b":"))
+
+
+def _rewrite(answer: bytes, change: Callable[[list[_StringSlot]], int]) -> tuple[bytes, int]:
+    """Applies `change` to each group of strings that may together form one text; it returns the
+    number of its findings."""
+    is_stream = _is_stream(answer)
+    parts = answer.replace(b"\r\n", b"\n").split(b"\n\n") if is_stream else [answer]
+    blocks = [_Block(part, bare=not is_stream) for part in parts]
     strings: dict[str, list[_StringSlot]] = {}
     for block in blocks:
-        for place in _places(block.value, ""):
-            strings.setdefault(place.name, []).append(place)
-    return strings.values()
+        for slot in _places(block.value, ""):
+            strings.setdefault(slot.name, []).append(slot)
+    found = sum(change(slots) for slots in strings.values())
+    return (b"\n\n".join(block.data() for block in blocks), found) if found else (answer, 0)
 
 
 def _places(value: JsonValue, name: str) -> Iterator[_StringSlot]:

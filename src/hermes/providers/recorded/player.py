@@ -21,16 +21,16 @@ NOT_SENT = "A replay sends no requests; this one was not sent."
 class ReplayControl(Protocol):
     """The replay driver, as the player needs it."""
 
-    async def asks(self, recorded: RecordedExchange | None, url: str, body: bytes) -> None:
+    async def on_request(self, recorded: RecordedExchange | None, url: str, body: bytes) -> None:
         """A request is made; `recorded` is None when the tape has no more. Returns when it may be
         answered."""
         ...
 
-    async def left_here(self) -> None:
+    async def wait_until_abandoned(self) -> None:
         """The response was not read beyond this point. Returns when nothing ends the wait."""
         ...
 
-    def passes(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         """Advances the clock of the running task."""
         ...
 
@@ -38,9 +38,9 @@ class ReplayControl(Protocol):
 class TapePlayer:
     """The interceptor of a replay."""
 
-    def __init__(self, exchanges: Sequence[RecordedExchange], stage: ReplayControl) -> None:
+    def __init__(self, exchanges: Sequence[RecordedExchange], control: ReplayControl) -> None:
         self._left = list(exchanges)
-        self._stage = stage
+        self._control = control
 
     @property
     def upcoming(self) -> RecordedExchange | None:
@@ -53,17 +53,19 @@ class TapePlayer:
         if not is_model_call(url):
             raise ProviderError(NOT_SENT, reason="timeout", unsent=True)
         recorded = self._left.pop(0) if self._left else None
-        await self._stage.asks(recorded, url, body)
+        await self._control.on_request(recorded, url, body)
         if recorded is None:
             raise ProviderError(NOT_SENT, reason="timeout", unsent=True)
-        if recorded.fault is not None:
-            raise _failure(recorded)
+        if fault := recorded.fault:
+            raise ProviderError(
+                fault.message, reason=fault.reason, retryable=fault.retryable, unsent=fault.unsent
+            )
         if not recorded.status:
-            await self._stage.left_here()
+            await self._control.wait_until_abandoned()
             raise ProviderError(
                 "The request was abandoned before the response began.", reason="cut"
             )
-        yield HttpResponse(PlayedResponse(recorded, self._stage), host_of(url), seconds=0)
+        yield HttpResponse(PlayedResponse(recorded, self._control), host_of(url), seconds=0)
 
 
 class PlayedResponse:
@@ -71,11 +73,11 @@ class PlayedResponse:
 
     reusable = False
 
-    def __init__(self, recorded: RecordedExchange, stage: ReplayControl) -> None:
+    def __init__(self, recorded: RecordedExchange, control: ReplayControl) -> None:
         self.status = recorded.status
         self.headers = recorded.headers
         self._recorded = recorded
-        self._stage = stage
+        self._control = control
         self._pieces = recorded.pieces()
         self._times = iter(recorded.times)
         self._pass_time()
@@ -88,7 +90,7 @@ class PlayedResponse:
             case "whole":
                 return b""
             case "left":
-                await self._stage.left_here()
+                await self._control.wait_until_abandoned()
                 return b""
             case "timeout":
                 raise TimeoutError
@@ -100,15 +102,7 @@ class PlayedResponse:
                 raise OSError
 
     def _pass_time(self) -> None:
-        self._stage.passes(next(self._times, 0) / 1000)
-
-
-def _failure(recorded: RecordedExchange) -> ProviderError:
-    fault = recorded.fault
-    assert fault is not None
-    return ProviderError(
-        fault.message, reason=fault.reason, retryable=fault.retryable, unsent=fault.unsent
-    )
+        self._control.advance(next(self._times, 0) / 1000)
 
 
 class InterceptedProvider:

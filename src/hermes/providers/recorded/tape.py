@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -34,7 +34,7 @@ _KEPT_HEADERS = frozenset(("content-type", "content-encoding", "retry-after", "r
 
 
 class ResponseRecord:
-    """The recorded part of a response."""
+    """Wraps a response, once it starts, and records what is read."""
 
     def __init__(self, clock: Clock) -> None:
         self.status = 0
@@ -43,62 +43,43 @@ class ResponseRecord:
         self.times: list[int] = []
         self.ending: Ending = "left"
         self.fault: RecordedError | None = None
+        self._inner: ResponseSource | None = None
         self._clock = clock
         self._newest = clock.monotonic()
 
     def start(self, incoming: ResponseSource) -> ResponseSource:
-        self.status, self.headers = incoming.status, kept_headers(incoming.headers)
-        self.tick()
-        return RecordedResponse(incoming, self)
+        self._inner, self.status, self.headers = incoming, incoming.status, incoming.headers
+        self._tick()
+        return self
 
-    def record_error(self, error: ProviderError) -> None:
-        self.fault = RecordedError(
-            message=str(error),
-            reason=error.reason,
-            retryable=error.retryable,
-            unsent=error.unsent,
-        )
-
-    def tick(self) -> None:
-        now = self._clock.monotonic()
-        self.times.append(round((now - self._newest) * 1000))
-        self._newest = now
-
-
-class RecordedResponse:
-    """Wraps a response and records what is read."""
-
-    def __init__(self, inner: ResponseSource, heard: ResponseRecord) -> None:
-        self.status = inner.status
-        self.headers = inner.headers
-        self._inner = inner
-        self._heard = heard
+    @property
+    def kept_headers(self) -> dict[str, str]:
+        """Headers that decide how a response is parsed and when the next request is made."""
+        given = self.headers.items()
+        return {name: v for name, v in given if name in _KEPT_HEADERS or "ratelimit" in name}
 
     @property
     def reusable(self) -> bool:
-        return self._inner.reusable
+        return self._inner is not None and self._inner.reusable
 
     async def read(self, seconds: float) -> bytes:
+        assert self._inner is not None
         try:
             piece = await self._inner.read(seconds)
         except (OSError, ProtocolError) as error:
-            self._heard.ending = _ending(error)
+            self.ending = _ending(error)
             raise
         if piece:
-            self._heard.pieces.append(piece)
-            self._heard.tick()
+            self.pieces.append(piece)
+            self._tick()
         else:
-            self._heard.ending = "whole"
+            self.ending = "whole"
         return piece
 
-
-def kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers that decide how a response is parsed and when the next request is made."""
-    return {
-        name: value
-        for name, value in headers.items()
-        if name in _KEPT_HEADERS or "ratelimit" in name
-    }
+    def _tick(self) -> None:
+        now = self._clock.monotonic()
+        self.times.append(round((now - self._newest) * 1000))
+        self._newest = now
 
 
 def _ending(error: Exception) -> Ending:
@@ -142,9 +123,9 @@ class TapeRecorder:
         if self._path is None and not self._given_up:
             self._attempt(self._open)
 
-    def record_model(self, way: TapeModel) -> None:
+    def record_model(self, model: TapeModel) -> None:
         """Records that the session connects to a model."""
-        self._write(way)
+        self._write(model)
 
     @asynccontextmanager
     async def exchange(
@@ -155,35 +136,40 @@ class TapeRecorder:
                 yield answer
             return
         self.open()
-        heard, started = ResponseRecord(self._clock), False
+        response, started = ResponseRecord(self._clock), False
         try:
             async with real() as answer:
                 started = True
-                yield answer.wrap(heard.start)
+                yield answer.wrap(response.start)
         except ProviderError as error:
             if not started:
-                heard.record_error(error)
+                response.fault = RecordedError(
+                    message=str(error),
+                    reason=error.reason,
+                    retryable=error.retryable,
+                    unsent=error.unsent,
+                )
             raise
         finally:
-            self._write(self._frame(url, body, heard))
+            self._write(self._frame(url, body, response))
 
-    def _frame(self, url: str, body: bytes, heard: ResponseRecord) -> RecordedExchange:
+    def _frame(self, url: str, body: bytes, response: ResponseRecord) -> RecordedExchange:
         shared, hidden = self._mask_request(body)
         self._digest = digest(self._digest, *shared)
-        pieces, found = self._mask_response(heard.pieces)
+        pieces, found = self._mask_response(response.pieces)
         return RecordedExchange(
             url=plain_url(url),
             body=shared.body,
             digest=self._digest,
             head=shared.head,
             tail=shared.tail,
-            status=heard.status,
-            headers={name: self._mask.text(value) for name, value in heard.headers.items()},
+            status=response.status,
+            headers={name: self._mask.text(value) for name, value in response.kept_headers.items()},
             answer=b"".join(pieces),
             sizes=tuple(map(len, pieces)),
-            times=tuple(heard.times),
-            ending=heard.ending,
-            fault=heard.fault,
+            times=tuple(response.times),
+            ending=response.ending,
+            fault=response.fault,
             masked=hidden + found,
         )
 
@@ -218,7 +204,8 @@ class TapeRecorder:
 
     def _open(self) -> None:
         _make_private(self._folder)
-        number = _next_number(self._folder)
+        names = (path.stem for path in self._folder.glob(f"*{SUFFIX}"))
+        number = max((int(name) for name in names if name.isdecimal()), default=0) + 1
         while self._path is None:
             path = self._folder / f"{number:06}{SUFFIX}"
             try:
@@ -284,16 +271,11 @@ def _make_private(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def _next_number(folder: Path) -> int:
-    numbers = (int(path.stem) for path in folder.glob(f"*{SUFFIX}") if path.stem.isdecimal())
-    return max(numbers, default=0) + 1
-
-
 class TapedRun(Value):
     """What one process did for a session. The requests of `exchanges` are complete."""
 
     run: TapeRun
-    ways: tuple[TapeModel, ...] = ()
+    models: tuple[TapeModel, ...] = ()
     exchanges: tuple[RecordedExchange, ...] = ()
 
 
@@ -310,7 +292,7 @@ def read_tape(path: Path) -> TapedRun | None:
     except OSError:
         return None
     run: TapeRun | None = None
-    ways: list[TapeModel] = []
+    models: list[TapeModel] = []
     exchanges: list[RecordedExchange] = []
     before = seal = b""
     for frame in decode_frames(data):
@@ -318,7 +300,7 @@ def read_tape(path: Path) -> TapedRun | None:
             case TapeRun():
                 run = frame
             case TapeModel():
-                ways.append(frame)
+                models.append(frame)
             case RecordedExchange():
                 before = restore_body(before, frame.head, frame.tail, frame.body)
                 seal = digest(seal, frame.head, frame.tail, frame.body)
@@ -328,4 +310,4 @@ def read_tape(path: Path) -> TapedRun | None:
                 exchanges.append(replace(frame, body=before, head=0, tail=0))
     if run is None:
         return None
-    return TapedRun(run=run, ways=tuple(ways), exchanges=tuple(exchanges))
+    return TapedRun(run=run, models=tuple(models), exchanges=tuple(exchanges))

@@ -26,7 +26,8 @@ class OpenerIndex:
         lined: set[str] = set()
         anywhere: set[str] = set()
         for style in styles:
-            for opener in style.openers_for(names):
+            made = (form.format(name) for form in style.tool_openers for name in names)
+            for opener in (*style.openers, *made):
                 self._styles[opener] = (*self._styles.get(opener, ()), style)
                 (lined if style.line else anywhere).add(opener)
         self._firsts = "".join(sorted({opener[0] for opener in anywhere}))
@@ -125,8 +126,8 @@ class TextContext:
             self._end_line(line)
         self._grow(rest)
 
-    def call(self) -> None:
-        """A call was here; what follows starts a new line."""
+    def start_line(self) -> None:
+        """What follows starts a new line."""
         self._line = ""
         self._ticks = 0
 
@@ -182,10 +183,8 @@ class TextContext:
         self._grow(text)
         if self._opens_fence:
             self._fenced = not self._fenced
-        stripped = self._line.strip()
-        self._above = stripped[-_CONTEXT_CHARS:] or self._above
-        self._line = ""
-        self._ticks = 0
+        self._above = self._line.strip()[-_CONTEXT_CHARS:] or self._above
+        self.start_line()
 
 
 def _matches(pattern: str, text: str) -> bool:
@@ -233,9 +232,9 @@ class CallAttempt:
         self.opener = opener
         self.place = place
         self.named = False
-        self._tape = TextTape(offer)
-        self._tape.text = text
-        self._steps = _try_styles(self._tape, styles)
+        self.tape = TextTape(offer)
+        self.tape.text = text
+        self._steps = _try_styles(self.tape, styles)
         self._new: list[str] = []
         self._wake = ""
 
@@ -244,13 +243,9 @@ class CallAttempt:
         self._new.append(text)
         return not self._wake or any(sign in text for sign in self._wake)
 
-    def end(self) -> None:
-        """Marks the end of the text."""
-        self._tape.ended = True
-
     def advance(self) -> tuple[CallStyle, tuple[RawCall, ...]] | None:
         """The calls and their style, or None while more text is needed. Raises NoCall."""
-        self._tape.text = self.text
+        self.tape.text = self.text
         self._new.clear()
         try:
             self._wake = next(self._steps)
@@ -262,28 +257,18 @@ class CallAttempt:
     @property
     def text(self) -> str:
         """All text so far."""
-        return self._tape.text + "".join(self._new) if self._new else self._tape.text
-
-    @property
-    def read(self) -> int:
-        """The end of the calls in the text."""
-        return self._tape.at
-
-    @property
-    def begun(self) -> bool:
-        """More than a mention of the markup was seen."""
-        return self._tape.begun
+        return self.tape.text + "".join(self._new) if self._new else self.tape.text
 
     @property
     def tool_name(self) -> str:
         """The offered tool that is being called, "" while unclear."""
         if self.place.vetoed or not self.place.boundary:
             return ""
-        name = self._tape.named
+        name = self.tape.named
         if not name:
-            found = _NAME.search(self._tape.text[:_PEEKED] + "".join(self._new)[:_PEEKED])
-            name = self._tape.offer.strip_namespace(found[1]) if found else ""
-        return name if self._tape.offer.knows(name) else ""
+            found = _NAME.search(self.tape.text[:_PEEKED] + "".join(self._new)[:_PEEKED])
+            name = self.tape.offer.strip_namespace(found[1]) if found else ""
+        return name if self.tape.offer.knows(name) else ""
 
 
 def _try_styles(

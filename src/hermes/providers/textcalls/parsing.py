@@ -68,8 +68,14 @@ class TextTape:
         """The next character, "" if it has not arrived."""
         return self.text[self.at : self.at + 1]
 
+    @property
+    def finished(self) -> bool:
+        """All text was read and no more follows."""
+        return self.ended and not self.ahead
+
     def mark_name(self, name: str) -> str:
-        """Records which tool is meant."""
+        """Records which tool is meant; returns its name without a namespace."""
+        name = self.offer.strip_namespace(name)
         self.begun = True
         self.named = self.named or name
         return name
@@ -98,8 +104,7 @@ class TextTape:
 
     def skip_spaces(self) -> Steps[None]:
         while True:
-            found = _SPACE.match(self.text, self.at)
-            self.at = found.end() if found else self.at
+            self.at = _end(_SPACE, self.text, self.at)
             if self.at < len(self.text) or self.ended:
                 return
             yield ""
@@ -136,8 +141,7 @@ class TextTape:
     def word(self) -> Steps[str]:
         """Consumes a name."""
         while True:
-            found = _NAME.match(self.text, self.at)
-            end = found.end() if found else self.at
+            end = _end(_NAME, self.text, self.at)
             if end < len(self.text) or self.ended:
                 word = self.text[self.at : end]
                 self.at = end
@@ -148,8 +152,7 @@ class TextTape:
         """The name of an offered tool; raises NoCall as soon as it cannot be one."""
         start = self.at
         while True:
-            found = _NAME.match(self.text, start)
-            end = found.end() if found else start
+            end = _end(_NAME, self.text, start)
             so_far = self.text[start:end]
             if not self.offer.may_start(so_far):
                 raise NoCall
@@ -168,21 +171,28 @@ class TextTape:
         self.begun = True
         start, depth = self.at, 0
         while True:
-            found = _OUTSIDE.match(self.text, self.at)
-            self.at = found.end() if found else self.at
+            self.at = _end(_OUTSIDE, self.text, self.at)
             sign = self.ahead
-            if sign in ("'", '"') and sign:
+            if sign in ("'", '"'):
                 yield from self._string(sign, python=python)
-                continue
-            if sign:
+            elif sign:
                 depth += 1 if sign in "{[(" else -1
                 self.at += 1
                 if depth == 0:
                     return self.text[start : self.at]
-                continue
-            if self.ended:
+            elif self.ended:
                 raise NoCall
-            yield "\"'[]{}()"
+            else:
+                yield "\"'[]{}()"
+
+    def arguments(self) -> Steps[JsonObject]:
+        """Skips spaces and parses an object."""
+        yield from self.skip_spaces()
+        text = yield from self.balanced_text()
+        try:
+            return parse_object(text)
+        except UnreadableValue as error:
+            raise NoCall from error
 
     def _string(self, quote: str, *, python: bool) -> Steps[None]:
         if python:
@@ -193,8 +203,7 @@ class TextTape:
         self.at += len(quote)
         inside = _INSIDE[quote]
         while True:
-            found = inside.match(self.text, self.at)
-            end = found.end() if found else self.at
+            end = _end(inside, self.text, self.at)
             if self.text.startswith(quote, end):
                 self.at = end + len(quote)
                 return
@@ -202,6 +211,12 @@ class TextTape:
                 raise NoCall
             self.at = end
             yield quote[0] if end == len(self.text) else ""
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """The end of a match of a pattern that also matches nothing."""
+    found = pattern.match(text, at)
+    return found.end() if found else at
 
 
 def first_of(tape: TextTape, *styles: Reading) -> Reading:
@@ -220,7 +235,7 @@ Read = Callable[[TextTape], Reading]
 
 
 class CallStyle(NamedTuple):
-    """`openers` are the texts it starts with, `tool_openers` those derived from the offered tools.
+    """`openers` are the texts it starts with; in `tool_openers`, `{}` stands for each tool name.
     `line`: only at the start of a line. `marked`: the markup is used only for calls; other styles
     look like ordinary text and count only where nothing but a call can be meant. `closers` are its
     end tokens: one without a start means that something was misread. `ends` starts text that the
@@ -234,11 +249,6 @@ class CallStyle(NamedTuple):
     marked: bool = True
     closers: tuple[str, ...] = ()
     ends: str = ""
-
-    def openers_for(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """All openers; `{}` in a tool opener stands for each tool name."""
-        made = (form.format(name) for form in self.tool_openers for name in names)
-        return (*self.openers, *made)
 
 
 NAMES = ("name", "tool_name", "function", "tool", "function_name", "action")
@@ -261,38 +271,20 @@ def parse_calls(text: str, *, strict: bool = False) -> tuple[RawCall, ...]:
     return found
 
 
-def parse_arguments(text: str) -> JsonObject:
-    try:
-        return parse_object(text)
-    except UnreadableValue as error:
-        raise NoCall from error
-
-
 def _raws(value: JsonValue, *, strict: bool) -> Iterator[RawCall]:
     if isinstance(value, list):
         for item in value:
             yield from _raws(item, strict=strict)
-    elif isinstance(value, dict):
-        yield from _raws_in_object(value, strict=strict)
-    else:
-        raise NoCall
-
-
-def _raws_in_object(value: JsonObject, *, strict: bool) -> Iterator[RawCall]:
-    for key in LISTS:
-        if isinstance(value.get(key), list | dict):
-            _require_only(value, (key,))
-            yield from _raws(value[key], strict=strict)
-            return
-    inner = value.get("function")
-    if isinstance(inner, dict):
-        _require_only(value, ("function",))
-        yield from _raws_in_object(inner, strict=strict)
         return
-    yield _raw_of_object(value, strict=strict)
-
-
-def _raw_of_object(value: JsonObject, *, strict: bool) -> RawCall:
+    if not isinstance(value, dict):
+        raise NoCall
+    inner = next((key for key in LISTS if isinstance(value.get(key), list | dict)), "")
+    if not inner and isinstance(value.get("function"), dict):
+        inner = "function"
+    if inner:
+        _require_only(value, (inner,))
+        yield from _raws(value[inner], strict=strict)
+        return
     names = [key for key in NAMES if isinstance(value.get(key), str)]
     given = [key for key in ARGUMENTS if key in value]
     if len(names) != 1 or len(given) > 1 or (strict and not given):
@@ -305,7 +297,7 @@ def _raw_of_object(value: JsonObject, *, strict: bool) -> RawCall:
         arguments = {}
     if not isinstance(arguments, dict):
         raise NoCall
-    return RawCall(value[names[0]], arguments)
+    yield RawCall(value[names[0]], arguments)
 
 
 def _require_only(value: JsonObject, used: tuple[str, ...]) -> None:

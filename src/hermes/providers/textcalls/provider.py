@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from functools import lru_cache
@@ -11,7 +10,6 @@ from hermes.codec.values import replace
 from hermes.core.errors import ConfigError
 from hermes.core.messages import (
     AssistantMessage,
-    Message,
     Reasoning,
     StopReason,
     Text,
@@ -25,52 +23,30 @@ from hermes.providers.normalization import fresh_id
 from hermes.providers.textcalls.attempts import OpenerIndex
 from hermes.providers.textcalls.parsing import CallStyle
 from hermes.providers.textcalls.scanner import CallScanner, TextCall
-from hermes.providers.textcalls.styles import (
-    gemma,
-    json_tags,
-    plain,
-    python_calls,
-    vendor_tokens,
-    xml_tags,
-)
+from hermes.providers.textcalls.styles import plain, tags, vendor_tokens
 from hermes.providers.textcalls.validation import OfferedTools
-from hermes.providers.wire.reasoning_tags import TAGS
 
 AUTO = "auto"
-STYLES: tuple[CallStyle, ...] = (
-    *json_tags.STYLES,
-    *xml_tags.STYLES,
-    *vendor_tokens.STYLES,
-    *gemma.STYLES,
-    *python_calls.STYLES,
-    *plain.STYLES,
-)
-# Style names by the models that use them.
-ALIASES = {
-    "qwen": "hermes",
-    "qwen2.5": "hermes",
-    "qwen3": "hermes",
-    "ernie": "hermes",
-    "exaone": "hermes",
-    "granite4": "hermes",
-    "qwen3-coder": "qwen-coder",
-    "nemotron3": "qwen-coder",
-    "llama3": "llama",
-    "llama4-pythonic": "pythonic",
-    "deepseek-v3": "deepseek",
-    "deepseek-r1": "deepseek",
-    "deepseek-v3.1": "deepseek",
-    "deepseek-v3.2": "deepseek-dsml",
-    "glm4.5": "glm",
-    "kimi-k2": "kimi",
-    "gemma3": "gemma",
-    "minimax-m2": "minimax",
-    "hunyuan": "jamba",
-    "command-r": "command",
-    "gpt-oss": "harmony",
-    "xlam": "json",
-    "anthropic": "invoke",
+STYLES: tuple[CallStyle, ...] = (*tags.STYLES, *vendor_tokens.STYLES, *plain.STYLES)
+# The models that use a style; their names are accepted in place of its own.
+_MODELS_OF_STYLE = {
+    "hermes": ("qwen", "qwen2.5", "qwen3", "ernie", "exaone", "granite4"),
+    "qwen-coder": ("qwen3-coder", "nemotron3"),
+    "llama": ("llama3",),
+    "pythonic": ("llama4-pythonic",),
+    "deepseek": ("deepseek-v3", "deepseek-r1", "deepseek-v3.1"),
+    "deepseek-dsml": ("deepseek-v3.2",),
+    "glm": ("glm4.5",),
+    "kimi": ("kimi-k2",),
+    "gemma": ("gemma3",),
+    "minimax": ("minimax-m2",),
+    "jamba": ("hunyuan",),
+    "command": ("command-r",),
+    "harmony": ("gpt-oss",),
+    "json": ("xlam",),
+    "invoke": ("anthropic",),
 }
+ALIASES = {name: style for style, names in _MODELS_OF_STYLE.items() for name in names}
 
 
 def trusted_styles(name: str) -> frozenset[str]:
@@ -91,7 +67,6 @@ def trusted_styles(name: str) -> frozenset[str]:
 
 
 _CONNECTION_LOST = "the connection was lost before the reply was complete"
-_STRAY_THOUGHT = re.compile("|".join(f"</{tag}>" for tag in TAGS), re.IGNORECASE)
 
 
 class TextCallProvider:
@@ -185,19 +160,13 @@ def _flush(scanner: CallScanner, received: list[str]) -> Iterator[Delta]:
 def _is_void(scanner: CallScanner, prompt: Prompt) -> bool:
     """The calls turn out not to be meant: misread, part of reasoning, or copied from another
     message."""
-    if scanner.is_misread or _STRAY_THOUGHT.search(scanner.text_after_calls):
+    if scanner.is_misread:
         return True
-    return any(_occurs(echo, message) for echo in scanner.echoes for message in prompt.messages)
-
-
-def _occurs(text: str, message: Message) -> bool:
-    match message:
-        case UserMessage():
-            return text in message.text
-        case ToolMessage(results=results):
-            return any(text in result.text for result in results)
-        case AssistantMessage():
-            return False
+    texts = [m.text for m in prompt.messages if isinstance(m, UserMessage)]
+    for message in prompt.messages:
+        if isinstance(message, ToolMessage):
+            texts += [result.text for result in message.results]
+    return any(echo in text for echo in scanner.echoes for text in texts)
 
 
 def _with_calls(
@@ -215,14 +184,10 @@ def _with_calls(
             id = fresh_id(f"call_{place}_{count}", taken)
             taken.add(id)
             count += 1
-            parts.append(_call(part, id, message.stop))
+            broken = part.broken or (_CONNECTION_LOST if message.stop == "cut" else "")
+            arguments = {} if broken else part.arguments
+            parts.append(ToolCall(id=id, name=part.name, arguments=arguments, broken=broken))
         else:
             parts.append(Text(text=part))
     stop: StopReason = "calls" if message.stop == "done" else message.stop
     return AssistantMessage(parts=tuple(parts), stop=stop)
-
-
-def _call(wish: TextCall, id: str, stop: StopReason) -> ToolCall:
-    broken = wish.broken or (_CONNECTION_LOST if stop == "cut" else "")
-    arguments = {} if broken else wish.arguments
-    return ToolCall(id=id, name=wish.name, arguments=arguments, broken=broken)

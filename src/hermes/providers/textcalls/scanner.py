@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
 from hermes.codec.values import JsonObject
@@ -16,6 +18,7 @@ from hermes.providers.textcalls.attempts import (
 )
 from hermes.providers.textcalls.parsing import CallStyle, NoCall, RawCall
 from hermes.providers.textcalls.validation import OfferedTools, SchemaMismatch
+from hermes.providers.wire.reasoning_tags import TAGS
 
 # A character that shows that a sentence continues.
 _CONTINUATIONS = ",.;:)]}`'\"”’»"
@@ -47,19 +50,8 @@ class CallBlock(NamedTuple):
         return not ahead or "\n" in gap or not (ahead[0].islower() or ahead[0] in _CONTINUATIONS)
 
 
-def check_calls(raws: tuple[RawCall, ...], offer: OfferedTools) -> tuple[TextCall, ...]:
-    """All of them, or none if one is not a valid call of an offered tool."""
-    calls: list[TextCall] = []
-    for raw in raws:
-        name = offer.strip_namespace(raw.name)
-        try:
-            calls.append(TextCall(name, offer.arguments(name, raw.arguments, typed=raw.typed)))
-        except SchemaMismatch:
-            return ()
-    return tuple(calls)
-
-
-INCOMPLETE = "the reply ended before the arguments were complete"
+_INCOMPLETE = "the reply ended before the arguments were complete"
+_THOUGHT_ENDS = "|".join(f"</{tag}>" for tag in TAGS)
 # End-of-turn tokens that some servers let through.
 _TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "</s>")
 
@@ -105,15 +97,12 @@ class CallScanner:
         return self._gap + blocks + (self._attempt.text if self._attempt else "") + self._rest
 
     @property
-    def text_after_calls(self) -> str:
-        """All text after the first call except text that looks like a call."""
-        return "".join(self._after)
-
-    @property
     def is_misread(self) -> bool:
-        """The end of a call appears in the text after one, so a call was split wrongly."""
-        after = self.text_after_calls
-        return any(closer in after for closer in self._closers)
+        """Text after a call contains the end of a call or of reasoning, so a call was split wrongly
+        or is part of reasoning."""
+        after = "".join(self._after)
+        stray_thought = re.search(_THOUGHT_ENDS, after, re.IGNORECASE)
+        return stray_thought is not None or any(closer in after for closer in self._closers)
 
     def feed(self, text: str) -> list[Piece]:
         if self._mode == "muted":
@@ -129,7 +118,7 @@ class CallScanner:
         self._ended = True
         self._whole = whole
         if self._attempt is not None:
-            self._attempt.end()
+            self._attempt.tape.ended = True
         return list(self._run())
 
     def _run(self) -> Iterator[Piece]:
@@ -168,7 +157,7 @@ class CallScanner:
         self._attempt = CallAttempt(self._rest, opening.opener, styles, place, self._offer)
         self._rest = ""
         if self._ended:
-            self._attempt.end()
+            self._attempt.tape.ended = True
         return True
 
     def _read(self, attempt: CallAttempt) -> ScanStep:
@@ -183,23 +172,31 @@ class CallScanner:
             return False
         self._attempt = None
         style, raws = found
-        text, self._rest = attempt.text[: attempt.read], attempt.text[attempt.read :]
-        wishes = () if attempt.place.vetoed else check_calls(raws, self._offer)
-        if wishes:
-            self._blocks.append(CallBlock(style, text, wishes, attempt.place, attempt.named))
+        text, self._rest = attempt.text[: attempt.tape.at], attempt.text[attempt.tape.at :]
+        calls: tuple[TextCall, ...] = ()
+        if not attempt.place.vetoed:
+            # All of them, or none if one is not a valid call of an offered tool.
+            with suppress(SchemaMismatch):
+                calls = tuple([self._check(raw) for raw in raws])
+        if calls:
+            self._blocks.append(CallBlock(style, text, calls, attempt.place, attempt.named))
         else:
             yield from self._release()
             yield from self._say(text, whole=True)
         return True
 
+    def _check(self, raw: RawCall) -> TextCall:
+        name = self._offer.strip_namespace(raw.name)
+        return TextCall(name, self._offer.arguments(name, raw.arguments, typed=raw.typed))
+
     def _give_up(self, attempt: CallAttempt) -> Iterator[Piece]:
         """It is not a call. Markup inside a failed call is part of an argument."""
-        if not self._whole and attempt.begun and (name := attempt.tool_name):
+        if not self._whole and attempt.tape.begun and (name := attempt.tool_name):
             yield from self._commit()
-            yield from self._add(TextCall(name, {}, INCOMPLETE), named=attempt.named)
+            yield from self._add(TextCall(name, {}, _INCOMPLETE), named=attempt.named)
             return
         yield from self._release()
-        if attempt.begun:
+        if attempt.tape.begun:
             self._mode = "spoiled"
         self._rest = attempt.text[len(attempt.opener) :]
         yield from self._say(attempt.opener)
@@ -219,28 +216,26 @@ class CallScanner:
             if ahead and not self._ended and token.startswith(ahead):
                 return False
         if style.ends and ahead and style.ends.startswith(ahead[: len(style.ends)]):
-            return (yield from self._cut_off(ahead, style.ends))
+            if len(ahead) < len(style.ends) and not self._ended:
+                return False
+            # The model continues with an invented result: that is neither shown nor run.
+            self._mode, self._rest = "muted", ""
+            yield from self._commit()
+            return False
         if style.marked:
             meant = self._blocks[-1].is_meant(gap, ahead)
         else:
             opening = self._openers.find(ahead, at_line_start=True) if ahead else None
-            if opening is not None and opening.at == 0 and not self._ended and not opening.styles:
-                return False
-            if opening is not None and opening.at == 0 and opening.styles:
-                self._swallow(gap)
-                if self._begin(opening):
-                    return True
+            if opening is not None and opening.at == 0:
+                if not opening.styles and not self._ended:
+                    return False
+                if opening.styles:
+                    self._swallow(gap)
+                    if self._begin(opening):
+                        return True
             meant = not ahead
         yield from self._commit() if meant else self._release()
         return bool(self._rest)
-
-    def _cut_off(self, ahead: str, end: str) -> ScanStep:
-        """The model continues with an invented result: that is neither shown nor run."""
-        if len(ahead) < len(end) and not self._ended:
-            return False
-        self._mode, self._rest = "muted", ""
-        yield from self._commit()
-        return False
 
     def _swallow(self, text: str) -> None:
         """Moves text from behind the newest block into it."""
@@ -253,16 +248,16 @@ class CallScanner:
         for block in blocks:
             self._closers.update(block.style.closers)
             self.echoes.append(block.text.strip())
-            for n, wish in enumerate(block.calls):
-                yield from self._add(wish, named=block.named and n == 0)
+            for n, call in enumerate(block.calls):
+                yield from self._add(call, named=block.named and n == 0)
 
-    def _add(self, wish: TextCall, *, named: bool) -> Iterator[Piece]:
-        self._parts.append(wish)
+    def _add(self, call: TextCall, *, named: bool) -> Iterator[Piece]:
+        self._parts.append(call)
         self._words = None
         self._gap = ""
-        self._prose.call()
+        self._prose.start_line()
         if not named:
-            yield CallNamed(name=wish.name)
+            yield CallNamed(name=call.name)
 
     def _release(self) -> Iterator[Piece]:
         """Turns waiting calls into text."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterable
 from typing import Any
 
 from hermes.codec.values import JsonObject, JsonValue
@@ -51,7 +50,11 @@ def literal_of(node: ast.expr) -> JsonValue:
         case ast.List(elts=items) | ast.Tuple(elts=items):
             return [literal_of(item) for item in items]
         case ast.Dict(keys=keys, values=values):
-            return _pairs([(_key(k), literal_of(v)) for k, v in zip(keys, values, strict=True)])
+            constants = [key.value for key in keys if isinstance(key, ast.Constant)]
+            names = [name for name in constants if isinstance(name, str)]
+            if len(names) != len(keys):
+                raise UnreadableValue("a key is not a string")
+            return _pairs(list(zip(names, map(literal_of, values), strict=True)))
         case _:
             pass
     raise UnreadableValue("not a literal")
@@ -74,12 +77,6 @@ def _literal(text: str) -> JsonValue:
         raise UnreadableValue("too deep") from error
 
 
-def _key(node: ast.expr | None) -> str:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    raise UnreadableValue("a key is not a string")
-
-
 def _pairs(pairs: list[tuple[str, Any]]) -> JsonObject:
     made = dict(pairs)
     if len(made) != len(pairs):
@@ -88,6 +85,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> JsonObject:
 
 
 def _constant(word: str) -> float:
+    """Refuses NaN and Infinity."""
     raise UnreadableValue(f"{word} is not JSON")
 
 
@@ -111,11 +109,10 @@ class SchemaMismatch(ValueError):
     """The value does not match the schema."""
 
 
-def fit_to_schema(schema: JsonValue, value: JsonValue, *, text: bool = False) -> JsonValue:
+def fit_to_schema(schema: JsonObject, value: JsonValue, *, text: bool = False) -> JsonValue:
     """The value without optional nulls. With `text`, members of an object are text and are
-    converted to the types of the schema. Raises Misfit."""
-    root = schema if isinstance(schema, dict) else {}
-    return _Check(root).value(schema, value, text=text, depth=0)
+    converted to the types of the schema. Raises SchemaMismatch."""
+    return _Check(schema).value(schema, value, text=text, depth=0)
 
 
 class _Check:
@@ -133,16 +130,25 @@ class _Check:
             if isinstance(options := schema.get(word), list):
                 value = self._any_option(options, value, text=text, depth=depth)
                 text = False
-        for part in _schemas(schema.get("allOf")):
+        for part in _list(schema.get("allOf")):
             value = self.value(part, value, text=text, depth=depth + 1)
             text = False
-        value = self._check_type(schema, value, text=text)
-        self._check_allowed(schema, value)
+        value = _to_type(schema, value, text=text)
+        allowed = schema.get("enum")
+        if isinstance(allowed, list) and not any(_same(item, value) for item in allowed):
+            raise SchemaMismatch("not one of the allowed values")
+        if "const" in schema and not _same(schema["const"], value):
+            raise SchemaMismatch("not the one allowed value")
         if isinstance(value, dict):
             return self._object(schema, value, text=text and depth == 0, depth=depth)
         if isinstance(value, list):
-            return self._array(schema, value, depth=depth)
-        _check_size(schema, value)
+            _check_limits(len(value), schema, "minItems", "maxItems")
+            items = schema.get("items", True)
+            return [self.value(items, item, text=False, depth=depth + 1) for item in value]
+        if isinstance(value, str):
+            _check_limits(len(value), schema, "minLength", "maxLength")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            _check_limits(value, schema, "minimum", "maximum")
         return value
 
     def _resolve(self, reference: str) -> JsonValue:
@@ -158,10 +164,9 @@ class _Check:
 
     def _any_option(
         self, options: list[JsonValue], value: JsonValue, *, text: bool, depth: int
-    ) -> object:
+    ) -> JsonValue:
         """Text stays text if that is one of the options."""
-        tries = (False, True) if text else (False,)
-        for as_text in tries:
+        for as_text in (False, True) if text else (False,):
             for option in options:
                 try:
                     return self.value(option, value, text=as_text, depth=depth + 1)
@@ -169,30 +174,12 @@ class _Check:
                     continue
         raise SchemaMismatch("no option matches")
 
-    def _check_type(self, schema: JsonObject, value: JsonValue, *, text: bool) -> JsonValue:
-        kinds = _names(schema.get("type"))
-        if not kinds or _has_type(value, kinds):
-            return _whole(value) if "integer" in kinds else value
-        if text and isinstance(value, str):
-            made = _convert(value, kinds)
-            if _has_type(made, kinds):
-                return _whole(made) if "integer" in kinds else made
-        raise SchemaMismatch(f"not {' or '.join(kinds)}")
-
-    def _check_allowed(self, schema: JsonObject, value: JsonValue) -> None:
-        allowed = schema.get("enum")
-        if isinstance(allowed, list) and not any(_same(item, value) for item in allowed):
-            raise SchemaMismatch("not one of the allowed values")
-        if "const" in schema and not _same(schema["const"], value):
-            raise SchemaMismatch("not the one allowed value")
-
     def _object(
         self, schema: JsonObject, value: JsonObject, *, text: bool, depth: int
     ) -> JsonObject:
         properties = schema.get("properties")
         known: JsonObject = properties if isinstance(properties, dict) else {}
-        required = schema.get("required")
-        needed = set(required) if isinstance(required, list) else set()
+        needed = set(_list(schema.get("required")))
         free = schema.get("additionalProperties", properties is None)
         made: JsonObject = {}
         for name, item in value.items():
@@ -206,23 +193,27 @@ class _Check:
             raise SchemaMismatch(f"missing {', '.join(sorted(map(str, missing)))}")
         return made
 
-    def _array(self, schema: JsonObject, value: list[JsonValue], *, depth: int) -> JsonValue:
-        if len(value) < _number(schema, "minItems", 0):
-            raise SchemaMismatch("too few items")
-        if len(value) > _number(schema, "maxItems", len(value)):
-            raise SchemaMismatch("too many items")
-        items = schema.get("items", True)
-        return [self.value(items, item, text=False, depth=depth + 1) for item in value]
+
+def _list(value: JsonValue) -> list[JsonValue]:
+    return value if isinstance(value, list) else []
 
 
-def _schemas(value: JsonValue) -> Iterable[JsonValue]:
-    return value if isinstance(value, list) else ()
-
-
-def _names(kind: JsonValue) -> tuple[str, ...]:
+def _type_names(schema: JsonObject) -> tuple[str, ...]:
+    kind = schema.get("type")
     if isinstance(kind, str):
         return (kind,)
-    return tuple(k for k in kind if isinstance(k, str)) if isinstance(kind, list) else ()
+    return tuple(name for name in _list(kind) if isinstance(name, str))
+
+
+def _to_type(schema: JsonObject, value: JsonValue, *, text: bool) -> JsonValue:
+    kinds = _type_names(schema)
+    if text and isinstance(value, str) and kinds and not _has_type(value, kinds):
+        value = _convert(value, kinds)
+    if kinds and not _has_type(value, kinds):
+        raise SchemaMismatch(f"not {' or '.join(kinds)}")
+    # 2.0 counts as an integer in a schema.
+    whole = "integer" in kinds and isinstance(value, float) and value.is_integer()
+    return int(value) if whole else value
 
 
 def _has_type(value: JsonValue, kinds: tuple[str, ...]) -> bool:
@@ -231,11 +222,6 @@ def _has_type(value: JsonValue, kinds: tuple[str, ...]) -> bool:
     if isinstance(value, float) and "integer" in kinds and value.is_integer():
         return True
     return any(isinstance(value, _KINDS.get(kind, ())) for kind in kinds)
-
-
-def _whole(value: JsonValue) -> JsonValue:
-    """2.0 counts as an integer in a schema."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _convert(text: str, kinds: tuple[str, ...]) -> JsonValue:
@@ -253,30 +239,20 @@ def _same(one: JsonValue, other: JsonValue) -> bool:
 
 
 def _takes_null(schema: JsonValue) -> bool:
-    if not isinstance(schema, dict):
+    if not isinstance(schema, dict) or "$ref" in schema:
         return True
-    if "$ref" in schema:
-        return True
-    options = [*_schemas(schema.get("anyOf")), *_schemas(schema.get("oneOf"))]
-    kinds = _names(schema.get("type"))
+    options = [*_list(schema.get("anyOf")), *_list(schema.get("oneOf"))]
+    kinds = _type_names(schema)
     return "null" in kinds or (not kinds and not options) or any(map(_takes_null, options))
 
 
-def _check_size(schema: JsonObject, value: JsonValue) -> None:
-    if isinstance(value, str):
-        _check_limits(len(value), schema, "minLength", "maxLength")
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        _check_limits(value, schema, "minimum", "maximum")
-
-
 def _check_limits(size: float, schema: JsonObject, least: str, most: str) -> None:
-    if size < _number(schema, least, size) or size > _number(schema, most, size):
-        raise SchemaMismatch("out of range")
-
-
-def _number(schema: JsonObject, name: str, default: float) -> float:
-    value = schema.get(name)
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else default
+    for name, sign in ((least, 1), (most, -1)):
+        limit = schema.get(name)
+        if isinstance(limit, bool) or not isinstance(limit, int | float):
+            continue
+        if sign * size < sign * limit:
+            raise SchemaMismatch("out of range")
 
 
 _PREFIXES = ("functions.", "function.", "tools.", "tool.", "default_api.")
@@ -302,14 +278,12 @@ class OfferedTools:
         name = name.strip()
         if name in self._tools:
             return name
-        for prefix in _PREFIXES:
-            if name.startswith(prefix):
-                return name[len(prefix) :]
-        return name
+        prefix = next((prefix for prefix in _PREFIXES if name.startswith(prefix)), "")
+        return name.removeprefix(prefix)
 
     def arguments(self, name: str, given: JsonObject, *, typed: bool) -> JsonObject:
-        """The arguments as the schema requires them; raises Misfit. Without `typed`, text values
-        are converted to the types of the schema."""
+        """The arguments as the schema requires them; raises SchemaMismatch. Without `typed`, text
+        values are converted to the types of the schema."""
         tool = self._tools.get(name)
         if tool is None:
             raise SchemaMismatch("no such tool")
@@ -325,8 +299,7 @@ class OfferedTools:
 
     def sole_parameter(self, name: str) -> str:
         """The only required parameter of the tool, "" if there are none or several."""
-        required = self._tools[name].parameters.get("required")
-        needed = list(required) if isinstance(required, list) else []
+        needed = _list(self._tools[name].parameters.get("required"))
         if len(needed) == 1:
             return str(needed[0])
         known = self.parameters(name)

@@ -4,35 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
 from hermes.codec.json import encode, encode_sorted
-from hermes.codec.values import JsonObject
+from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.messages import (
     AssistantMessage,
     Image,
     Message,
     Reasoning,
+    StopReason,
+    Text,
+    ToolCall,
     ToolMessage,
+    ToolResult,
     Usage,
     UserMessage,
 )
-from hermes.core.prompt import Delta, Prompt
+from hermes.core.prompt import Delta, Prompt, ToolSpec
 from hermes.net.sse import SseEvent
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.normalization import ascii_json, clean_text
 from hermes.providers.profile import MarkLife, ModelProfile
 from hermes.providers.wire.reply_builder import ReplyBuilder
+from hermes.providers.wire.vendor_fields import ConversationFields, effort_fields
 
 _MAX_MARKS = 3
 """Number of messages at the end with a cache mark, besides the system text."""
 
-# A fragment with this end closes an object inside the list that is its last field; a mark is
-# inserted before the end.
-_MARKABLE = b"}]}"
+PART_END = b"}]}"
+"""The end of a fragment that closes an object inside the list that is its last field; a mark is
+inserted before it."""
 TEXT_PART_END = b'"}]}'
 """The same for an object that ends with a string: a text part does, an image does not."""
 
@@ -68,25 +75,11 @@ class Fragments:
         return messages[: len(self._messages)] == self._messages
 
 
-def join_request(head: bytes, fragments: list[bytes], end: bytes) -> bytes:
-    """Joins the request in one copy: requests of long sessions are large."""
-    if len(fragments) == 1:
-        return head + fragments[0] + end
-    return b",".join((head + fragments[0], *fragments[1:-1], fragments[-1] + end))
-
-
-def json_bytes(value: object, *, ascii: bool) -> bytes:
-    encoded = encode(value)
-    return ascii_json(encoded) if ascii else encoded
-
-
 def cache_mark(life: MarkLife) -> JsonObject:
     return {"type": "ephemeral"} if life == "5m" else {"type": "ephemeral", "ttl": life}
 
 
-def add_cache_marks(
-    fragments: list[bytes], life: MarkLife, *, on: bytes = _MARKABLE
-) -> list[bytes]:
+def _add_cache_marks(fragments: list[bytes], life: MarkLife, *, on: bytes) -> list[bytes]:
     """Adds cache marks to the last fragments that end with `on`."""
     addition = b',"cache_control":' + encode(cache_mark(life))
     result = list(fragments)
@@ -95,7 +88,7 @@ def add_cache_marks(
         if not left:
             break
         if result[place].endswith(on):
-            result[place] = result[place][: -len(_MARKABLE)] + addition + _MARKABLE
+            result[place] = result[place][: -len(PART_END)] + addition + PART_END
             left -= 1
     return result
 
@@ -121,15 +114,6 @@ class ImageLoader:
         """None when the file is missing or too large to send."""
         return self._data.get(image.file)
 
-    def url_of(self, image: Image) -> str | None:
-        data = self._data.get(image.file)
-        return None if data is None else f"data:{image.media_type};base64,{data}"
-
-
-def image_placeholder(image: Image) -> str:
-    """Replaces an image that is not sent."""
-    return f"[picture: {Path(image.file).name}, not shown]"
-
 
 def images_in(messages: Iterable[Message]) -> Iterator[Image]:
     for message in messages:
@@ -141,171 +125,50 @@ def images_in(messages: Iterable[Message]) -> Iterator[Image]:
 
 
 def _read_all(files: list[str]) -> dict[str, str]:
-    return {file: data for file in files if (data := _read(Path(file))) is not None}
-
-
-def _read(path: Path) -> str | None:
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            return None
-        return base64.b64encode(path.read_bytes()).decode("ascii")
-    except OSError:
-        return None
+    data: dict[str, str] = {}
+    for file in files:
+        with suppress(OSError):
+            if Path(file).stat().st_size <= MAX_BYTES:
+                data[file] = base64.b64encode(Path(file).read_bytes()).decode("ascii")
+    return data
 
 
 MESSAGES_VERSION = "2023-06-01"
+REASONING_TYPES = ("reasoning", "thinking", "redacted_thinking")
 
 
-class ReplyReader(Protocol):
-    """Decodes one reply, streamed or whole."""
+class ReplyReader(ABC):
+    """Decodes one reply, streamed or whole. `ended`: the server marked the reply as complete;
+    `closed`: it announced that no more data follows. `model` is the name that the server gave, ""
+    if none."""
 
-    draft: ReplyBuilder
+    def __init__(self, endpoint: Endpoint, draft: ReplyBuilder) -> None:
+        self.draft = draft
+        self.model = ""
+        self.usage: Usage | None = None
+        self.ended = False
+        self.closed = False
+        self._endpoint = endpoint
+        self._stop: StopReason = "done"
 
-    @property
-    def ended(self) -> bool:
-        """The server marked the reply as complete."""
-        ...
-
-    @property
-    def closed(self) -> bool:
-        """The server announced that no more data follows."""
-        ...
-
-    @property
-    def model(self) -> str:
-        """The model that replied, as named by the server; "" if it did not say."""
-        ...
-
-    @property
-    def usage(self) -> Usage | None: ...
-
+    @abstractmethod
     def words(self, event: SseEvent) -> str | None:
         """Visible text of an event that holds nothing else; None if the event needs `feed`."""
-        ...
 
+    @abstractmethod
     def feed(self, event: SseEvent) -> Iterator[Delta]:
         """Raises ProviderError when the event reports an error or cannot be parsed."""
-        ...
 
-    def run_out(self) -> None:
-        """Called when the stream ended cleanly, with or without an announced end."""
-        ...
+    def run_out(self) -> None:  # noqa: B027
+        """Called when the stream ended cleanly. By default, only an explicit end counts."""
 
+    @abstractmethod
     def read(self, body: JsonObject) -> Iterator[Delta]:
         """Decodes a reply that was not streamed."""
-        ...
 
     def message(self) -> AssistantMessage:
         """The reply so far; its stop is "cut" unless the reply has ended."""
-        ...
-
-
-class WireFormat(Protocol):
-    """Encodes prompts and decodes replies. Lives as long as the session and caches fragments."""
-
-    fragments: Fragments
-
-    @property
-    def url(self) -> str: ...
-
-    @property
-    def headers(self) -> dict[str, str]: ...
-
-    def encode(self, prompt: Prompt, messages: tuple[Message, ...]) -> bytes:
-        """The request body. `messages` are the repaired messages of the prompt."""
-        ...
-
-    def reader(self, *, taken: set[str], place: int) -> ReplyReader: ...
-
-
-class _CachedHead(NamedTuple):
-    """An encoded head and the inputs it was built from."""
-
-    endpoint: Endpoint
-    profile: ModelProfile
-    life: MarkLife
-    prompt: Prompt
-    data: bytes
-
-
-class RequestHead:
-    """Encodes the head of a request again only when system text or tools change. Sessions with the
-    same head share it."""
-
-    _cache: ClassVar[deque[_CachedHead]] = deque(maxlen=4)
-
-    def __init__(
-        self,
-        build: Callable[[Prompt], bytes],
-        endpoint: Endpoint,
-        profile: ModelProfile,
-        life: MarkLife,
-    ) -> None:
-        self._build = build
-        self._endpoint = endpoint
-        self._profile = profile
-        self._life = life
-        self._cached: _CachedHead | None = None
-
-    def __call__(self, prompt: Prompt) -> bytes:
-        cached = self._cached
-        if cached is None or not _has_same_head(cached.prompt, prompt):
-            cached = self._cached = self._find_shared(prompt) or self._build_cached(prompt)
-        return cached.data
-
-    def _find_shared(self, prompt: Prompt) -> _CachedHead | None:
-        for cached in self._cache:
-            if (
-                cached.endpoint is self._endpoint
-                and cached.profile is self._profile
-                and cached.life == self._life
-                and _has_same_head(cached.prompt, prompt)
-            ):
-                return cached
-        return None
-
-    def _build_cached(self, prompt: Prompt) -> _CachedHead:
-        data = self._build(prompt)
-        bare = Prompt(system=prompt.system, messages=(), tools=prompt.tools)
-        cached = _CachedHead(self._endpoint, self._profile, self._life, bare, data)
-        self._cache.append(cached)
-        return cached
-
-
-def _has_same_head(one: Prompt, other: Prompt) -> bool:
-    return one.system == other.system and one.tools == other.tools
-
-
-def opening(fields: JsonObject, list_name: str, first: bytes, profile: ModelProfile) -> bytes:
-    """A JSON object with these fields, left open inside a list that may have a first item."""
-    start = json_bytes(fields, ascii=profile.ascii)[:-1]
-    comma = b"," if first else b""
-    return start + b',"' + list_name.encode() + b'":[' + first + comma
-
-
-def closing(fields: JsonObject, profile: ModelProfile) -> bytes:
-    """Closes list and object, with these fields and the profile's extra fields."""
-    wanted = {**fields, **profile.extra}
-    sent = {name: value for name, value in wanted.items() if name not in profile.omit}
-    if not sent:
-        return b"]}"
-    return b"]," + json_bytes(sent, ascii=profile.ascii)[1:]
-
-
-def output_limit(prompt: Prompt, profile: ModelProfile) -> int | None:
-    """The output limit; None leaves it to the provider."""
-    wanted = prompt.max_tokens or profile.usual_output
-    if wanted is None or profile.max_output is None:
-        return wanted
-    return min(wanted, profile.max_output)
-
-
-def system_text(prompt: Prompt, endpoint: Endpoint, profile: ModelProfile) -> str:
-    """The system text, plus the model's name if the profile says the model misreports it."""
-    text = clean_text(prompt.system)
-    if not profile.says_name:
-        return text
-    return f"{text}\n\nYou are the model {endpoint.model}, served by {endpoint.name}.".lstrip()
+        return self.draft.message(self._stop if self.ended else "cut")
 
 
 def request_headers(endpoint: Endpoint) -> dict[str, str]:
@@ -321,17 +184,197 @@ def request_headers(endpoint: Endpoint) -> dict[str, str]:
     return headers | {name.lower(): value for name, value in endpoint.headers.items()}
 
 
-def is_sealed_by(part: Reasoning, endpoint: Endpoint) -> bool:
-    """True if this endpoint sealed the reasoning and may receive it again."""
-    return part.sealed is not None and part.issuer == endpoint.issuer
-
-
-def is_worth_sending(part: JsonObject) -> bool:
-    """False for white-space-only text, which some endpoints refuse as empty."""
-    text = part.get("text")
-    return not isinstance(text, str) or bool(text.strip())
-
-
 def sorted_text(arguments: JsonObject) -> str:
     """Arguments as a JSON string with sorted keys, so that the bytes are stable."""
     return encode_sorted(arguments).decode()
+
+
+class _Head(NamedTuple):
+    """The encoded start of a request and the inputs it was built from."""
+
+    endpoint: Endpoint
+    profile: ModelProfile
+    life: MarkLife
+    system: str
+    tools: tuple[ToolSpec, ...]
+    data: bytes
+
+    def fits(self, prompt: Prompt) -> bool:
+        return self.system == prompt.system and self.tools == prompt.tools
+
+
+class WireFormat(ABC):
+    """Encodes prompts and decodes replies. Lives as long as the session and caches fragments.
+    `mark_end` is the end of fragments that can carry a cache mark; b"" if none can."""
+
+    path: ClassVar[str]
+    reader_type: ClassVar[type[ReplyReader]]
+    text_type: ClassVar[str] = "text"
+    stream_fields: ClassVar[JsonObject] = {"stream": True}
+    mark_end: ClassVar[bytes] = b""
+    _heads: ClassVar[deque[_Head]] = deque(maxlen=4)
+
+    def __init__(
+        self, endpoint: Endpoint, profile: ModelProfile, *, life: MarkLife, pictures: ImageLoader
+    ) -> None:
+        self.fragments = Fragments(self._fragment)
+        self._endpoint = endpoint
+        self._profile = profile
+        self._life: MarkLife = life
+        self._pictures = pictures
+        self._latest_head: _Head | None = None
+        self._conversation = ConversationFields(endpoint, profile)
+
+    @property
+    def url(self) -> str:
+        return self._endpoint.url.rstrip("/") + self.path
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return request_headers(self._endpoint) | self._conversation.headers
+
+    def reader(self, *, taken: set[str], place: int) -> ReplyReader:
+        draft = ReplyBuilder(issuer=self._endpoint.issuer, taken=taken, place=place)
+        return self.reader_type(self._endpoint, draft)
+
+    def encode(self, prompt: Prompt, messages: tuple[Message, ...]) -> bytes:
+        """The request body. `messages` are the repaired messages of the prompt."""
+        profile = self._profile
+        self._conversation.update(prompt, messages)
+        head = self._head(prompt)
+        fragments = self.fragments.of(messages)
+        if self._marks:
+            fragments = _add_cache_marks(fragments, self._life, on=self.mark_end)
+        fields = self._fields(prompt, messages, head, fragments)
+        fields |= effort_fields(profile, prompt.effort) | self._conversation.fields
+        if profile.streams:
+            fields |= self.stream_fields
+        fields |= profile.extra
+        sent = {name: value for name, value in fields.items() if name not in profile.omit}
+        end = b"]," + self._json(sent)[1:] if sent else b"]}"
+        first, *others = self._merge(messages, fragments)
+        # One copy: requests of long sessions are large.
+        if not others:
+            return head + first + end
+        return b",".join((head + first, *others[:-1], others[-1] + end))
+
+    @abstractmethod
+    def _opening(self, prompt: Prompt) -> bytes:
+        """The request up to the messages: model, tools and system text."""
+
+    @abstractmethod
+    def _fields(
+        self, prompt: Prompt, messages: tuple[Message, ...], head: bytes, fragments: list[bytes]
+    ) -> JsonObject:
+        """The fields after the messages, without those that all formats share."""
+
+    @abstractmethod
+    def _fragment(self, message: Message) -> bytes:
+        """One encoded message."""
+
+    @abstractmethod
+    def _call(self, call: ToolCall) -> JsonObject: ...
+
+    @abstractmethod
+    def _image(self, media_type: str, data: str) -> JsonObject:
+        """An image part; `data` is base64."""
+
+    def _merge(self, messages: tuple[Message, ...], fragments: list[bytes]) -> list[bytes]:
+        """For formats that send several messages as one."""
+        return fragments
+
+    @property
+    def _marks(self) -> bool:
+        return bool(self.mark_end) and self._profile.marks != "off"
+
+    def _head(self, prompt: Prompt) -> bytes:
+        """Encoded again only when system text or tools change; sessions with the same head share
+        it."""
+        head = self._latest_head
+        if head is None or not head.fits(prompt):
+            head = next((head for head in self._heads if self._shares(head, prompt)), None)
+        if head is None:
+            data = self._opening(prompt)
+            inputs = (self._endpoint, self._profile, self._life, prompt.system, prompt.tools)
+            head = _Head(*inputs, data)
+            self._heads.append(head)
+        self._latest_head = head
+        return head.data
+
+    def _shares(self, head: _Head, prompt: Prompt) -> bool:
+        return (
+            head.endpoint is self._endpoint
+            and head.profile is self._profile
+            and head.life == self._life
+            and head.fits(prompt)
+        )
+
+    def _open_list(self, fields: JsonObject, list_name: str, first: bytes = b"") -> bytes:
+        """A JSON object with these fields, left open inside a list that may have a first item."""
+        comma = b"," if first else b""
+        return self._json(fields)[:-1] + b',"' + list_name.encode() + b'":[' + first + comma
+
+    def _system_text(self, prompt: Prompt) -> str:
+        """The system text, plus the model's name if the profile says the model misreports it; ""
+        if there is only white space."""
+        text = clean_text(prompt.system)
+        if self._profile.says_name:
+            model, server = self._endpoint.model, self._endpoint.name
+            text = f"{text}\n\nYou are the model {model}, served by {server}.".lstrip()
+        return text if text.strip() else ""
+
+    def _output_limit(self, prompt: Prompt) -> int | None:
+        """None leaves it to the provider."""
+        wanted, ceiling = prompt.max_tokens or self._profile.usual_output, self._profile.max_output
+        return wanted if wanted is None or ceiling is None else min(wanted, ceiling)
+
+    def _parts_in_order(
+        self, message: AssistantMessage, encode_text: Callable[[str], JsonObject]
+    ) -> list[JsonObject]:
+        """Reasoning must be followed by what it led to, so it is never last."""
+        parts: list[JsonObject] = []
+        for part in message.parts:
+            match part:
+                case Reasoning() if self._profile.replay == "sealed" and self._sealed(part):
+                    parts.append(part.sealed or {})
+                case Text(text=text) if text.strip():
+                    parts.append(encode_text(text.strip()))
+                case ToolCall():
+                    parts.append(self._call(part))
+        while parts and parts[-1].get("type") in REASONING_TYPES:
+            parts.pop()
+        return parts
+
+    def _sealed(self, part: Reasoning) -> bool:
+        """True if this endpoint sealed the reasoning and may receive it again."""
+        return part.sealed is not None and part.issuer == self._endpoint.issuer
+
+    def _result_content(self, result: ToolResult) -> JsonValue:
+        if not any(isinstance(part, Image) for part in result.parts):
+            return result.text
+        if self._profile.image_results:
+            return self._content(result.parts)
+        return "\n".join(_text_of_part(part) for part in result.parts)
+
+    def _content(self, parts: tuple[Text | Image, ...]) -> JsonValue:
+        """Without white-space-only text, which some endpoints refuse as empty."""
+        encoded = [self._part(part) for part in parts]
+        return [part for part in encoded if "text" not in part or part["text"].strip()]
+
+    def _part(self, part: Text | Image) -> JsonObject:
+        if isinstance(part, Image) and self._profile.images:
+            data = self._pictures.base64_of(part)
+            if data is not None:
+                return self._image(part.media_type, data)
+        return {"type": self.text_type, "text": _text_of_part(part)}
+
+    def _json(self, value: object) -> bytes:
+        encoded = encode(value)
+        return ascii_json(encoded) if self._profile.ascii else encoded
+
+
+def _text_of_part(part: Text | Image) -> str:
+    """An image that is not sent is replaced by its name."""
+    if isinstance(part, Text):
+        return part.text
+    return f"[picture: {Path(part.file).name}, not shown]"

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import TypeVar
 
 import msgspec
 
-from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.core.messages import AssistantMessage, Reasoning, StopReason, Text, ToolCall
 from hermes.core.prompt import CallNamed, Delta, ReasoningDelta, Restarted, TextDelta
@@ -62,7 +60,8 @@ def _repair(text: str) -> JsonValue:
     text = fenced[1].strip() if fenced else text
     value = _first_object(text)
     if value is None:
-        value = _first_object(_STRING_OR_COMMA.sub(_drop_comma, text))
+        commas_dropped = _STRING_OR_COMMA.sub(lambda m: "" if m[0] == "," else m[0], text)
+        value = _first_object(commas_dropped)
     return value
 
 
@@ -77,10 +76,6 @@ def _first_object(text: str) -> JsonValue:
     if rest.startswith("{"):
         return value if _first_object(rest) == value else None
     return value
-
-
-def _drop_comma(found: re.Match[str]) -> str:
-    return "" if found[0] == "," else found[0]
 
 
 def _broken(raw: str, *, whole: bool) -> Arguments:
@@ -109,8 +104,8 @@ class ReasoningBuilder:
 
 
 class CallBuilder:
-    """A tool call in fragments; `given` holds arguments that arrived as an object. A doubtful call
-    may be an echo of the previous one and counts only if arguments follow."""
+    """A tool call in fragments; `given_arguments` arrived as an object. A doubtful call may be an
+    echo of the previous one and counts only if arguments follow."""
 
     def __init__(self, id: str = "", name: str = "") -> None:
         self.id = id
@@ -144,11 +139,8 @@ class CallBuilder:
         if only all fragments together parse as an object, none was a resend."""
         if self.given_arguments is not None:
             return self.given_arguments
-        if (
-            self._all_pieces
-            and not _is_object(self.raw)
-            and _is_object(plain := "".join(self._all_pieces))
-        ):
+        plain = "".join(self._all_pieces)
+        if plain and _is_object(plain) and not _is_object(self.raw):
             return plain
         return self.raw
 
@@ -158,13 +150,7 @@ class CallBuilder:
 
 
 def _is_object(text: str) -> bool:
-    try:
-        return isinstance(decode(dict, text), dict)
-    except DecodeError:
-        return False
-
-
-Part = TypeVar("Part", TextBuilder, ReasoningBuilder)
+    return isinstance(_parse_strict(text), dict)
 
 
 class ReplyBuilder:
@@ -215,26 +201,27 @@ class ReplyBuilder:
         return self.add_reasoning_part()
 
     def add_reasoning_part(self) -> ReasoningBuilder:
-        return self._append(ReasoningBuilder())
+        self.parts.append(part := ReasoningBuilder())
+        return part
 
     def first_reasoning(self) -> ReasoningBuilder:
         """The first reasoning part, created if missing."""
-        thoughts = [part for part in self.parts if isinstance(part, ReasoningBuilder)]
-        if not thoughts:
-            self.parts.insert(0, thought := ReasoningBuilder())
-            return thought
-        return thoughts[0]
+        for part in self.parts:
+            if isinstance(part, ReasoningBuilder):
+                return part
+        self.parts.insert(0, part := ReasoningBuilder())
+        return part
 
     def add_call(self, id: str = "", name: str = "") -> CallBuilder:
-        wish = CallBuilder(id, name)
-        self.parts.append(wish)
-        return wish
+        call = CallBuilder(id, name)
+        self.parts.append(call)
+        return call
 
-    def announce(self, wish: CallBuilder) -> Iterator[Delta]:
+    def announce(self, call: CallBuilder) -> Iterator[Delta]:
         """Announces the tool name once."""
-        if wish.name and not wish.announced:
-            wish.announced = True
-            yield CallNamed(name=clean_text(wish.name))
+        if call.name and not call.announced:
+            call.announced = True
+            yield CallNamed(name=clean_text(call.name))
 
     def flush(self) -> Iterator[Delta]:
         """Ends a run of visible text and emits what was held back."""
@@ -248,8 +235,8 @@ class ReplyBuilder:
         """Ends the reply and emits what was held back."""
         yield from self.flush()
         self.parts = [p for p in self.parts if not (isinstance(p, CallBuilder) and p.is_echo)]
-        for wish in self.calls:
-            yield from self.announce(wish)
+        for call in self.calls:
+            yield from self.announce(call)
 
     def message(self, stop: StopReason) -> AssistantMessage:
         """The whole reply. After "length" and "cut", incomplete calls are marked as broken."""
@@ -266,26 +253,17 @@ class ReplyBuilder:
         if piece.kind == "reasoning":
             yield from self.add_reasoning(piece.text)
         elif piece.kind == "text":
-            self._open_text().pieces.append(piece.text)
+            last = self.parts[-1] if self.parts else None
+            if not isinstance(last, TextBuilder):
+                self.parts.append(last := TextBuilder())
+            last.pieces.append(piece.text)
             yield TextDelta(text=piece.text)
         else:
-            yield from self._retract()
-
-    def _retract(self) -> Iterator[Delta]:
-        said = "".join("".join(p.pieces) for p in self.parts if isinstance(p, TextBuilder))
-        if not said:
-            return
-        self.parts = [part for part in self.parts if not isinstance(part, TextBuilder)]
-        yield Restarted()
-        yield from self.add_reasoning(said)
-
-    def _open_text(self) -> TextBuilder:
-        last = self.parts[-1] if self.parts else None
-        return last if isinstance(last, TextBuilder) else self._append(TextBuilder())
-
-    def _append(self, part: Part) -> Part:
-        self.parts.append(part)
-        return part
+            said = "".join("".join(p.pieces) for p in self.parts if isinstance(p, TextBuilder))
+            if said:
+                self.parts = [part for part in self.parts if not isinstance(part, TextBuilder)]
+                yield Restarted()
+                yield from self.add_reasoning(said)
 
     def _part(
         self, raw: TextBuilder | ReasoningBuilder | CallBuilder, stop: StopReason
@@ -300,18 +278,14 @@ class ReplyBuilder:
         issuer = self._issuer if raw.sealed is not None else ""
         return Reasoning(text=text, sealed=raw.sealed, issuer=issuer)
 
-    def _call(self, wish: CallBuilder, stop: StopReason) -> ToolCall:
-        raw = wish.arguments
-        found = read_arguments(raw, whole=stop not in ("length", "cut"))
+    def _call(self, call: CallBuilder, stop: StopReason) -> ToolCall:
+        found = read_arguments(call.arguments, whole=stop not in ("length", "cut"))
         broken = found.broken
         if stop == "cut" and not broken:
             broken = "the connection was lost before the reply was complete"
         arguments = {} if broken else found.value
-        name = clean_text(wish.name).strip()
-        return ToolCall(id=self._id(wish), name=name, arguments=arguments, broken=broken)
-
-    def _id(self, wish: CallBuilder) -> str:
         made = len(self._new_ids) - len(self._taken)
-        id = fresh_id(wish.id or f"call_{self._place}_{made}", self._new_ids)
+        id = fresh_id(call.id or f"call_{self._place}_{made}", self._new_ids)
         self._new_ids.add(id)
-        return id
+        name = clean_text(call.name).strip()
+        return ToolCall(id=id, name=name, arguments=arguments, broken=broken)

@@ -11,37 +11,19 @@ from hermes.providers.wire.events import count_of, object_of
 from hermes.providers.wire.format import images_in
 
 
-def chat_usage(raw: JsonValue) -> Usage | None:
+def openai_usage(raw: JsonValue, input: str, output: str) -> Usage | None:
+    """`input` and `output` are the names of the two counts: "prompt" and "completion" in the chat
+    completions API, "input" and "output" in the responses API."""
     given = object_of(raw)
-    if not ("prompt_tokens" in given or "completion_tokens" in given):
+    if not (f"{input}_tokens" in given or f"{output}_tokens" in given):
         return None
-    prompt = count_of(given.get("prompt_tokens"))
-    details = object_of(given.get("prompt_tokens_details"))
+    details = object_of(given.get(f"{input}_tokens_details"))
     read = count_of(details.get("cached_tokens")) or count_of(given.get("prompt_cache_hit_tokens"))
     written = count_of(details.get("cache_write_tokens"))
-    thought = object_of(given.get("completion_tokens_details"))
+    thought = object_of(given.get(f"{output}_tokens_details"))
     return Usage(
-        input=max(0, prompt - read - written),
-        output=count_of(given.get("completion_tokens")),
-        cache_read=read,
-        cache_write=written,
-        reasoning=count_of(thought.get("reasoning_tokens")),
-        requests=1,
-        cost=_cost(given),
-    )
-
-
-def responses_usage(raw: JsonValue) -> Usage | None:
-    given = object_of(raw)
-    if not ("input_tokens" in given or "output_tokens" in given):
-        return None
-    details = object_of(given.get("input_tokens_details"))
-    read = count_of(details.get("cached_tokens"))
-    written = count_of(details.get("cache_write_tokens"))
-    thought = object_of(given.get("output_tokens_details"))
-    return Usage(
-        input=max(0, count_of(given.get("input_tokens")) - read - written),
-        output=count_of(given.get("output_tokens")),
+        input=max(0, count_of(given.get(f"{input}_tokens")) - read - written),
+        output=count_of(given.get(f"{output}_tokens")),
         cache_read=read,
         cache_write=written,
         reasoning=count_of(thought.get("reasoning_tokens")),

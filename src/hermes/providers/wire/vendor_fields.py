@@ -33,8 +33,14 @@ class ConversationFields:
             last = messages[-1]
             from_user = isinstance(last, UserMessage) and last.origin == "user"
             self._initiator = "user" if from_user else "agent"
-        if self._profile.conversation_field or self._profile.conversation_header:
-            self._set_id(prompt, messages[0])
+        named = self._profile.conversation_field or self._profile.conversation_header
+        start = self._start
+        if not named or self._profile.conversation:
+            return
+        if start is None or start[0] != prompt.system or start[1] is not messages[0]:
+            self._start = (prompt.system, messages[0])
+            digest = hashlib.sha256(encode([self._model, prompt.system, messages[0]]))
+            self._id = digest.hexdigest()[:32]
 
     @property
     def fields(self) -> JsonObject:
@@ -48,16 +54,6 @@ class ConversationFields:
             self._profile.initiator: self._initiator,
         }
         return {name: value for name, value in named.items() if name and value}
-
-    def _set_id(self, prompt: Prompt, first: Message) -> None:
-        if self._profile.conversation:
-            return
-        start = self._start
-        if start is not None and start[0] == prompt.system and start[1] is first:
-            return
-        self._start = (prompt.system, first)
-        digest = hashlib.sha256(encode([self._model, prompt.system, first]))
-        self._id = digest.hexdigest()[:32]
 
 
 LEVELS = ("none", "minimal", "low", "medium", "high", "xhigh", "max", "ultra")
@@ -89,14 +85,22 @@ def nearest_level(level: str, known: tuple[str, ...]) -> str:
 def effort_fields(profile: ModelProfile, effort: str) -> JsonObject:
     """Top-level request fields for every style except "budget" (see `budget`)."""
     level = level_of(effort)
+    supported = nearest_level(level, profile.efforts) if level else ""
     if profile.effort == "responses":
-        return _responses(profile, level)
+        # A model without levels still returns encrypted reasoning, which is sent back later.
+        sealed: JsonObject = {"include": ["reasoning.encrypted_content"]}
+        if not profile.efforts:
+            return sealed
+        chosen = {"effort": supported} if level else {}
+        return {"reasoning": {**chosen, "summary": "auto"}, **sealed}
     if not level:
         return {}
-    on, supported = level != "none", nearest_level(level, profile.efforts)
+    on = level != "none"
+    toggle = {"thinking": {"type": "enabled" if on else "disabled"}}
     match profile.effort:
         case "adaptive" if on:
-            return _adaptive(supported)
+            thinking = {"type": "adaptive", "display": "summarized"}
+            return {"thinking": thinking, "output_config": {"effort": supported}}
         case "envelope" | "envelope_on" if on:
             return {"reasoning": {"enabled": True, **({"effort": supported} if supported else {})}}
         case "envelope":
@@ -110,11 +114,15 @@ def effort_fields(profile: ModelProfile, effort: str) -> JsonObject:
         case "think":
             return {"think": on}
         case "toggle":
-            return _toggle(on)
+            return toggle
         case "toggle_effort":
-            return _toggle(on) | ({"reasoning_effort": supported} if on and supported else {})
+            return toggle | ({"reasoning_effort": supported} if on and supported else {})
         case "google":
-            return _google(profile, level)
+            # Newer models take a level, older ones a token count; none takes both.
+            budget = _BUDGETS.get(level, _LARGEST_BUDGET) if on else 0
+            fields = {"thinking_level": supported} if supported else {"thinking_budget": budget}
+            config = {"include_thoughts": on, **fields}
+            return {"extra_body": {"google": {"thinking_config": config}}}
         case _:
             return {}
 
@@ -125,47 +133,11 @@ def reasoning_budget(profile: ModelProfile, effort: str, limit: int | None = Non
     level = level_of(effort)
     if profile.effort != "budget" or level in ("", "none"):
         return 0
-    wanted = _budget_of(level)
+    wanted = _BUDGETS.get(level, _LARGEST_BUDGET)
     for ceiling in (profile.max_output, limit):
         if ceiling is not None:
             wanted = min(wanted, ceiling - ANSWER_TOKENS)
     return wanted if wanted >= _SMALLEST_BUDGET else 0
-
-
-def _budget_of(level: str) -> int:
-    return _BUDGETS.get(level, _LARGEST_BUDGET)
-
-
-def _responses(profile: ModelProfile, level: str) -> JsonObject:
-    """A model without levels still returns encrypted reasoning, which is sent back later."""
-    sealed: JsonObject = {"include": ["reasoning.encrypted_content"]}
-    if not profile.efforts:
-        return sealed
-    reasoning: JsonObject = {"summary": "auto"}
-    if level:
-        reasoning = {"effort": nearest_level(level, profile.efforts), **reasoning}
-    return {"reasoning": reasoning, **sealed}
-
-
-def _adaptive(effort: str) -> JsonObject:
-    return {
-        "thinking": {"type": "adaptive", "display": "summarized"},
-        "output_config": {"effort": effort},
-    }
-
-
-def _toggle(on: bool) -> JsonObject:
-    return {"thinking": {"type": "enabled" if on else "disabled"}}
-
-
-def _google(profile: ModelProfile, level: str) -> JsonObject:
-    """Newer models take a level, older ones a token count; none takes both."""
-    if supported := nearest_level(level, profile.efforts):
-        fields: JsonObject = {"thinking_level": supported}
-    else:
-        fields = {"thinking_budget": 0 if level == "none" else _budget_of(level)}
-    config = {"include_thoughts": level != "none", **fields}
-    return {"extra_body": {"google": {"thinking_config": config}}}
 
 
 _KEPT_KEYWORDS = ("description", "minimum", "maximum", "minItems", "maxItems")
@@ -197,26 +169,21 @@ def _schema(same: _ToolIdentity, reduce: bool, patterns: bool) -> JsonObject:
     parameters: JsonObject = clean_json(same.tool.parameters)
     if reduce:
         return _Reducer(parameters).reduce(parameters)
-    return parameters if patterns else _without_patterns(parameters)
+    result: JsonObject = parameters if patterns else _without_patterns(parameters)
+    return result
 
 
-def _without_patterns(schema: JsonObject) -> JsonObject:
-    return {
-        key: _plain(value, inside=key == "properties")
-        for key, value in schema.items()
-        if key not in ("pattern", "format")
-    }
-
-
-def _plain(value: object, *, inside: bool) -> object:
-    """Inside `properties`, keys are argument names, not schema keywords."""
+def _without_patterns(value: JsonValue, *, names: bool = False) -> JsonValue:
+    """`names`: the keys are argument names, as inside `properties`, not schema keywords."""
     if isinstance(value, list):
-        return [_plain(item, inside=False) for item in value]
+        return [_without_patterns(item) for item in value]
     if not isinstance(value, dict):
         return value
-    if inside:
-        return {name: _plain(item, inside=False) for name, item in value.items()}
-    return _without_patterns(value)
+    return {
+        key: _without_patterns(item, names=key == "properties" and not names)
+        for key, item in value.items()
+        if names or key not in ("pattern", "format")
+    }
 
 
 class _Reducer:
@@ -239,7 +206,16 @@ class _Reducer:
             return {**kept, "anyOf": made}
         if choices:
             return {**self.reduce(choices[0], path, depth=depth + 1), **kept}
-        return {**kept, **self._by_type(node, path, depth)}
+        kind = _type_of(node)
+        if kind == "object":
+            return {**kept, "type": kind, **self._members(node, path, depth)}
+        if kind == "array":
+            items = self.reduce(node.get("items"), path, depth=depth + 1)
+            return {**kept, "type": kind, "items": items}
+        words = [node["const"]] if "const" in node else _list(node.get("enum"))
+        if kind == "string" and words and all(isinstance(word, str) for word in words):
+            return {**kept, "type": kind, "enum": words}
+        return {**kept, "type": kind}
 
     def _resolve(
         self, node: JsonObject, path: tuple[str, ...]
@@ -251,19 +227,12 @@ class _Reducer:
             node, path = {**inner, **rest}, (*path, name)
         for part in objects_of(node.get("allOf")):
             joined, path = self._resolve(part, path)
-            node = _merge_schemas(node, joined)
+            properties = object_of(joined.get("properties")) | object_of(node.get("properties"))
+            required = [*_list(node.get("required")), *_list(joined.get("required"))]
+            node = {**joined, **node, "required": required}
+            if properties:
+                node["properties"] = properties
         return node, path
-
-    def _by_type(self, node: JsonObject, path: tuple[str, ...], depth: int) -> JsonObject:
-        kind = _type_of(node)
-        if kind == "object":
-            return {"type": kind, **self._members(node, path, depth)}
-        if kind == "array":
-            return {"type": kind, "items": self.reduce(node.get("items"), path, depth=depth + 1)}
-        words = [node["const"]] if "const" in node else _list(node.get("enum"))
-        if kind == "string" and words and all(isinstance(word, str) for word in words):
-            return {"type": kind, "enum": words}
-        return {"type": kind}
 
     def _members(self, node: JsonObject, path: tuple[str, ...], depth: int) -> JsonObject:
         properties = node.get("properties")
@@ -292,13 +261,6 @@ def _type_of(node: JsonObject) -> str:
     if isinstance(node.get("properties"), dict):
         return "object"
     return "array" if "items" in node else "string"
-
-
-def _merge_schemas(node: JsonObject, part: JsonObject) -> JsonObject:
-    properties = {**object_of(part.get("properties")), **object_of(node.get("properties"))}
-    required = [*_list(node.get("required")), *_list(part.get("required"))]
-    joined = {**part, **node, "required": required}
-    return joined | ({"properties": properties} if properties else {})
 
 
 def _list(value: JsonValue) -> list[JsonValue]:

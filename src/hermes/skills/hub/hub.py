@@ -8,14 +8,15 @@ import re
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from hermes.codec.values import Value
+from hermes.codec.values import Value, replace
 from hermes.core.errors import HermesError, NotFound, UsageError
 from hermes.skills.files import (
     Tree,
     check_tree,
     content_hash,
+    folder_hash,
     lock_skills,
     read_tree,
     replace_folder,
@@ -27,14 +28,15 @@ from hermes.skills.hub.lock import (
     HubLedger,
     InstalledSkill,
     Ruling,
-    ScanResult,
-    ScanSkill,
     decide_ruling,
     scan_files,
 )
 from hermes.skills.hub.source import SkillListing, SkillPackage, SkillSource
-from hermes.skills.skill import MAIN, check_name, parse_skill, validate_skill
+from hermes.skills.skill import MAIN, Skill, check_name, parse_skill, place_of, validate_skill
 from hermes.skills.store import SkillChange, SkillStore
+
+if TYPE_CHECKING:
+    from hermes.policy.scan.scanner import ScanResult
 
 _HIDDEN = re.compile(r"(?:^|/)\.[^./]")
 
@@ -72,16 +74,15 @@ Confirm = Callable[[PreparedInstall], bool]
 
 
 class Hub:
-    """`scan` gives an advisory verdict; the trust table turns it into a ruling. Downloaded files
+    """The scan gives an advisory verdict; the trust table turns it into a ruling. Downloaded files
     are never executed."""
 
     def __init__(
-        self, store: SkillStore, ledger: HubLedger, sources: Sequence[SkillSource], scan: ScanSkill
+        self, store: SkillStore, ledger: HubLedger, sources: Sequence[SkillSource]
     ) -> None:
         self.ledger = ledger
         self._store = store
         self._sources = sources
-        self._scan = scan
 
     # Search
 
@@ -137,17 +138,15 @@ class Hub:
     def _prepare(
         self, package: SkillPackage, force: bool, category: str, name: str
     ) -> PreparedInstall:
-        files = _validated_files(package)
-        skill = validate_skill(files[MAIN].decode("utf-8"), _name_in(files))
-        wanted = check_name(name or skill.name)
-        if wanted != skill.name:
-            files[MAIN] = _rename_skill(files[MAIN], skill.name, wanted)
+        files, skill = _validated_files(package, name)
+        validate_skill(files[MAIN].decode("utf-8"), skill.name)
+        wanted = skill.name
         old = self.ledger.list_installed().get(wanted)
         place, before = self._place(wanted, category or skill.category, old)
         quarantine = self.ledger.folder / "quarantine" / f"{wanted}.{os.urandom(4).hex()}"
         replace_folder(quarantine, files, self.ledger.folder / "quarantine", durable=False)
         held = read_tree(quarantine)
-        scan = scan_files(held, self._scan)
+        scan = scan_files(held)
         return PreparedInstall(
             name=wanted,
             package=package,
@@ -166,7 +165,7 @@ class Hub:
         """Installs exactly what was scanned. UsageError when the ruling forbids it."""
         listing, verdict = prepared.package.listing, prepared.scan.verdict
         if not prepared.ruling.allowed:
-            self._note("BLOCK", prepared.name, listing, verdict, prepared.digest)
+            self._audit("BLOCK", prepared)
             self.drop(prepared)
             raise UsageError(f"{prepared.name} was not installed. {prepared.ruling.reason}")
         files = read_tree(Path(prepared.quarantine))
@@ -194,9 +193,7 @@ class Hub:
                 self._store.folder / prepared.place, files, self._store.folder / ".staging"
             )
         self._store.adopt(prepared.name, Cause(who="hub", words=listing.identifier))
-        self._note(
-            "UPDATE" if known else "INSTALL", prepared.name, listing, verdict, prepared.digest
-        )
+        self._audit("UPDATE" if known else "INSTALL", prepared)
         self.drop(prepared)
         return entry
 
@@ -221,7 +218,7 @@ class Hub:
         entry = self._entry(name)
         folder = self.ledger.folder_of(name, entry)
         if folder.is_dir():
-            if content_hash(read_tree(folder)) != entry.digest and not force:
+            if folder_hash(folder) != entry.digest and not force:
                 raise UsageError(f"You have edited {name}; use --force to remove it.")
             cause = Cause(who="user", words="uninstalled")
             self._store.apply(SkillChange(name=name, action="delete", cause=cause))
@@ -243,14 +240,13 @@ class Hub:
             return UpdateCheck(
                 name=name, condition="missing", words="install it again or uninstall it"
             )
-        if content_hash(read_tree(folder)) != entry.digest:
+        if folder_hash(folder) != entry.digest:
             return UpdateCheck(name=name, condition="edited", words="you have changed it")
         try:
-            files = _validated_files(await self.fetch(entry.identifier))
+            package = await self.fetch(entry.identifier)
+            files, _ = _validated_files(package, name)
         except HermesError as error:
             return UpdateCheck(name=name, condition="unreachable", words=str(error))
-        if _name_in(files) != name:
-            files[MAIN] = _rename_skill(files[MAIN], _name_in(files), name)
         condition: Condition = "current" if content_hash(files) == entry.digest else "changed"
         return UpdateCheck(name=name, condition=condition)
 
@@ -267,13 +263,9 @@ class Hub:
             raise UsageError(
                 f"You have edited {name}; use --force to replace it (`skills revert` restores it)."
             )
-        category = str(Path(entry.install_path).parent)
+        category = entry.install_path.rpartition("/")[0]
         done = await self.install(
-            entry.identifier,
-            confirm,
-            force=force,
-            category="" if category == "." else category,
-            name=name,
+            entry.identifier, confirm, force=force, category=category, name=name
         )
         return "updated" if done is not None else "refused"
 
@@ -289,7 +281,7 @@ class Hub:
             result = AuditResult(
                 name=entry.name,
                 source=source.source if source else self._store.provenance(entry),
-                scan=scan_files(tree, self._scan),
+                scan=scan_files(tree),
                 edited=source is not None and content_hash(tree) != source.digest,
             )
             found.append(result)
@@ -304,9 +296,7 @@ class Hub:
             raise UsageError(
                 f"The skill {name} already exists ({present.folder}); use --name to choose another."
             )
-        for part in category.split("/") if category else ():
-            check_name(part)
-        return (f"{category}/{name}" if category else name), {}
+        return place_of(name, category), {}
 
     def _entry(self, name: str) -> InstalledSkill:
         known = self.ledger.list_installed()
@@ -314,30 +304,32 @@ class Hub:
             raise NotFound(f"{name!r} was not installed from the hub.", near=tuple(known)[:5])
         return known[name]
 
-    def _note(
-        self, action: str, name: str, listing: SkillListing, verdict: str, digest: str
-    ) -> None:
-        source = f"{listing.source}:{listing.identifier}"
-        self.ledger.append_audit(action, name, source, listing.trust, verdict, f"sha256:{digest}")
+    def _audit(self, action: str, prepared: PreparedInstall) -> None:
+        listing = prepared.package.listing
+        self.ledger.append_audit(
+            action,
+            prepared.name,
+            f"{listing.source}:{listing.identifier}",
+            listing.trust,
+            prepared.scan.verdict,
+            f"sha256:{prepared.digest}",
+        )
 
 
-def _validated_files(package: SkillPackage) -> Tree:
-    """Validates the files of a package and drops hidden ones."""
-    plain = {name: data for name, data in package.files.items() if not _HIDDEN.search(name)}
-    files = {safe_member(name): data for name, data in plain.items()}
+def _validated_files(package: SkillPackage, name: str) -> tuple[Tree, Skill]:
+    """Validates the files of a package and drops hidden ones. With `name`, renames the skill."""
+    plain = {path: data for path, data in package.files.items() if not _HIDDEN.search(path)}
+    files = {safe_member(path): data for path, data in plain.items()}
     check_tree({}, files, strict=False)
-    return files
-
-
-def _name_in(files: Tree) -> str:
-    return parse_skill(files[MAIN].decode("utf-8"))[0].name
-
-
-def _rename_skill(main: bytes, old: str, new: str) -> bytes:
-    """Changes the name in a SKILL.md."""
-    rows = main.decode("utf-8").split("\n")
+    text = files[MAIN].decode("utf-8")
+    skill = parse_skill(text)[0]
+    if not name or name == skill.name:
+        return files, skill
+    check_name(name)
+    rows = text.split("\n")
     for number, row in enumerate(rows):
-        if row.startswith("name:") and old in row:
-            rows[number] = f"name: {new}"
-            return "\n".join(rows).encode()
-    raise UsageError(f"The line with the name {old!r} was not found.")
+        if row.startswith("name:") and skill.name in row:
+            rows[number] = f"name: {name}"
+            files[MAIN] = "\n".join(rows).encode()
+            return files, replace(skill, name=name)
+    raise UsageError(f"The line with the name {skill.name!r} was not found.")

@@ -1,19 +1,22 @@
-"""Trust decisions, lock file and audit log of the hub."""
+"""Scans, trust decisions, lock file and audit log of the hub."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from hermes.codec.atomic_files import replace_file
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
 from hermes.core.errors import ConfigError, UsageError
 from hermes.core.world import Clock
-from hermes.skills.files import safe_member
+from hermes.skills.files import resolve_inside
 from hermes.skills.hub.source import SourceTrust
+
+if TYPE_CHECKING:
+    from hermes.policy.scan.scanner import ScanResult
 
 Verdict = Literal["safe", "caution", "dangerous"]
 SCANNER = "policy.scan-1"
@@ -31,23 +34,6 @@ _BINARY_MAGIC = (
 )
 
 
-class SkillFinding(Value):
-    id: str
-    severity: str
-    line: int = 0
-    file: str = ""
-    text: str = ""
-
-
-class ScanResult(Value):
-    verdict: Verdict
-    findings: tuple[SkillFinding, ...] = ()
-
-
-ScanSkill = Callable[[str, Mapping[str, str]], ScanResult]
-"""Scans a skill's text and its files by name."""
-
-
 class Ruling(Value):
     allowed: bool
     reason: str = ""
@@ -55,27 +41,31 @@ class Ruling(Value):
 
 def decide_ruling(trust: SourceTrust, verdict: Verdict, *, force: bool = False) -> Ruling:
     """Decides. `force` overrides a caution, never a danger."""
-    if verdict == "safe" or trust == "builtin":
-        return Ruling(allowed=True)
-    if trust == "trusted" and verdict == "caution":
+    if verdict == "safe" or trust == "builtin" or (trust == "trusted" and verdict == "caution"):
         return Ruling(allowed=True)
     if verdict == "dangerous":
         return Ruling(allowed=False, reason=f"The scan rates it dangerous ({trust} source).")
     if force:
         return Ruling(allowed=True, reason="Installed with --force despite a caution.")
-    return Ruling(
-        allowed=False,
-        reason="The scan advises caution; use --force to install it anyway.",
-    )
+    reason = "The scan advises caution; use --force to install it anyway."
+    return Ruling(allowed=False, reason=reason)
 
 
-def scan_files(files: Mapping[str, bytes], scan: ScanSkill) -> ScanResult:
+def scan_skill(text: str, files: Mapping[str, str]) -> ScanResult:
+    """Scans a skill's text and its files by name."""
+    # Slow to load; sessions read the hub's state without a scan.
+    from hermes.policy.scan.scanner import TextScanner
+
+    return TextScanner().scan_skill(text, files)
+
+
+def scan_files(files: Mapping[str, bytes]) -> ScanResult:
     texts = {
         name: data.decode("utf-8", "replace")
         for name, data in files.items()
         if name != "SKILL.md" and not data.startswith(_BINARY_MAGIC)
     }
-    return scan(files["SKILL.md"].decode("utf-8", "replace"), texts)
+    return scan_skill(files["SKILL.md"].decode("utf-8", "replace"), texts)
 
 
 DEFAULT_TAPS = ("openai/skills", "anthropics/skills", "huggingface/skills")
@@ -103,6 +93,28 @@ class LockFile(Value, omit_defaults=False):
     installed: dict[str, InstalledSkill] = {}
 
 
+class SnapshotSkill(Value):
+    """A skill to install, with its expected hash."""
+
+    identifier: str
+    name: str
+    category: str = ""
+    content_hash: str = ""
+
+
+class HubSnapshot(Value, omit_defaults=False):
+    version: int = 1
+    taps: tuple[str, ...] = ()
+    skills: tuple[SnapshotSkill, ...] = ()
+
+
+def read_snapshot(raw: bytes) -> HubSnapshot:
+    try:
+        return decode(HubSnapshot, raw)
+    except DecodeError as error:
+        raise UsageError(f"The file is not a list of skills ({error}).") from error
+
+
 class HubLedger:
     """The hub's state in `.hub` of a skills folder."""
 
@@ -124,6 +136,18 @@ class HubLedger:
                 f"{self._lock} is not readable ({error}); fix or remove it."
             ) from error
 
+    def snapshot(self) -> HubSnapshot:
+        skills = tuple(
+            SnapshotSkill(
+                identifier=each.identifier,
+                name=name,
+                category=each.install_path.rpartition("/")[0],
+                content_hash=each.content_hash,
+            )
+            for name, each in sorted(self.list_installed().items())
+        )
+        return HubSnapshot(taps=self.own_taps(), skills=skills)
+
     def hashes(self) -> dict[str, str]:
         """Returns content hashes by name; empty when the lock file is unreadable."""
         try:
@@ -134,15 +158,13 @@ class HubLedger:
     def folder_of(self, name: str, entry: InstalledSkill) -> Path:
         """Returns the skill's folder. The lock file is not trusted: UsageError for a path that
         is not a skill of this name below the skills folder."""
-        wrong = UsageError(f"The lock file has an invalid path for {name}; nothing was changed.")
+        folder = self._skills / entry.install_path
         try:
-            folder = self._skills / safe_member(entry.install_path)
-        except UsageError as error:
-            raise wrong from error
-        real = folder.resolve()
-        inside = real.is_relative_to(self._skills.resolve()) and real != self._skills.resolve()
+            inside = resolve_inside(self._skills, entry.install_path) != self._skills.resolve()
+        except UsageError:
+            inside = False
         if not inside or folder.name != name or folder.is_symlink():
-            raise wrong
+            raise UsageError(f"The lock file has an invalid path for {name}; nothing was changed.")
         return folder
 
     def write(self, name: str, entry: InstalledSkill | None) -> None:

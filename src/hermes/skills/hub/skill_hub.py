@@ -12,18 +12,12 @@ from hermes.net.http import HttpClient
 from hermes.skills.files import content_hash, read_tree
 from hermes.skills.hub.hub import Hub
 from hermes.skills.hub.lock import scan_files
+from hermes.skills.hub.publish import publish_skill
 from hermes.skills.hub.source import HubClient, IndexCache, SkillSource
 from hermes.skills.hub.sources.collections import Marketplace, Official
 from hermes.skills.hub.sources.github import GitHub, GitHubApp, split_identifier
 from hermes.skills.hub.sources.registries import ClawHub, LobeHub, SkillsSh
 from hermes.skills.hub.sources.websites import UrlSource, WellKnown
-from hermes.skills.hub.transfer import (
-    HubSnapshot,
-    SkillPublisher,
-    build_hub_snapshot,
-    read_snapshot,
-)
-from hermes.skills.scan_skill import scan_skill
 from hermes.skills.seeding import BUNDLED_SKILLS, OPTIONAL
 from hermes.web.fetcher import JudgedHttp
 
@@ -56,25 +50,19 @@ class SkillHub(Hub):
             self._github,
             WellKnown(self._web),
         )
-        super().__init__(library.store, library.ledger, sources, scan_skill)
+        super().__init__(library.store, library.ledger, sources)
 
     async def publish(self, name: str, repo: str) -> str:
         """Returns the URL of the pull request. The scan must rate the skill safe."""
         entry = self._library.store.find(name)
         tree = read_tree(Path(entry.folder))
-        found = scan_files(tree, scan_skill)
+        found = scan_files(tree)
         if found.verdict != "safe":
             raise UsageError(
                 f"The scan rates {name} {found.verdict}; see `hermes skills audit --deep`."
             )
-        publisher = SkillPublisher(self._web, self._github)
-        return await publisher.publish(repo, entry.name, tree, content_hash(tree))
-
-    def snapshot(self) -> HubSnapshot:
-        return build_hub_snapshot(self.ledger)
-
-    def read_snapshot(self, raw: bytes) -> HubSnapshot:
-        return read_snapshot(raw)
+        digest = content_hash(tree)
+        return await publish_skill(self._web, self._github, repo, entry.name, tree, digest)
 
     def add_tap(self, tap: str) -> tuple[str, ...]:
         repo, path, _ = split_identifier(tap)

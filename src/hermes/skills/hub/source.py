@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from hermes.codec.atomic_files import replace_file
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import HermesError, NotFound
 from hermes.core.world import Clock
-from hermes.web.fetcher import HttpResponse
+from hermes.skills.skill import parse_skill
+
+if TYPE_CHECKING:
+    from hermes.web.fetcher import HttpResponse
 
 SourceTrust = Literal["builtin", "trusted", "community"]
 
@@ -57,6 +60,19 @@ class SkillSource(Protocol):
     async def package(self, identifier: str) -> SkillPackage: ...
 
 
+def listing_of(main: bytes, source: str, identifier: str, **more: Any) -> SkillListing:
+    """The listing of a SKILL.md; UsageError."""
+    skill, _ = parse_skill(main.decode("utf-8", "replace"))
+    return SkillListing(
+        source=source,
+        identifier=identifier,
+        name=skill.name,
+        description=skill.description,
+        version=skill.version,
+        **more,
+    )
+
+
 def repo_trust(repo: str) -> SourceTrust:
     return "trusted" if repo.lower() in TRUSTED_REPOS else "community"
 
@@ -69,16 +85,24 @@ def after_prefix(identifier: str, source: str) -> str:
     return ""
 
 
-def count_matches(query: str, *texts: str) -> int:
-    """Returns how many query words occur in the texts; 1 for an empty query."""
-    words = query.lower().split()
-    whole = " ".join(texts).lower()
-    return sum(word in whole for word in words) if words else 1
-
-
 T = TypeVar("T")
 
-Fetch = Callable[[str, Mapping[str, str], bytes | None], Awaitable[HttpResponse]]
+
+def best_matches(
+    query: str, found: Iterable[SkillListing], limit: int, more: Mapping[str, str] | None = None
+) -> tuple[SkillListing, ...]:
+    """Returns the listings with most query words in name and description, best first; all match an
+    empty query. `more` has further text by name."""
+    words = query.lower().split()
+    ranked: list[tuple[int, SkillListing]] = []
+    for one in found:
+        text = f"{one.name} {one.description} {more.get(one.name, '') if more else ''}".lower()
+        ranked.append((sum(word in text for word in words), one))
+    best = sorted((each for each in ranked if each[0] or not words), key=lambda each: -each[0])
+    return tuple(one for _, one in best[:limit])
+
+
+Fetch = Callable[[str, Mapping[str, str], bytes | None], Awaitable["HttpResponse"]]
 """Sends a GET, or a POST when there is a body. Follows redirects and checks every URL against
 the policy."""
 
@@ -90,29 +114,28 @@ class HubClient:
         self,
         fetch: Fetch,
         *,
-        urls: Mapping[str, str] | None = None,
-        token: Callable[[], Awaitable[str]] | None = None,
+        urls: Mapping[str, str],
+        token: Callable[[], Awaitable[str]],
     ) -> None:
+        self.token = token
         self._fetch = fetch
-        self._urls = {**DEFAULT_URLS, **(urls or {})}
-        self._token = token
+        self._urls = {**DEFAULT_URLS, **urls}
 
     def url(self, service: str) -> str:
         return self._urls[service].rstrip("/")
 
-    async def token(self) -> str:
-        return await self._token() if self._token is not None else ""
-
-    async def get(self, url: str, headers: Mapping[str, str] | None = None) -> HttpResponse:
-        """Returns a successful response; NotFound, or HermesError in one sentence."""
+    async def get(self, url: str, headers: Mapping[str, str] | None = None) -> bytes:
+        """Returns the body; NotFound, or HermesError in one sentence."""
         return _success(url, await self._fetch(url, headers or {}, None))
 
-    async def post(self, url: str, headers: Mapping[str, str], body: JsonObject) -> HttpResponse:
+    async def post(
+        self, kind: type[T], url: str, headers: Mapping[str, str], body: JsonObject
+    ) -> T:
         sent = {"content-type": "application/json", **headers}
-        return _success(url, await self._fetch(url, sent, encode(body)))
+        return decode_body(kind, url, _success(url, await self._fetch(url, sent, encode(body))))
 
     async def json(self, kind: type[T], url: str, headers: Mapping[str, str] | None = None) -> T:
-        return decode_body(kind, url, (await self.get(url, headers)).body)
+        return decode_body(kind, url, await self.get(url, headers))
 
 
 DEFAULT_URLS = {
@@ -131,13 +154,12 @@ def decode_body(kind: type[T], url: str, body: bytes) -> T:
         raise HermesError(f"{url} sent an unexpected response ({error}).") from error
 
 
-def _success(url: str, answer: HttpResponse) -> HttpResponse:
+def _success(url: str, answer: HttpResponse) -> bytes:
     if 200 <= answer.status < 300:
-        return answer
+        return answer.body
     if answer.status in (404, 410):
         raise NotFound(f"{url} does not exist.")
-    limited = answer.status == 429 or answer.headers.get("x-ratelimit-remaining") == "0"
-    if limited:
+    if answer.status == 429 or answer.headers.get("x-ratelimit-remaining") == "0":
         wait = answer.headers.get("retry-after", "")
         when = f"in {wait} seconds" if wait else "later"
         raise HermesError(f"{url} limits the request rate; try again {when}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from typing import assert_never
 
@@ -46,10 +46,10 @@ from hermes.commands.registry import (
     SwitchSession,
 )
 from hermes.core.commands import Answer, Interrupt, Say
-from hermes.core.events import ApprovalAsked, EndReason, QuestionAsked, Record, TurnEnded
-from hermes.core.messages import AssistantMessage, Usage
+from hermes.core.events import ApprovalAsked, EndReason, QuestionAsked, TurnEnded
+from hermes.core.messages import AssistantMessage
 from hermes.core.session import Session
-from hermes.hosting.busy import is_urgent
+from hermes.hosting.request import is_urgent
 from hermes.surfaces.acp.modes import ModePolicy
 from hermes.surfaces.acp.prompt_content import parse_prompt
 from hermes.surfaces.acp.updates import (
@@ -119,9 +119,9 @@ class EditorSession:
             if extra.text not in known
         ]
         await self._send_update(update_available_commands(commands))
-        remarks, self.notices = self.notices, []
-        for remark in remarks:
-            await self._send_update(update_agent_message_text(f"{remark}\n\n"))
+        notices, self.notices = self.notices, []
+        for notice in notices:
+            await self._send_text(f"{notice}\n\n")
 
     async def send_mode(self) -> None:
         mode = self.policy.mode
@@ -158,25 +158,18 @@ class EditorSession:
         ended: TurnEnded | None = None
         async with aclosing(self.session.ask(say)) as records:
             async for record in records:
-                await self._forward(record)
+                for update in self._updates.encode(record.event):
+                    await self._send_update(update)
+                if isinstance(record.event, ApprovalAsked):
+                    self._ask(self._approval(record.event))
+                elif isinstance(record.event, QuestionAsked):
+                    self._ask(self._question(record.event))
                 ended = record.event if isinstance(record.event, TurnEnded) else None
-        return (
-            await self._finish_prompt(ended) if ended else PromptResponse(stop_reason="cancelled")
-        )
+        if ended is None:
+            return PromptResponse(stop_reason="cancelled")
+        return await self._finish_prompt(ended)
 
-    async def _forward(self, record: Record) -> None:
-        for update in self._updates.encode(record.event):
-            await self._send_update(update)
-        match record.event:
-            case ApprovalAsked() as asked:
-                self._ask(self._approval(asked))
-            case QuestionAsked() as asked:
-                self._ask(self._question(asked))
-            case _:
-                pass
-
-    def _ask(self, work: object) -> None:
-        assert asyncio.iscoroutine(work)
+    def _ask(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.ensure_future(work)
         self._questions.add(task)
         task.add_done_callback(self._questions.discard)
@@ -200,7 +193,7 @@ class EditorSession:
         """Offer the choices as options. A question without choices is shown as text, and the next
         prompt answers it."""
         if not asked.choices:
-            await self._send_update(update_agent_message_text(f"\n\n{asked.question}\n"))
+            await self._send_text(f"\n\n{asked.question}\n")
             await self.session.send(Answer(id=asked.id, text="", by=BY))
             return
         options = [
@@ -226,28 +219,31 @@ class EditorSession:
         return outcome.option_id if isinstance(outcome, AllowedOutcome) else ""
 
     async def _finish_prompt(self, ended: TurnEnded) -> PromptResponse:
-        await self._send_update(self._usage())
-        if ended.reason == "failed":
-            raise RequestError(-32603, ended.error or "The turn failed.", {"detail": ended.detail})
-        if ended.error:
-            await self._send_update(update_agent_message_text(f"\n\n{ended.error}\n"))
-        stop = STOPS.get(ended.reason) or REPLY_STOPS.get(self._last_stop(), "end_turn")
-        return PromptResponse(stop_reason=stop, usage=_tokens(ended.usage))
-
-    def _last_stop(self) -> str:
-        """The stop reason of the last reply."""
-        last = self.session.transcript.messages[-1:]
-        return last[0].stop if last and isinstance(last[0], AssistantMessage) else ""
-
-    def _usage(self) -> UsageUpdate:
-        transcript = self.session.transcript
+        transcript, usage = self.session.transcript, ended.usage
         cost = transcript.usage.cost
-        return UsageUpdate(
+        update = UsageUpdate(
             session_update="usage_update",
             used=transcript.last_prompt,
             size=self.app.window(transcript.model, transcript.provider),
             cost=Cost(amount=cost, currency="USD") if cost is not None else None,
         )
+        await self._send_update(update)
+        if ended.reason == "failed":
+            raise RequestError(-32603, ended.error or "The turn failed.", {"detail": ended.detail})
+        if ended.error:
+            await self._send_text(f"\n\n{ended.error}\n")
+        last = transcript.messages[-1:]
+        reply_stop = last[0].stop if last and isinstance(last[0], AssistantMessage) else ""
+        stop = STOPS.get(ended.reason) or REPLY_STOPS.get(reply_stop, "end_turn")
+        tokens = Tokens(
+            total_tokens=usage.prompt + usage.output,
+            input_tokens=usage.prompt,
+            output_tokens=usage.output,
+            thought_tokens=usage.reasoning or None,
+            cached_read_tokens=usage.cache_read or None,
+            cached_write_tokens=usage.cache_write or None,
+        )
+        return PromptResponse(stop_reason=stop, usage=tokens)
 
     async def _command(self, line: str) -> Say | None:
         """Run a slash command; returns the message to send, if any."""
@@ -257,24 +253,24 @@ class EditorSession:
             case SendMessage(text=text, origin=origin):
                 return Say(text=text, origin=origin)
             case ShowText(text=text):
-                await self._send_update(update_agent_message_text(text))
+                await self._send_text(text)
             case EditDraft(draft=draft, text=text):
-                await self._send_update(update_agent_message_text(f"{text}\n\n{draft}"))
+                await self._send_text(f"{text}\n\n{draft}")
             case SwitchSession():
-                words = "Open another session in the editor."
-                await self._send_update(update_agent_message_text(words))
+                await self._send_text("Open another session in the editor.")
             case StartWork(work=work):
-                await self._send_update(update_agent_message_text(await work()))
+                await self._send_text(await work())
             case Reload():
                 words = "Restart the agent in the editor to read settings, keys and skills again."
-                await self._send_update(update_agent_message_text(words))
+                await self._send_text(words)
             case Quit() | AttachImage() | CopyText() | OpenEditor():
-                await self._send_update(
-                    update_agent_message_text("That works in the terminal only.")
-                )
+                await self._send_text("That works in the terminal only.")
             case unknown:
                 assert_never(unknown)
         return None
+
+    async def _send_text(self, text: str) -> None:
+        await self._send_update(update_agent_message_text(text))
 
     async def _send_update(self, update: SessionUpdate | UsageUpdate | CurrentModeUpdate) -> None:
         await self._client.session_update(self.id, update)
@@ -286,15 +282,4 @@ def _available(name: str, words: str, arguments: str) -> AvailableCommand:
         name=name,
         description=words,
         input=AvailableCommandInput(root=given) if given is not None else None,
-    )
-
-
-def _tokens(usage: Usage) -> Tokens:
-    return Tokens(
-        total_tokens=usage.prompt + usage.output,
-        input_tokens=usage.prompt,
-        output_tokens=usage.output,
-        thought_tokens=usage.reasoning or None,
-        cached_read_tokens=usage.cache_read or None,
-        cached_write_tokens=usage.cache_write or None,
     )

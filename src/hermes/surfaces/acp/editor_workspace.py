@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from acp import RequestError
@@ -23,55 +24,6 @@ PATIENCE_SECONDS = 5.0
 KILLED = 137
 
 
-class EditorTerminals:
-    """Each command gets its own shell, so `cd` does not affect the next command. Commands run
-    without a sandbox, like the editor's own."""
-
-    def __init__(self, client: Client, session_id: str) -> None:
-        self._client = client
-        self._session_id = session_id
-
-    async def run(
-        self,
-        effect: RunCommand,
-        *,
-        timeout: float,
-        stop: asyncio.Event,
-        max_bytes: int,
-        on_output: Callable[[str], None] | None,
-    ) -> CommandResult:
-        """ToolError when the editor opens no terminal; nothing ran then."""
-        try:
-            made = await self._client.create_terminal(
-                self._session_id,
-                "bash",
-                args=["-c", effect.script],
-                cwd=effect.cwd,
-                output_byte_limit=max_bytes,
-            )
-        except RequestError as error:
-            raise ToolError(
-                f"The editor opens no terminal, so nothing was run: {error}."
-            ) from error
-        running = _Running(self._client, self._session_id, made.terminal_id, on_output)
-        try:
-            async with asyncio.timeout(timeout) as limit:
-                await running.wait(stop)
-        except TimeoutError:
-            if not limit.expired():
-                raise
-        finally:
-            status = await running.release()
-        return CommandResult(
-            output=running.output,
-            exit_code=KILLED if status is None or status.exit_code is None else status.exit_code,
-            cwd=effect.cwd,
-            total_bytes=len(running.output.encode()),
-            timed_out=limit.expired(),
-            interrupted=stop.is_set() and not running.has_ended,
-        )
-
-
 class _Running:
     """A running command; `output` is its output so far."""
 
@@ -82,7 +34,7 @@ class _Running:
         self.has_ended = False
         self._client = client
         self._where = session_id, id
-        self._tell = on_output or (lambda _: None)
+        self._on_output = on_output or (lambda _: None)
 
     async def wait(self, stop: asyncio.Event) -> None:
         """Wait until the command ends or `stop` is set."""
@@ -106,17 +58,17 @@ class _Running:
             await self._client.release_terminal(*self._where)
 
     async def _look(self) -> TerminalExitStatus | None:
-        told = await self._client.terminal_output(*self._where)
-        before, self.output = self.output, told.output
+        now = await self._client.terminal_output(*self._where)
+        before, self.output = self.output, now.output
         # The editor cut off the beginning, so only the end can be shown.
-        if told.output.startswith(before) and len(told.output) > len(before):
-            self._tell(told.output[len(before) :])
-        self.has_ended = told.exit_status is not None
-        return told.exit_status
+        if now.output.startswith(before) and len(now.output) > len(before):
+            self._on_output(now.output[len(before) :])
+        self.has_ended = now.exit_status is not None
+        return now.exit_status
 
 
 class EditorFiles(DelegatingWorkspace):
-    """Uses the editor for text files, and for commands if there are `terminals`. Falls back to the
+    """Uses the editor for text files, and with `runs_commands` for commands. Falls back to the
     inner workspace when the editor does not know a file or refuses a path outside its project."""
 
     def __init__(
@@ -125,44 +77,65 @@ class EditorFiles(DelegatingWorkspace):
         client: Client,
         session_id: str,
         able: ClientCapabilities,
-        terminals: EditorTerminals | None = None,
+        *,
+        runs_commands: bool,
     ) -> None:
         super().__init__(inner)
         self._client = client
         self._session_id = session_id
-        self._terminals = terminals
+        self._runs_commands = runs_commands
         self._reads = bool(able.fs and able.fs.read_text_file)
         self._writes = bool(able.fs and able.fs.write_text_file)
 
     async def read_bytes(self, path: str) -> bytes:
         data = await self._inner.read_bytes(path)
-        if not self._reads or not _is_text(data):
-            return data
-        try:
-            held = await self._client.read_text_file(self._session_id, path)
-        except RequestError:
-            return data
-        return held.content.encode()
+        if self._reads and _is_text(data):
+            with suppress(RequestError):
+                shown = await self._client.read_text_file(self._session_id, path)
+                return shown.content.encode()
+        return data
 
     async def write_bytes(self, path: str, data: bytes) -> None:
         if self._writes and _is_text(data):
-            try:
+            with suppress(RequestError):
                 await self._client.write_text_file(self._session_id, path, data.decode())
-            except RequestError:
-                pass
-            else:
                 return
         await self._inner.write_bytes(path, data)
 
     async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
-        if self._terminals is None or options.get("pty"):
+        """Each command gets its own terminal and shell, so `cd` does not affect the next command.
+        Commands run without a sandbox, like the editor's own. ToolError when the editor opens no
+        terminal; nothing ran then."""
+        if not self._runs_commands or options.get("pty"):
             return await self._inner.run(effect, **options)
-        return await self._terminals.run(
-            effect,
-            timeout=options["timeout"],
-            stop=options["stop"],
-            max_bytes=options["max_bytes"],
-            on_output=options.get("on_output"),
+        try:
+            made = await self._client.create_terminal(
+                self._session_id,
+                "bash",
+                args=["-c", effect.script],
+                cwd=effect.cwd,
+                output_byte_limit=options["max_bytes"],
+            )
+        except RequestError as error:
+            words = f"The editor opens no terminal, so nothing was run: {error}."
+            raise ToolError(words) from error
+        stop, on_output = options["stop"], options.get("on_output")
+        running = _Running(self._client, self._session_id, made.terminal_id, on_output)
+        try:
+            async with asyncio.timeout(options["timeout"]) as limit:
+                await running.wait(stop)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        finally:
+            status = await running.release()
+        return CommandResult(
+            output=running.output,
+            exit_code=KILLED if status is None or status.exit_code is None else status.exit_code,
+            cwd=effect.cwd,
+            total_bytes=len(running.output.encode()),
+            timed_out=limit.expired(),
+            interrupted=stop.is_set() and not running.has_ended,
         )
 
 

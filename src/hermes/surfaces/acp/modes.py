@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 from acp.schema import SessionMode, SessionModeState
 
@@ -59,7 +60,8 @@ class ModePolicy:
         decision = self._inner.decide(effect, principal, origins, seen)
         if not isinstance(decision, Allow) or decision.harmless:
             return decision
-        if self.mode == PLAN_MODE and not _is_read_only(effect):
+        is_read_only = isinstance(effect, CallServer) and not effect.changes
+        if self.mode == PLAN_MODE and not is_read_only:
             reason = "The editor is in plan mode: say what you would do, and change nothing."
             return Deny(reason=reason, category="settings")
         if self.mode != DEFAULT_MODE or not isinstance(effect, WritePath | DeletePath):
@@ -82,10 +84,6 @@ class ModePolicy:
         self._inner.remember(effect, scope)
 
 
-def _is_read_only(effect: Effect) -> bool:
-    return isinstance(effect, CallServer) and not effect.changes
-
-
 def mode_state(current: str) -> SessionModeState:
     return SessionModeState(current_mode_id=current, available_modes=list(MODES))
 
@@ -96,17 +94,25 @@ MAX_SESSIONS = 500
 
 
 async def load_mode(home: Home, session_id: str) -> str:
-    held = await asyncio.to_thread(_read, home)
-    mode = held.get(session_id, DEFAULT_MODE)
+    modes = await asyncio.to_thread(_read, home)
+    mode = modes.get(session_id, DEFAULT_MODE)
     return mode if mode in MODE_NAMES else DEFAULT_MODE
 
 
 async def save_mode(home: Home, session_id: str, mode: str) -> None:
     """Best effort: with a read-only home, the next editor starts in the default mode."""
-    try:
-        await asyncio.to_thread(_write, home, session_id, mode)
-    except HermesError:
-        return
+
+    def write() -> None:
+        with config_lock(home):
+            modes = _read(home)
+            modes.pop(session_id, None)
+            if mode != DEFAULT_MODE:
+                modes[session_id] = mode
+            newest = dict(list(modes.items())[-MAX_SESSIONS:])
+            replace_file(home, home.root / MODES_FILE, encode(newest), durable=False)
+
+    with suppress(HermesError):
+        await asyncio.to_thread(write)
 
 
 def _read(home: Home) -> dict[str, str]:
@@ -114,13 +120,3 @@ def _read(home: Home) -> dict[str, str]:
         return decode(dict[str, str], (home.root / MODES_FILE).read_bytes())
     except (OSError, DecodeError):
         return {}
-
-
-def _write(home: Home, session_id: str, mode: str) -> None:
-    with config_lock(home):
-        held = _read(home)
-        held.pop(session_id, None)
-        if mode != DEFAULT_MODE:
-            held[session_id] = mode
-        newest = dict(list(held.items())[-MAX_SESSIONS:])
-        replace_file(home, home.root / MODES_FILE, encode(newest), durable=False)

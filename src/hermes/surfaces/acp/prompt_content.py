@@ -35,37 +35,29 @@ async def parse_prompt(app: App, blocks: Sequence[ContentBlock]) -> tuple[str, t
             case TextContentBlock(text=text):
                 words.append(text)
             case ImageContentBlock(data=data):
-                images.append(await store_image(app, _decode_image(data)))
-            case ResourceContentBlock():
-                words.append(_link(block))
-            case EmbeddedResourceContentBlock(resource=TextResourceContents() as held):
-                words.append(_quote(held.uri, held.text))
-            case EmbeddedResourceContentBlock(resource=held):
-                words.append(f"[{held.uri}: not text, omitted]")
+                try:
+                    image = base64.b64decode(data, validate=True)
+                except binascii.Error as error:
+                    raise UsageError(f"An image is not valid base64: {error}.") from error
+                images.append(await store_image(app.run.home, image))
+            case ResourceContentBlock(uri=uri, name=name):
+                # A local file becomes a reference, any other resource a link.
+                path = _local_path(uri)
+                words.append(f"@file:{Path(path)}" if path else f"[{name}]({uri})")
+            case EmbeddedResourceContentBlock(resource=TextResourceContents(uri=uri, text=text)):
+                name = _local_path(uri) or uri
+                if len(text) > MAX_INLINE_CHARS:
+                    words.append(f"[{name} is too long to include: {len(text)} characters]")
+                else:
+                    words.append(f"<file path={name!r}>\n{text}\n</file>")
+            case EmbeddedResourceContentBlock(resource=resource):
+                words.append(f"[{resource.uri}: not text, omitted]")
             case AudioContentBlock():
                 raise UsageError("Audio is not supported; send text instead.")
     return "\n".join(word for word in words if word), tuple(images)
 
 
-def _link(block: ResourceContentBlock) -> str:
-    """A local file becomes a reference, any other resource a link."""
-    place = urlsplit(block.uri)
-    if place.scheme != "file":
-        return f"[{block.name}]({block.uri})"
-    path = Path(unquote(place.path))
-    return f"@file:{path}"
-
-
-def _quote(uri: str, text: str) -> str:
+def _local_path(uri: str) -> str:
+    """The path of a `file:` URI, "" for any other."""
     place = urlsplit(uri)
-    name = unquote(place.path) if place.scheme == "file" else uri
-    if len(text) > MAX_INLINE_CHARS:
-        return f"[{name} is too long to include: {len(text)} characters]"
-    return f"<file path={name!r}>\n{text}\n</file>"
-
-
-def _decode_image(data: str) -> bytes:
-    try:
-        return base64.b64decode(data, validate=True)
-    except binascii.Error as error:
-        raise UsageError(f"An image is not valid base64: {error}.") from error
+    return unquote(place.path) if place.scheme == "file" else ""

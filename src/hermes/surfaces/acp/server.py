@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -46,11 +45,11 @@ from hermes.core.ports import Workspace
 from hermes.core.session_request import SessionRequest
 from hermes.core.turn import SessionDeps
 from hermes.hosting.session_pool import SessionPool, SessionSlot
-from hermes.journal.archive import SessionFilter
+from hermes.journal.listing import SessionFilter
 from hermes.mcp.run_servers import SessionServers
 from hermes.models.browser import ModelBrowser
 from hermes.surfaces.acp.editor_session import EditorSession
-from hermes.surfaces.acp.editor_workspace import EditorFiles, EditorTerminals
+from hermes.surfaces.acp.editor_workspace import EditorFiles
 from hermes.surfaces.acp.modes import MODE_NAMES, ModePolicy, load_mode, mode_state, save_mode
 from hermes.surfaces.acp.session_options import (
     CONFIGURED_AUTH,
@@ -127,34 +126,21 @@ class EditorAgent:
     ) -> NewSessionResponse:
         if not Path(cwd).is_absolute():
             raise RequestError.invalid_params({"cwd": "must be an absolute path"})
-        seat = await self._open_session(self._opening(cwd), mcp_servers)
-        self._announce_soon(seat)
-        return NewSessionResponse(
-            session_id=seat.id,
-            modes=mode_state(seat.policy.mode),
-            config_options=[model_options(self._app, seat.session)],
-        )
+        editor = await self._open_session(self._opening(cwd), mcp_servers)
+        return NewSessionResponse(session_id=editor.id, **self._greet(editor))
 
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: EditorServers | None = None, **_: Any
     ) -> LoadSessionResponse:
-        seat = await self._open_or_fork(session_id, cwd, mcp_servers)
-        await seat.replay_history()
-        self._announce_soon(seat)
-        return LoadSessionResponse(
-            modes=mode_state(seat.policy.mode),
-            config_options=[model_options(self._app, seat.session)],
-        )
+        editor = await self._open_or_fork(session_id, cwd, mcp_servers)
+        await editor.replay_history()
+        return LoadSessionResponse(**self._greet(editor))
 
     async def resume_session(
         self, session_id: str, cwd: str, mcp_servers: EditorServers | None = None, **_: Any
     ) -> ResumeSessionResponse:
-        seat = await self._open_or_fork(session_id, cwd, mcp_servers)
-        self._announce_soon(seat)
-        return ResumeSessionResponse(
-            modes=mode_state(seat.policy.mode),
-            config_options=[model_options(self._app, seat.session)],
-        )
+        editor = await self._open_or_fork(session_id, cwd, mcp_servers)
+        return ResumeSessionResponse(**self._greet(editor))
 
     async def fork_session(
         self, session_id: str, cwd: str, mcp_servers: EditorServers | None = None, **_: Any
@@ -165,13 +151,8 @@ class EditorAgent:
         except HermesError as error:
             raise _request_error(error) from error
         await save_mode(self._app.run.home, forked, await load_mode(self._app.run.home, source))
-        seat = await self._open_or_fork(forked, cwd, mcp_servers)
-        self._announce_soon(seat)
-        return ForkSessionResponse(
-            session_id=forked,
-            modes=mode_state(seat.policy.mode),
-            config_options=[model_options(self._app, seat.session)],
-        )
+        editor = await self._open_or_fork(forked, cwd, mcp_servers)
+        return ForkSessionResponse(session_id=forked, **self._greet(editor))
 
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
@@ -198,15 +179,14 @@ class EditorAgent:
         )
 
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
-        if seat := self._sessions.pop(session_id, None):
-            await seat.close()
+        if editor := self._sessions.pop(session_id, None):
+            await editor.close()
         return CloseSessionResponse()
 
     async def close(self) -> None:
         """Close all sessions after the connection has ended."""
-        seats, self._sessions = self._sessions, {}
-        for seat in seats.values():
-            await seat.close()
+        for session_id in tuple(self._sessions):
+            await self.close_session(session_id)
 
     async def prompt(self, session_id: str, prompt: list[ContentBlock], **_: Any) -> PromptResponse:
         try:
@@ -223,29 +203,26 @@ class EditorAgent:
     ) -> SetSessionModeResponse:
         if mode_id not in MODE_NAMES:
             raise RequestError.invalid_params({"modeId": f"one of {', '.join(MODE_NAMES)}"})
-        seat = self._session(session_id)
-        seat.policy.mode = mode_id
-        await save_mode(self._app.run.home, seat.session.id, mode_id)
-        await seat.send_mode()
+        editor = self._session(session_id)
+        editor.policy.mode = mode_id
+        await save_mode(self._app.run.home, editor.session.id, mode_id)
+        await editor.send_mode()
         return SetSessionModeResponse()
 
     async def set_config_option(
         self, config_id: str, session_id: str, value: str | bool, **_: Any
     ) -> SetSessionConfigOptionResponse:
-        seat = self._session(session_id)
+        editor = self._session(session_id)
         if config_id != MODEL or not isinstance(value, str):
             raise RequestError.invalid_params({"configId": config_id})
+        browser, current = ModelBrowser(self._app.models), editor.session.transcript.provider
         try:
-            found = await ModelBrowser(self._app.models).find(
-                value, current=seat.session.transcript.provider
-            )
-            card = found.card
-            await seat.session.send(SwitchModel(model=card.model, provider=card.provider))
+            card = (await browser.find(value, current=current)).card
+            await editor.session.send(SwitchModel(model=card.model, provider=card.provider))
         except HermesError as error:
             raise _request_error(error) from error
-        return SetSessionConfigOptionResponse(
-            config_options=[model_options(self._app, seat.session)]
-        )
+        options = model_options(self._app, editor.session)
+        return SetSessionConfigOptionResponse(config_options=[options])
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         raise RequestError.method_not_found(method)
@@ -257,23 +234,24 @@ class EditorAgent:
         return SessionRequest(source=SOURCE, platform=SOURCE, attended=True, cwd=cwd, resume=resume)
 
     async def _open_or_fork(
-        self, session_id: str, cwd: str, brought: EditorServers | None
+        self, session_id: str, cwd: str, mcp_servers: EditorServers | None
     ) -> EditorSession:
         """Open a session, or a fork of it while another process has it open."""
         if session_id in self._sessions:
             return self._sessions[session_id]
         try:
-            return await self._open_session(self._opening(cwd, session_id), brought)
+            return await self._open_session(self._opening(cwd, session_id), mcp_servers)
         except SessionBusy:
             copy = await self._app.archive.fork(await self._app.archive.find(session_id))
-            seat = await self._open_session(self._opening(cwd, copy), brought, known_as=session_id)
-            seat.notices.append(
+            opening = self._opening(cwd, copy)
+            editor = await self._open_session(opening, mcp_servers, known_as=session_id)
+            editor.notices.append(
                 f"This session is open in another process; you continue in a copy, {copy}."
             )
-            return seat
+            return editor
 
     async def _open_session(
-        self, opening: SessionRequest, brought: EditorServers | None, *, known_as: str = ""
+        self, opening: SessionRequest, mcp_servers: EditorServers | None, *, known_as: str = ""
     ) -> EditorSession:
         """Open a session with the MCP servers of the editor; SessionBusy. `known_as` is the id for
         the editor if it differs."""
@@ -286,7 +264,7 @@ class EditorAgent:
                 # A concurrent request of the editor may have opened it.
                 if (known := self._sessions.get(known_as or session_id)) is not None:
                     return known
-                opened = await self._open_slot(slot, opening, brought, known_as)
+                opened = await self._open_slot(slot, opening, mcp_servers, known_as)
                 return opened
         except SessionBusy:
             raise
@@ -300,61 +278,64 @@ class EditorAgent:
         self,
         slot: SessionSlot,
         opening: SessionRequest,
-        brought: EditorServers | None,
+        mcp_servers: EditorServers | None,
         known_as: str,
     ) -> EditorSession:
         assert self._client is not None
         client, policies = self._client, []
-        guests = self._session_servers(brought or (), opening.cwd)
-        faults = await guests.connect() if guests else ()
+        wanted = editor_mcp_servers(mcp_servers or ())
+        servers = SessionServers(self._app.run, wanted, opening.cwd) if wanted else None
+        faults = await servers.connect() if servers else ()
 
-        def arrange(session_id: str, parts: SessionDeps) -> None:
-            policies.append(ModePolicy(parts.policy))
-            parts.policy = policies[0]
-            place = partial(self._editor_workspace, client, known_as or session_id)
-            parts.workspace = add_layer(parts.workspace, place)
-            if guests is not None:
-                guests.join(parts)
+        def adapt(session_id: str, deps: SessionDeps) -> None:
+            session_id = known_as or session_id
+            policies.append(ModePolicy(deps.policy))
+            deps.policy = policies[0]
+
+            def use_editor(inner: Workspace) -> Workspace:
+                able, settings = self._capabilities, self._app.run.settings.acp
+                runs_commands = settings.use_client_terminal and bool(able.terminal)
+                return EditorFiles(inner, client, session_id, able, runs_commands=runs_commands)
+
+            deps.workspace = add_layer(deps.workspace, use_editor)
+            if servers is not None:
+                servers.join(deps)
 
         try:
             session = await self._pool.open(
-                slot, replace(opening, brings_tools=guests is not None), arrange=arrange
+                slot, replace(opening, brings_tools=servers is not None), adapt=adapt
             )
         except BaseException:
-            if guests is not None:
-                await guests.close()
+            if servers is not None:
+                await servers.close()
             raise
 
         async def close() -> None:
             try:
                 await self._pool.release(slot)
             finally:
-                if guests is not None:
-                    await guests.close()
+                if servers is not None:
+                    await servers.close()
 
-        seat = EditorSession(self._app, session, client, policies[0], close, known_as=known_as)
-        seat.policy.mode = await load_mode(self._app.run.home, session.id)
-        seat.notices += faults
-        self._sessions[seat.id] = seat
-        return seat
-
-    def _editor_workspace(self, client: Client, session_id: str, inner: Workspace) -> Workspace:
-        wanted = self._app.run.settings.acp.use_client_terminal and self._capabilities.terminal
-        terminals = EditorTerminals(client, session_id) if wanted else None
-        return EditorFiles(inner, client, session_id, self._capabilities, terminals)
-
-    def _session_servers(self, brought: EditorServers, cwd: str) -> SessionServers | None:
-        servers = editor_mcp_servers(brought)
-        return SessionServers(self._app.run, servers, cwd) if servers else None
+        editor = EditorSession(self._app, session, client, policies[0], close, known_as=known_as)
+        editor.policy.mode = await load_mode(self._app.run.home, session.id)
+        editor.notices += faults
+        self._sessions[editor.id] = editor
+        return editor
 
     def _session(self, session_id: str) -> EditorSession:
         if session_id not in self._sessions:
             raise RequestError.resource_not_found(session_id)
         return self._sessions[session_id]
 
-    def _announce_soon(self, seat: EditorSession) -> None:
-        """Greet after the response, because editors know the session only then."""
-        asyncio.get_running_loop().call_later(0.05, lambda: asyncio.ensure_future(seat.announce()))
+    def _greet(self, editor: EditorSession) -> dict[str, Any]:
+        """The fields of a response that opens a session. Its commands and notices follow after the
+        response, because editors know the session only then."""
+        asyncio.get_running_loop().call_later(
+            0.05, lambda: asyncio.ensure_future(editor.announce())
+        )
+        modes = mode_state(editor.policy.mode)
+        return {"modes": modes, "config_options": [model_options(self._app, editor.session)]}
 
 
 def _request_error(error: HermesError) -> RequestError:

@@ -27,10 +27,10 @@ EditorServers = Sequence[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServer
 SERVER_PREFIX = "acp_"
 
 
-def editor_mcp_servers(brought: EditorServers) -> dict[str, McpServerSettings]:
+def editor_mcp_servers(given: EditorServers) -> dict[str, McpServerSettings]:
     """Settings by prefixed name. Skips servers that only the editor can reach."""
     found: dict[str, McpServerSettings] = {}
-    for each in brought:
+    for each in given:
         name = f"{SERVER_PREFIX}{each.name}"
         match each:
             case McpServerStdio(command=command, args=args):
@@ -76,11 +76,11 @@ def model_options(app: App, session: Session) -> SessionConfigOptionSelect:
     """The models of usable providers, and the current one."""
     transcript = session.transcript
     current = f"{transcript.provider}:{transcript.model}"
-    shelf = ModelBrowser(app.models)
+    browser = ModelBrowser(app.models)
     names = [current]
-    for row in shelf.providers():
+    for row in browser.providers():
         if row.usable:
-            names += [f"{row.name}:{model}" for model in shelf.known_models(row.name)]
+            names += [f"{row.name}:{model}" for model in browser.known_models(row.name)]
     return SessionConfigOptionSelect(
         type="select",
         id=MODEL,

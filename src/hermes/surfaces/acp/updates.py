@@ -48,6 +48,7 @@ from hermes.tools.catalogue import declarations
 MAX_OUTPUT_CHARS = 20_000
 MAX_DIFF_CHARS = 512 * 1024
 TITLE = 80
+PLAN: dict[str, PlanEntryStatus] = {"cancelled": "completed"}
 
 
 def call_id(id: str) -> str:
@@ -99,11 +100,9 @@ def outcome(call: ToolCall | None, result: ToolResult) -> list[ToolCallContentVa
     if len(text) > MAX_OUTPUT_CHARS:
         half = MAX_OUTPUT_CHARS // 2
         text = f"{text[:half]}\n[… {len(text) - MAX_OUTPUT_CHARS} characters …]\n{text[-half:]}"
-    shown: list[ToolCallContentVariant] = [tool_content(text_block(text))] if text else []
     if call is not None and call.name == "terminal":
-        command = call.arguments.get("command", "")
-        return [tool_content(text_block(f"$ {command}\n{text}"))]
-    return shown
+        text = f"$ {call.arguments.get('command', '')}\n{text}"
+    return [tool_content(text_block(text))] if text else []
 
 
 def _path(arguments: JsonObject) -> str:
@@ -119,14 +118,6 @@ def _text(path: str) -> str | None:
         return Path(path).read_text("utf-8")
     except (OSError, UnicodeError):
         return None
-
-
-PLAN: dict[str, PlanEntryStatus] = {
-    "pending": "pending",
-    "in_progress": "in_progress",
-    "completed": "completed",
-    "cancelled": "completed",
-}
 
 
 class UpdateEncoder:
@@ -156,7 +147,9 @@ class UpdateEncoder:
             case ToolStarted(call_id=id):
                 yield update_tool_call(call_id(id), status="in_progress")
             case ToolProgress(call_id=id, text=text):
-                yield self._progress(id, text)
+                shown = (self._output.get(id, "") + text)[-MAX_OUTPUT_CHARS:]
+                self._output[id] = shown
+                yield update_tool_call(call_id(id), content=[tool_content(text_block(shown))])
             case ToolFinished(result=result):
                 yield from self._finish_call(result)
             case Titled(title=title):
@@ -176,11 +169,6 @@ class UpdateEncoder:
             raw_input=call.arguments,
         )
 
-    def _progress(self, id: str, text: str) -> SessionUpdate:
-        shown = (self._output.get(id, "") + text)[-MAX_OUTPUT_CHARS:]
-        self._output[id] = shown
-        return update_tool_call(call_id(id), content=[tool_content(text_block(shown))])
-
     def _finish_call(self, result: ToolResult) -> Iterator[SessionUpdate]:
         call = self._calls.pop(result.call_id, None)
         self._output.pop(result.call_id, None)
@@ -194,12 +182,12 @@ class UpdateEncoder:
         )
         if result.name == "todo" and not result.failed:
             yield update_plan(
-                plan_entry(str(item["content"]), status=PLAN[str(item["status"])])
+                plan_entry(item["content"], status=PLAN.get(item["status"], item["status"]))
                 for item in cast(list[dict[str, Any]], result.details.get("todos", []))
             )
 
 
-def history_updates(messages: Iterable[Message], teller: UpdateEncoder) -> Iterator[SessionUpdate]:
+def history_updates(messages: Iterable[Message], encoder: UpdateEncoder) -> Iterator[SessionUpdate]:
     for message in messages:
         match message:
             case UserMessage():
@@ -212,9 +200,9 @@ def history_updates(messages: Iterable[Message], teller: UpdateEncoder) -> Itera
                         case Reasoning(text=text) if text:
                             yield update_agent_thought_text(text)
                         case ToolCall():
-                            yield teller.start_call(part)
+                            yield encoder.start_call(part)
                         case _:
                             pass
             case ToolMessage(results=results):
                 for result in results:
-                    yield from teller.encode(ToolFinished(result=result))
+                    yield from encoder.encode(ToolFinished(result=result))

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from hermes.app.app import App
 from hermes.codec.json import encode
-from hermes.codec.values import JsonObject, Value
+from hermes.codec.values import JsonObject, Value, replace
 from hermes.commands.input import MAX_IMAGE_BYTES, store_image
 from hermes.config.schema import Effort
 from hermes.core.effects import Allow, FetchUrl
@@ -19,7 +19,7 @@ from hermes.core.errors import EffectDenied, ToolError, UsageError
 from hermes.core.messages import AssistantMessage, Image, Message, Text, UserMessage
 from hermes.policy.rule_setup import rules_for
 from hermes.surfaces.api.encoding import strip_images
-from hermes.surfaces.api.http import HttpError, text_field
+from hermes.surfaces.api.http import HttpError, invalid_value, text_field
 from hermes.web.access import web_access
 
 Name = Annotated[str, Meta(min_length=1, max_length=128)]
@@ -140,28 +140,25 @@ Skills = Annotated[list[Title], Meta(max_length=50)]
 Times = Annotated[int, Meta(ge=0, le=1_000_000)]
 
 
-class JobBody(Value, forbid_unknown_fields=True):
-    prompt: Prompt
-    schedule: ScheduleText
+class JobOptions(Value, forbid_unknown_fields=True):
     name: Title | None = None
     deliver: Title | None = None
     skills: Skills | None = None
     repeat: Times | None = None
     model: Title | None = None
     provider: Title | None = None
+
+
+class JobBody(JobOptions, kw_only=True):
+    prompt: Prompt
+    schedule: ScheduleText
     paused: bool | None = None
 
 
-class JobPatch(Value, forbid_unknown_fields=True):
+class JobPatch(JobOptions):
     prompt: Prompt | None = None
     schedule: ScheduleText | None = None
-    name: Title | None = None
-    deliver: Title | None = None
-    skills: Skills | None = None
-    repeat: Times | None = None
     enabled: bool | None = None
-    model: Title | None = None
-    provider: Title | None = None
 
 
 class PauseBody(Value):
@@ -174,7 +171,14 @@ FETCH_SECONDS = 20.0
 async def load_image(app: App, url: str, param: str) -> bytes:
     """The bytes of a `data:`, `http:` or `https:` URL; HttpError when they cannot be read."""
     if url.startswith("data:"):
-        return _decode_data_url(url, param)
+        head, _, body = url.partition(",")
+        if not head.startswith("data:image/") or not head.endswith(";base64"):
+            words = "Data URLs must be `data:image/…;base64,`."
+            raise HttpError(400, "unsupported_content_type", words, param=param)
+        try:
+            return base64.b64decode(body, validate=True)
+        except binascii.Error as error:
+            raise HttpError(400, "invalid_image", f"The image is not base64: {error}.") from error
     if url.lower().startswith(("http://", "https://")):
         return await _fetch(app, url, param)
     words = "Send images as `data:image/…;base64,` or `https:` URLs."
@@ -207,17 +211,6 @@ def _fetch_error(url: str, why: str, param: str) -> HttpError:
     return HttpError(400, "image_not_fetched", words, param=param)
 
 
-def _decode_data_url(url: str, param: str) -> bytes:
-    head, _, body = url.partition(",")
-    if not head.startswith("data:image/") or not head.endswith(";base64"):
-        words = "Data URLs must be `data:image/…;base64,`."
-        raise HttpError(400, "unsupported_content_type", words, param=param)
-    try:
-        return base64.b64decode(body, validate=True)
-    except binascii.Error as error:
-        raise HttpError(400, "invalid_image", f"The image is not base64: {error}.") from error
-
-
 MAX_PARTS = 1_000
 MAX_TEXT_CHARS = 65_536
 TEXT_KINDS = ("text", "input_text", "output_text")
@@ -235,29 +228,30 @@ class ClientMessage(Value):
 
 def parse_message(role: str, content: Content, param: str) -> ClientMessage:
     """HttpError names the part that is not supported."""
-    if content is None:
-        return ClientMessage(role=role, text="")
     is_ours = role == "assistant"
-    if isinstance(content, str):
-        return ClientMessage(
-            role=role, text=_check_text(strip_images(content) if is_ours else content, param)
-        )
-    if len(content) > MAX_PARTS:
-        raise _too_large(f"A message may have at most {MAX_PARTS} parts.", param)
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+    if len(parts) > MAX_PARTS:
+        problem = f"A message may have at most {MAX_PARTS} parts."
+        raise HttpError(400, "content_too_large", problem, param=param)
     words: list[str] = []
     urls: list[str] = []
-    for part in content:
+    for part in parts:
         kind = text_field(part, "type")
         if kind in TEXT_KINDS:
             text = text_field(part, "text")
             words.append(_check_text(strip_images(text) if is_ours else text, param))
         elif kind in IMAGE_KINDS:
-            urls.append(_url(part, param))
+            given = part.get("image_url")
+            url = given.get("url") if isinstance(given, dict) else given
+            if not isinstance(url, str) or not url:
+                problem = "An image part needs an `image_url`."
+                raise HttpError(400, "invalid_image", problem, param=param)
+            urls.append(url)
         elif kind == "refusal":
             words.append(_check_text(text_field(part, "refusal"), param))
         else:
-            words_ = f"Parts of type {kind!r} are not supported; send text and images."
-            raise HttpError(400, "unsupported_content_type", words_, param=param)
+            problem = f"Parts of type {kind!r} are not supported; send text and images."
+            raise HttpError(400, "unsupported_content_type", problem, param=param)
     return ClientMessage(
         role=role, text="\n".join(word for word in words if word), urls=tuple(urls)
     )
@@ -268,26 +262,26 @@ async def store_images(app: App, urls: Sequence[str], param: str) -> tuple[Image
     found: list[Image] = []
     for url in urls:
         try:
-            found.append(await store_image(app, await load_image(app, url, param)))
+            found.append(await store_image(app.run.home, await load_image(app, url, param)))
         except UsageError as error:
             raise HttpError(400, "invalid_image", str(error), param=param) from error
     return tuple(found)
 
 
 async def history_messages(
-    app: App, said: Sequence[ClientMessage], param: str
+    app: App, messages: Sequence[ClientMessage], param: str
 ) -> tuple[Message, ...]:
     """Convert a client's history into messages."""
     found: list[Message] = []
-    for each in said:
+    for each in messages:
         if each.role == "assistant":
             if each.text:
                 found.append(AssistantMessage(parts=(Text(text=each.text),)))
             continue
-        kept = await store_images(app, each.urls, param)
-        if each.text or kept:
+        images = await store_images(app, each.urls, param)
+        if each.text or images:
             origin = "user" if each.role == "user" else "client"
-            found.append(UserMessage(parts=(Text(text=each.text), *kept), origin=origin))
+            found.append(UserMessage(parts=(Text(text=each.text), *images), origin=origin))
     return tuple(found)
 
 
@@ -296,21 +290,9 @@ def _check_text(text: str, param: str) -> str:
         words = (
             f"A text part may have at most {MAX_TEXT_CHARS} characters; this one has {len(text)}."
         )
-        raise _too_large(words, param)
+        raise HttpError(400, "content_too_large", words, param=param)
     # JSON can contain lone surrogates, but they can be neither stored nor sent.
     return text.encode("utf-8", "replace").decode()
-
-
-def _too_large(words: str, param: str) -> HttpError:
-    return HttpError(400, "content_too_large", words, param=param)
-
-
-def _url(part: JsonObject, param: str) -> str:
-    held = part.get("image_url")
-    url = held.get("url") if isinstance(held, dict) else held
-    if not isinstance(url, str) or not url:
-        raise HttpError(400, "invalid_image", "An image part needs an `image_url`.", param=param)
-    return url
 
 
 SYSTEM = ("system", "developer")
@@ -325,17 +307,15 @@ class ParsedInput(Value):
     system: str = ""
 
 
-def split_input(said: Iterable[ClientMessage], param: str, *, system: str = "") -> ParsedInput:
+def split_input(messages: Iterable[ClientMessage], param: str, *, system: str = "") -> ParsedInput:
     """HttpError unless the last message is the user's."""
-    told = list(said)
-    words = [system, *(each.text for each in told if each.role in SYSTEM)]
-    rest = [each for each in told if each.role not in SYSTEM]
+    given = list(messages)
+    words = [system, *(each.text for each in given if each.role in SYSTEM)]
+    rest = [each for each in given if each.role not in SYSTEM]
     if not rest or rest[-1].role != "user":
-        raise HttpError(
-            400, "invalid_value", "The last message must have the role `user`.", param=param
-        )
+        raise invalid_value("The last message must have the role `user`.", param)
     if not rest[-1].text.strip() and not rest[-1].urls:
-        raise HttpError(400, "invalid_value", "The last message is empty.", param=param)
+        raise invalid_value("The last message is empty.", param)
     return ParsedInput(
         now=rest[-1], before=tuple(rest[:-1]), system="\n\n".join(word for word in words if word)
     )
@@ -379,23 +359,19 @@ def input_items(given: str | list[JsonObject], param: str = "input") -> list[Cli
 def _message(item: JsonObject, param: str) -> ClientMessage:
     role = text_field(item, "role")
     if role not in ROLES:
-        words = f"A message needs a role: {', '.join(ROLES)}."
-        raise HttpError(400, "invalid_value", words, param=param)
+        raise invalid_value(f"A message needs a role: {', '.join(ROLES)}.", param)
     content = item.get("content")
     if not isinstance(content, str | list) or (
         isinstance(content, list) and not all(isinstance(part, dict) for part in content)
     ):
-        words = "The content of a message is text or a list of parts."
-        raise HttpError(400, "invalid_value", words, param=param)
+        raise invalid_value("The content of a message is text or a list of parts.", param)
     return parse_message(role, content, param)
 
 
-def _with_call(said: ClientMessage, call: JsonObject) -> ClientMessage:
+def _with_call(message: ClientMessage, call: JsonObject) -> ClientMessage:
     words = f"[called {text_field(call, 'name')} with {text_field(call, 'arguments')}]"
-    return ClientMessage(
-        role=said.role, text=f"{said.text}\n{words}".strip()[:MAX_TEXT_CHARS], urls=said.urls
-    )
+    return replace(message, text=f"{message.text}\n{words}".strip()[:MAX_TEXT_CHARS])
 
 
-def _result(said: ClientMessage) -> ClientMessage:
-    return ClientMessage(role="tool", text=f"[result: {said.text}]", urls=said.urls)
+def _result(message: ClientMessage) -> ClientMessage:
+    return ClientMessage(role="tool", text=f"[result: {message.text}]", urls=message.urls)

@@ -6,15 +6,13 @@ import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from hermes.app.app import App
 from hermes.app.start import start
 from hermes.codec.json import encode
-from hermes.codec.values import JsonValue
 from hermes.homes.token_claims import hold_claim
 from hermes.surfaces.api.tokens import (
     SCOPES,
@@ -23,9 +21,6 @@ from hermes.surfaces.api.tokens import (
     create_local_token,
     local_token,
 )
-
-if TYPE_CHECKING:
-    from hermes.surfaces.api.listener import ListenAddress
 
 
 @click.group(
@@ -66,7 +61,7 @@ def add(ctx: click.Context, name: str, scopes: tuple[TokenScope, ...], as_json: 
     given = scopes or ("chat",)
     made = _tokens(ctx).add(name, given, time.time())
     if as_json:
-        _print_json({"name": name, "scopes": list(given), "token": made})
+        click.echo(encode({"name": name, "scopes": given, "token": made}))
     else:
         click.echo(made)
 
@@ -77,12 +72,11 @@ def add(ctx: click.Context, name: str, scopes: tuple[TokenScope, ...], as_json: 
 def list_(ctx: click.Context, as_json: bool) -> None:
     known = _tokens(ctx).all()
     if as_json:
-        _print_json(
-            [
-                {"name": each.name, "scopes": list(each.scopes), "created_at": each.created_at}
-                for each in known
-            ]
-        )
+        rows = [
+            {"name": each.name, "scopes": each.scopes, "created_at": each.created_at}
+            for each in known
+        ]
+        click.echo(encode(rows))
         return
     if not known:
         click.echo("There are no tokens; create one with `hermes serve token add NAME`.")
@@ -106,10 +100,6 @@ def _tokens(ctx: click.Context) -> TokenStore:
     return TokenStore(app.run.home)
 
 
-def _print_json(value: JsonValue) -> None:
-    click.echo(encode(value).decode())
-
-
 async def _serve(ctx: click.Context, options: dict[str, Any]) -> int:
     # Token commands do not load the server.
     from hermes.surfaces.api.listener import ListenAddress, check_address, listen, serve
@@ -117,7 +107,7 @@ async def _serve(ctx: click.Context, options: dict[str, Any]) -> int:
     async with start(ctx.find_root().obj or {}) as app:
         settings = app.run.settings.api_server
         port = settings.port if options["port"] is None else options["port"]
-        place = ListenAddress(
+        address = ListenAddress(
             host=options["host"] or settings.host,
             port=port,
             public=options["public"],
@@ -127,25 +117,25 @@ async def _serve(ctx: click.Context, options: dict[str, Any]) -> int:
             hosts=(*settings.hosts, *options["names"]),
             origins=(*settings.cors_origins, *options["origins"]),
         )
-        check_address(place)
+        check_address(address)
         tokens = TokenStore(app.run.home, key=app.run.config.secrets.get("API_SERVER_KEY"))
         made = create_local_token(app.run.home, tokens, app.run.world.clock.now())
-        if held := local_token(app.run.home):
+        if token := local_token(app.run.home):
             # The agent must never output its own API token.
-            app.run.redactor.know(held)
+            app.run.redactor.know(token)
         with _claims(app):
-            listening = listen(place)
-            _tell(app.run.notices, made, place.origins)
-            address = _address(place, listening.getsockname()[1])
-            ready = f"Listening at {address}/v1"
-            await serve(app, tokens, place, listening, lambda: click.echo(ready))
+            listening = listen(address)
+            for line in app.run.notices:
+                click.echo(line, err=True)
+            if made:
+                click.echo(f"A token for clients on this machine is in {made}", err=True)
+            if "*" in address.origins:
+                click.echo("Web pages of any origin may call this server.", err=True)
+            scheme = "https" if address.certificate else "http"
+            name = f"[{address.host}]" if ":" in address.host else address.host
+            ready = f"Listening at {scheme}://{name}:{listening.getsockname()[1]}/v1"
+            await serve(app, tokens, address, listening, lambda: click.echo(ready))
     return 0
-
-
-def _address(place: ListenAddress, port: int) -> str:
-    scheme = "https" if place.certificate else "http"
-    name = f"[{place.host}]" if ":" in place.host else place.host
-    return f"{scheme}://{name}:{port}"
 
 
 @contextmanager
@@ -156,20 +146,11 @@ def _claims(app: App) -> Iterator[None]:
         app.run.config.secrets.get("API_SERVER_KEY"): f"`hermes{own} config set API_SERVER_KEY …`",
         local_token(app.run.home): f"`hermes{own} serve token remove local`",
     }
-    with ExitStack() as held:
+    with ExitStack() as stack:
         for token, command in remedies.items():
             remedy = f"give this home its own with {command}"
             if token:
-                held.enter_context(
+                stack.enter_context(
                     hold_claim("api", token, remedy=remedy, home=app.run.home, env=app.run.env)
                 )
         yield
-
-
-def _tell(news: list[str], made: str, origins: tuple[str, ...]) -> None:
-    for line in news:
-        click.echo(line, err=True)
-    if made:
-        click.echo(f"A token for clients on this machine is in {Path(made)}", err=True)
-    if "*" in origins:
-        click.echo("Web pages of any origin may call this server.", err=True)

@@ -122,21 +122,14 @@ async def inline_images(run: Run, *, any_file: bool, text: str | None = None) ->
     """The answer (or `text`) with inline images; generated images that it does not mention follow
     at the end. Without `any_file` only images of this turn are inlined, because a client must not
     read through an answer what its agent may not read."""
-    said = run.text if text is None else text
-    return await asyncio.to_thread(_inline_text, said, run_images(run), any_file)
+    whole = run.text if text is None else text
+    return await asyncio.to_thread(_inline_text, whole, run_images(run), any_file)
 
 
 def _inline_text(text: str, images: tuple[str, ...], any_file: bool) -> str:
-    shown: set[str] = set()
-
-    def line(found: re.Match[str]) -> str:
-        path = found[1]
-        shown.add(path)
-        return _markdown(path) if any_file or path in images else Path(path).name
-
-    text = LINE.sub(line, text)
-    left = [_markdown(image) for image in images if image not in shown]
-    return "\n\n".join(part for part in (text, *left) if part)
+    media = MediaFilter(lambda: images, inline=True, any_file=any_file)
+    text = media.feed(text) + media.flush()
+    return "\n\n".join(part for part in (text, *media.remaining_images()) if part)
 
 
 def _markdown(image: str) -> str:
@@ -222,7 +215,7 @@ class StreamEncoder(Protocol):
 
     def begin(self) -> bytes: ...
 
-    def encode(self, moment: RunEvent) -> bytes: ...
+    def encode(self, event: RunEvent) -> bytes: ...
 
     def end(self, run: Run) -> bytes: ...
 
@@ -271,75 +264,75 @@ class _StreamTimer:
 
 
 async def stream_run(
-    house: ServerContext,
+    server: ServerContext,
     call: HttpRequest,
     run: Run,
-    teller: StreamEncoder,
+    encoder: StreamEncoder,
     *,
-    leaving: OnDisconnect,
+    on_leave: OnDisconnect,
     after: StreamPosition | None = None,
     headers: Headers = (),
 ) -> None:
     follower = RunFollower(run, after)
-    gone = asyncio.ensure_future(call.wait_disconnect())
-    gone.add_done_callback(lambda _: follower.wake())
-    house.metrics.streams += 1
+    disconnected = asyncio.ensure_future(call.wait_disconnect())
+    disconnected.add_done_callback(lambda _: follower.wake())
+    server.metrics.streams += 1
     try:
         async with asyncio.timeout(None) as stuck:
-            pulse = _StreamTimer(follower.wake, stuck)
+            timer = _StreamTimer(follower.wake, stuck)
             try:
-                await _stream(call, run, teller, follower, pulse, gone, headers)
+                await _stream(call, run, encoder, follower, timer, disconnected, headers)
             finally:
-                pulse.stop()
+                timer.stop()
     except TimeoutError:
         pass
     finally:
-        house.metrics.streams -= 1
+        server.metrics.streams -= 1
         follower.close()
-        gone.cancel()
-        if leaving == "interrupt" and not run.is_over and not run.has_readers:
-            await house.runner.stop(run)
+        disconnected.cancel()
+        if on_leave == "interrupt" and not run.is_over and not run.has_readers:
+            await server.runner.stop(run)
 
 
 async def _stream(
     call: HttpRequest,
     run: Run,
-    teller: StreamEncoder,
+    encoder: StreamEncoder,
     follower: RunFollower,
-    pulse: _StreamTimer,
-    gone: asyncio.Future[None],
+    timer: _StreamTimer,
+    disconnected: asyncio.Future[None],
     headers: Headers,
 ) -> None:
     start = {"type": "http.response.start", "status": 200, "headers": [*EVENT_STREAM, *headers]}
-    beginning, is_begun = teller.begin(), False
-    while not gone.done():
-        told = b"".join([teller.encode(moment) for moment in follower.read()])
+    beginning, is_begun = encoder.begin(), False
+    while not disconnected.done():
+        data = b"".join([encoder.encode(event) for event in follower.read()])
         is_done = follower.is_done
-        if not is_begun and (told or is_done or pulse.is_silent):
+        if not is_begun and (data or is_done or timer.is_silent):
             await call.send(start)
-            told, is_begun = beginning + told, True
-        elif not told and not is_done and pulse.is_silent:
-            told = KEEPALIVE
-        if told:
-            await pulse.send(call, told)
+            data, is_begun = beginning + data, True
+        elif not data and not is_done and timer.is_silent:
+            data = KEEPALIVE
+        if data:
+            await timer.send(call, data)
         if is_done:
             await run.settled.wait()
-            await pulse.send(call, teller.end(run), last=True)
+            await timer.send(call, encoder.end(run), last=True)
             return
         await follower.wait()
 
 
 async def wait_for_run(
-    house: ServerContext, call: HttpRequest, run: Run, *, leaving: OnDisconnect
+    server: ServerContext, call: HttpRequest, run: Run, *, on_leave: OnDisconnect
 ) -> None:
     """Wait for the end of a run; a disconnecting client may stop it."""
-    gone = asyncio.ensure_future(call.wait_disconnect())
+    disconnected = asyncio.ensure_future(call.wait_disconnect())
     over = asyncio.ensure_future(run.settled.wait())
     try:
-        await asyncio.wait((gone, over), return_when=asyncio.FIRST_COMPLETED)
-        if not over.done() and leaving == "interrupt" and not run.has_readers:
-            await house.runner.stop(run)
+        await asyncio.wait((disconnected, over), return_when=asyncio.FIRST_COMPLETED)
+        if not over.done() and on_leave == "interrupt" and not run.has_readers:
+            await server.runner.stop(run)
         await over
     finally:
-        gone.cancel()
+        disconnected.cancel()
         over.cancel()

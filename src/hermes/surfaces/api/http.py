@@ -76,6 +76,10 @@ class HttpError(Exception):
         return encode({"error": self.error})
 
 
+def invalid_value(words: str, param: str | None) -> HttpError:
+    return HttpError(400, "invalid_value", words, param=param)
+
+
 def http_error(error: HermesError) -> HttpError:
     """Map a Hermes error to an HTTP error."""
     words = str(error)
@@ -100,15 +104,6 @@ def http_error(error: HermesError) -> HttpError:
             return HttpError(503, "disk_full", words)
         case _:
             return HttpError(500, "internal", words, headers=NO_RETRY)
-
-
-def invalid_body(words: str) -> HttpError:
-    """The error for valid JSON with a wrong structure; names the parameter if possible."""
-    place = re.search(r"at `\$\.?([A-Za-z0-9_]*)", words)
-    missing = re.search(r"missing required field `(\w+)`", words)
-    at_top = place is None or not place[1]
-    param = missing[1] if missing and at_top else (place[1] if place and place[1] else None)
-    return HttpError(400, "invalid_value", words, param=param)
 
 
 MAX_BODY_BYTES = 10_000_000
@@ -136,8 +131,7 @@ def json_response(value: object, status: int = 200, headers: Headers = ()) -> Ht
 
 
 class HttpRequest:
-    """`names` are the path parameters. Streaming handlers use `receive` and `send` directly and
-    return no Answer."""
+    """Streaming handlers use `receive` and `send` directly and return no response."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
@@ -186,16 +180,14 @@ class HttpRequest:
         if text is None:
             return default
         if not text.isascii() or not text.isdecimal() or not least <= int(text[:9]) <= most:
-            words = f"`{name}` must be a number from {least} to {most}."
-            raise HttpError(400, "invalid_value", words, param=name)
+            raise invalid_value(f"`{name}` must be a number from {least} to {most}.", name)
         return int(text[:9])
 
     def flag(self, name: str) -> bool:
         """A boolean in the query string, False by default."""
         text = self.query.get(name, "false").lower()
         if text not in ("true", "1", "false", "0"):
-            words = f"`{name}` must be `true` or `false`."
-            raise HttpError(400, "invalid_value", words, param=name)
+            raise invalid_value(f"`{name}` must be `true` or `false`.", name)
         return text in ("true", "1")
 
     async def read_body(self, kind: type[T]) -> None:
@@ -225,7 +217,12 @@ def _decode_error(raw: bytes, words: str) -> HttpError:
         return HttpError(400, "invalid_json", f"The body is not JSON: {words}")
     if not isinstance(given, dict):
         return HttpError(400, "invalid_json", "The body must be a JSON object.")
-    return invalid_body(words)
+    # Name the parameter if possible.
+    place = re.search(r"at `\$\.?([A-Za-z0-9_]*)", words)
+    param = (place[1] if place else "") or None
+    if param is None and (missing := re.search(r"missing required field `(\w+)`", words)):
+        param = missing[1]
+    return HttpError(400, "invalid_value", words, param=param)
 
 
 async def _body(call: HttpRequest) -> bytes:
@@ -233,8 +230,7 @@ async def _body(call: HttpRequest) -> bytes:
         raise HttpError(415, "unsupported_encoding", "Send the body without a content encoding.")
     length = call.headers.get("content-length", "0")
     if length.isdecimal() and int(length[:12]) > MAX_BODY_BYTES:
-        await _drain(call)
-        raise body_too_large()
+        raise await _too_large(call)
     parts: list[bytes] = []
     size = 0
     try:
@@ -247,16 +243,13 @@ async def _body(call: HttpRequest) -> bytes:
                     )
                 parts.append(event.get("body", b""))
                 size += len(parts[-1])
-                if size > MAX_BODY_BYTES:
-                    break
-                if not event.get("more_body"):
+                if size > MAX_BODY_BYTES or not event.get("more_body"):
                     break
     except TimeoutError as error:
         words = f"The body did not arrive within {BODY_SECONDS:.0f} seconds."
         raise HttpError(408, "slow_body", words, headers=((b"connection", b"close"),)) from error
     if size > MAX_BODY_BYTES:
-        await _drain(call)
-        raise body_too_large()
+        raise await _too_large(call)
     body = b"".join(parts)
     kind = call.headers.get("content-type", "").partition(";")[0].strip().lower()
     if body and kind != "application/json" and not kind.endswith("+json"):
@@ -264,12 +257,8 @@ async def _body(call: HttpRequest) -> bytes:
     return body
 
 
-def body_too_large() -> HttpError:
-    words = f"The body may have at most {MAX_BODY_BYTES} bytes."
-    return HttpError(413, "body_too_large", words, headers=((b"connection", b"close"),))
-
-
-async def _drain(call: HttpRequest) -> None:
+async def _too_large(call: HttpRequest) -> HttpError:
+    """Reads the rest of the body first: see DRAIN_BYTES."""
     size = 0
     with suppress(TimeoutError):
         async with asyncio.timeout(DRAIN_SECONDS):
@@ -277,7 +266,9 @@ async def _drain(call: HttpRequest) -> None:
                 event = await call.receive()
                 size += len(event.get("body", b""))
                 if event["type"] == "http.disconnect" or not event.get("more_body"):
-                    return
+                    break
+    words = f"The body may have at most {MAX_BODY_BYTES} bytes."
+    return HttpError(413, "body_too_large", words, headers=((b"connection", b"close"),))
 
 
 def text_field(value: JsonObject, name: str) -> str:
@@ -299,12 +290,15 @@ CHALLENGE: Headers = ((b"www-authenticate", b'Bearer realm="hermes"'),)
 
 
 def is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
+    address = _parse_address(host)
+    return host == "localhost" or (address is not None and address.is_loopback)
+
+
+def _parse_address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(name)
     except ValueError:
-        return False
+        return None
 
 
 class RequestGuard:
@@ -321,7 +315,7 @@ class RequestGuard:
 
     def check_host(self, headers: Mapping[str, str]) -> None:
         name = _host_name(headers.get("host", ""))
-        if name in self._hosts or (not self._is_local and _is_address(name)):
+        if name in self._hosts or (not self._is_local and _parse_address(name)):
             return
         raise HttpError(403, "host_not_allowed", "This host name is not allowed.")
 
@@ -366,11 +360,3 @@ def _host_name(host: str) -> str:
     if text.startswith("["):
         return text[1:].partition("]")[0]
     return text.rpartition(":")[0] if text.count(":") == 1 else text
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True

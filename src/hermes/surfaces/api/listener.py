@@ -69,31 +69,33 @@ class ListenAddress(Value):
     origins: tuple[str, ...] = ()
 
 
-def check_address(place: ListenAddress) -> None:
+def check_address(address: ListenAddress) -> None:
     """UsageError for a public address without confirmation or TLS."""
-    if bool(place.certificate) != bool(place.key):
+    if bool(address.certificate) != bool(address.key):
         raise UsageError("TLS needs both --cert and --key.")
-    if is_loopback(place.host):
+    if is_loopback(address.host):
         return
-    if not place.public:
-        raise UsageError(f"{place.host} can be reached from other machines; confirm with --public.")
-    if not place.certificate and not place.proxied:
+    if not address.public:
+        raise UsageError(
+            f"{address.host} can be reached from other machines; confirm with --public."
+        )
+    if not address.certificate and not address.proxied:
         raise UsageError(
             "Tokens must not be sent unencrypted: use --cert and --key, or --behind-proxy if a "
             "proxy in front terminates TLS."
         )
 
 
-def listen(place: ListenAddress) -> socket.socket:
-    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+def listen(address: ListenAddress) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     found = socket.socket(family, socket.SOCK_STREAM)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((place.host, place.port))
+        found.bind((address.host, address.port))
     except OSError as error:
         found.close()
         raise UsageError(
-            f"{place.host}:{place.port} cannot be used ({error.strerror}); "
+            f"{address.host}:{address.port} cannot be used ({error.strerror}); "
             "choose another port with --port."
         ) from error
     found.listen(2048)
@@ -104,31 +106,47 @@ def listen(place: ListenAddress) -> socket.socket:
 async def serve(
     app: App,
     tokens: TokenStore,
-    place: ListenAddress,
+    address: ListenAddress,
     listening: socket.socket,
     on_ready: Callable[[], None],
 ) -> None:
-    """Serve until the process is told to stop. Calls `told` when the server is ready."""
+    """Serve until the process is stopped. Calls `on_ready` when the server is ready."""
     store = open_store(app.run.home.root)
-    house = ServerContext(app, store)
-    guard = RequestGuard(tokens, host=place.host, hosts=place.hosts, origins=place.origins)
+    server = ServerContext(app, store)
+    guard = RequestGuard(tokens, host=address.host, hosts=address.hosts, origins=address.origins)
     enable_burst_caching(app, BURST_SECONDS)
-    own = _Listening(_config(ApiServer(house, guard), place), house, on_ready)
+    config = Config(
+        ApiServer(server, guard),
+        http=HttpConnection,
+        ws="none",
+        lifespan="off",
+        loop="none",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=5,
+        h11_max_incomplete_event_size=LONGEST_HEAD,
+        ssl_certfile=address.certificate or None,
+        ssl_keyfile=address.key or None,
+    )
+    own = _Listening(config, server, on_ready)
     try:
-        await _delete_expired(house)
+        await delete_expired(server)
         await _warm_up(app)
         # Loaded modules stay; a full garbage collection over them would pause all streams.
         gc.collect()
         gc.freeze()
-        await house.runner.resume_all()
+        await server.runner.resume_all()
         async with asyncio.TaskGroup() as group:
-            watch = group.create_task(house.metrics.watch_loop())
-            upkeep = group.create_task(_upkeep(house))
+            watch = group.create_task(server.metrics.watch_loop())
+            upkeep = group.create_task(_upkeep(server))
             await own.serve(sockets=[listening])
             watch.cancel()
             upkeep.cancel()
     finally:
-        await house.runner.drain(0)
+        await server.runner.drain(0)
         await store.close()
 
 
@@ -149,60 +167,33 @@ async def _warm_up(app: App) -> None:
         log.warning("no model yet", extra={"why": str(error)})
 
 
-def _config(server: ApiServer, place: ListenAddress) -> Config:
-    return Config(
-        server,
-        http=HttpConnection,
-        ws="none",
-        lifespan="off",
-        loop="none",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_keep_alive=IDLE_SECONDS,
-        timeout_graceful_shutdown=5,
-        h11_max_incomplete_event_size=LONGEST_HEAD,
-        ssl_certfile=place.certificate or None,
-        ssl_keyfile=place.key or None,
-    )
-
-
-async def _upkeep(house: ServerContext) -> None:
-    clock = house.app.run.world.clock
+async def _upkeep(server: ServerContext) -> None:
+    clock = server.app.run.world.clock
     while True:
         await clock.sleep(HOUR)
-        await _delete_expired(house)
-
-
-async def _delete_expired(house: ServerContext) -> None:
-    await delete_expired(house.store, house.app.run.world.clock.now())
-    await house.idempotency.delete_expired()
+        await delete_expired(server)
 
 
 class _Listening(Uvicorn):
     """Reports readiness, and lets turns end before connections close."""
 
-    def __init__(self, config: Config, house: ServerContext, told: Callable[[], None]) -> None:
+    def __init__(self, config: Config, server: ServerContext, on_ready: Callable[[], None]) -> None:
         super().__init__(config)
-        self._house = house
-        self._told = told
+        self._server = server
+        self._on_ready = on_ready
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """A stop signal ends the process with exit code 0."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._stop)
+            loop.add_signal_handler(number, setattr, self, "should_exit", True)
         yield
-
-    def _stop(self) -> None:
-        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._told()
+        self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await self._house.runner.drain(self._house.settings.drain_seconds)
+        await self._server.runner.drain(self._server.settings.drain_seconds)
         await super().shutdown(sockets)

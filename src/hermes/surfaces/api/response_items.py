@@ -69,11 +69,14 @@ def with_image_data(item: JsonObject) -> JsonObject:
     image = item.get(IMAGE_PATH)
     if not isinstance(image, str):
         return item
-    told = {name: value for name, value in item.items() if name != IMAGE_PATH}
+    shown = {name: value for name, value in item.items() if name != IMAGE_PATH}
     url = image_data_url(image)
     if url.startswith("data:"):
-        return told | {"result": url.partition(",")[2], "output_format": url[11:].partition(";")[0]}
-    return told | {"url": url} if url else told
+        return shown | {
+            "result": url.partition(",")[2],
+            "output_format": url[11:].partition(";")[0],
+        }
+    return shown | {"url": url} if url else shown
 
 
 def reasoning_item(run: Run, number: int, text: str) -> JsonObject:
@@ -122,16 +125,16 @@ class ItemEncoder:
         self._number = 0
         self._open: int | None = None
         self._sent: list[str] = []
-        self._places: dict[str, int] = {}
-        self._deeds = ToolCallTracker()
+        self._indexes: dict[str, int] = {}
+        self._tracker = ToolCallTracker()
 
     def event(self, kind: str, facts: JsonObject) -> bytes:
-        told = {"type": kind, "sequence_number": self._sequence, **facts}
+        fields = {"type": kind, "sequence_number": self._sequence, **facts}
         self._sequence += 1
-        return sse_event(kind, encode(told))
+        return sse_event(kind, encode(fields))
 
-    def encode(self, moment: RunEvent) -> bytes:
-        match moment:
+    def encode(self, event: RunEvent) -> bytes:
+        match event:
             case TextPiece(text=text, is_text=True):
                 return self._delta(text)
             case TextPiece(text=text):
@@ -144,30 +147,30 @@ class ItemEncoder:
 
     def close(self) -> bytes:
         """Complete the open items of a run that ended without a reply."""
-        told = self._stop_thinking()
+        data = self._stop_thinking()
         if self._open is not None:
-            told += self._done("".join(self._sent), "incomplete")
-        return told
+            data += self._done("".join(self._sent), "incomplete")
+        return data
 
-    def _record_events(self, happened: Event) -> bytes:
-        told = b""
-        if isinstance(happened, ReplyAdded):
-            told += self._stop_thinking()
+    def _record_events(self, event: Event) -> bytes:
+        data = b""
+        if isinstance(event, ReplyAdded):
+            data += self._stop_thinking()
             if self._open is not None:
-                told += self._done(happened.message.text, "completed")
+                data += self._done(event.message.text, "completed")
             self._number += 1
-            told += b"".join([self._start_item(call) for call in happened.message.calls])
-        for deed in self._deeds.apply(happened):
-            if isinstance(deed, CallFinished):
-                told += self._end_item(deed)
-        return told
+            data += b"".join([self._start_item(call) for call in event.message.calls])
+        for change in self._tracker.apply(event):
+            if isinstance(change, CallFinished):
+                data += self._end_item(change)
+        return data
 
     def _think(self, text: str) -> bytes:
-        told = b""
+        data = b""
         if self._thinking is None:
             self._thinking = self._next()
             facts = {"output_index": self._thinking, "item": self._reasoning("")}
-            told = self.event("response.output_item.added", facts)
+            data = self.event("response.output_item.added", facts)
         self._thought.append(text)
         facts = {
             "item_id": self._reasoning("")["id"],
@@ -175,7 +178,7 @@ class ItemEncoder:
             "content_index": 0,
             "delta": text,
         }
-        return told + self.event("response.reasoning_text.delta", facts)
+        return data + self.event("response.reasoning_text.delta", facts)
 
     def _stop_thinking(self) -> bytes:
         if self._thinking is None:
@@ -189,60 +192,60 @@ class ItemEncoder:
         return reasoning_item(self._run, self._number, text)
 
     def _delta(self, text: str) -> bytes:
-        told = self._stop_thinking()
+        data = self._stop_thinking()
         if self._open is None:
             self._open = self._next()
             item = message_item(self._run, self._number, "", "in_progress")
-            told += self.event(
+            data += self.event(
                 "response.output_item.added", {"output_index": self._open, "item": item}
             )
-            told += self.event("response.content_part.added", {**self._at(), "part": text_part("")})
+            data += self.event("response.content_part.added", {**self._at(), "part": text_part("")})
         self._sent.append(text)
-        return told + self.event(
+        return data + self.event(
             "response.output_text.delta", {**self._at(), "delta": text, "logprobs": []}
         )
 
     def _done(self, text: str, status: str) -> bytes:
         item = message_item(self._run, self._number, text, status)
-        told = self.event("response.output_text.done", {**self._at(), "text": text, "logprobs": []})
-        told += self.event("response.content_part.done", {**self._at(), "part": text_part(text)})
-        told += self.event("response.output_item.done", {"output_index": self._open, "item": item})
+        data = self.event("response.output_text.done", {**self._at(), "text": text, "logprobs": []})
+        data += self.event("response.content_part.done", {**self._at(), "part": text_part(text)})
+        data += self.event("response.output_item.done", {"output_index": self._open, "item": item})
         self._open = None
         self._sent.clear()
-        return told
+        return data
 
     def _at(self) -> JsonObject:
         item_id = message_item(self._run, self._number, "")["id"]
         return {"item_id": item_id, "output_index": self._open, "content_index": 0}
 
     def _start_item(self, call: ToolCall) -> bytes:
-        place = self._places[call.id] = self._next()
+        index = self._indexes[call.id] = self._next()
         item = call_item(call, "in_progress")
-        told = self.event("response.output_item.added", {"output_index": place, "item": item})
-        return told + self.event(
+        data = self.event("response.output_item.added", {"output_index": index, "item": item})
+        return data + self.event(
             "response.function_call_arguments.done",
             {
                 "item_id": item["id"],
-                "output_index": place,
+                "output_index": index,
                 "name": call.name,
                 "arguments": item["arguments"],
             },
         )
 
-    def _end_item(self, deed: CallFinished) -> bytes:
-        place = self._places.pop(deed.call.id)
-        told = self.event(
-            "response.output_item.done", {"output_index": place, "item": call_item(deed.call)}
+    def _end_item(self, change: CallFinished) -> bytes:
+        index = self._indexes.pop(change.call.id)
+        data = self.event(
+            "response.output_item.done", {"output_index": index, "item": call_item(change.call)}
         )
-        told += self._at_once(result_item(deed.result))
-        if (picture := image_item(deed.result)) is not None:
-            told += self._at_once(with_image_data(picture))
-        return told
+        data += self._at_once(result_item(change.result))
+        if (picture := image_item(change.result)) is not None:
+            data += self._at_once(with_image_data(picture))
+        return data
 
     def _at_once(self, item: JsonObject) -> bytes:
         facts = {"output_index": self._next(), "item": item}
-        told = self.event("response.output_item.added", facts)
-        return told + self.event("response.output_item.done", facts)
+        data = self.event("response.output_item.added", facts)
+        return data + self.event("response.output_item.done", facts)
 
     def _next(self) -> int:
         self._index += 1

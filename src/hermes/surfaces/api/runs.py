@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hermes.codec.json import encode
-from hermes.codec.values import JsonObject
+from hermes.codec.values import JsonObject, replace
 from hermes.commands.tool_calls import describe_call
 from hermes.core.commands import Answer, Steer
 from hermes.core.effects import subject
@@ -18,7 +18,6 @@ from hermes.core.events import (
     TurnEnded,
     TurnStarted,
 )
-from hermes.core.messages import ToolResult
 from hermes.homes import toolsets
 from hermes.hosting.follower import (
     RecordAdded,
@@ -40,9 +39,7 @@ from hermes.surfaces.api.bodies import (
     history_messages,
     input_items,
     split_input,
-    store_images,
 )
-from hermes.surfaces.api.chat import continue_from, effort_of, run_headers, start_run, tier_of
 from hermes.surfaces.api.encoding import (
     CallFinished,
     CallStarted,
@@ -52,129 +49,135 @@ from hermes.surfaces.api.encoding import (
     stream_run,
     usage_of,
 )
-from hermes.surfaces.api.http import HttpError, HttpRequest, HttpResponse, json_response
-from hermes.surfaces.api.idempotency_key import run_once
-from hermes.surfaces.api.responses import response_usage, stored_point
+from hermes.surfaces.api.http import (
+    HttpError,
+    HttpRequest,
+    HttpResponse,
+    invalid_value,
+    json_response,
+)
+from hermes.surfaces.api.responses import response_point, response_usage
 from hermes.surfaces.api.server_context import ServerContext, check_session_id, on_disconnect
+from hermes.surfaces.api.store import run_once
+from hermes.surfaces.api.turns import (
+    continue_from,
+    effort_of,
+    run_headers,
+    start_run,
+    tier_of,
+    turn_request,
+)
 
 
-async def create_run(house: ServerContext, call: HttpRequest) -> HttpResponse:
-    async def work(ticket: IdempotencyClaim) -> HttpResponse:
-        house.admission.check()
+async def create_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
+    async def work(claim: IdempotencyClaim) -> HttpResponse:
+        server.admission.check()
         run = await start_run(
-            house, await _turn_request(house, call, ticket), ticket, persistent=True
+            server, await _turn_request(server, call, claim), claim, persistent=True
         )
-        told = {"run_id": run.id, "status": run.status, "session_id": run.session_id}
-        return json_response(told, 202, run_headers(run))
+        accepted = {"run_id": run.id, "status": run.status, "session_id": run.session_id}
+        return json_response(accepted, 202, run_headers(run))
 
-    return await run_once(house, call, work)
+    return await run_once(server, call, work)
 
 
 async def _turn_request(
-    house: ServerContext, call: HttpRequest, ticket: IdempotencyClaim
+    server: ServerContext, call: HttpRequest, claim: IdempotencyClaim
 ) -> TurnRequest:
     body: RunBody = call.body
-    said = chat_messages(body.conversation_history or (), "conversation_history")
-    wanted = split_input([*said, *input_items(body.input)], "input", system=body.instructions or "")
-    model, provider = await house.model(body.model, body.provider)
-    kept = await store_images(house.app, wanted.now.urls, "input")
-    began = await history_messages(house.app, wanted.before, "input")
-    session_id, is_new = await _place(house, call, ticket)
-    return TurnRequest(
-        session_id=session_id,
-        text=wanted.now.text,
-        images=kept,
-        source=call.client.source,
-        instructions=wanted.system,
-        history=began,
-        model=model,
-        provider=provider,
+    messages = chat_messages(body.conversation_history or (), "conversation_history")
+    parsed = split_input(
+        [*messages, *input_items(body.input)], "input", system=body.instructions or ""
+    )
+    own = await turn_request(
+        server,
+        call,
+        parsed,
+        claim,
+        param="input",
         effort=effort_of(body.model_options),
         tier=tier_of(body.model_options.service_tier if body.model_options else None),
-        create="always" if is_new else "if_missing",
         attended="approve" in call.client.scopes,
         exclusive=False,
-        is_retry=bool(ticket.run_id),
-        confined=not call.client.is_owner,
-        person=call.person,
-        principal=call.client.name,
-        toolsets=_toolsets(body, is_new=is_new or bool(ticket.run_id)),
+    )
+    history = await history_messages(server.app, parsed.before, "input")
+    session_id, is_new = await _session_id(server, call, claim)
+    if body.toolsets is not None:
+        if not is_new and not claim.run_id:
+            words = "An existing session keeps its tools; omit `session_id`."
+            raise invalid_value(words, "toolsets")
+        try:
+            toolsets.check(body.toolsets)
+        except UsageError as error:
+            raise invalid_value(str(error), "toolsets") from error
+    return replace(
+        own,
+        session_id=session_id,
+        history=history,
+        create="always" if is_new else "if_missing",
+        toolsets=tuple(body.toolsets or ()),
     )
 
 
-def _toolsets(body: RunBody, *, is_new: bool) -> tuple[str, ...]:
-    """The chosen toolsets; HttpError for a session that started with others."""
-    if body.toolsets is None:
-        return ()
-    if not is_new:
-        words = "An existing session keeps its tools; omit `session_id`."
-        raise HttpError(400, "invalid_value", words, param="toolsets")
-    try:
-        toolsets.check(body.toolsets)
-    except UsageError as error:
-        raise HttpError(400, "invalid_value", str(error), param="toolsets") from error
-    return tuple(body.toolsets)
-
-
-async def _place(
-    house: ServerContext, call: HttpRequest, ticket: IdempotencyClaim
+async def _session_id(
+    server: ServerContext, call: HttpRequest, claim: IdempotencyClaim
 ) -> tuple[str, bool]:
     body: RunBody = call.body
-    if ticket.run_id:
-        return session_of(ticket.run_id), False
+    if claim.run_id:
+        return session_of(claim.run_id), False
     if body.session_id and body.previous_response_id:
         words = "Give `session_id` or `previous_response_id`, not both."
         raise HttpError(400, "invalid_value", words, param="previous_response_id")
     if body.previous_response_id:
-        spot = await stored_point(house, call.owner_key, body.previous_response_id)
-        return await continue_from(house, spot), False
+        point = await response_point(server, call.owner_key, body.previous_response_id)
+        return await continue_from(server, point), False
     if body.session_id:
-        await house.session_or_none(body.session_id, call.client)
+        await server.session_or_none(body.session_id, call.client)
         return body.session_id, False
-    return house.runner.new_session_id(), True
+    return server.runner.new_session_id(), True
 
 
-async def show_run(house: ServerContext, call: HttpRequest) -> HttpResponse:
-    run = await _run(house, call)
-    told: JsonObject = {
+async def show_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
+    run = await _run(server, call)
+    state: JsonObject = {
         "object": "hermes.run",
         "run_id": run.id,
         "status": run.status,
         "session_id": run.session_id,
-        "model": run.model or house.model_name,
+        "model": run.model or server.model_name,
         "created_at": run.created_at,
         "updated_at": run.records[-1].at if run.records else run.created_at,
         "last_event": str(run.last_n),
     }
     if run.is_over:
         failed = run_error(run)
-        told |= {"output": run.text, "usage": response_usage(usage_of(run))}
-        told["error"] = failed.error if failed is not None else None
+        state |= {"output": run.text, "usage": response_usage(usage_of(run))}
+        state["error"] = failed.error if failed is not None else None
     pending = [each for each in run.pending.values() if isinstance(each, ApprovalAsked)]
     if pending:
-        told["pending_approval"] = _approval(pending[0], _asked_at(run, pending[0]))
-    return json_response(told)
+        asked = (each.at for each in reversed(run.records) if each.event == pending[0])
+        state["pending_approval"] = _approval(pending[0], next(asked, run.created_at))
+    return json_response(state)
 
 
-async def run_events(house: ServerContext, call: HttpRequest) -> None:
+async def run_events(server: ServerContext, call: HttpRequest) -> None:
     given = call.headers.get("last-event-id") or call.query.get("after") or "0"
     mark = parse_position(given)
     if mark is None:
-        words = "`Last-Event-ID` is not an event id of this run."
-        raise HttpError(400, "invalid_value", words, param="Last-Event-ID")
-    run = house.runner.resume(await _run(house, call))
-    teller = RunEncoder(run, mark)
-    await stream_run(house, call, run, teller, leaving=on_disconnect(call, "detach"), after=mark)
+        raise invalid_value("`Last-Event-ID` is not an event id of this run.", "Last-Event-ID")
+    run = server.runner.resume(await _run(server, call))
+    encoder = RunEncoder(run, mark)
+    await stream_run(server, call, run, encoder, on_leave=on_disconnect(call, "detach"), after=mark)
 
 
-async def stop_run(house: ServerContext, call: HttpRequest) -> HttpResponse:
-    run = await _active(house, call)
-    await house.runner.stop(run)
+async def stop_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
+    run = await _active(server, call)
+    await server.runner.stop(run)
     return json_response({"run_id": run.id, "status": "stopping"}, 202)
 
 
-async def approve_run(house: ServerContext, call: HttpRequest) -> HttpResponse:
-    run = await _active(house, call)
+async def approve_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
+    run = await _active(server, call)
     body: ApprovalBody = call.body
     pending = {id: each for id, each in run.pending.items() if isinstance(each, ApprovalAsked)}
     asked_id = body.approval_id or next(iter(pending), "")
@@ -185,51 +188,46 @@ async def approve_run(house: ServerContext, call: HttpRequest) -> HttpResponse:
         raise HttpError(400, "invalid_value", words, param="decision")
     by = f"api:{call.client.name}"
     answer = Answer(id=asked_id, text=body.decision, by=by, reason=body.reason or "")
-    await house.runner.send(run, answer)
+    await server.runner.send(run, answer)
     return json_response({"run_id": run.id, "approval_id": asked_id, "decision": body.decision})
 
 
-async def answer_run(house: ServerContext, call: HttpRequest) -> HttpResponse:
+async def answer_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
     """Answer a question of the agent."""
-    run = await _active(house, call)
+    run = await _active(server, call)
     body: AnswerBody = call.body
     pending = [id for id, each in run.pending.items() if isinstance(each, QuestionAsked)]
     asked_id = body.question_id or next(iter(pending), "")
     if asked_id not in pending:
         raise HttpError(409, "no_pending_question", "No question is pending.")
     answer = Answer(id=asked_id, text=body.text, by=f"api:{call.client.name}")
-    await house.runner.send(run, answer)
+    await server.runner.send(run, answer)
     return json_response({"run_id": run.id, "question_id": asked_id})
 
 
-async def steer_run(house: ServerContext, call: HttpRequest) -> HttpResponse:
-    run = await _active(house, call)
+async def steer_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
+    run = await _active(server, call)
     body: SteerBody = call.body
-    await house.runner.send(run, Steer(text=body.text))
+    await server.runner.send(run, Steer(text=body.text))
     return json_response({"run_id": run.id, "status": run.status}, 202)
 
 
-async def _run(house: ServerContext, call: HttpRequest) -> Run:
-    run = await house.runner.find(call.path_params["id"])
+async def _run(server: ServerContext, call: HttpRequest) -> Run:
+    run = await server.runner.find(call.path_params["id"])
     check_session_id(run.session_id)
     if not call.client.is_owner:
         try:
-            await house.session(run.session_id, call.client)
+            await server.session(run.session_id, call.client)
         except HttpError as error:
             raise HttpError(404, "run_not_found", "There is no such run.") from error
     return run
 
 
-async def _active(house: ServerContext, call: HttpRequest) -> Run:
-    run = await _run(house, call)
+async def _active(server: ServerContext, call: HttpRequest) -> Run:
+    run = await _run(server, call)
     if run.is_over:
         raise HttpError(409, "run_not_active", f"The run has ended: {run.status}.")
     return run
-
-
-def _asked_at(run: Run, pending: ApprovalAsked) -> float:
-    asked = (each.at for each in reversed(run.records) if each.event == pending)
-    return next(asked, run.created_at)
 
 
 def _approval(pending: ApprovalAsked, at: float) -> JsonObject:
@@ -244,24 +242,24 @@ def _approval(pending: ApprovalAsked, at: float) -> JsonObject:
 
 
 class RunEncoder:
-    """Encodes a run as events. `names` maps them to the names of the route's protocol."""
+    """Encodes a run as events. `delta` is the name of the events with text."""
 
     def __init__(
         self, run: Run, after: StreamPosition | None = None, *, delta: str = "message.delta"
     ) -> None:
         self._run = run
         self._delta = delta
-        self._deeds = ToolCallTracker()
+        self._tracker = ToolCallTracker()
         for record in run.records:
             if after is not None and record.n <= after.n:
-                for _ in self._deeds.apply(record.event):
+                for _ in self._tracker.apply(record.event):
                     pass
 
     def begin(self) -> bytes:
         return b""
 
-    def encode(self, moment: RunEvent) -> bytes:
-        match moment:
+    def encode(self, event: RunEvent) -> bytes:
+        match event:
             case TextPiece(text=text, is_text=True, mark=mark):
                 return self._event(self._delta, mark, {"delta": text})
             case TextPiece(text=text, mark=mark):
@@ -269,35 +267,37 @@ class RunEncoder:
             case ReplyRestarted(mark=mark):
                 return self._event("message.restarted", mark, {})
             case RecordAdded(record=record, mark=mark):
-                told = self._record_events(record.event, record.at)
+                events = self._record_events(record.event, record.at)
                 # Only the last event has the id: a reader cut off before it gets all again.
-                marks = [None] * (len(told) - 1) + [mark]
+                marks = [None] * (len(events) - 1) + [mark]
                 return b"".join(
                     self._event(name, at, {"timestamp": record.at, **facts})
-                    for at, (name, facts) in zip(marks, told, strict=False)
+                    for at, (name, facts) in zip(marks, events, strict=False)
                 )
 
     def end(self, run: Run) -> bytes:
         """The end event was sent already, unless the journal has no TurnEnded."""
-        if run.ended is not None:
+        if run.records and isinstance(run.records[-1].event, TurnEnded):
             return b""
-        failed = run_error(run)
-        assert failed is not None
-        return self._event("run.failed", StreamPosition(n=run.last_n), {"error": failed.error})
+        position = StreamPosition(n=run.last_n)
+        if (failed := run_error(run)) is not None:
+            return self._event("run.failed", position, {"error": failed.error})
+        name, facts = self._end_event()
+        return self._event(name, position, facts)
 
     def _event(self, name: str, mark: StreamPosition | None, facts: JsonObject) -> bytes:
-        told = encode({"event": name, "run_id": self._run.id, **facts})
-        return sse_event(name, told, str(mark) if mark is not None else "")
+        data = encode({"event": name, "run_id": self._run.id, **facts})
+        return sse_event(name, data, str(mark) if mark is not None else "")
 
-    def _record_events(self, happened: Event, at: float) -> list[tuple[str, JsonObject]]:
-        match happened:
+    def _record_events(self, event: Event, at: float) -> list[tuple[str, JsonObject]]:
+        match event:
             case TurnStarted():
                 return [("run.started", {"session_id": self._run.session_id})]
             case ApprovalAsked():
-                return [("approval.request", _approval(happened, at))]
+                return [("approval.request", _approval(event, at))]
             case ApprovalAnswered(id=id, choice=choice, by=by, reason=reason):
-                told = {"approval_id": id, "choice": choice, "by": by, "reason": reason}
-                return [("approval.responded", told)]
+                answer = {"approval_id": id, "choice": choice, "by": by, "reason": reason}
+                return [("approval.responded", answer)]
             case QuestionAsked(id=id, question=question, choices=choices):
                 facts = {"question_id": id, "question": question, "choices": choices}
                 return [("question.asked", facts)]
@@ -306,10 +306,14 @@ class RunEncoder:
             case TurnEnded():
                 return [self._end_event()]
             case ToolFinished(result=result):
-                done = [_tool_event(deed) for deed in self._deeds.apply(happened)]
-                return [*done, *_plan(result)]
+                done = [_tool_event(change) for change in self._tracker.apply(event)]
+                plan = result.details.get("todos") if result.name == "todo" else None
+                if plan is not None and not result.failed:
+                    # The task list, whenever the agent updates it.
+                    done.append(("plan.updated", {"plan": plan}))
+                return done
             case _:
-                return [_tool_event(deed) for deed in self._deeds.apply(happened)]
+                return [_tool_event(change) for change in self._tracker.apply(event)]
 
     def _end_event(self) -> tuple[str, JsonObject]:
         run = self._run
@@ -321,16 +325,10 @@ class RunEncoder:
         return "run.completed", {"output": run.text, "usage": usage}
 
 
-def _plan(result: ToolResult) -> list[tuple[str, JsonObject]]:
-    """The task list, whenever the agent updates it."""
-    plan = result.details.get("todos") if result.name == "todo" and not result.failed else None
-    return [] if plan is None else [("plan.updated", {"plan": plan})]
-
-
-def _tool_event(deed: CallStarted | CallFinished) -> tuple[str, JsonObject]:
-    facts: JsonObject = {"tool": deed.call.name, "tool_call_id": deed.call.id}
-    match deed:
+def _tool_event(change: CallStarted | CallFinished) -> tuple[str, JsonObject]:
+    facts: JsonObject = {"tool": change.call.name, "tool_call_id": change.call.id}
+    match change:
         case CallStarted():
-            return "tool.started", {**facts, "preview": describe_call(deed.call).detail}
+            return "tool.started", {**facts, "preview": describe_call(change.call).detail}
         case CallFinished(result=result, seconds=seconds):
             return "tool.completed", {**facts, "duration": seconds, "error": result.failed}

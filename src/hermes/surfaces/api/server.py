@@ -7,7 +7,6 @@ import logging
 from collections.abc import MutableMapping
 from typing import Any
 
-from hermes.codec.json import encode
 from hermes.core.errors import HermesError
 from hermes.surfaces.api.http import (
     NO_RETRY,
@@ -22,7 +21,7 @@ from hermes.surfaces.api.http import (
     Send,
     http_error,
 )
-from hermes.surfaces.api.routes import ROUTES, ApiRoute, RouteTable, document
+from hermes.surfaces.api.routes import Route, RouteTable
 from hermes.surfaces.api.server_context import ServerContext
 
 log = logging.getLogger(__name__)
@@ -38,12 +37,10 @@ class ApiServer:
     """Checks host and origin before it reads anything of a request, and the token before it does
     anything."""
 
-    def __init__(self, house: ServerContext, guard: RequestGuard) -> None:
-        self._house = house
+    def __init__(self, server: ServerContext, guard: RequestGuard) -> None:
+        self._server = server
         self._guard = guard
         self._table = RouteTable()
-        self._document = b""
-        house.document = self._openapi_document
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -51,7 +48,7 @@ class ApiServer:
                 await send({"type": "websocket.close", "code": 1008})
             return
         reply = _ResponseSender(
-            send, f"req_{self._house.app.run.world.chance.getrandbits(64):016x}"
+            send, f"req_{self._server.app.run.world.chance.getrandbits(64):016x}"
         )
         call = HttpRequest(scope, receive, reply.send)
         try:
@@ -71,7 +68,7 @@ class ApiServer:
         finally:
             if reply.status:
                 key = (call.method, call.route or "-", reply.status)
-                self._house.metrics.requests[key] += 1
+                self._server.metrics.requests[key] += 1
 
     async def _answer(self, call: HttpRequest, reply: _ResponseSender) -> HttpResponse | None:
         self._guard.check_host(call.headers)
@@ -86,7 +83,7 @@ class ApiServer:
             reply.more += ((b"x-hermes-session-key", key.encode("latin-1")),)
         if route.body is not None:
             await call.read_body(route.body)
-        return await route.handler(self._house, call)
+        return await route.handler(self._server, call)
 
     async def _refuse(self, call: HttpRequest, reply: _ResponseSender, refusal: HttpError) -> None:
         if reply.status:
@@ -94,17 +91,10 @@ class ApiServer:
             await reply.send({"type": "http.response.body", "body": b"", "more_body": False})
             return
         headers = ((b"content-type", b"application/json"), *refusal.headers)
-        body = self._redact(refusal).body
+        # Errors may quote responses of other servers.
+        words = self._server.app.run.redactor.redact_known(str(refusal))
+        body = HttpError(refusal.status, refusal.code, words, param=refusal.param).body
         await call.respond(HttpResponse(status=refusal.status, body=body, headers=headers))
-
-    def _redact(self, refusal: HttpError) -> HttpError:
-        """Redact secrets, because errors may quote responses of other servers."""
-        words = self._house.app.run.redactor.redact_known(str(refusal))
-        return HttpError(refusal.status, refusal.code, words, param=refusal.param)
-
-    def _openapi_document(self) -> bytes:
-        self._document = self._document or encode(document(ROUTES))
-        return self._document
 
 
 class _ResponseSender:
@@ -127,7 +117,7 @@ class _ResponseSender:
         await self._send(message)
 
 
-def _route(methods: dict[str, ApiRoute], method: str) -> ApiRoute:
+def _route(methods: dict[str, Route], method: str) -> Route:
     if not methods:
         raise HttpError(404, "unknown_path", "Unknown path.")
     found = methods.get("GET" if method == "HEAD" else method)

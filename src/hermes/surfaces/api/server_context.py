@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter, deque
-from collections.abc import Callable
 from pathlib import Path
 
 from hermes.app.app import App
@@ -18,10 +17,10 @@ from hermes.hosting.idempotency import Idempotency
 from hermes.hosting.run import SESSION_ID
 from hermes.hosting.runner import Runner
 from hermes.hosting.session_pool import SessionPool
-from hermes.hosting.store import HostingStore, RunStore
-from hermes.journal.archive import SessionInfo
+from hermes.hosting.store import HostingStore
+from hermes.journal.listing import SessionInfo
 from hermes.models.browser import ModelBrowser
-from hermes.surfaces.api.http import HttpError, HttpRequest
+from hermes.surfaces.api.http import HttpError, HttpRequest, invalid_value
 from hermes.surfaces.api.tokens import ApiClient
 
 TICK_SECONDS = 0.05
@@ -96,11 +95,9 @@ class ServerContext:
             max_queued=self.settings.max_queued_runs,
             wait_seconds=self.settings.queue_seconds,
         )
-        runs = RunStore(store)
-        self.runner = Runner(app, self.pool, self.admission, platform="api", store=runs)
+        self.runner = Runner(app, self.pool, self.admission, platform="api", store=store)
         self.jobs = JobService(app.run)
         self.metrics = Metrics(app.run.world.clock)
-        self.document: Callable[[], bytes] = lambda: b"{}"
         self.idempotency = Idempotency(store, app.run.world.clock)
         profile = app.run.home.profile
         own = DEFAULT_NAME if profile == "default" else profile
@@ -121,12 +118,8 @@ class ServerContext:
 
     async def session(self, session_id: str, client: ApiClient) -> SessionInfo:
         """A session that the client may see; HttpError 404 for any other."""
-        check_session_id(session_id)
-        try:
-            info = await self.app.archive.info(session_id)
-        except NotFound as error:
-            raise session_not_found() from error
-        if not client.is_owner and info.source != client.source:
+        info = await self.session_or_none(session_id, client)
+        if info is None:
             raise session_not_found()
         return info
 
@@ -154,8 +147,9 @@ def session_not_found() -> HttpError:
 
 def on_disconnect(call: HttpRequest, default: OnDisconnect) -> OnDisconnect:
     """What happens to the turn when the client disconnects: `interrupt` or `detach`."""
-    wish = call.headers.get("x-hermes-on-disconnect") or call.query.get("on_disconnect") or default
-    if wish not in ("interrupt", "detach"):
-        words = "`on_disconnect` is `interrupt` or `detach`."
-        raise HttpError(400, "invalid_value", words, param="on_disconnect")
-    return wish
+    chosen = (
+        call.headers.get("x-hermes-on-disconnect") or call.query.get("on_disconnect") or default
+    )
+    if chosen not in ("interrupt", "detach"):
+        raise invalid_value("`on_disconnect` is `interrupt` or `detach`.", "on_disconnect")
+    return chosen

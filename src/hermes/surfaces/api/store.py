@@ -1,10 +1,15 @@
-"""The tables of the API server, in `api.db`."""
+"""The tables of the API server in `api.db`, and stored responses by `Idempotency-Key`."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from hermes.codec.json import decode, encode
+from hermes.hosting.idempotency import IdempotencyClaim, digest
 from hermes.hosting.store import HostingStore
+from hermes.surfaces.api.http import HttpError, HttpRequest, HttpResponse
+from hermes.surfaces.api.server_context import ServerContext
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS threads (
@@ -40,6 +45,50 @@ def open_store(root: Path) -> HostingStore:
     return HostingStore(root / "api.db", SCHEMA + MIGRATION)
 
 
-async def delete_expired(store: HostingStore, now: float) -> None:
-    """Delete expired threads."""
-    await store.change("DELETE FROM threads WHERE at < ?", [(now - THREAD_SECONDS,)])
+async def delete_expired(server: ServerContext) -> None:
+    """Delete expired threads and idempotency keys."""
+    oldest = server.app.run.world.clock.now() - THREAD_SECONDS
+    await server.store.change("DELETE FROM threads WHERE at < ?", [(oldest,)])
+    await server.idempotency.delete_expired()
+
+
+MAX_KEY_CHARS = 255
+REPLAYED = (b"idempotency-replayed", b"true")
+
+
+async def run_once(
+    server: ServerContext,
+    call: HttpRequest,
+    work: Callable[[IdempotencyClaim], Awaitable[HttpResponse]],
+) -> HttpResponse:
+    """Execute the work, or return its stored response. Errors are not stored."""
+    claim = await claim_key(server, call)
+    if not claim.key:
+        return await work(claim)
+
+    async def encoded(claim: IdempotencyClaim) -> bytes:
+        """A line with status and headers, then the body."""
+        response = await work(claim)
+        headers = [[name.decode(), value.decode()] for name, value in response.headers]
+        return encode([response.status, headers]) + b"\n" + response.body
+
+    data, is_replayed = await server.idempotency.once(claim, encoded)
+    head, _, body = data.partition(b"\n")
+    status, pairs = decode(tuple[int, list[tuple[str, str]]], head)
+    headers = tuple((name.encode(), value.encode()) for name, value in pairs)
+    return HttpResponse(
+        status=status, body=body, headers=(*headers, REPLAYED) if is_replayed else headers
+    )
+
+
+async def claim_key(server: ServerContext, call: HttpRequest) -> IdempotencyClaim:
+    """HttpError for an invalid key; IdempotencyConflict."""
+    given = call.headers.get("idempotency-key")
+    if given is None:
+        return IdempotencyClaim()
+    if not 1 <= len(given) <= MAX_KEY_CHARS or not all("!" <= letter <= "~" for letter in given):
+        words = f"An idempotency key has 1 to {MAX_KEY_CHARS} printable ASCII characters."
+        raise HttpError(400, "invalid_idempotency_key", words, param="Idempotency-Key")
+    session = f"{call.headers.get('x-hermes-session-id', '')}\0{call.session_key}"
+    fingerprint = digest(call.path, session, call.raw.decode("utf-8", "replace"))
+    return await server.idempotency.claim(call.client.name, call.route, given, fingerprint)

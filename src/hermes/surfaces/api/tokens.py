@@ -13,11 +13,11 @@ from hermes.config.home import Home, config_lock, replace_file
 from hermes.core.errors import ConfigError, NotFound, UsageError
 
 TokenScope = Literal["chat", "approve", "sessions", "jobs", "metrics"]
-"""chat      conversations, responses and runs, in sessions that the client itself has opened
-approve   the word of a person, where the agent must ask for one
-sessions  all sessions of the home, to read, to go on with, to rename and to delete
+"""chat      completions, responses and runs, in sessions that the client itself has opened
+approve   answers to approval requests
+sessions  all sessions of the home: read, continue, rename and delete them
 jobs      scheduled jobs
-metrics   numbers and states of the server
+metrics   metrics and health of the server
 """
 SCOPES: tuple[TokenScope, ...] = get_args(TokenScope)
 TOKEN_FILE = "api_tokens.json"
@@ -82,7 +82,10 @@ class TokenStore:
             return ()
         seen = (info.st_mtime_ns, info.st_ino)
         if seen != self._seen:
-            self._tokens = self._read()
+            try:
+                self._tokens = decode(TokenFile, self._path.read_bytes()).tokens
+            except (OSError, DecodeError) as error:
+                raise ConfigError(f"{self._path} cannot be read ({error}); remove it.") from error
             self._seen = seen
         return self._tokens
 
@@ -121,12 +124,6 @@ class TokenStore:
         if name == LOCAL:
             (self._home.root / LOCAL_FILE).unlink(missing_ok=True)
 
-    def _read(self) -> tuple[ClientToken, ...]:
-        try:
-            return decode(TokenFile, self._path.read_bytes()).tokens
-        except (OSError, DecodeError) as error:
-            raise ConfigError(f"{self._path} cannot be read ({error}); remove it.") from error
-
     def _write(self, tokens: tuple[ClientToken, ...]) -> None:
         replace_file(self._home, self._path, encode(TokenFile(tokens=tokens)))
         self._seen = None
@@ -137,7 +134,7 @@ def check_key(key: str) -> str:
     if len(key) < MIN_KEY_CHARS:
         raise ConfigError(f"API_SERVER_KEY needs at least {MIN_KEY_CHARS} characters.")
     bare = key.lower().strip("-_*x0123456789 ")
-    if len(set(key)) < 6 or not bare or any(bare == word for word in PLACEHOLDERS):
+    if len(set(key)) < 6 or not bare or bare in PLACEHOLDERS:
         raise ConfigError(
             "API_SERVER_KEY is a placeholder; create a key with `openssl rand -hex 32`."
         )

@@ -1,21 +1,26 @@
-"""The home, settings, colours and event loop of a command."""
+"""What a command works with: home, settings, colours, event loop, and the App or a part of it."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
 import sys
-from collections.abc import Coroutine, Iterable
-from typing import Any, Literal, TextIO, TypeVar
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, Literal, TextIO, TypeVar, overload
 
 import click
 
+from hermes.codec.values import Value
 from hermes.config.diagnostics import Diagnostic, Level
 from hermes.config.environment import process_environment
 from hermes.config.home import Home, resolve_home
 from hermes.config.layers import flag_values
 from hermes.config.load import Config, load
+
+if TYPE_CHECKING:
+    from hermes.app.app import App
 
 Role = Literal["ok", "warn", "error", "dim", "bold"]
 
@@ -40,42 +45,113 @@ def has_colours(stream: TextIO) -> bool:
     return not env.get("NO_COLOR") and env.get("TERM") != "dumb"
 
 
+def load_command(location: str) -> click.Command:
+    """Import a command: `module:name`; a module without a package is in `commands`."""
+    module, _, name = location.partition(":")
+    package = "" if "." in module else "hermes.surfaces.cli.commands."
+    command: click.Command = getattr(import_module(package + module), name)
+    return command
+
+
+class PickerRow(Value):
+    """A row of a selection list. `value` is the result of selecting it; `note` follows the text; a
+    `faint` row needs setup first."""
+
+    text: str
+    value: str
+    note: str = ""
+    faint: bool = False
+
+
+def is_terminal() -> bool:
+    """Whether the user can be asked: both stdin and stdout are a terminal."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+S = TypeVar("S")
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Like `asyncio.run`, which misses a signal that arrives just before its loop sleeps."""
-    return asyncio.run(_awake(work))
+
+    async def run_with_handler() -> T:
+        # A loop with one signal handler is woken by every signal. Handlers need the main thread,
+        # and not every system has them.
+        with suppress(NotImplementedError, RuntimeError):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGCONT, lambda: None)
+        return await work
+
+    return asyncio.run(run_with_handler())
 
 
-async def _awake(work: Coroutine[Any, Any, T]) -> T:
-    # A loop with one signal handler is woken by every signal. Handlers need the main thread, and
-    # not every system has them.
-    with contextlib.suppress(NotImplementedError, RuntimeError):
-        asyncio.get_running_loop().add_signal_handler(signal.SIGCONT, lambda: None)
-    return await work
+class Opener(Generic[S]):
+    """Opens what commands work on, such as the App, for the time of one call. The call passes it to
+    a function and returns the result, which is awaited if it is a coroutine."""
+
+    def __init__(self, open_: Callable[[click.Context], AbstractAsyncContextManager[S]]) -> None:
+        self._open = open_
+
+    @overload
+    def __call__(self, ctx: click.Context, work: Callable[[S], Coroutine[Any, Any, T]]) -> T: ...
+
+    @overload
+    def __call__(self, ctx: click.Context, work: Callable[[S], T]) -> T: ...
+
+    def __call__(self, ctx: click.Context, work: Callable[[S], Any]) -> Any:
+        async def call() -> Any:
+            async with self._open(ctx) as subject:
+                result = work(subject)
+                return await result if isinstance(result, Coroutine) else result
+
+        return run(call())
+
+    def part(self, select: Callable[[S], U]) -> Opener[U]:
+        """An opener of a part of this."""
+
+        @asynccontextmanager
+        async def open_part(ctx: click.Context) -> AsyncIterator[U]:
+            async with self._open(ctx) as subject:
+                yield select(subject)
+
+        return Opener(open_part)
 
 
-FAULTS_SHOWN = "hermes.faults_told"
+@Opener
+@asynccontextmanager
+async def with_app(ctx: click.Context) -> AsyncIterator[App]:
+    """The App that the global options describe."""
+    from hermes.app.start import start
+
+    async with start(_options(ctx)) as app:
+        warn_about_faults(ctx, app.run.config.diagnostics)
+        yield app
+
+
+with_archive = with_app.part(lambda app: app.archive)
+
+
+FAULTS_SHOWN = "hermes.faults_shown"
 
 
 def home_of(ctx: click.Context) -> Home:
     return resolve_home(process_environment(), profile=_options(ctx).get("profile"))
 
 
-def config_of(ctx: click.Context, *, tell: bool = True) -> Config:
-    """Prints errors of the files, unless `tell` is false."""
+def config_of(ctx: click.Context, *, quiet: bool = False) -> Config:
+    """Prints errors of the files, unless `quiet`."""
     given = _options(ctx)
     use_file = not given.get("ignore_config")
     config = load(home_of(ctx), flags=flag_values(given), use_file=use_file)
-    if tell:
+    if not quiet:
         warn_about_faults(ctx, config.diagnostics)
     return config
 
 
 def warn_about_faults(ctx: click.Context, findings: Iterable[Diagnostic]) -> None:
     """Warn about settings that cannot be read, once per run."""
-    if ctx.meta.setdefault(FAULTS_SHOWN, False):
+    if ctx.meta.get(FAULTS_SHOWN):
         return
     ctx.meta[FAULTS_SHOWN] = True
     sign = apply_style("warning:", "warn", to=sys.stderr)

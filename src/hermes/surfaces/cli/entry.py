@@ -24,13 +24,9 @@ def main() -> int:
         # While modules load there is nothing to clean up: Ctrl+C ends the process at once.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.set_threshold(NEW_OBJECTS)
-    from hermes.codec import expressions
-
-    expressions.load_cache()
     from hermes.surfaces.cli.running import run
 
     code = run(arguments)
-    expressions.save_cache()
     sys.stdout.flush()
     sys.stderr.flush()
     # Everything is flushed and closed; skip the interpreter shutdown.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from hermes.app.app import App
 from hermes.app.start import start
 from hermes.codec.json import encode, plain
 from hermes.codec.values import JsonObject, replace
-from hermes.commands.formatting import explain_ending, is_error
+from hermes.commands.formatting import explain_ending, is_error, sanitize
 from hermes.commands.tool_calls import FailedEdits
 from hermes.config.environment import process_environment
 from hermes.core.commands import Interrupt, Say
@@ -32,15 +32,13 @@ from hermes.core.messages import ToolCall, Usage
 from hermes.core.prompt import Notice
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
-from hermes.skills.library import with_skills
 from hermes.surfaces.cli.hook_consent import ask_before_session
-
-VARIABLE = "HERMES_SESSION_SOURCE"
 
 
 def opening_of(options: Mapping[str, Any], *, attended: bool) -> SessionRequest:
     """The source is given by an option, else by the program that started this one."""
-    source = options.get("source") or process_environment().get(VARIABLE, "").strip() or "cli"
+    given = process_environment().get("HERMES_SESSION_SOURCE", "").strip()
+    source = options.get("source") or given or "cli"
     return SessionRequest(
         source=source,
         attended=attended,
@@ -66,43 +64,50 @@ def event_line(record: Record) -> JsonObject:
 
 
 class UsageFile:
-    """Adds up the usage of a run. Raises UsageError at once if the file is not writable, before
-    anything is spent."""
+    """Adds up the usage of a run, and notes how it ended. Raises UsageError at once if the file is
+    not writable, before anything is spent."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._path = Path(options["usage_file"]) if options["usage_file"] else None
-        self._session_id = ""
+        self.session_id = ""
         self._model = options["model"] or ""
         self._provider = options["provider"] or ""
         self._usage = Usage()
-        self._ended: TurnEnded | None = None
-        if self._path is not None:
-            _check(self._path)
+        self.ended: TurnEnded | None = None
+        try:
+            if self._path is not None:
+                self._path.open("ab").close()
+        except OSError as error:
+            why = (error.strerror or "unknown").lower()
+            raise UsageError(
+                f"{self._path} cannot be written ({why}); name another file with --usage-file."
+            ) from error
 
     def add(self, record: Record) -> None:
-        self._session_id = record.session_id
+        self.session_id = record.session_id
         match record.event:
-            case SessionOpened() | ModelSwitched() as event:
-                self._model, self._provider = event.model, event.provider
-            case ReplyAdded() as event:
+            case SessionOpened() | ModelSwitched() | ReplyAdded() as event:
                 self._model, self._provider = event.model, event.provider
             case CallSettled(usage=usage):
                 # Includes assumed usage, which may have been charged.
                 self._usage += usage
             case TurnEnded() as event:
-                self._ended = event
+                self.ended = event
             case _:
                 pass
 
     def write(self, error: str) -> None:
         """`error` is what prevented the turn from ending, if anything."""
-        if self._path is not None:
-            self._path.write_bytes(encode(self._facts(error)) + b"\n")
-
-    def _facts(self, error: str) -> JsonObject:
-        usage, ended = self._usage, self._ended
-        return {
-            "session_id": self._session_id,
+        if self._path is None:
+            return
+        usage, ended = self._usage, self.ended
+        done = ended is not None and ended.reason == "done"
+        if ended is None:
+            error = error or "The turn did not end."
+        elif not done:
+            error = error or explain_ending(ended, answered=True)
+        facts = {
+            "session_id": self.session_id,
             "model": self._model,
             "provider": self._provider,
             "api_calls": usage.requests,
@@ -112,36 +117,28 @@ class UsageFile:
             "cache_write_tokens": usage.cache_write,
             "reasoning_tokens": usage.reasoning,
             "estimated_cost_usd": usage.cost,
-            "completed": not error and ended is not None and ended.reason == "done",
-            "error": error or _why(ended),
+            "completed": not error and done,
+            "error": error,
         }
-
-
-def _why(ended: TurnEnded | None) -> str:
-    if ended is None:
-        return "The turn did not end."
-    return "" if ended.reason == "done" else explain_ending(ended, answered=True)
-
-
-def _check(path: Path) -> None:
-    try:
-        path.open("ab").close()
-    except OSError as error:
-        why = (error.strerror or "unknown").lower()
-        raise UsageError(
-            f"{path} cannot be written ({why}); name another file with --usage-file."
-        ) from error
+        self._path.write_bytes(encode(facts) + b"\n")
 
 
 CODES = {"done": 0, "interrupted": 130}
 STOP_SECONDS = 0.05
 
 
-def run_oneshot(options: dict[str, Any]) -> int:
+def run_oneshot(
+    options: Mapping[str, Any],
+    *,
+    images: Sequence[Path] = (),
+    quiet: bool = False,
+    show_id: bool = False,
+) -> int:
+    """The exit code. `quiet` leaves out notices; `show_id` prints the id of the session."""
     ask_before_session(options)
     usage, fault = UsageFile(options), "The run was interrupted."
     try:
-        code = asyncio.run(_run(options, usage))
+        code = asyncio.run(_run(options, usage, images, quiet=quiet, show_id=show_id))
         fault = ""
         return code
     except Exception as error:
@@ -153,39 +150,52 @@ def run_oneshot(options: dict[str, Any]) -> int:
         usage.write(fault)
 
 
-async def _run(options: dict[str, Any], usage: UsageFile) -> int:
+async def _run(
+    options: Mapping[str, Any],
+    usage: UsageFile,
+    images: Sequence[Path],
+    *,
+    quiet: bool,
+    show_id: bool,
+) -> int:
     opening = opening_of(options, attended=False)
-    printer = JsonPrinter() if options["as_json"] else TextPrinter()
-    reader = RunReader(printer, usage)
     async with start(options) as app:
-        printer.verifies = app.run.settings.display.file_mutation_verifier
+        verifies = app.run.settings.display.file_mutation_verifier
+        reader = RunReader(usage, print_event if options["as_json"] else TextPrinter(verifies).show)
         if options["skills"]:
+            from hermes.skills.library import with_skills
+
             opening = await with_skills(app.skills(app.cwd(opening)), opening, options["skills"])
-        say = Say(text=options["prompt"], key=app.run.world.new_id("say"))
+        attached = []
+        if images:
+            from hermes.commands.input import attach_image
+
+            attached = [await attach_image(app.run.home, path) for path in images]
+        key = app.run.world.new_id("say")
+        say = Say(text=options["prompt"], images=tuple(attached), key=key)
         session = await _enter(app, opening, say, reader)
         if session is not None:
-            await _talk(app, session, await _resolve_references(app, session, say), reader)
+            for line in () if quiet else app.run.notices:
+                print(line, file=sys.stderr)
+            if "@" in say.text:
+                # Loaded only for messages that may have references.
+                from hermes.context.session_references import expand_references
+
+                found = await expand_references(app.run, app.models, session, say.text)
+                say = replace(say, text=found.text)
+                for warning in found.warnings:
+                    print(warning, file=sys.stderr)
+            await _talk(session, say, reader)
+        if show_id:
+            print(f"session: {usage.session_id}", file=sys.stderr)
     for line in app.run.exit_notices:
         print(line, file=sys.stderr)
-    return CODES.get(reader.ended.reason, 1) if reader.ended else 1
-
-
-async def _resolve_references(app: App, session: Session, say: Say) -> Say:
-    """The message with its `@` references resolved."""
-    if "@" not in say.text:
-        return say
-    # Loaded only for messages that have any.
-    from hermes.context.session_references import expand_references
-
-    found = await expand_references(app.run, app.models, session, say.text)
-    for warning in found.warnings:
-        print(warning, file=sys.stderr)
-    return replace(say, text=found.text)
+    return CODES.get(usage.ended.reason, 1) if usage.ended else 1
 
 
 async def _enter(app: App, opening: SessionRequest, say: Say, reader: RunReader) -> Session | None:
     """The session; None when the process that holds it has answered the message."""
-    while reader.ended is None:
+    while reader.usage.ended is None:
         try:
             return await app.open(opening)
         except SessionBusy:
@@ -198,10 +208,8 @@ async def _enter(app: App, opening: SessionRequest, say: Say, reader: RunReader)
     return None
 
 
-async def _talk(app: App, session: Session, say: Say, reader: RunReader) -> None:
-    for line in app.run.notices:
-        print(line, file=sys.stderr)
-    stopping = asyncio.ensure_future(stop_on_signal(session))
+async def _talk(session: Session, say: Say, reader: RunReader) -> None:
+    stopping = asyncio.ensure_future(_stop_on_signal(session))
     events = session.subscribe()
     reading = asyncio.ensure_future(reader.read(events))
     try:
@@ -215,7 +223,7 @@ async def _talk(app: App, session: Session, say: Say, reader: RunReader) -> None
         await reading
 
 
-async def stop_on_signal(session: Session) -> None:
+async def _stop_on_signal(session: Session) -> None:
     """After a signal, stop the running turn and all queued ones."""
     signalled = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -227,26 +235,20 @@ async def stop_on_signal(session: Session) -> None:
         await asyncio.sleep(STOP_SECONDS)
 
 
-class JsonPrinter:
-    """Every event as one line of JSON, as it happens."""
-
-    verifies = False
-
-    def show(self, record: Record) -> None:
-        sys.stdout.buffer.write(encode(event_line(record)) + b"\n")
-        sys.stdout.buffer.flush()
+def print_event(record: Record) -> None:
+    """One line of JSON."""
+    sys.stdout.buffer.write(encode(event_line(record)) + b"\n")
+    sys.stdout.buffer.flush()
 
 
 class TextPrinter:
     """Prints only the final answer, and with `verifies` a note about failed edits."""
 
-    verifies = True
-
-    def __init__(self) -> None:
-        self.ended: TurnEnded | None = None
+    def __init__(self, verifies: bool) -> None:
+        self._verifies = verifies
         self._text = ""
         self._calls: dict[str, ToolCall] = {}
-        self._unmade = FailedEdits()
+        self._failed_edits = FailedEdits()
 
     def show(self, record: Record) -> None:
         match record.event:
@@ -255,11 +257,10 @@ class TextPrinter:
                 self._text = "" if message.calls else message.text
                 self._calls = {call.id: call for call in message.calls}
             case ToolFinished(result=result) if call := self._calls.get(result.call_id):
-                self._unmade.note(call, result)
+                self._failed_edits.note(call, result)
             case Notice(kind="warn", text=text):
                 print(text, file=sys.stderr)
             case TurnEnded() as ended:
-                self.ended = ended
                 self._finish(ended)
             case _:
                 pass
@@ -267,41 +268,27 @@ class TextPrinter:
     def _finish(self, ended: TurnEnded) -> None:
         text, self._text = self._text, ""
         if text:
-            print(_safe(text), flush=True)
+            # Programs get the raw text; on a terminal, control sequences are removed.
+            print(sanitize(text) if sys.stdout.isatty() else text, flush=True)
         if words := explain_ending(ended, answered=bool(text)):
             print(f"error: {words}" if is_error(ended) else words, file=sys.stderr)
-        if self.verifies and text and (words := self._unmade.warning()):
+        if self._verifies and text and (words := self._failed_edits.warning()):
             print(words, file=sys.stderr)
 
 
-def _safe(text: str) -> str:
-    """Programs get the raw text; on a terminal, control sequences are removed."""
-    if not sys.stdout.isatty():
-        return text
-    from hermes.commands.formatting import sanitize
-
-    return sanitize(text)
-
-
 class RunReader:
-    """Passes events to the printer and the usage file."""
+    """Passes events to the usage file and shows them."""
 
-    def __init__(self, printer: JsonPrinter | TextPrinter, usage: UsageFile) -> None:
-        self.ended: TurnEnded | None = None
-        self._printer: JsonPrinter | TextPrinter | None = printer
-        self._usage = usage
+    def __init__(self, usage: UsageFile, show: Callable[[Record], None]) -> None:
+        self.usage = usage
+        self._show: Callable[[Record], None] | None = show
 
     async def read(self, records: AsyncIterator[Record]) -> None:
         async for record in records:
-            self._usage.add(record)
-            if isinstance(record.event, TurnEnded):
-                self.ended = record.event
-            self._show(record)
-
-    def _show(self, record: Record) -> None:
-        """After a broken pipe, the turn continues without output."""
-        try:
-            if self._printer is not None:
-                self._printer.show(record)
-        except BrokenPipeError:
-            self._printer = None
+            self.usage.add(record)
+            try:
+                if self._show is not None:
+                    self._show(record)
+            except BrokenPipeError:
+                # The turn continues without output.
+                self._show = None

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from hermes.core.errors import UsageError
 
 Kind = Literal["text", "flag", "count", "path", "optional"]
 
 
-class GlobalOption:
-    """`key` is its name among the parsed options. An "optional" one may have no value."""
+class GlobalOption(NamedTuple):
+    """`names` are separated by spaces. `key` is its name among the parsed options. An "optional"
+    one may have no value."""
 
-    def __init__(self, names: str, key: str, kind: Kind, words: str, metavar: str = "") -> None:
-        self.names = tuple(names.split())
-        self.key = key
-        self.kind: Kind = kind
-        self.words = words
-        self.metavar = metavar or None
+    names: str
+    key: str
+    kind: Kind
+    words: str
+    metavar: str | None = None
 
 
 OPTIONS = (
@@ -76,7 +76,7 @@ def check(options: Mapping[str, Any], command: str = "") -> None:
 def plain_options(arguments: list[str]) -> dict[str, Any] | None:
     """The options of a `hermes` without a command; None if it needs the full parser. Loading click
     would take a tenth of such a run."""
-    by_name = {name: option for option in OPTIONS for name in option.names}
+    by_name = {name: option for option in OPTIONS for name in option.names.split()}
     found: dict[str, Any] = {
         option.key: False if option.kind == "flag" else None for option in OPTIONS
     }

@@ -1,12 +1,12 @@
-"""What commands print and ask: lines or JSON, tables, warnings, confirmations."""
+"""What commands print and ask: lines or JSON, tables, warnings, confirmations, selections."""
 
 from __future__ import annotations
 
-import functools
+import asyncio
+import inspect
 import sys
-import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn
 
 import click
 
@@ -15,11 +15,8 @@ from hermes.codec.values import JsonValue, Value
 from hermes.commands.formatting import one_line
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.chat.cells import cells
-from hermes.surfaces.cli.command_context import apply_style, run, warn_about_faults
+from hermes.surfaces.cli.command_context import Opener, PickerRow, apply_style
 from hermes.surfaces.cli.options import GlobalOption
-
-if TYPE_CHECKING:
-    from hermes.app.app import App
 
 
 def click_option(option: GlobalOption) -> click.Option:
@@ -31,7 +28,7 @@ def click_option(option: GlobalOption) -> click.Option:
         "optional": {"is_flag": False, "flag_value": ""},
     }
     return click.Option(
-        (*option.names, option.key),
+        (*option.names.split(), option.key),
         help=option.words,
         metavar=option.metavar,
         **kinds[option.kind],
@@ -41,21 +38,21 @@ def click_option(option: GlobalOption) -> click.Option:
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 
 
-def confirm(question: str, *, otherwise: str = "Nothing was changed.") -> None:
-    """Return if the user agrees; any other answer ends the command. Do not call it inside an event
-    loop, which would swallow Ctrl+C while the prompt waits."""
-    _require_terminal(question)
-    if not click.confirm(question, err=True):
-        click.echo(otherwise, err=True)
-        raise click.exceptions.Exit(1)
+def confirm(question: str, *, yes: bool = False, otherwise: str = "Nothing was changed.") -> None:
+    """Return if the user agrees, or with `yes`; any other answer ends the command. Do not call it
+    inside an event loop, which would swallow Ctrl+C while the prompt waits."""
+    if not yes:
+        _require_terminal(question)
+        if not click.confirm(question, err=True):
+            _end(otherwise)
 
 
-def confirm_by_name(warning: str, name: str) -> None:
+def confirm_by_name(warning: str, name: str, *, yes: bool) -> None:
     """For what cannot be undone: the user types the name of what is removed."""
-    _require_terminal(warning)
-    if click.prompt(f"{warning} Type {name!r} to go on", default="", err=True) != name:
-        click.echo("Nothing was removed.", err=True)
-        raise click.exceptions.Exit(1)
+    if not yes:
+        _require_terminal(warning)
+        if click.prompt(f"{warning} Type {name!r} to go on", default="", err=True) != name:
+            _end("Nothing was removed.")
 
 
 def _require_terminal(question: str) -> None:
@@ -63,75 +60,143 @@ def _require_terminal(question: str) -> None:
         raise UsageError(f"{question} There is no terminal to answer in; add --yes.")
 
 
-T = TypeVar("T")
-# Opens what a command works on and awaits a function of it.
-Opener = Callable[[click.Context, Callable[[Any], Coroutine[Any, Any, Any]]], Any]
-Callback = Callable[..., int]
-LONGEST = 400
+def _end(words: str) -> NoReturn:
+    click.echo(words, err=True)
+    raise click.exceptions.Exit(1)
 
-as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+def pick(
+    title: str,
+    rows: Sequence[PickerRow],
+    *,
+    chosen: str = "",
+    as_typed: Callable[[str], PickerRow] | None = None,
+) -> str | None:
+    """The value of the row that the user selects; None when the user cancels. `as_typed` makes a
+    row of the typed text when no row has that name."""
+    # Loads a large library.
+    from hermes.surfaces.cli.picker import Picker
+
+    return asyncio.run(Picker(title, rows, chosen=chosen, as_typed=as_typed).run())
+
+
+LONGEST = 400
 
 
 class Output:
-    """The result of a command: `lines` for people, `data` for `--json`, and the exit code."""
+    """The result of a command: `lines` for people, `data` for `--json`, and the exit code. With
+    `json_lines`, each item of `data` is a line of its own."""
 
     def __init__(
-        self, data: object, lines: str | Iterable[str] = (), *, code: int | bool = 0
+        self,
+        data: Any,
+        lines: str | Iterable[str] = (),
+        *,
+        code: int | bool = 0,
+        json_lines: bool = False,
     ) -> None:
         self.data = data
         self.lines = (lines,) if isinstance(lines, str) else lines
         self.code = int(code)
+        self.json_lines = json_lines
 
 
-def json_output(opener: Opener | None = None) -> Callable[[Callable[..., Any]], Callback]:
-    """For a command with `--json`; its function returns an Output.
+Decorator = Callable[[Callable[..., Any]], click.Command]
 
-    The opener passes the first argument of an async function, such as the App of `with_app`.
-    Without one, the function is synchronous and its first argument is the click context.
+
+def json_command(words: str, opener: Opener[Any] | None = None) -> Decorator:
+    """A command with `--json`, whose function returns an Output, or None if it has printed all.
+
+    The opener passes the first argument, such as the App of `with_app`. Without one, it is the
+    click context, and the function is synchronous. Other parameters that no decorator declares are
+    arguments of the command, optional if they have a default; a tuple takes any number. A parameter
+    `as_json` says whether the output is JSON.
     """
-    return lambda function: as_json_option(_callback(function, opener))
+    return lambda function: _command(function, words, opener, with_json=True)
 
 
-def text_output(opener: Opener | None = None) -> Callable[[Callable[..., Any]], Callback]:
-    """Like `json_output`, without `--json`; the function returns its text, or lines of it."""
-    return lambda function: _callback(function, opener)
+def text_command(words: str, opener: Opener[Any] | None = None) -> Decorator:
+    """Like `json_command`, without `--json`; the function returns its text, or lines of it."""
+    return lambda function: _command(function, words, opener, with_json=False)
 
 
-def _callback(function: Callable[..., Any], opener: Opener | None) -> Callback:
+class CommandGroup(click.Group):
+    """A group whose commands are declared with `json` and `text`, like `json_command` and
+    `text_command`. Called without a command, it runs its command `default`, if there is one."""
+
+    def __init__(self, name: str | None = None, *, default: str = "", **attrs: Any) -> None:
+        if default:
+            attrs |= {"callback": self._run_default, "invoke_without_command": True}
+        super().__init__(name, **attrs)
+        self._default = default
+
+    def json(
+        self, words: str, opener: Opener[Any] | None = None, *, name: str | None = None
+    ) -> Decorator:
+        return lambda function: self._add(_command(function, words, opener, with_json=True), name)
+
+    def text(
+        self, words: str, opener: Opener[Any] | None = None, *, name: str | None = None
+    ) -> Decorator:
+        return lambda function: self._add(_command(function, words, opener, with_json=False), name)
+
+    def _add(self, command: click.Command, name: str | None) -> click.Command:
+        command.name = name or command.name
+        self.add_command(command)
+        return command
+
+    def _run_default(self) -> None:
+        ctx = click.get_current_context()
+        if ctx.invoked_subcommand is None:
+            ctx.invoke(self.commands[self._default])
+
+
+def _command(
+    function: Callable[..., Any], words: str, opener: Opener[Any] | None, *, with_json: bool
+) -> click.Command:
+    declared: list[click.Parameter] = [*reversed(getattr(function, "__click_params__", []))]
+    names = {"as_json", *(param.name for param in declared)}
+    _, *parameters = inspect.signature(function).parameters.values()
+    takes_format = any(each.name == "as_json" for each in parameters)
+
     @click.pass_context
-    @functools.wraps(function)
     def callback(ctx: click.Context, /, as_json: bool = False, **given: Any) -> int:
+        if takes_format:
+            given["as_json"] = as_json
         if opener is None:
             result = function(ctx, **given)
         else:
             result = opener(ctx, lambda subject: function(subject, **given))
         return print_output(result, as_json=as_json)
 
-    return callback
+    for each in parameters:
+        if each.name not in names and each.kind is not each.VAR_KEYWORD:
+            attrs: dict[str, Any] = {"required": each.default is each.empty}
+            if str(each.annotation).startswith("tuple["):
+                attrs["nargs"] = -1
+            elif each.default is not each.empty:
+                attrs["default"] = each.default
+            declared.append(click.Argument([each.name], **attrs))
+    if with_json:
+        declared.append(click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."))
+    # The command has the name of its function; `list_` is `list`.
+    callback.__name__ = function.__name__.rstrip("_")
+    return click.command(help=words, params=declared)(callback)
 
 
 def print_output(result: Output | str | Iterable[str] | None, *, as_json: bool) -> int:
     """The exit code."""
+    if result is None:
+        return 0
     if not isinstance(result, Output):
-        result = Output(None, result or ())
-    if as_json:
-        print_json(columns(result.data))
-    else:
+        result = Output(None, result)
+    if not as_json:
         for line in result.lines:
             print(line)
+    else:
+        for item in result.data if result.json_lines else (result.data,):
+            print_json(columns(item))
     return result.code
-
-
-def with_app(ctx: click.Context, work: Callable[[App], Coroutine[Any, Any, T]]) -> T:
-    """Await `work` with the App that the global options describe."""
-    from hermes.app.start import start
-
-    async def whole() -> T:
-        async with start(ctx.find_root().obj or {}) as app:
-            warn_about_faults(ctx, app.run.config.diagnostics)
-            return await work(app)
-
-    return run(whole())
 
 
 def print_json(value: object) -> None:
@@ -144,7 +209,7 @@ def columns(value: object) -> JsonValue:
     """A value with all its fields, including defaults, so that scripts see the same keys in every
     row."""
     if isinstance(value, Value):
-        return {name: columns(getattr(value, name)) for name in value.__struct_fields__}
+        return fields(value)
     if isinstance(value, dict):
         return {name: columns(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -180,17 +245,6 @@ def page_lines(page: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
             yield f"  {name:<{width}}  {one_line(words, LONGEST)}".rstrip()
         if not lines:
             yield apply_style("  none", "dim")
-
-
-def ago(seconds: float) -> str:
-    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
-        if seconds >= size:
-            return f"{int(seconds // size)}{unit} ago"
-    return "now"
-
-
-def format_time(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
 def _fit(text: str, width: int) -> str:

@@ -13,26 +13,16 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 from prompt_toolkit.output import Output
 
-from hermes.codec.values import Value
 from hermes.commands.formatting import one_line
 from hermes.surfaces.cli.chat.cells import cells
+from hermes.surfaces.cli.command_context import PickerRow
 
 ROWS = 14
 HINT = "↑↓ move · type to search · Enter selects · Esc cancels"
 
 
-class PickerRow(Value):
-    """`value` is the result of selecting it; `note` follows the text; a `faint` row needs setup
-    first."""
-
-    text: str
-    value: str
-    note: str = ""
-    faint: bool = False
-
-
 class Picker:
-    """`as_typed` makes a row of the typed text when no row has that name."""
+    """See `output.pick`."""
 
     def __init__(
         self,
@@ -99,8 +89,14 @@ class Picker:
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
         steps = {"up": -1, "c-p": -1, "down": 1, "c-n": 1, "pageup": -ROWS, "pagedown": ROWS}
+
+        def add_move(name: str, step: int) -> None:
+            @keys.add(name)
+            def move(event: KeyPressEvent) -> None:
+                self._place = max(0, min(self._place + step, len(self.shown) - 1))
+
         for name, step in steps.items():
-            keys.add(name)(self._mover(step))
+            add_move(name, step)
 
         @keys.add("enter")
         def take(event: KeyPressEvent) -> None:
@@ -130,12 +126,6 @@ class Picker:
             self._search(self._typed + "".join(c for c in event.data if c.isprintable()))
 
         return keys
-
-    def _mover(self, step: int) -> Callable[[KeyPressEvent], None]:
-        def move(event: KeyPressEvent) -> None:
-            self._place = max(0, min(self._place + step, len(self.shown) - 1))
-
-        return move
 
     def _search(self, typed: str) -> None:
         self._typed, self._place = typed, 0

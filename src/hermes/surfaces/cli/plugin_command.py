@@ -13,8 +13,7 @@ from hermes.config.home import resolve_home
 from hermes.config.layers import flag_values
 from hermes.config.load import load
 from hermes.core.world import World
-from hermes.plugins.commands import has_cli_command, run_cli_command
-from hermes.surfaces.cli.output import with_app
+from hermes.surfaces.cli.command_context import with_app
 
 
 def plugin_command(ctx: click.Context, name: str) -> click.Command | None:
@@ -26,15 +25,12 @@ def plugin_command(ctx: click.Context, name: str) -> click.Command | None:
     if not config.settings.plugins.enabled:
         return None
     # This opens nothing, so there is nothing to close.
-    if not has_cli_command(App(config, env=env, world=World()).plugins, name):
+    if not App(config, env=env, world=World()).plugins.has_cli_command(name):
         return None
 
     @click.pass_context
     def run(inner: click.Context, /, words: tuple[str, ...]) -> int:
-        async def work(own: App) -> tuple[int, str]:
-            return await run_cli_command(own.plugins, name, list(words))
-
-        code, output = with_app(inner, work)
+        code, output = with_app(inner, lambda own: own.plugins.run_cli_command(name, list(words)))
         sys.stdout.write(sanitize(output))
         return code
 

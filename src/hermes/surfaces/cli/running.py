@@ -39,6 +39,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
+    # Chats and one-shot runs with common options start without importing click.
     options = plain_options(arguments)
     if options is not None:
         check(options)

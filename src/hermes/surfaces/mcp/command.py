@@ -38,10 +38,9 @@ MIN_TOKEN_CHARS = 16
 def command(ctx: click.Context, /, http: bool, verbose: bool, **given: Any) -> None:
     if find_spec("mcp") is None:
         raise UsageError(MISSING)
+    behind_proxy = given.pop("behind_proxy")
     if http:
-        _check_address(given["host"], given["cert"], given["key"], given.pop("behind_proxy"))
-    else:
-        given.pop("behind_proxy")
+        _check_address(given["host"], given["cert"], given["key"], behind_proxy)
     options = {**(ctx.find_root().obj or {}), "verbose": verbose}
     ctx.exit(asyncio.run(_serve(options, http=http, **given)))
 
@@ -85,15 +84,14 @@ async def _serve(
         server = make_server(conversations, read_only=read_only)
         try:
             if http:
-                from hermes.surfaces.mcp.server import HTTP_PATH, HttpAddress, serve_http
+                from hermes.surfaces.mcp.server import HTTP_PATH, serve_http
 
-                shown = _token(app.run.home.root, token)
+                token, place = _token(app.run.home.root, token)
                 scheme = "https" if cert else "http"
-                click.echo(f"{scheme}://{host}:{port}{HTTP_PATH} (token in {shown[1]})", err=True)
-                place = HttpAddress(host=host, port=port, certificate=cert, key=key)
-                remedy = f"give this home a token of its own instead of {shown[1]}"
-                with hold_claim("mcp", shown[0], remedy=remedy, home=app.run.home, env=app.run.env):
-                    await serve_http(server, token=shown[0], place=place)
+                click.echo(f"{scheme}://{host}:{port}{HTTP_PATH} (token in {place})", err=True)
+                remedy = f"give this home a token of its own instead of {place}"
+                with hold_claim("mcp", token, remedy=remedy, home=app.run.home, env=app.run.env):
+                    await serve_http(server, token=token, host=host, port=port, cert=cert, key=key)
             else:
                 await server.run_stdio_async()
         finally:

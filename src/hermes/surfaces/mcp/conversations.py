@@ -24,7 +24,7 @@ from hermes.hosting.admission import Admission
 from hermes.hosting.request import TurnRequest
 from hermes.hosting.runner import Runner
 from hermes.hosting.session_pool import SessionPool
-from hermes.journal.archive import SessionFilter, SessionInfo
+from hermes.journal.listing import SessionFilter, SessionInfo
 from hermes.journal.reading import FeedItem, events_after, events_since, newest_cursor
 
 SOURCE = "mcp"

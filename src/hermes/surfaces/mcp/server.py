@@ -18,7 +18,6 @@ from mcp_types import (
 from pydantic import Field
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hermes.codec.values import Value
 from hermes.core.errors import HermesError
 from hermes.surfaces.mcp.conversations import Conversations
 from hermes.version import __version__
@@ -179,15 +178,6 @@ HTTP_PATH = "/mcp"
 REFUSED = b'{"error":"unauthorized"}'
 
 
-class HttpAddress(Value):
-    """The address to listen on; with certificate and key it uses TLS."""
-
-    host: str
-    port: int
-    certificate: str = ""
-    key: str = ""
-
-
 class TokenMiddleware:
     """Passes on requests with the bearer token and rejects all others before reading them."""
 
@@ -196,7 +186,8 @@ class TokenMiddleware:
         self._expected = f"Bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan" or self._is_known(scope):
+        given = dict(scope.get("headers", ())).get(b"authorization", b"")
+        if scope["type"] == "lifespan" or hmac.compare_digest(given, self._expected):
             await self._inner(scope, receive, send)
             return
         headers = [
@@ -207,27 +198,20 @@ class TokenMiddleware:
         await send({"type": "http.response.start", "status": 401, "headers": headers})
         await send({"type": "http.response.body", "body": REFUSED})
 
-    def _is_known(self, scope: Scope) -> bool:
-        given = dict(scope.get("headers", ())).get(b"authorization", b"")
-        return hmac.compare_digest(given, self._expected)
 
-
-def app_of(server: MCPServer[Any], token: str, host: str) -> ASGIApp:
-    return TokenMiddleware(
-        server.streamable_http_app(streamable_http_path=HTTP_PATH, host=host), token
-    )
-
-
-async def serve_http(server: MCPServer[Any], *, token: str, place: HttpAddress) -> None:
-    """Serve until the process is told to stop."""
+async def serve_http(
+    server: MCPServer[Any], *, token: str, host: str, port: int, cert: str, key: str
+) -> None:
+    """Serve until the process is stopped. With certificate and key, TLS is used."""
     import uvicorn
 
+    app = server.streamable_http_app(streamable_http_path=HTTP_PATH, host=host)
     config = uvicorn.Config(
-        app_of(server, token, place.host),
-        host=place.host,
-        port=place.port,
-        ssl_certfile=place.certificate or None,
-        ssl_keyfile=place.key or None,
+        TokenMiddleware(app, token),
+        host=host,
+        port=port,
+        ssl_certfile=cert or None,
+        ssl_keyfile=key or None,
         log_level="warning",
         access_log=False,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +16,6 @@ from hermes.core.caps import StepBudget
 from hermes.core.commands import Interrupt, Say, Steer, SwitchModel
 from hermes.core.events import Record
 from hermes.core.message_dicts import messages_from_dicts
-from hermes.core.recorder import Subscription
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.surfaces.python.callbacks import Callback, CallbackDispatcher, Callbacks, SecretPrompt
@@ -95,25 +95,18 @@ NO_MEMORY: dict[str, Any] = {
 
 def settings_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that the caller has chosen."""
-    found = {key: _plain(given[name]) for name, key in SETTINGS.items()}
+    found: dict[str, Any] = {}
+    for name, key in SETTINGS.items():
+        found[key] = list(given[name]) if isinstance(given[name], tuple) else given[name]
     found["agent.reasoning_effort"] = (given["reasoning_config"] or {}).get("effort")
-    found["fallback_providers"] = _chain(given["fallback_model"])
+    # One fallback model or several.
+    fallback = given["fallback_model"] or []
+    found["fallback_providers"] = [fallback] if isinstance(fallback, dict) else list(fallback)
     found["approvals.mode"] = "off" if given["yolo"] else None
     if given["skip_memory"]:
         found["agent.disabled_toolsets"] = [*(found["agent.disabled_toolsets"] or ()), "memory"]
     chosen = {key: value for key, value in found.items() if value or value is False}
     return chosen | (NO_MEMORY if given["skip_memory"] else {})
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, list | tuple) else value
-
-
-def _chain(fallback: JsonObject | Sequence[JsonObject] | None) -> list[JsonObject]:
-    """One fallback model or several."""
-    if not fallback:
-        return []
-    return [fallback] if isinstance(fallback, dict) else list(fallback)
 
 
 class AIAgent:
@@ -176,11 +169,11 @@ class AIAgent:
         checkpoint_max_file_size_mb: int | None = None,
     ) -> None:
         given = dict(locals())
-        told = {name[:-9]: given[name] for name in given if name.endswith("_callback")}
+        callbacks = {name[:-9]: given[name] for name in given if name.endswith("_callback")}
         self._settings = settings_of(given)
         self._home, self._verbose, self._budget = home, verbose_logging, iteration_budget
-        self._capture = told.pop("secret_capture")
-        self._callbacks = Callbacks(**told)
+        self._capture = callbacks.pop("secret_capture")
+        self._callbacks = Callbacks(**callbacks)
         self._opening = SessionRequest(
             source=platform or "python",
             platform=platform or "api",
@@ -245,7 +238,12 @@ class AIAgent:
 
     def switch_model(self, model: str, provider: str) -> None:
         """Use another model from the next turn on."""
-        self._thread.run(self._switch(model, provider))
+
+        async def switch() -> None:
+            session = await self._ensure_session("", None)
+            await session.send(SwitchModel(model=model, provider=provider))
+
+        self._thread.run(switch())
 
     def reset_session_state(self) -> None:
         """Start a new session with the next turn."""
@@ -274,11 +272,13 @@ class AIAgent:
     ) -> dict[str, Any]:
         session = await self._ensure_session(system, history)
         self._callbacks.stream = stream
-        events = session.subscribe()
-        await session.send(Say(text=text, key=key))
-        teller = CallbackDispatcher(self._callbacks, session)
+        dispatcher = CallbackDispatcher(self._callbacks, session)
         records: list[Record] = []
-        await asyncio.gather(_read(events, teller, records), _settle(session, events))
+        async with aclosing(session.ask(Say(text=text, key=key))) as events:
+            async for record in events:
+                records.append(record)
+                dispatcher.dispatch(record.event)
+        await session.wait_until_idle()
         message, self._interrupted_by = self._interrupted_by, None
         return result_of(session, records, interrupt_message=message)
 
@@ -304,24 +304,7 @@ class AIAgent:
         extra = "\n\n".join(words for words in (system, self._opening.extra) if words)
         return await self._app.open(self._opening.with_extra(extra))
 
-    async def _switch(self, model: str, provider: str) -> None:
-        session = await self._ensure_session("", None)
-        await session.send(SwitchModel(model=model, provider=provider))
-
     async def _leave(self) -> None:
         if self._app is not None and self._session is not None:
             await self._app.close_session(self._session)
         self._session = None
-
-
-async def _read(events: Subscription, teller: CallbackDispatcher, records: list[Record]) -> None:
-    async for record in events:
-        records.append(record)
-        teller.dispatch(record.event)
-
-
-async def _settle(session: Session, events: Subscription) -> None:
-    try:
-        await session.wait_until_idle()
-    finally:
-        events.close()

@@ -7,8 +7,9 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from msgspec import Struct
+
 from hermes.app.app import App
-from hermes.app.words import preview
 from hermes.codec.values import JsonObject
 from hermes.config.environment import read_env_file
 from hermes.core.commands import Answer
@@ -20,7 +21,6 @@ from hermes.core.events import (
     QuestionAsked,
     ReplyAdded,
     ToolFinished,
-    ToolIntended,
     ToolProgress,
     ToolStarted,
     TurnEnded,
@@ -33,45 +33,36 @@ log = logging.getLogger(__name__)
 
 Callback = Callable[..., Any] | None
 REASONING_CHARS = 500
+MAIN_ARGUMENTS = ("command", "path", "pattern", "query", "url", "question", "action", "patch")
 
 
-class Callbacks:
+def _preview(arguments: JsonObject) -> str:
+    """The first line of the most important argument."""
+    for name in MAIN_ARGUMENTS:
+        value = arguments.get(name)
+        if isinstance(value, str) and value.strip():
+            return value.strip().partition("\n")[0]
+    return ""
+
+
+class Callbacks(Struct, kw_only=True):
     """The callbacks. One that raises is logged and otherwise ignored."""
 
-    def __init__(
-        self,
-        *,
-        stream_delta: Callback = None,
-        stream: Callback = None,
-        interim_assistant: Callback = None,
-        reasoning: Callback = None,
-        thinking: Callback = None,
-        tool_gen: Callback = None,
-        tool_progress: Callback = None,
-        tool_start: Callback = None,
-        tool_complete: Callback = None,
-        step: Callback = None,
-        status: Callback = None,
-        clarify: Callback = None,
-        event: Callback = None,
-        approval: Callback = None,
-        sudo_password: Callback = None,
-    ) -> None:
-        self.stream_delta = stream_delta
-        self.stream = stream
-        self.interim_assistant = interim_assistant
-        self.reasoning = reasoning
-        self.thinking = thinking
-        self.tool_gen = tool_gen
-        self.tool_progress = tool_progress
-        self.tool_start = tool_start
-        self.tool_complete = tool_complete
-        self.step = step
-        self.status = status
-        self.clarify = clarify
-        self.event = event
-        self.approval = approval
-        self.sudo_password = sudo_password
+    stream_delta: Callback = None
+    stream: Callback = None
+    interim_assistant: Callback = None
+    reasoning: Callback = None
+    thinking: Callback = None
+    tool_gen: Callback = None
+    tool_progress: Callback = None
+    tool_start: Callback = None
+    tool_complete: Callback = None
+    step: Callback = None
+    status: Callback = None
+    clarify: Callback = None
+    event: Callback = None
+    approval: Callback = None
+    sudo_password: Callback = None
 
     @property
     def can_answer(self) -> bool:
@@ -103,13 +94,17 @@ class CallbackDispatcher:
             case Notice():
                 self._say(to.status, event.kind, event.text)
             case ModelCalled():
-                self._begin_step()
+                self._steps += 1
+                self._say(to.step, self._steps, prev_tools=self._before)
+                self._before = []
+                self._say(to.thinking, "thinking")
             case ReplyAdded():
                 self._reply(event)
-            case ToolIntended():
-                pass
             case ToolStarted():
-                self._tool_started(event.call_id)
+                if (call := self._calls.get(event.call_id)) is not None:
+                    words = _preview(call.arguments)
+                    self._say(to.tool_progress, "tool.started", call.name, words, call.arguments)
+                    self._say(to.tool_start, call.id, call.name, call.arguments)
             case ToolProgress():
                 self._say(to.tool_progress, "tool.progress", None, event.text, None)
             case ToolFinished():
@@ -126,12 +121,6 @@ class CallbackDispatcher:
                 pass
         self._say(to.event, type(event).__name__, event)
 
-    def _begin_step(self) -> None:
-        self._steps += 1
-        self._say(self._callbacks.step, self._steps, prev_tools=self._before)
-        self._before = []
-        self._say(self._callbacks.thinking, "thinking")
-
     def _reply(self, event: ReplyAdded) -> None:
         to = self._callbacks
         self._say(to.thinking, "")
@@ -143,13 +132,6 @@ class CallbackDispatcher:
             self._say(to.stream_delta, None)
             if event.message.text:
                 self._say(to.interim_assistant, event.message.text)
-
-    def _tool_started(self, call_id: str) -> None:
-        call, to = self._calls.get(call_id), self._callbacks
-        if call is not None:
-            words = preview(call.name, call.arguments)
-            self._say(to.tool_progress, "tool.started", call.name, words, call.arguments)
-            self._say(to.tool_start, call.id, call.name, call.arguments)
 
     def _tool_finished(self, event: ToolFinished) -> None:
         result, to = event.result, self._callbacks

@@ -14,9 +14,10 @@ def result_of(
 ) -> dict[str, Any]:
     ended = next((r.event for r in reversed(records) if isinstance(r.event, TurnEnded)), None)
     replies = [r.event for r in records if isinstance(r.event, ReplyAdded)]
+    last = replies[-1].message if replies else None
     reason = ended.reason if ended else "failed"
     result: dict[str, Any] = {
-        "final_response": _final_text(replies),
+        "final_response": None if not last or last.calls else last.text or None,
         "last_reasoning": next(
             (reply.message.reasoning for reply in reversed(replies) if reply.message.reasoning),
             None,
@@ -42,12 +43,6 @@ def result_of(
     if interrupt_message is not None:
         result["interrupt_message"] = interrupt_message
     return result
-
-
-def _final_text(replies: list[ReplyAdded]) -> str | None:
-    if not replies or replies[-1].message.calls:
-        return None
-    return replies[-1].message.text or None
 
 
 def _usage(session: Session) -> dict[str, Any]:

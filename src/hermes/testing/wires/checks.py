@@ -13,16 +13,31 @@ NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 
-def check_model(body: JsonObject) -> Iterator[str]:
-    if not isinstance(body.get("model"), str) or not body["model"]:
-        yield "model: a non-empty string is required"
-
-
 def check_count(body: JsonObject, field: str, *, least: int = 1) -> Iterator[str]:
     """An optional whole number."""
     value = body.get(field)
     if value is not None and (not isinstance(value, int) or value < least):
         yield f"{field}: must be a whole number of at least {least}"
+
+
+def check_request(body: JsonObject, tools: list[JsonObject], schema: str) -> Iterator[str]:
+    """The model, the tool choice, and `tools`: the function declarations with their schemas."""
+    if not isinstance(body.get("model"), str) or not body["model"]:
+        yield "model: a non-empty string is required"
+    declared = body.get("tools")
+    if declared is None:
+        if body.get("tool_choice") is not None:
+            yield "tool_choice: only allowed together with tools"
+    elif not isinstance(declared, list) or not declared:
+        yield "tools: must be a non-empty list, or be left out"
+    elif not all(isinstance(tool, dict) for tool in declared):
+        yield "tools: every entry must be an object"
+    for tool in tools:
+        yield from check_name(tool.get("name"), "tools: name")
+        parameters = tool.get(schema)
+        if not isinstance(parameters, dict) or parameters.get("type") != "object":
+            yield f"tools: {tool.get('name')!r}: a JSON Schema of type 'object' is required"
+    yield from check_duplicates([tool.get("name") for tool in tools], "tools: the name")
 
 
 def check_name(name: JsonValue, where: str) -> Iterator[str]:
@@ -48,23 +63,6 @@ def check_arguments(arguments: JsonValue, where: str) -> Iterator[str]:
         yield f"{where}: arguments are not a JSON object: {error}"
 
 
-def check_schema(schema: JsonValue, where: str) -> Iterator[str]:
-    if not isinstance(schema, dict) or schema.get("type") != "object":
-        yield f"{where}: a JSON Schema of type 'object' is required"
-
-
-def check_tool_list(body: JsonObject) -> Iterator[str]:
-    """`tools` is absent or a non-empty list of objects, and a choice needs tools."""
-    tools = body.get("tools")
-    if tools is None:
-        if body.get("tool_choice") is not None:
-            yield "tool_choice: only allowed together with tools"
-    elif not isinstance(tools, list) or not tools:
-        yield "tools: must be a non-empty list, or be left out"
-    elif not all(isinstance(tool, dict) for tool in tools):
-        yield "tools: every entry must be an object"
-
-
 def check_duplicates(names: list[JsonValue], what: str) -> Iterator[str]:
     seen: set[str] = set()
     for name in names:
@@ -78,6 +76,13 @@ def check_signature(sealed: JsonValue, text: str, by: str, where: str) -> Iterat
     model."""
     if isinstance(sealed, str) and sealed.startswith(SEAL) and sealed != seal(text, by):
         yield f"{where}: the signature does not match the reasoning, or is from another model"
+
+
+def check_list(entries: JsonValue, name: str, kind: str = "list") -> str:
+    """The problem of the conversation, if it is not a list of messages."""
+    if not isinstance(entries, list) or not entries:
+        return f"{name}: a non-empty {kind} is required"
+    return "" if len(objects(entries)) == len(entries) else f"{name}: every entry must be an object"
 
 
 def is_blank(text: JsonValue) -> bool:

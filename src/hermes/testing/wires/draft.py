@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, JsonValue, Value
@@ -55,6 +56,12 @@ class ReplyDraft(Value):
     @property
     def counts(self) -> bool:
         return "no_usage" not in self.step.flaws
+
+    def finish(self, words: dict[str, str]) -> str | None:
+        """The reason for the end in the words of a wire format."""
+        if "no_finish" in self.step.flaws:
+            return None
+        return self.step.finish or words.get(self.step.stops)
 
     def pieces(self, text: str) -> Iterator[str]:
         return pieces(text, self.step.pace.chunk)
@@ -124,7 +131,7 @@ GATEWAY_PAGE = (
 )
 
 
-class ErrorTexts(Value):
+class ErrorTexts(NamedTuple):
     kind: str
     code: str | None
     message: str
@@ -140,9 +147,7 @@ def describe_failure(failure: Failure) -> ErrorTexts:
             f"messages resulted in {failure.limit + failure.limit // 8} tokens. "
             "Please reduce the length of the messages."
         )
-    return ErrorTexts(
-        kind=failure.kind or kind, code=failure.code or code, message=failure.message or message
-    )
+    return ErrorTexts(failure.kind or kind, failure.code or code, failure.message or message)
 
 
 def openai_error(failure: Failure) -> JsonObject:

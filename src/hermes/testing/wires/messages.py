@@ -11,30 +11,39 @@ from hermes.testing.wires.checks import (
     check_count,
     check_duplicates,
     check_id,
-    check_model,
+    check_list,
     check_name,
-    check_schema,
+    check_request,
     check_signature,
-    check_tool_list,
     is_blank,
     objects,
 )
 from hermes.testing.wires.draft import DraftCall, Frame, ReplyDraft, anthropic_error, sealer
 
+PATH = "/v1/messages"
+CALL_PREFIX = "toolu_"
 FINISH = {"done": "end_turn", "calls": "tool_use", "length": "max_tokens", "filtered": "refusal"}
 
 
 def body(draft: ReplyDraft) -> JsonObject:
-    whole = _envelope(draft) | {"content": _blocks(draft), "stop_reason": _finish(draft)}
+    whole = _envelope(draft) | {"content": _blocks(draft), "stop_reason": draft.finish(FINISH)}
     return whole | {"usage": _usage(draft)} if draft.counts else whole
 
 
 def events(draft: ReplyDraft) -> Iterator[Frame]:
-    yield _event("message_start", message=_opening(draft))
-    for index, block in enumerate(_streamed_blocks(draft)):
-        for kind, fields in block:
-            yield _event(kind, index=index, **fields)
-    yield _message_delta(draft)
+    opening = _envelope(draft)
+    if draft.counts:
+        # The output count is only known at the end; vendors open with a token or two.
+        opening["usage"] = _usage(draft) | {"output_tokens": 1}
+    yield _event("message_start", message=opening)
+    for index, (block, deltas) in enumerate(_streamed_blocks(draft)):
+        yield _event("content_block_start", index=index, content_block=block)
+        for part in deltas:
+            yield _event("content_block_delta", index=index, delta=part)
+        yield _event("content_block_stop", index=index)
+    delta = {"stop_reason": draft.finish(FINISH), "stop_sequence": None}
+    usage = {"usage": {"output_tokens": draft.usage.output}} if draft.counts else {}
+    yield _event("message_delta", delta=delta, **usage)
     if "no_end" not in draft.step.flaws:
         yield _event("message_stop")
 
@@ -59,24 +68,6 @@ def _envelope(draft: ReplyDraft) -> JsonObject:
     }
 
 
-def _opening(draft: ReplyDraft) -> JsonObject:
-    # The output count is only known at the end; vendors open with a token or two.
-    opening = _envelope(draft)
-    return opening | {"usage": _usage(draft) | {"output_tokens": 1}} if draft.counts else opening
-
-
-def _message_delta(draft: ReplyDraft) -> Frame:
-    delta = {"stop_reason": _finish(draft), "stop_sequence": None}
-    usage = {"usage": {"output_tokens": draft.usage.output}} if draft.counts else {}
-    return _event("message_delta", delta=delta, **usage)
-
-
-def _finish(draft: ReplyDraft) -> str | None:
-    if "no_finish" in draft.step.flaws:
-        return None
-    return draft.step.finish or FINISH.get(draft.step.stops)
-
-
 def _blocks(draft: ReplyDraft) -> list[JsonObject]:
     step = draft.step
     blocks: list[JsonObject] = []
@@ -96,46 +87,23 @@ def _tool_use(call: DraftCall) -> JsonObject:
     return block if call.id is None else {"id": call.id} | block
 
 
-Change = tuple[str, JsonObject]
-
-
-def _streamed_blocks(draft: ReplyDraft) -> Iterator[Iterator[Change]]:
-    step = draft.step
+def _streamed_blocks(draft: ReplyDraft) -> Iterator[tuple[JsonObject, list[JsonObject]]]:
+    """The first form of each block, and the deltas that complete it."""
+    step, pieces = draft.step, draft.pieces
     if step.reasoning:
-        yield _thinking(draft)
+        deltas = [{"type": "thinking_delta", "thinking": piece} for piece in pieces(step.reasoning)]
+        if draft.sealed:
+            deltas.append({"type": "signature_delta", "signature": draft.sealed})
+        yield {"type": "thinking", "thinking": "", "signature": ""}, deltas
     elif draft.sealed:
-        yield _block({"type": "redacted_thinking", "data": draft.sealed}, ())
+        yield {"type": "redacted_thinking", "data": draft.sealed}, []
     if step.text:
-        deltas = ({"type": "text_delta", "text": piece} for piece in draft.pieces(step.text))
-        yield _block({"type": "text", "text": ""}, deltas)
+        deltas = [{"type": "text_delta", "text": piece} for piece in pieces(step.text)]
+        yield {"type": "text", "text": ""}, deltas
     for call in draft.calls:
-        yield _block(_tool_use(call), _argument_deltas(draft, call))
-
-
-def _thinking(draft: ReplyDraft) -> Iterator[Change]:
-    deltas: list[JsonObject] = [
-        {"type": "thinking_delta", "thinking": piece}
-        for piece in draft.pieces(draft.step.reasoning)
-    ]
-    if draft.sealed:
-        deltas.append({"type": "signature_delta", "signature": draft.sealed})
-    return _block({"type": "thinking", "thinking": "", "signature": ""}, deltas)
-
-
-def _argument_deltas(draft: ReplyDraft, call: DraftCall) -> Iterator[JsonObject]:
-    yield {"type": "input_json_delta", "partial_json": ""}
-    if call.text != "{}":
-        for piece in draft.pieces(call.text):
-            yield {"type": "input_json_delta", "partial_json": piece}
-
-
-def _block(
-    start: JsonObject, deltas: Iterator[JsonObject] | list[JsonObject] | tuple[()]
-) -> Iterator[Change]:
-    yield "content_block_start", {"content_block": start}
-    for delta in deltas:
-        yield "content_block_delta", {"delta": delta}
-    yield "content_block_stop", {}
+        parts = ["", *(pieces(call.text) if call.text != "{}" else ())]
+        deltas = [{"type": "input_json_delta", "partial_json": part} for part in parts]
+        yield _tool_use(call), deltas
 
 
 def _usage(draft: ReplyDraft) -> JsonObject:
@@ -160,24 +128,21 @@ def find_problems(body: JsonObject, headers: dict[str, str]) -> Iterator[str]:
     """All problems, in the order of the request."""
     if "anthropic-version" not in headers:
         yield "anthropic-version: the header is required"
-    yield from check_model(body)
+    tools = objects(body.get("tools"))
+    own = [tool for tool in tools if tool.get("type", "custom") == "custom"]
+    yield from check_request(body, own, "input_schema")
     if body.get("max_tokens") is None:
         yield "max_tokens: field required"
     yield from check_count(body, "max_tokens")
     yield from _system(body.get("system"))
     yield from _thinking_option(body)
-    yield from check_tool_list(body)
-    yield from _tools(objects(body.get("tools")))
     if _cache_marks(body) > MAX_CACHE_MARKS:
         yield f"at most {MAX_CACHE_MARKS} blocks may have cache_control"
-    messages = body.get("messages")
-    if not isinstance(messages, list) or not messages:
-        yield "messages: a non-empty list is required"
-    elif not all(isinstance(message, dict) for message in messages):
-        yield "messages: every entry must be an object"
+    messages = objects(body.get("messages"))
+    if problem := check_list(body.get("messages"), "messages"):
+        yield problem
     else:
-        yield from _conversation(messages)
-        yield from _seals(messages, sealer("messages", str(body.get("model"))))
+        yield from _conversation(messages, sealer("messages", str(body.get("model"))))
         yield from _thinking_goes_on(body, messages)
 
 
@@ -207,14 +172,6 @@ def _thinking_option(body: JsonObject) -> Iterator[str]:
         yield "thinking.budget_tokens: must be less than max_tokens"
 
 
-def _tools(tools: list[JsonObject]) -> Iterator[str]:
-    own = [tool for tool in tools if tool.get("type", "custom") == "custom"]
-    for tool in own:
-        yield from check_name(tool.get("name"), "tools: name")
-        yield from check_schema(tool.get("input_schema"), f"tools: {tool.get('name')!r}")
-    yield from check_duplicates([tool.get("name") for tool in own], "tools: the name")
-
-
 def _cache_marks(node: JsonValue) -> int:
     """The cache marks on system blocks, tools, content blocks and results."""
     if isinstance(node, list):
@@ -225,7 +182,7 @@ def _cache_marks(node: JsonValue) -> int:
     return ("cache_control" in node) + sum(_cache_marks(part) for part in inner)
 
 
-def _conversation(messages: list[JsonObject]) -> Iterator[str]:
+def _conversation(messages: list[JsonObject], signer: str) -> Iterator[str]:
     pairing = Pairing()
     used: list[JsonValue] = []
     before: JsonValue = None
@@ -239,9 +196,17 @@ def _conversation(messages: list[JsonObject]) -> Iterator[str]:
             yield f"{where}: roles must alternate, but two {role} messages follow each other"
         if before is None and role != "user":
             yield f"{where}: the first message must be from the user"
-        blocks, reasons = _content(role, message.get("content"), where)
-        yield from reasons
-        yield from _results(blocks, pairing, where)
+        yield from _content(role, message.get("content"), where, signer)
+        blocks = objects(message.get("content"))
+        other_before = False
+        for number, block in enumerate(blocks):
+            if block.get("type") != "tool_result":
+                other_before = True
+                continue
+            place = f"{where}.content.{number}"
+            yield from pairing.answer(block.get("tool_use_id"), place)
+            if other_before:
+                yield f"{place}: tool results must come before all other content"
         yield from pairing.settle(where)
         for block in blocks:
             if block.get("type") == "tool_use":
@@ -254,24 +219,20 @@ def _conversation(messages: list[JsonObject]) -> Iterator[str]:
         yield "the last message is from 'assistant': there is nothing to answer"
 
 
-def _content(role: str, content: JsonValue, where: str) -> tuple[list[JsonObject], list[str]]:
-    """The blocks of a message and their problems."""
-    if isinstance(content, str):
-        return [], [] if content else [f"{where}: content must not be empty"]
+def _content(role: str, content: JsonValue, where: str, signer: str) -> Iterator[str]:
     blocks = objects(content)
-    if not blocks:
-        return [], [f"{where}: content must be a string or a non-empty list of blocks"]
-    reasons = [
-        reason
-        for number, block in enumerate(blocks)
-        for reason in _check_block(role, block, f"{where}.content.{number}")
-    ]
-    if role == "assistant" and blocks[-1].get("type") in THOUGHTS:
-        reasons.append(f"{where}: the last block must not be thinking")
-    return blocks, reasons
+    if isinstance(content, str):
+        if not content:
+            yield f"{where}: content must not be empty"
+    elif not blocks:
+        yield f"{where}: content must be a string or a non-empty list of blocks"
+    for number, block in enumerate(blocks):
+        yield from _check_block(role, block, f"{where}.content.{number}", signer)
+    if blocks and role == "assistant" and blocks[-1].get("type") in THOUGHTS:
+        yield f"{where}: the last block must not be thinking"
 
 
-def _check_block(role: str, block: JsonObject, where: str) -> Iterator[str]:
+def _check_block(role: str, block: JsonObject, where: str, signer: str) -> Iterator[str]:
     kind = block.get("type")
     if kind not in BLOCKS[role]:
         yield f"{where}: a {role} message cannot have a block of type {kind!r}"
@@ -285,24 +246,12 @@ def _check_block(role: str, block: JsonObject, where: str) -> Iterator[str]:
         if not isinstance(block.get("input"), dict):
             yield f"{where}.input: must be an object"
     elif kind == "thinking":
-        yield from _check_thinking(block, where)
+        text, signature = block.get("thinking"), block.get("signature")
+        if not isinstance(text, str) or not isinstance(signature, str) or not signature:
+            yield f"{where}: thinking needs its text and its signature"
+        yield from check_signature(signature, str(text), signer, where)
     elif kind == "redacted_thinking" and not block.get("data"):
         yield f"{where}: redacted thinking needs its data"
-
-
-def _check_thinking(block: JsonObject, where: str) -> Iterator[str]:
-    text, signature = block.get("thinking"), block.get("signature")
-    if not isinstance(text, str) or not isinstance(signature, str) or not signature:
-        yield f"{where}: thinking needs its text and its signature"
-
-
-def _seals(messages: list[JsonObject], by: str) -> Iterator[str]:
-    for at, message in enumerate(messages):
-        for number, block in enumerate(objects(message.get("content"))):
-            if block.get("type") == "thinking":
-                where = f"messages.{at}.content.{number}"
-                text = str(block.get("thinking"))
-                yield from check_signature(block.get("signature"), text, by, where)
 
 
 def _thinking_goes_on(body: JsonObject, messages: list[JsonObject]) -> Iterator[str]:
@@ -315,15 +264,3 @@ def _thinking_goes_on(body: JsonObject, messages: list[JsonObject]) -> Iterator[
     in_between = any(block.get("type") == "tool_result" for block in answered)
     if in_between and asked and asked[0].get("type") not in THOUGHTS:
         yield "thinking: the last assistant message must start with a thinking block"
-
-
-def _results(blocks: list[JsonObject], pairing: Pairing, where: str) -> Iterator[str]:
-    other_before = False
-    for number, block in enumerate(blocks):
-        if block.get("type") != "tool_result":
-            other_before = True
-            continue
-        place = f"{where}.content.{number}"
-        yield from pairing.answer(block.get("tool_use_id"), place)
-        if other_before:
-            yield f"{place}: tool results must come before all other content"

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from hermes.codec.values import Value
 from hermes.core.errors import ToolError
 from hermes.tools.edits import strategies
-from hermes.tools.edits import strategies as approximate
 from hermes.tools.edits.strategies import reindent
 from hermes.tools.edits.text import Splice, TextSpan
 
@@ -23,8 +22,8 @@ FAITHFUL: tuple[tuple[str, Finder], ...] = (
     ("unicode-normalised", strategies.unicode_normalised),
 )
 APPROXIMATE: tuple[tuple[str, Finder], ...] = (
-    ("block-anchor", approximate.block_anchor),
-    ("context-aware", approximate.context_aware),
+    ("block-anchor", strategies.block_anchor),
+    ("context-aware", strategies.context_aware),
 )
 # Longer texts are generated: exact match only, so that a miss stays cheap.
 MAX_FORGIVING_CHARS = 4_000_000
@@ -79,10 +78,15 @@ def _fit(strategy: str, old: str, new: str, *, real: str, lead: str) -> str:
             return _unescaped_alike(old, new)
         case "trimmed-boundary":
             _refuse_strange_escapes(old, new, real)
-            return _trimmed_alike(old, new)
+            before = old[: len(old) - len(old.lstrip())]
+            after = old[len(old.rstrip()) :]
+            return new.removeprefix(before).removesuffix(after)
         case _:
             _refuse_strange_escapes(old, new, real)
-            return _written_alike(old, new, real, lead)
+            rows = _indented_alike(old.split("\n"), new.split("\n"), real.split("\n"), lead)
+            # A file that ends without a newline stays so.
+            ends = old.endswith("\n") and not real.endswith("\n")
+            return "\n".join(rows).removesuffix("\n" if ends else "")
 
 
 def _unescaped_alike(old: str, new: str) -> str:
@@ -96,20 +100,6 @@ def _unescaped_alike(old: str, new: str) -> str:
                 "should be written. Nothing was changed; send both as plain text."
             )
     return strategies.unescape(new)
-
-
-def _trimmed_alike(old: str, new: str) -> str:
-    before = old[: len(old) - len(old.lstrip())]
-    after = old[len(old.rstrip()) :]
-    return new.removeprefix(before).removesuffix(after)
-
-
-def _written_alike(old: str, new: str, real: str, lead: str) -> str:
-    text = "\n".join(_indented_alike(old.split("\n"), new.split("\n"), real.split("\n"), lead))
-    if old.endswith("\n") and not real.endswith("\n"):
-        # The file ends without a newline, and stays so.
-        return text.removesuffix("\n")
-    return text
 
 
 def _indented_alike(old: list[str], new: list[str], real: list[str], lead: str) -> list[str]:

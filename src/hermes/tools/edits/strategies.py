@@ -42,19 +42,15 @@ def _translate_indent(row: str, learned: dict[str, str]) -> str:
     known = [told for told in learned if indent.startswith(told)]
     if known:
         told = max(known, key=len)
-        return learned[told] + _in_unit(indent[len(told) :], told, learned[told]) + row.lstrip()
+        rest, width = indent[len(told) :], _width(told, learned[told])
+        if width > 1 and set(rest) == {" "}:
+            # Deeper indentation uses the tabs of the file, too.
+            rest = "\t" * (len(rest) // width) + " " * (len(rest) % width)
+        return learned[told] + rest + row.lstrip()
     told, found = min(learned.items(), key=lambda pair: len(pair[0]))
     # Less deep than any known row: reduce as far as the file allows.
     missing = (len(told) - len(indent)) // _width(told, found)
     return found[: max(0, len(found) - missing)] + row.lstrip()
-
-
-def _in_unit(rest: str, told: str, found: str) -> str:
-    """Convert deeper indentation from spaces to the tabs of the file."""
-    width = _width(told, found)
-    if width == 1 or set(rest) != {" "}:
-        return rest
-    return "\t" * (len(rest) // width) + " " * (len(rest) % width)
 
 
 def _width(told: str, found: str) -> int:
@@ -150,9 +146,11 @@ def unicode_normalised(text: str, old: str) -> list[TextSpan]:
     """Typographic quotes, dashes, spaces and composed letters equal their plain forms."""
     if text.isascii() and old.isascii():
         return []
-    folded, origin = _folded_with_places(text)
+    # The folded text, with the source position of each character and of the end.
+    folded = [letter if letter.isascii() else fold_text(letter) for letter in text]
+    origin = [index for index, plain in enumerate(folded) for _ in plain] + [len(text)]
     found: list[TextSpan] = []
-    for span in exact(folded, fold_text(old)):
+    for span in exact("".join(folded), fold_text(old)):
         start, end = origin[span.start], origin[span.end]
         # A match must not begin or end inside one original character.
         if origin[span.start - 1] != start and origin[span.end - 1] != end:
@@ -166,17 +164,6 @@ def unescape(text: str) -> str:
 
 def fold_text(text: str) -> str:
     return unicodedata.normalize("NFKD", text.translate(_TYPOGRAPHIC))
-
-
-def _folded_with_places(text: str) -> tuple[str, list[int]]:
-    """Return the folded text, with the source position of each character and of the end."""
-    folded: list[str] = []
-    origin: list[int] = []
-    for index, letter in enumerate(text):
-        plain = letter if letter.isascii() else fold_text(letter)
-        folded.append(plain)
-        origin.extend([index] * len(plain))
-    return "".join(folded), [*origin, len(text)]
 
 
 BLOCK_SIMILARITY = 0.7
@@ -278,16 +265,13 @@ class RowSimilarity:
 
     def to(self, row: str) -> float:
         if row not in self._known:
-            self._known[row] = self._compare(row)
+            matcher, least = self._matcher, self._atleast
+            matcher.set_seq1(row[:_COMPARED_CHARS])
+            ratio = 0.0
+            if matcher.real_quick_ratio() >= least and matcher.quick_ratio() >= least:
+                ratio = matcher.ratio()
+            self._known[row] = ratio if ratio >= least else 0.0
         return self._known[row]
-
-    def _compare(self, row: str) -> float:
-        matcher = self._matcher
-        matcher.set_seq1(row[:_COMPARED_CHARS])
-        if matcher.real_quick_ratio() < self._atleast or matcher.quick_ratio() < self._atleast:
-            return 0.0
-        ratio = matcher.ratio()
-        return ratio if ratio >= self._atleast else 0.0
 
 
 def _nearest(rows: Sequence[str], wanted: str) -> list[int]:

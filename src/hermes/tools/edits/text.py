@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher
 
 from hermes.codec.values import Value
@@ -107,8 +107,6 @@ SHOWN_CHARS = 4_000
 # Comparing takes about the product of both sizes; beyond this, the middle counts as new.
 _COMPARED_PAIRS = 4_000_000
 
-Change = tuple[int, int, int, int]  # rows a..b of the old text became rows c..d of the new one
-
 
 class Diff(Value):
     text: str
@@ -119,17 +117,36 @@ class Diff(Value):
 def unified_diff(before: str, after: str, *, old_name: str, new_name: str) -> Diff:
     """Equal texts give an empty diff."""
     old, new = _rows_with_newlines(before), _rows_with_newlines(after)
-    changes = _diff_changes(old, new)
-    if not changes:
+    if old == new:
         return Diff(text="", added=0, removed=0)
+    # Equal rows at both ends are not compared, except those that are shown as context.
+    most = min(len(old), len(new))
+    head = next((i for i in range(most) if old[i] != new[i]), most)
+    tail = next((i for i in range(most - head) if old[-1 - i] != new[-1 - i]), most - head)
+    start, end = max(0, head - CONTEXT_ROWS), max(0, tail - CONTEXT_ROWS)
+    left, right = old[start : len(old) - end], new[start : len(new) - end]
+    if len(left) * len(right) > _COMPARED_PAIRS:
+        first, last = head - start, tail - end
+        a, b = len(left) - last, len(right) - last
+        changed = ("replace", first, a, first, b)
+        shared = ("equal", 0, first, 0, first), ("equal", a, len(left), b, len(right))
+        groups = [[shared[0], changed, shared[1]]]
+    else:
+        groups = [*SequenceMatcher(None, left, right).get_grouped_opcodes(CONTEXT_ROWS)]
     lines = [f"--- {old_name}\n", f"+++ {new_name}\n"]
-    for group in _group_changes(changes):
-        lines.extend(_format_hunk(old, new, group))
-    return Diff(
-        text="".join(lines),
-        added=sum(d - c for _, _, c, d in changes),
-        removed=sum(b - a for a, b, _, _ in changes),
-    )
+    added = removed = 0
+    for group in groups:
+        (_, a, _, c, _), (_, _, b, _, d) = group[0], group[-1]
+        old_range = _format_range(start + a, start + b)
+        lines.append(f"@@ -{old_range} +{_format_range(start + c, start + d)} @@\n")
+        for tag, a, b, c, d in group:
+            if tag == "equal":
+                lines += [_format_row(" ", row) for row in left[a:b]]
+                continue
+            lines += [_format_row("-", row) for row in left[a:b]]
+            lines += [_format_row("+", row) for row in right[c:d]]
+            added, removed = added + d - c, removed + b - a
+    return Diff(text="".join(lines), added=added, removed=removed)
 
 
 def shorten(text: str, limit: int = SHOWN_CHARS) -> str:
@@ -145,45 +162,6 @@ def _rows_with_newlines(text: str) -> list[str]:
     rows = [row + "\n" for row in text.split("\n")]
     rows[-1] = rows[-1][:-1]
     return rows if rows[-1] else rows[:-1]
-
-
-def _diff_changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
-    most = min(len(old), len(new))
-    head = next((i for i in range(most) if old[i] != new[i]), most)
-    tail = next((i for i in range(most - head) if old[-1 - i] != new[-1 - i]), most - head)
-    left, right = old[head : len(old) - tail], new[head : len(new) - tail]
-    if not left and not right:
-        return []
-    if len(left) * len(right) > _COMPARED_PAIRS:
-        return [(head, head + len(left), head, head + len(right))]
-    codes = SequenceMatcher(None, left, right).get_opcodes()
-    return [(head + a, head + b, head + c, head + d) for tag, a, b, c, d in codes if tag != "equal"]
-
-
-def _group_changes(changes: list[Change]) -> Iterator[list[Change]]:
-    """Changes with touching context belong to one hunk."""
-    group = [changes[0]]
-    for change in changes[1:]:
-        if change[0] - group[-1][1] > 2 * CONTEXT_ROWS:
-            yield group
-            group = []
-        group.append(change)
-    yield group
-
-
-def _format_hunk(old: Sequence[str], new: Sequence[str], group: list[Change]) -> Iterator[str]:
-    before = min(CONTEXT_ROWS, group[0][0])
-    after = min(CONTEXT_ROWS, len(old) - group[-1][1])
-    a, c = group[0][0] - before, group[0][2] - before
-    b, d = group[-1][1] + after, group[-1][3] + after
-    yield f"@@ -{_format_range(a, b)} +{_format_range(c, d)} @@\n"
-    at = a
-    for start, stop, new_start, new_stop in group:
-        yield from (_format_row(" ", row) for row in old[at:start])
-        yield from (_format_row("-", row) for row in old[start:stop])
-        yield from (_format_row("+", row) for row in new[new_start:new_stop])
-        at = stop
-    yield from (_format_row(" ", row) for row in old[at:b])
 
 
 def _format_row(mark: str, row: str) -> str:

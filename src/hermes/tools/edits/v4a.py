@@ -164,7 +164,11 @@ def _read_hunk(reader: _Reader) -> Hunk | None:
     """The next hunk, or nothing when only empty lines are left of the file's section."""
     hints: list[str] = []
     while reader.peek().startswith("@@"):
-        if hint := _hint(reader.take()):
+        hint = reader.take().removeprefix("@@").strip().removesuffix("@@").strip()
+        if _LINE_NUMBERS.match(hint):
+            # The line numbers of a unified diff; text after them is a hint like any other.
+            hint = _LINE_NUMBERS.sub("", hint).removeprefix("@@").strip()
+        if hint:
             hints.append(hint)
     rows = _rows(reader)
     at_end = reader.at(END_OF_FILE)
@@ -193,16 +197,8 @@ def _rows(reader: _Reader) -> list[HunkLine]:
     return rows + empty if reader.at(END_OF_FILE) else rows
 
 
-def _hint(line: str) -> str:
-    inner = line.removeprefix("@@").strip().removesuffix("@@").strip()
-    if _LINE_NUMBERS.match(inner):
-        # The line numbers of a unified diff; text after them is a hint like any other.
-        return _LINE_NUMBERS.sub("", inner).removeprefix("@@").strip()
-    return inner
-
-
 # From strict to lenient; context lines keep the text of the file in each case.
-_WAYS: tuple[Callable[[str], str], ...] = (
+_COMPARISONS: tuple[Callable[[str], str], ...] = (
     str,
     str.rstrip,
     str.strip,
@@ -226,10 +222,16 @@ def _locate_hunk(lines: TextLines, hunk: Hunk, number: int, taken: list[range]) 
     floor = taken[-1].stop if taken else 0
     hinted = _below_hints(lines.rows, hunk.hints, floor)
     if not hunk.before:
-        return _insertion_place(lines, hunk, number, hinted)
+        if hinted is None and hunk.hints:
+            raise ToolError(f"hunk {number}: no line {hunk.hints[-1]!r} to insert after.")
+        return len(lines.rows) if hinted is None else hinted + 1
     candidates = _candidates(lines, hunk, taken)
     if not candidates:
-        raise ToolError(_not_found(lines, hunk, number))
+        end = " at the end of the file" if hunk.at_end else ""
+        message = [f"hunk {number}: its context and '-' lines are not in the file{end}."]
+        if near := excerpts(lines.text, "\n".join(hunk.before)):
+            message += ["Did you mean:", *near]
+        raise ToolError("\n".join(message))
     ahead = [place for place in candidates if place >= (floor if hinted is None else hinted)]
     if hinted is not None and ahead:
         return ahead[0]
@@ -247,8 +249,15 @@ def _candidates(lines: TextLines, hunk: Hunk, taken: list[range]) -> list[int]:
     """Return where the old rows of the hunk match, by the strictest comparison that finds any;
     never in rows that an earlier hunk has used."""
     size = len(hunk.before)
-    for way in _WAYS:
-        found = _matching_rows(lines.rows, hunk.before, way)
+    is_blank = not any(row.strip() for row in hunk.before)
+    blank = [not row.strip() for row in lines.rows] if is_blank else []
+    for key in _COMPARISONS:
+        if is_blank:
+            # Any place is possible, so the caller's rule for several decides.
+            places = range(len(blank) - size + 1)
+            found = [first for first in places if all(blank[first : first + size])]
+        else:
+            found = find_rows(lines.rows, hunk.before, key)
         if hunk.at_end:
             found = [place for place in found if place + size == len(lines.rows)]
         free = [
@@ -261,39 +270,18 @@ def _candidates(lines: TextLines, hunk: Hunk, taken: list[range]) -> list[int]:
     return []
 
 
-def _matching_rows(rows: list[str], wanted: list[str], way: Callable[[str], str]) -> list[int]:
-    if any(row.strip() for row in wanted):
-        return find_rows(rows, wanted, way)
-    # Only blank rows: any place is possible, so the caller's rule for several decides.
-    size = len(wanted)
-    blank = [not row.strip() for row in rows]
-    return [first for first in range(len(rows) - size + 1) if all(blank[first : first + size])]
-
-
 def _below_hints(rows: list[str], hints: Sequence[str], floor: int) -> int | None:
     """Return the row of the innermost hint; None without hints or when one is missing."""
     found: int | None = None
     for hint in hints:
         start = floor if found is None else found
-        found = _hint_row(rows, hint, start)
+        order = [*range(start, len(rows)), *range(min(start, len(rows)))]
+        whole = (row for row in order if rows[row].strip() == hint)
+        part = (row for row in order if hint in rows[row])
+        found = next(whole, next(part, None))
         if found is None:
             return None
     return found
-
-
-def _hint_row(rows: list[str], hint: str, start: int) -> int | None:
-    order = [*range(start, len(rows)), *range(min(start, len(rows)))]
-    whole = (row for row in order if rows[row].strip() == hint)
-    part = (row for row in order if hint in rows[row])
-    return next(whole, next(part, None))
-
-
-def _insertion_place(lines: TextLines, hunk: Hunk, number: int, hinted: int | None) -> int:
-    if hinted is not None:
-        return hinted + 1
-    if hunk.hints:
-        raise ToolError(f"hunk {number}: no line {hunk.hints[-1]!r} to insert after.")
-    return len(lines.rows)
 
 
 def _changes(lines: TextLines, hunk: Hunk, first: int) -> Iterator[Splice]:
@@ -313,10 +301,3 @@ def _changes(lines: TextLines, hunk: Hunk, first: int) -> Iterator[Splice]:
                 added = []
                 at += 1
                 start = at
-
-
-def _not_found(lines: TextLines, hunk: Hunk, number: int) -> str:
-    near = excerpts(lines.text, "\n".join(hunk.before))
-    end = " at the end of the file" if hunk.at_end else ""
-    message = f"hunk {number}: its context and '-' lines are not in the file{end}."
-    return "\n".join((message, *(["Did you mean:", *near] if near else [])))

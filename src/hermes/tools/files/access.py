@@ -158,11 +158,6 @@ class ReadLog:
         self._repeats: dict[tuple[str, int, int], tuple[bytes, int]] = {}
         self._misses: dict[str, int] = {}
 
-    def forget(self) -> None:
-        """What was read is no longer in the context."""
-        self._seen.clear()
-        self._repeats.clear()
-
     def on_compaction(self) -> None:
         """What was read may no longer be in the context, so it is shown again on request. The model
         still counts as having seen it."""

@@ -53,37 +53,35 @@ class SyntaxCheck(NamedTuple):
     is_data: bool = True
 
 
-async def check_syntax(path: str, before: str | None, after: str) -> SyntaxVerdict:
+async def check_syntax(change: FileEdit) -> SyntaxVerdict:
     """Judge the syntax of a change. A file that did not parse before may stay so, so that it can be
     repaired step by step."""
-    check = _CHECKS.get(suffix(path))
+    before, after = text_of(change.basis), text_of(change.after)
+    kind = suffix(change.path)
+    check = _CHECKS.get(kind)
+    if after is None or change.after == change.basis:
+        return SyntaxVerdict(status="skipped")
     if check is None or len(after) > check.max_chars:
         return SyntaxVerdict(status="skipped")
-    fault = await _first_fault(check, after)
+
+    async def first_fault(text: str) -> SyntaxFault | None:
+        if check.is_data:
+            return await asyncio.to_thread(check.fault, text)
+        # Python's parser warns through filters that all threads share, so it stays in this one.
+        return check.fault(text)
+
+    fault = await first_fault(after)
     if fault is None:
         return SyntaxVerdict(status="ok")
     known = before is not None and len(before) <= check.max_chars
-    old = await _first_fault(check, before or "") if known else None
-    if check.is_data and old is None and not _may_be_loose(path, after):
+    old = await first_fault(before or "") if known else None
+    commented = kind == ".json" and any(part in change.path for part in _COMMENTED_JSON)
+    loose = commented or any(sign in after for sign in _TEMPLATE_SIGNS)
+    if check.is_data and old is None and (kind == ".toml" or not loose):
         return SyntaxVerdict(status="error", refused=str(fault))
     if old is not None and (old.message, old.near) == (fault.message, fault.near):
         return SyntaxVerdict(status="known")
     return SyntaxVerdict(status="error", fault=str(fault))
-
-
-async def _first_fault(check: SyntaxCheck, text: str) -> SyntaxFault | None:
-    if check.is_data:
-        return await asyncio.to_thread(check.fault, text)
-    # Python's parser warns through filters that all threads share, so it stays in this one.
-    return check.fault(text)
-
-
-def _may_be_loose(path: str, text: str) -> bool:
-    if suffix(path) == ".toml":
-        return False
-    if suffix(path) == ".json" and any(part in path for part in _COMMENTED_JSON):
-        return True
-    return any(sign in text for sign in _TEMPLATE_SIGNS)
 
 
 def _python_fault(text: str) -> SyntaxFault | None:
@@ -180,33 +178,68 @@ def file_details(changes: Sequence[FileEdit], diffs: Sequence[Diff]) -> JsonObje
     }
 
 
-def syntax_news(changes: Sequence[FileEdit], verdicts: Sequence[SyntaxVerdict]) -> list[str]:
-    return [
-        f"{change.name} now has a syntax error, {verdict.fault}"
-        for change, verdict in zip(changes, verdicts, strict=True)
-        if verdict.fault
-    ]
+class EditReport(NamedTuple):
+    """What a tool says about applied edits: new syntax errors, and warnings about content that the
+    model did not know."""
+
+    diffs: list[Diff]
+    notes: list[str]
+    details: JsonObject
 
 
-def syntax_details(verdicts: Sequence[SyntaxVerdict], news: Sequence[str]) -> JsonObject:
-    statuses = {verdict.status for verdict in verdicts}
-    worst = next((each for each in ("error", "known", "ok") if each in statuses), "skipped")
-    return {"lint": {"status": worst, "output": "\n".join(news)}}
-
-
-def warnings_before(ctx: ToolContext, change: FileEdit, *, whole: bool) -> list[str]:
-    """Return warnings about a file that the model is about to change; `whole` when all of it is
-    replaced."""
-    if change.before is None:
-        return []
-    match ctx.service(ReadLog).knowledge(change.path, digest(change.before)):
-        case "outdated":
+async def apply_edits(
+    ctx: ToolContext, changes: Sequence[FileEdit], *, whole: bool, warnings: Sequence[str] = ()
+) -> EditReport:
+    """Check every change, then make all of them; ToolError when nothing was changed. `whole` when
+    the model replaces all of a file."""
+    log = ctx.service(ReadLog)
+    remarks: list[str] = []
+    for change in changes:
+        before = change.before
+        known = "none" if before is None else log.knowledge(change.path, digest(before))
+        if known == "outdated":
             what = "is replaced too" if whole else "was kept"
-            return [f"{change.name} changed on disk since you read it; the new content {what}."]
-        case "part" if whole:
-            return [f"You had read only a part of {change.name}; the rest is replaced too."]
-        case _:
-            return []
+            remarks.append(
+                f"{change.name} changed on disk since you read it; the new content {what}."
+            )
+        elif known == "part" and whole:
+            remarks.append(f"You had read only a part of {change.name}; the rest is replaced too.")
+        # A label stands for a secret that the model was not shown. Written to a file, it would
+        # silently replace the secret.
+        old, new = text_of(change.basis) or "", text_of(change.after) or ""
+        labels = [label for label in LABEL.findall(new) if label not in old]
+        if labels:
+            raise ToolError(
+                f"{change.name} was not written: {labels[0]} in the new text stands for a secret "
+                "that is not shown to you, and would take its place. Change other lines with patch "
+                "and leave those with secrets out, or read the secret from the environment in code."
+            )
+    verdicts = [(change.name, await check_syntax(change)) for change in changes]
+    refused = [
+        f"{name} would not parse: {each.refused}." for name, each in verdicts if each.refused
+    ]
+    if refused:
+        raise ToolError("\n".join((*refused, "Nothing was written.")))
+    await _apply(ctx.workspace, changes)
+    for change in changes:
+        if change.after is None:
+            log.record_delete(change.path)
+        elif change.before is not None:
+            log.record_edit(change.path, digest(change.before), digest(change.after))
+        elif not change.moved_from:
+            log.record_write(change.path, digest(change.after))
+    errors = [
+        f"{name} now has a syntax error, {each.fault}" for name, each in verdicts if each.fault
+    ]
+    statuses = {verdict.status for _, verdict in verdicts}
+    worst = next((each for each in ("error", "known", "ok") if each in statuses), "skipped")
+    diffs = [diff_of(each) for each in changes]
+    details = file_details(changes, diffs)
+    details["lint"] = {"status": worst, "output": "\n".join(errors)}
+    remarks += warnings
+    if remarks:
+        details["warnings"] = remarks
+    return EditReport(diffs, [*errors, *remarks], details)
 
 
 class FileEdit(Value):
@@ -228,56 +261,9 @@ class FileEdit(Value):
         return self.moved if self.moved_from else self.before
 
 
-async def apply_edits(ctx: ToolContext, changes: Sequence[FileEdit]) -> list[SyntaxVerdict]:
-    """Check every change, then make all of them; ToolError when nothing was changed."""
-    for change in changes:
-        _refuse_labels(change)
-    verdicts = [await _check_syntax(change) for change in changes]
-    refused = [
-        f"{change.name} would not parse: {verdict.refused}."
-        for change, verdict in zip(changes, verdicts, strict=True)
-        if verdict.refused
-    ]
-    if refused:
-        raise ToolError("\n".join((*refused, "Nothing was written.")))
-    await _apply(ctx.workspace, changes)
-    _remember(ctx.service(ReadLog), changes)
-    return verdicts
-
-
-def _refuse_labels(change: FileEdit) -> None:
-    """A label stands for a secret that the model was not shown. Written to a file, it would
-    silently replace the secret."""
-    after, before = text_of(change.after) or "", text_of(change.basis) or ""
-    fresh = [label for label in LABEL.findall(after) if label not in before]
-    if fresh:
-        raise ToolError(
-            f"{change.name} was not written: {fresh[0]} in the new text stands for a secret "
-            "that is not shown to you, and would take its place. Change other lines with patch and "
-            "leave those with secrets out, or read the secret from the environment in code."
-        )
-
-
 def text_of(data: bytes | None) -> str | None:
     found = decode_text(data) if data is not None else None
     return found.text if found else None
-
-
-async def _check_syntax(change: FileEdit) -> SyntaxVerdict:
-    after = text_of(change.after)
-    if after is None or change.after == change.basis:
-        return SyntaxVerdict(status="skipped")
-    return await check_syntax(change.path, text_of(change.basis), after)
-
-
-def _remember(log: ReadLog, changes: Sequence[FileEdit]) -> None:
-    for change in changes:
-        if change.after is None:
-            log.record_delete(change.path)
-        elif change.before is not None:
-            log.record_edit(change.path, digest(change.before), digest(change.after))
-        elif not change.moved_from:
-            log.record_write(change.path, digest(change.after))
 
 
 async def _apply(workspace: Workspace, changes: Sequence[FileEdit]) -> None:
@@ -285,7 +271,10 @@ async def _apply(workspace: Workspace, changes: Sequence[FileEdit]) -> None:
     done: list[FileEdit] = []
     try:
         for change in sorted(changes, key=lambda each: each.after is None):
-            await _make_one(workspace, change)
+            if change.after is not None:
+                await workspace.write_bytes(change.path, change.after)
+            else:
+                await workspace.delete(change.path)
             done.append(change)
     except ToolError as error:
         stuck = await _revert(workspace, done)
@@ -295,13 +284,6 @@ async def _apply(workspace: Workspace, changes: Sequence[FileEdit]) -> None:
         # Cancelled in the middle: it may have happened, so it is reverted as well.
         await _revert(workspace, (*done, change))
         raise
-
-
-async def _make_one(workspace: Workspace, change: FileEdit) -> None:
-    if change.after is not None:
-        await workspace.write_bytes(change.path, change.after)
-    else:
-        await workspace.delete(change.path)
 
 
 async def _revert(workspace: Workspace, done: Sequence[FileEdit]) -> list[str]:

@@ -12,13 +12,12 @@ from hermes.core.errors import EffectDenied, ToolError
 from hermes.core.ports import Workspace
 from hermes.core.tools import PathContext, ToolContext, ToolDisplay, ToolOutput, tool
 from hermes.tools.edits import v4a
-from hermes.tools.edits.replace import TextMatch, find, replacements
+from hermes.tools.edits.replace import find, replacements
 from hermes.tools.edits.strategies import excerpts
 from hermes.tools.edits.text import shorten
 from hermes.tools.edits.v4a import (
     AddFile,
     DeleteFile,
-    Hunk,
     MoveFile,
     Operation,
     UpdateFile,
@@ -26,15 +25,7 @@ from hermes.tools.edits.v4a import (
 )
 from hermes.tools.files import access
 from hermes.tools.files.access import ReadLog, load, locate
-from hermes.tools.files.edits import (
-    FileEdit,
-    apply_edits,
-    diff_of,
-    file_details,
-    syntax_details,
-    syntax_news,
-    warnings_before,
-)
+from hermes.tools.files.edits import FileEdit, apply_edits
 from hermes.tools.files.textfile import TextFile, decode_text
 
 
@@ -68,14 +59,21 @@ class PatchDraft:
         path = await self._open(operation.path)
         match operation:
             case AddFile(text=text):
-                self._create(path, TextFile(raw=text).encode())
+                if self._after[path] is not None:
+                    raise ToolError(
+                        "the file exists already; use '*** Update File', or write_file."
+                    )
+                self._after[path] = TextFile(raw=text).encode()
             case DeleteFile():
                 self._existing(path)
                 self._after[path] = None
             case MoveFile(target=target):
                 await self._move(path, target)
             case UpdateFile(hunks=hunks, target=target):
-                self._after[path] = self._apply_hunks(path, hunks)
+                file = decode_text(self._existing(path))
+                if file is None:
+                    raise ToolError("it is binary; only text can be patched.")
+                self._after[path] = file.apply_splices(splices(file.text, hunks)).encode()
                 if target:
                     await self._move(path, target)
 
@@ -111,11 +109,6 @@ class PatchDraft:
             raise ToolError("there is no such file.")
         return data
 
-    def _create(self, path: str, data: bytes) -> None:
-        if self._after[path] is not None:
-            raise ToolError("the file exists already; use '*** Update File', or write_file.")
-        self._after[path] = data
-
     async def _move(self, path: str, target: str) -> None:
         data = self._existing(path)
         goal = await self._open(target)
@@ -126,12 +119,6 @@ class PatchDraft:
         self._after[goal], self._after[path] = data, None
         self._sources[goal] = self._sources.pop(path, path)
 
-    def _apply_hunks(self, path: str, hunks: Sequence[Hunk]) -> bytes:
-        file = decode_text(self._existing(path))
-        if file is None:
-            raise ToolError("it is binary; only text can be patched.")
-        return file.apply_splices(splices(file.text, hunks)).encode()
-
 
 REREAD_AFTER = 3
 
@@ -139,30 +126,24 @@ Mode = Literal["replace", "patch"]
 
 
 def _effects(place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
+    changed: list[tuple[type[WritePath | DeletePath], str]] = []
     if not _wants_patch(**arguments):
-        return _each(WritePath, place, arguments["path"])
-    try:
-        operations = v4a.parse(arguments["patch"])
-    except ToolError:
-        return ()  # the call itself reports the error
-    return [effect for operation in operations for effect in _effects_of(place, operation)]
-
-
-def _effects_of(place: PathContext, operation: v4a.Operation) -> Iterable[Effect]:
-    match operation:
-        case v4a.DeleteFile():
-            yield from _each(DeletePath, place, operation.path)
-        case v4a.MoveFile(target=target) | v4a.UpdateFile(target=target) if target:
-            yield from _each(DeletePath, place, operation.path)
-            yield from _each(WritePath, place, target)
-        case _:
-            yield from _each(WritePath, place, operation.path)
-
-
-def _each(
-    kind: type[WritePath] | type[DeletePath], place: PathContext, path: str
-) -> list[WritePath | DeletePath]:
-    return [kind(path=real) for real in access.resolve_if_valid(place, path)]
+        changed = [(WritePath, arguments["path"])]
+    else:
+        try:
+            operations = v4a.parse(arguments["patch"])
+        except ToolError:
+            return  # the call itself reports the error
+        for operation in operations:
+            match operation:
+                case v4a.DeleteFile():
+                    changed.append((DeletePath, operation.path))
+                case v4a.MoveFile(target=target) | v4a.UpdateFile(target=target) if target:
+                    changed += [(DeletePath, operation.path), (WritePath, target)]
+                case _:
+                    changed.append((WritePath, operation.path))
+    for kind, path in changed:
+        yield from (kind(path=real) for real in access.resolve_if_valid(place, path))
 
 
 @tool(
@@ -207,6 +188,7 @@ async def _plan_replacement(
     ctx: ToolContext, path: str, old: str, new: str, *, replace_all: bool
 ) -> tuple[FileEdit, Sequence[str]]:
     """Return the change, and a note on how the text was found."""
+    log = ctx.service(ReadLog)
     located = await access.locate(ctx.workspace, path)
     if located.info is None:
         near = await access.similar_files(ctx.workspace, located.path)
@@ -219,62 +201,42 @@ async def _plan_replacement(
     text = file.text
     found = await asyncio.to_thread(find, text, old, replace_all=replace_all)
     if found is None:
-        raise ToolError(await _not_found_error(ctx, path, located.path, text, old))
+        message = [f"old_string is not in {path}; nothing was changed."]
+        if alike := await asyncio.to_thread(excerpts, text, old):
+            message += ["Did you mean:", "\n--\n".join(alike)]
+        times = log.count_miss(located.path)
+        if times >= REREAD_AFTER:
+            message.append(f"This is miss number {times} in this file: read it again first.")
+        raise ToolError("\n".join(message))
+    how = found.strategy
     if len(found.spans) > 1 and not replace_all:
-        raise ToolError(_ambiguous_error(text, found))
+        rows = [str(text.count("\n", 0, span.start) + 1) for span in found.spans]
+        raise ToolError(
+            f"old_string fits in {len(rows)} places{'' if how == 'exact' else f' ({how})'}, lines "
+            f"{', '.join(rows[:10])}; nothing was changed. "
+            "Add lines around it to make it unique, or set replace_all."
+        )
     after = file.apply_splices(replacements(text, old, new, found)).encode()
     if after == before:
         raise ToolError(f"{path} already has this text; nothing was changed.")
-    ctx.service(ReadLog).reset_misses(located.path)
-    return FileEdit(path=located.path, name=path, before=before, after=after), _found_how(found)
-
-
-async def _not_found_error(ctx: ToolContext, path: str, real: str, text: str, old: str) -> str:
-    near = await asyncio.to_thread(excerpts, text, old)
-    message = [f"old_string is not in {path}; nothing was changed."]
-    if near:
-        message += ["Did you mean:", "\n--\n".join(near)]
-    times = ctx.service(ReadLog).count_miss(real)
-    if times >= REREAD_AFTER:
-        message.append(f"This is miss number {times} in this file: read it again first.")
-    return "\n".join(message)
-
-
-def _ambiguous_error(text: str, found: TextMatch) -> str:
-    rows = [text.count("\n", 0, span.start) + 1 for span in found.spans]
-    where = ", ".join(str(row) for row in rows[:10])
-    how = "" if found.strategy == "exact" else f" ({found.strategy})"
-    return (
-        f"old_string fits in {len(rows)} places{how}, lines {where}; nothing was changed. "
-        "Add lines around it to make it unique, or set replace_all."
-    )
-
-
-def _found_how(found: TextMatch) -> Sequence[str]:
-    if found.strategy == "exact":
-        return ()
+    log.reset_misses(located.path)
+    notes: tuple[str, ...] = ()
     if found.is_approximate:
-        return (f"old_string was only similar ({found.strategy}): check the diff.",)
-    return (f"old_string was found by {found.strategy} matching.",)
+        notes = (f"old_string was only similar ({how}): check the diff.",)
+    elif how != "exact":
+        notes = (f"old_string was found by {how} matching.",)
+    return FileEdit(path=located.path, name=path, before=before, after=after), notes
 
 
 async def _make(ctx: ToolContext, changes: Sequence[FileEdit], notes: Sequence[str]) -> ToolOutput:
-    warnings = [line for each in changes for line in warnings_before(ctx, each, whole=False)]
-    verdicts = await apply_edits(ctx, changes)
-    diffs = [diff_of(each) for each in changes]
-    news = syntax_news(changes, verdicts)
-    details = file_details(changes, diffs) | syntax_details(verdicts, news)
+    report = await apply_edits(ctx, changes, whole=False)
     if len(changes) == 1:
-        details["path"] = changes[0].path
-    if warnings:
-        details["warnings"] = warnings
+        report.details["path"] = changes[0].path
     moved = {each.moved_from for each in changes}
     heads = [f"Moved {each.moved_from} to {each.name}" for each in changes if each.moved_from]
     heads += [
         f"Deleted {each.name}" for each in changes if each.after is None and each.name not in moved
     ]
-    body = shorten("".join(diff.text for diff in diffs)).rstrip("\n")
-    return ToolOutput.text(
-        "\n".join(line for line in (*heads, body, *notes, *news, *warnings) if line),
-        details=details,
-    )
+    body = shorten("".join(diff.text for diff in report.diffs)).rstrip("\n")
+    lines = filter(None, (*heads, body, *notes, *report.notes))
+    return ToolOutput.text("\n".join(lines), details=report.details)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 from typing import Annotated
 
 from hermes.codec.values import JsonObject, Value
-from hermes.core.effects import Effect, ReadPath
+from hermes.core.effects import ReadPath
 from hermes.core.errors import ToolError
-from hermes.core.tools import PathContext, ToolContext, ToolDisplay, ToolOutput, ToolSettings, tool
+from hermes.core.tools import ToolContext, ToolDisplay, ToolOutput, ToolSettings, tool
 from hermes.tools.edits.text import rows_of
 from hermes.tools.files.access import (
     ReadLog,
@@ -41,20 +40,10 @@ class FilePage(Value):
         return self.stop <= self.total
 
 
-class FileContent(Value):
-    """The text of a file; `source` says how it was obtained when the file is not plain UTF-8
-    text."""
-
-    text: str
-    source: str = ""
-
-
-def _effects(place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
-    return [ReadPath(path=path) for path in resolve_if_valid(place, arguments["path"])]
-
-
 @tool(
-    effects=_effects,
+    effects=lambda place, arguments: [
+        ReadPath(path=path) for path in resolve_if_valid(place, arguments["path"])
+    ],
     repeat="safe",
     toolset="file",
     kind="read",
@@ -70,20 +59,33 @@ async def read_file(
     The N| is not part of the file."""
     located = await locate(ctx.workspace, path)
     if located.info is None:
-        return await _missing(ctx, path, located.path)
+        near = await similar_files(ctx.workspace, located.path)
+        text = f"There is no file {path} (looked at {located.path})."
+        text += f" Similar files: {', '.join(near)}" if near else ""
+        details: JsonObject = {"path": located.path, "similar_files": list(near)}
+        return ToolOutput.text(text, details=details, failed=True)
     data = await load(ctx.workspace, located.path, located.info)
+    details = {"path": located.path, "file_size": len(data)}
     if media_type := image_type(data):
-        return _picture(path, located.path, data, media_type)
+        text = (
+            f"{path} is a picture ({media_type}, {len(data):,} bytes), not text. "
+            "If you have vision_analyze, look at it with that."
+        )
+        details |= {"is_image": True, "media_type": media_type}
+        return ToolOutput.text(text, details=details, failed=True)
     content = await _content(path, data)
     if content is None:
-        return _binary(path, located.path, data)
+        size = f"{len(data):,} bytes"
+        text = f"{path} is binary ({size}). Look at it with terminal: file, strings, xxd."
+        return ToolOutput.text(text, details={**details, "is_binary": True}, failed=True)
+    text, source = content
     first, most = max(1, offset), max(1, min(limit, ctx.settings.max_lines))
     log, mark = ctx.service(ReadLog), digest(data)
     times = log.count_request(located.path, first, most, mark)
     if times > 1:
         return _unchanged_output(path, located.path, first, most, times)
-    shown = make_page(content.text, first, most, ctx.settings)
-    if not content.source:
+    shown = make_page(text, first, most, ctx.settings)
+    if not source:
         log.record_read(
             located.path,
             mark,
@@ -91,7 +93,7 @@ async def read_file(
             stop=shown.cut_row or shown.stop,
             total=shown.total,
         )
-    return _output(located.path, shown, content, data)
+    return _output(located.path, shown, source, data)
 
 
 def make_page(text: str, offset: int, limit: int, settings: ToolSettings) -> FilePage:
@@ -117,20 +119,20 @@ def make_page(text: str, offset: int, limit: int, settings: ToolSettings) -> Fil
     )
 
 
-async def _content(path: str, data: bytes) -> FileContent | None:
-    """Return None when the file is not text."""
+async def _content(path: str, data: bytes) -> tuple[str, str] | None:
+    """Return the text and, when the file is not plain UTF-8 text, how it was obtained; None when
+    the file is not text."""
     if is_document(path):
         text = await asyncio.to_thread(extract_text, path, data)
-        return FileContent(text=text, source="text extracted from the document")
+        return text, "text extracted from the document"
     found = decode_text(data)
     if found is None:
         return None
-    if found.encoding in ("cp1252", "latin-1"):
-        return FileContent(text=found.text, source=f"not UTF-8, read as {found.encoding}")
-    return FileContent(text=found.text)
+    unicode = found.encoding not in ("cp1252", "latin-1")
+    return found.text, "" if unicode else f"not UTF-8, read as {found.encoding}"
 
 
-def _output(path: str, shown: FilePage, content: FileContent, data: bytes) -> ToolOutput:
+def _output(path: str, shown: FilePage, source: str, data: bytes) -> ToolOutput:
     details: JsonObject = {
         "path": path,
         "digest": digest(data).hex(),
@@ -140,7 +142,7 @@ def _output(path: str, shown: FilePage, content: FileContent, data: bytes) -> To
         "shown": shown.stop - shown.start,
         "truncated": shown.truncated,
     }
-    notes = [content.source] if content.source else []
+    notes = [source] if source else []
     if shown.truncated:
         details["next_offset"] = shown.stop
         notes.append(
@@ -161,26 +163,3 @@ def _unchanged_output(path: str, real: str, offset: int, limit: int, times: int)
     if times >= WARN_AT:
         text += " The next request will be refused: use what you have, or another offset or limit."
     return ToolOutput.text(text, details={"path": real, "status": "unchanged", "dedup": True})
-
-
-async def _missing(ctx: ToolContext, path: str, real: str) -> ToolOutput:
-    near = await similar_files(ctx.workspace, real)
-    text = f"There is no file {path} (looked at {real})."
-    if near:
-        text += " Similar files: " + ", ".join(near)
-    return ToolOutput.text(text, details={"path": real, "similar_files": list(near)}, failed=True)
-
-
-def _picture(path: str, real: str, data: bytes, media_type: str) -> ToolOutput:
-    text = (
-        f"{path} is a picture ({media_type}, {len(data):,} bytes), not text. "
-        "If you have vision_analyze, look at it with that."
-    )
-    details = {"path": real, "file_size": len(data), "is_image": True, "media_type": media_type}
-    return ToolOutput.text(text, details=details, failed=True)
-
-
-def _binary(path: str, real: str, data: bytes) -> ToolOutput:
-    text = f"{path} is binary ({len(data):,} bytes). Look at it with terminal: file, strings, xxd."
-    details = {"path": real, "file_size": len(data), "is_binary": True}
-    return ToolOutput.text(text, details=details, failed=True)

@@ -108,25 +108,20 @@ def extract_text(path: str, data: bytes) -> str:
     match suffix(path):
         case ".ipynb":
             return _notebook(path, data)
-        case ".docx" | ".xlsx":
-            return _office(path, data)
+        case ".docx" | ".xlsx" as kind:
+            # Zip and XML are imported only by the few sessions that open such a file.
+            from hermes.tools.files.office import sheet_text, word_text
+
+            try:
+                return "\n".join(word_text(data) if kind == ".docx" else sheet_text(data))
+            except ToolError as error:
+                raise ToolError(f"{path} cannot be read: {error}.") from error
         case _:
             # Most PDFs contain glyph numbers instead of letters; without their fonts that is noise.
             raise ToolError(
                 f"{path} is a PDF. Get its text with terminal: pdftotext -layout FILE - "
                 "(or a Python PDF package)."
             )
-
-
-def _office(path: str, data: bytes) -> str:
-    # Zip and XML are imported only by the few sessions that open such a file.
-    from hermes.tools.files.office import sheet_text, word_text
-
-    read = word_text if suffix(path) == ".docx" else sheet_text
-    try:
-        return "\n".join(read(data))
-    except ToolError as error:
-        raise ToolError(f"{path} cannot be read: {error}.") from error
 
 
 def _notebook(path: str, data: bytes) -> str:
@@ -143,18 +138,15 @@ def _notebook_cell(number: int, cell: JsonObject) -> str:
         _join_source(cell.get("source")),
     ]
     for output in cell.get("outputs", ()):
-        if text := _notebook_output(output).strip("\n"):
+        shown = output.get("data", {})
+        text = _join_source(output.get("text")) or _join_source(shown.get("text/plain"))
+        text = text or "".join(f"({kind})" for kind in shown if kind.startswith("image/"))
+        if "ename" in output:
+            text = f"{output['ename']}: {output.get('evalue', '')}"
+        if text := text.strip("\n"):
             more = "\n… (output cut)" if len(text) > _OUTPUT_CHARS else ""
             parts.append(f"[output]\n{text[:_OUTPUT_CHARS]}{more}")
     return "\n".join(parts)
-
-
-def _notebook_output(output: JsonObject) -> str:
-    if "ename" in output:
-        return f"{output['ename']}: {output.get('evalue', '')}"
-    data = output.get("data", {})
-    pictures = "".join(f"({kind})" for kind in data if kind.startswith("image/"))
-    return _join_source(output.get("text")) or _join_source(data.get("text/plain")) or pictures
 
 
 def _join_source(source: JsonValue) -> str:

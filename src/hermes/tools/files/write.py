@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
 from typing import Annotated
 
-from hermes.codec.values import JsonObject
-from hermes.core.effects import Effect, WritePath
+from hermes.core.effects import WritePath
 from hermes.core.errors import EffectDenied, ToolError
 from hermes.core.ports import Workspace
-from hermes.core.tools import PathContext, ToolContext, ToolDisplay, ToolOutput, tool
-from hermes.tools.edits.text import Diff
+from hermes.core.tools import ToolContext, ToolDisplay, ToolOutput, tool
 from hermes.tools.files import access
 from hermes.tools.files.access import OFFICE_SUFFIXES, ReadLog, digest, suffix
-from hermes.tools.files.edits import (
-    FileEdit,
-    apply_edits,
-    diff_of,
-    file_details,
-    syntax_details,
-    syntax_news,
-    warnings_before,
-)
+from hermes.tools.files.edits import FileEdit, apply_edits, file_details
 from hermes.tools.files.textfile import TextFile, decode_text
 
 
-def _effects(place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
-    return [WritePath(path=path) for path in access.resolve_if_valid(place, arguments["path"])]
-
-
 @tool(
-    effects=_effects,
+    effects=lambda place, arguments: [
+        WritePath(path=path) for path in access.resolve_if_valid(place, arguments["path"])
+    ],
     repeat="safe",
     toolset="file",
     kind="edit",
@@ -52,31 +39,22 @@ async def write_file(
     after = (old.with_text(content) if old else TextFile(raw=content)).encode()
     change = FileEdit(path=real, name=path, before=before, after=after, unseen=unseen)
     if before == after:
-        return _nothing_new(ctx, change)
+        ctx.service(ReadLog).record_write(real, digest(after))
+        return ToolOutput.text(
+            f"{path} has exactly this content already; nothing was written.",
+            details={"path": real, **file_details((), ())},
+        )
     folders = await _missing_folders(ctx.workspace, real)
-    warnings = warnings_before(ctx, change, whole=True)
-    if before is not None and old is None:
-        warnings.append(f"{path} was a binary file.")
-    verdicts = await apply_edits(ctx, (change,))
+    binary = (f"{path} was a binary file.",) if before is not None and old is None else ()
+    report = await apply_edits(ctx, (change,), whole=True, warnings=binary)
     ctx.service(ReadLog).record_write(real, digest(after))
-    news = syntax_news((change,), verdicts)
-    diff = diff_of(change)
-    details = {
-        "path": real,
-        **file_details((change,), (diff,)),
-        "dirs_created": folders,
-        **syntax_details(verdicts, news),
-    }
-    if warnings:
-        details["warnings"] = warnings
-    head = f"Wrote {len(after)} bytes to {path}{_extent(change, diff)}."
-    return ToolOutput.text("\n".join((head, *news, *warnings)), details=details)
-
-
-def _extent(change: FileEdit, diff: Diff) -> str:
-    if change.unseen:
-        return ""
-    return " (new file)" if change.before is None else f" (+{diff.added} -{diff.removed} lines)"
+    details = {"path": real, "dirs_created": folders, **report.details}
+    [diff] = report.diffs
+    extent = f" (+{diff.added} -{diff.removed} lines)"
+    if before is None:
+        extent = "" if unseen else " (new file)"
+    head = f"Wrote {len(after)} bytes to {path}{extent}."
+    return ToolOutput.text("\n".join((head, *report.notes)), details=details)
 
 
 async def _present(workspace: Workspace, path: str) -> tuple[bytes | None, bool]:
@@ -101,11 +79,3 @@ async def _missing_folders(workspace: Workspace, path: str) -> list[str]:
         found.insert(0, folder)
         folder = posixpath.dirname(folder)
     return found
-
-
-def _nothing_new(ctx: ToolContext, change: FileEdit) -> ToolOutput:
-    ctx.service(ReadLog).record_write(change.path, digest(change.before or b""))
-    return ToolOutput.text(
-        f"{change.name} has exactly this content already; nothing was written.",
-        details={"path": change.path, **file_details((), ())},
-    )

@@ -9,17 +9,18 @@ from pathlib import Path
 
 from hermes.workspaces.child import FileAction, dup2_action, spawn
 from hermes.workspaces.confinement import reserved
-from hermes.workspaces.confinement.landlock import PACKET, VSOCK, filter_program
 from hermes.workspaces.confinement.scope import (
-    DOORS,
     RESOLVER,
+    SOCKET_FOLDERS,
     ConfinementReport,
     ConfinementScope,
     below,
 )
+from hermes.workspaces.confinement.seccomp import PACKET, VSOCK, filter_program
 
 _FILTER = 10
 _PROBE_SECONDS = 5.0
+_MOUNTS = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 _NAMESPACES = ("--unshare-user", "--unshare-pid", "--die-with-parent", "--cap-drop", "ALL")
 # Each namespace takes the kernel time to tear down.
 _MORE_NAMESPACES = ("--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--disable-userns")
@@ -61,12 +62,13 @@ class Bubblewrap:
 
     def spawn(
         self,
+        scope: ConfinementScope,
+        own: Sequence[str],
         program: str,
         argv: tuple[str, ...],
         env: Mapping[str, str],
         actions: Sequence[FileAction],
-        scope: ConfinementScope,
-        own: Sequence[str],
+        /,
     ) -> int:
         """The seccomp filter is passed in a descriptor, so it also works for a keeper."""
         code = filter_program((PACKET, VSOCK)) or b""
@@ -79,18 +81,18 @@ class Bubblewrap:
             os.close(reading)
 
 
-def find_obstacle(program: str) -> str:
-    """Return why it cannot be used here, or ""."""
-    tried = (program, *_NAMESPACES, *_mounts(), "--unshare-net", "--", "true")
+def find_bubblewrap(program: str | None) -> Bubblewrap | str:
+    """Try it for real; return why it cannot be used here instead."""
+    if program is None:
+        return "bubblewrap: not installed"
+    tried = (program, *_NAMESPACES, *_MOUNTS, "--unshare-net", "--", "true")
     try:
         done = subprocess.run(tried, capture_output=True, timeout=_PROBE_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"bubblewrap: {error}"
-    return "" if done.returncode == 0 else done.stderr.decode("utf-8", "replace").strip()
-
-
-def _mounts() -> tuple[str, ...]:
-    return ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+    if done.returncode:
+        return done.stderr.decode("utf-8", "replace").strip()
+    return Bubblewrap(program)
 
 
 def _arguments(scope: ConfinementScope, readable: Sequence[str]) -> Iterator[str]:
@@ -104,9 +106,13 @@ def _arguments(scope: ConfinementScope, readable: Sequence[str]) -> Iterator[str
         yield "--unshare-net"
     if filter_program(()) is not None:
         yield from ("--seccomp", str(_FILTER))
-    yield from _mounts()
+    yield from _MOUNTS
     if not scope.ordinary:
-        yield from _hide_sockets(scope)
+        for folder in SOCKET_FOLDERS:
+            if Path(folder).is_dir() and not Path(folder).is_symlink():
+                yield from ("--tmpfs", folder)
+        if scope.network and Path(RESOLVER).is_dir():
+            yield from ("--ro-bind", RESOLVER, RESOLVER)
         for folder in ("/tmp", "/var/tmp"):
             yield from ("--bind", scope.temporary, folder)
     if scope.home != "/":
@@ -127,14 +133,6 @@ def _arguments(scope: ConfinementScope, readable: Sequence[str]) -> Iterator[str
         yield from ("--bind", folder, folder)
     for path in (*scope.readable, *readable):
         yield from ("--ro-bind-try", path, path)
-
-
-def _hide_sockets(scope: ConfinementScope) -> Iterator[str]:
-    for folder in DOORS:
-        if Path(folder).is_dir() and not Path(folder).is_symlink():
-            yield from ("--tmpfs", folder)
-    if scope.network and Path(RESOLVER).is_dir():
-        yield from ("--ro-bind", RESOLVER, RESOLVER)
 
 
 def _hide_secret(secret: str) -> tuple[str, ...]:

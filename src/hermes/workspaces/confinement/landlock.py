@@ -1,12 +1,10 @@
-"""Confines commands with Landlock and seccomp, which need no namespaces and no helper program."""
+"""Confines commands with Landlock, which needs no namespaces and no helper program."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import os
-import platform
-import struct
 import sys
 import threading
 import time
@@ -14,67 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from hermes.codec.values import Value
 from hermes.workspaces.child import FileAction, spawn
 from hermes.workspaces.confinement.scope import (
-    DOORS,
+    SOCKET_FOLDERS,
     TEMPORARY,
     ConfinementReport,
     ConfinementScope,
     below,
 )
-
-UNIX, INET, INET6, PACKET, VSOCK = 1, 2, 10, 17, 40
-
-_LOAD, _EQUAL, _GREATER, _RETURN = 0x20, 0x15, 0x35, 0x06
-_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | 1  # the latter fail with "operation not permitted"
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
-# A second numbering of system calls on the same machine, which would bypass the filter.
-_X32 = 0x40000000
-
-
-class _Calls(Value):
-    audit: int
-    socket: int
-    refused: tuple[int, ...]
-
-
-# Key rings (add_key, request_key, keyctl), and io_uring, which can create sockets.
-_MACHINES = {
-    "x86_64": _Calls(audit=0xC000003E, socket=41, refused=(248, 249, 250, 425)),
-    "aarch64": _Calls(audit=0xC00000B7, socket=198, refused=(217, 218, 219, 425)),
-}
-
-
-def filter_program(domains: Sequence[int]) -> bytes | None:
-    """Refuse sockets of these kinds; None for architectures with unknown call numbers."""
-    calls = _MACHINES.get(platform.machine())
-    if calls is None:
-        return None
-    checks = [(number, _REFUSE) for number in calls.refused]
-    lines = [
-        _line(_LOAD, _ARCHITECTURE),
-        _line(_EQUAL, calls.audit, skip_true=1),
-        _line(_RETURN, _REFUSE),
-        _line(_LOAD, _NUMBER),
-        _line(_GREATER, _X32, skip_false=1),
-        _line(_RETURN, _REFUSE),
-    ]
-    for number, verdict in checks:
-        lines += [_line(_EQUAL, number, skip_false=1), _line(_RETURN, verdict)]
-    lines += [
-        _line(_EQUAL, calls.socket, skip_true=1),
-        _line(_RETURN, _ALLOW),
-        _line(_LOAD, _FIRST_ARGUMENT),
-    ]
-    for domain in domains:
-        lines += [_line(_EQUAL, domain, skip_false=1), _line(_RETURN, _REFUSE)]
-    return b"".join((*lines, _line(_RETURN, _ALLOW)))
-
-
-def _line(code: int, value: int, *, skip_true: int = 0, skip_false: int = 0) -> bytes:
-    return struct.pack("=HBBI", code, skip_true, skip_false, value)
-
+from hermes.workspaces.confinement.seccomp import INET, INET6, PACKET, UNIX, VSOCK, filter_program
 
 EXECUTE, WRITE, READ, LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 TRUNCATE, CONTROL = 1 << 14, 1 << 15
@@ -84,48 +30,30 @@ OF_FILES = EXECUTE | WRITE | READ | TRUNCATE | CONTROL
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx")
 
 
-class LandlockRule(Value):
-    path: str
-    rights: int
-
-
 class LandlockLayout:
-    """The rules of a scope. `split` are folders that were opened entry by entry: a new entry in one
-    of them makes the rules stale."""
+    """The rules of a scope, as paths with rights. `split` are folders that were opened entry by
+    entry: a new entry in one of them makes the rules stale."""
 
     def __init__(self, scope: ConfinementScope, own: Sequence[str], rights: int) -> None:
         self.split: set[str] = set()
-        self.rules = tuple(self._rules(scope, own, rights))
-
-    def _rules(
-        self, scope: ConfinementScope, own: Sequence[str], rights: int
-    ) -> Iterator[LandlockRule]:
-        for path in self._list_secrets(scope):
-            yield LandlockRule(path=path, rights=LOOK)
-        for path in self._list_writable(scope):
-            yield LandlockRule(path=path, rights=rights)
-        for path in scope.readable:
-            yield LandlockRule(path=path, rights=LOOK)
-        shared = ("/dev/shm",) if scope.shared_memory else ()
-        for path in (*scope.own_folders, *shared, *own):
-            yield LandlockRule(path=path, rights=rights)
-        for device in ("/dev/pts", *(f"/dev/{name}" for name in _DEVICES)):
-            if scope.ordinary or device != "/dev/pts":
-                yield LandlockRule(path=device, rights=rights)
-
-    def _list_secrets(self, scope: ConfinementScope) -> Iterator[str]:
         # Missing secrets count too: a key that is created later must not lie in an open folder.
         secrets = scope.secrets(missing=True)
-        closed = [*secrets, "/dev"] if scope.ordinary else [*secrets, *DOORS, *TEMPORARY, "/dev"]
-        yield from self._list_around("/", closed)
-        if scope.ordinary:
-            return
-        if _is_temporary(scope.home):
-            yield from self._list_around(scope.home, secrets)
-        for path in (str(Path(__file__).parents[2]), sys.prefix):
+        more = () if scope.ordinary else (*SOCKET_FOLDERS, *TEMPORARY)
+        visible = [*self._list_around("/", [*secrets, *more, "/dev"])]
+        if not scope.ordinary:
+            if _is_temporary(scope.home):
+                visible += self._list_around(scope.home, secrets)
             # Hermes itself may lie there, and its terminal keeper runs beside commands.
-            if _is_temporary(path):
-                yield path
+            program = (str(Path(__file__).parents[2]), sys.prefix)
+            visible += [path for path in program if _is_temporary(path)]
+        shared = ("/dev/shm",) if scope.shared_memory else ()
+        terminals = ("/dev/pts",) if scope.ordinary else ()
+        devices = (f"/dev/{name}" for name in _DEVICES)
+        changed = (*scope.own_folders, *shared, *own, *terminals, *devices)
+        self.rules = (
+            *((path, LOOK) for path in (*visible, *scope.readable)),
+            *((path, rights) for path in (*self._list_writable(scope), *changed)),
+        )
 
     def _list_writable(self, scope: ConfinementScope) -> Iterator[str]:
         """New files must be possible in open folders, so ordinary work does not split them;
@@ -236,12 +164,13 @@ class Landlock:
 
     def spawn(
         self,
+        scope: ConfinementScope,
+        own: Sequence[str],
         program: str,
         argv: tuple[str, ...],
         env: Mapping[str, str],
         actions: Sequence[FileAction],
-        scope: ConfinementScope,
-        own: Sequence[str],
+        /,
     ) -> int:
         outcome: list[int | BaseException] = []
         devices = (action[2] for action in actions if isinstance(action[2], str))
@@ -303,7 +232,16 @@ class _CachedRuleset:
         os.close(self.descriptor)
 
     def _snapshot(self) -> list[tuple[int, int, int]]:
-        return [_mark(folder, timed=folder in self._split) for folder in self._folders]
+        marks = []
+        for folder in self._folders:
+            try:
+                found = os.stat(folder)  # noqa: PTH116
+            except OSError:
+                marks.append((0, 0, 0))
+                continue
+            changed = found.st_mtime_ns if folder in self._split else 0
+            marks.append((found.st_dev, found.st_ino, changed))
+        return marks
 
 
 def find_obstacle() -> str:
@@ -330,7 +268,7 @@ def _library() -> ctypes.CDLL:
 
 
 def _create_ruleset(
-    rules: Iterable[LandlockRule], scope: ConfinementScope, rights: int, version: int
+    rules: Iterable[tuple[str, int]], scope: ConfinementScope, rights: int, version: int
 ) -> int:
     library = _library()
     attributes = _Ruleset(
@@ -338,13 +276,20 @@ def _create_ruleset(
         network=_TCP if version >= 4 and not scope.network else 0,
         scopes=_SCOPES if version >= 6 else 0,
     )
-    size = 8 if version < 4 else 16 if version < 6 else 24
-    ruleset = _check_result(
-        library.syscall(_CREATE, ctypes.byref(attributes), ctypes.c_size_t(size), 0)
-    )
+    size = ctypes.c_size_t(8 if version < 4 else 16 if version < 6 else 24)
+    ruleset = _check_result(library.syscall(_CREATE, ctypes.byref(attributes), size, 0))
     try:
-        for rule in rules:
-            _add(library, ruleset, rule)
+        for path, allowed in rules:
+            try:
+                descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            except OSError:
+                continue
+            try:
+                allowed &= -1 if Path(path).is_dir() else OF_FILES
+                given = _Beneath(rights=allowed, folder=descriptor)
+                _check_result(library.syscall(_ADD, ruleset, _BENEATH, ctypes.byref(given), 0))
+            finally:
+                os.close(descriptor)
     except BaseException:
         os.close(ruleset)
         raise
@@ -355,7 +300,15 @@ def _restrict(scope: ConfinementScope, ruleset: int) -> None:
     """Restrict this thread permanently."""
     library = _library()
     _check_result(library.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
-    _drop_capabilities(library, _ORDINARY_CAPABILITIES if scope.ordinary else 0)
+    # Capabilities of root bypass Landlock; without new privileges, no program regains them.
+    # Capabilities that are not held are never kept.
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
+    data = (ctypes.c_uint32 * 6)()
+    if scope.ordinary:
+        _check_result(library.capget(ctypes.byref(header), ctypes.byref(data)))
+        for at in range(6):
+            data[at] &= _ORDINARY_CAPABILITIES if at < 3 else 0
+    _check_result(library.capset(ctypes.byref(header), ctypes.byref(data)))
     _check_result(library.syscall(_RESTRICT, ruleset, 0))
     domains = [PACKET, VSOCK]
     if not scope.network:
@@ -365,41 +318,6 @@ def _restrict(scope: ConfinementScope, ruleset: int) -> None:
     if code := filter_program(tuple(domains)):
         program = _Filter(length=len(code) // 8, lines=code)
         _check_result(library.prctl(_SECCOMP, _SECCOMP_FILTER, ctypes.byref(program), 0, 0))
-
-
-def _drop_capabilities(library: ctypes.CDLL, kept: int) -> None:
-    """Drop capabilities of root that bypass Landlock; without new privileges, no program regains
-    them. Capabilities that are not held are never kept."""
-    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
-    data = (ctypes.c_uint32 * 6)()
-    if kept:
-        _check_result(library.capget(ctypes.byref(header), ctypes.byref(data)))
-        for at in range(6):
-            data[at] &= kept if at < 3 else 0
-    _check_result(library.capset(ctypes.byref(header), ctypes.byref(data)))
-
-
-def _add(library: ctypes.CDLL, ruleset: int, rule: LandlockRule) -> None:
-    rights = rule.rights
-    try:
-        descriptor = os.open(rule.path, os.O_PATH | os.O_CLOEXEC)
-    except OSError:
-        return
-    try:
-        if not Path(rule.path).is_dir():
-            rights &= OF_FILES
-        given = _Beneath(rights=rights, folder=descriptor)
-        _check_result(library.syscall(_ADD, ruleset, _BENEATH, ctypes.byref(given), 0))
-    finally:
-        os.close(descriptor)
-
-
-def _mark(folder: str, *, timed: bool) -> tuple[int, int, int]:
-    try:
-        found = os.stat(folder)  # noqa: PTH116
-    except OSError:
-        return 0, 0, 0
-    return found.st_dev, found.st_ino, found.st_mtime_ns if timed else 0
 
 
 def _check_result(result: int) -> int:

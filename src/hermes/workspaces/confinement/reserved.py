@@ -8,6 +8,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -132,21 +133,27 @@ class ReservedNames:
         self._contents: dict[str, _Kept] = {}
 
     def watch(self) -> ReservedNamesGuard:
-        had_repository = self._is_bare or (self._root / ".git").exists()
+        is_new = not (self._is_bare or (self._root / ".git").exists())
         before = self.marks(keep=True)
-        links = self.links()
-        return ReservedNamesGuard(
-            self, before, dict(self._contents), links, had_repository=had_repository
-        )
+        return ReservedNamesGuard(self, before, dict(self._contents), self.links(), is_new)
 
     def marks(self, *, keep: bool) -> dict[str, _Mark]:
-        """Return marks of all existing reserved names, and with `keep` their contents."""
+        """Return marks of all existing reserved names. With `keep`, also store their contents,
+        which are read only when a file has changed."""
         found: dict[str, _Mark] = {}
         for name in self._existing():
-            try:
-                found[name] = () if self._fixed else self._mark_of(name, keep=keep)
-            except FileNotFoundError:
-                continue
+            mark: _Mark = ()
+            if not self._fixed:
+                path = self._root / name
+                try:
+                    seen = path.lstat()
+                    mark = (stat.S_IMODE(seen.st_mode), seen.st_ino, seen.st_mtime_ns, seen.st_size)
+                    regular = stat.S_ISREG(seen.st_mode) and seen.st_size <= MAX_FILE_BYTES
+                    if keep and regular and self._contents.get(name, ((), b""))[0] != mark:
+                        self._contents[name] = (mark, path.read_bytes())
+                except FileNotFoundError:
+                    continue
+            found[name] = mark
             if len(found) >= MAX_FILES:
                 break
         return found
@@ -160,7 +167,8 @@ class ReservedNames:
         try:
             place = DirectoryEntry(folder, name.rpartition("/")[2])
             if kept is None and name == self._config and (data := place.read()) is not None:
-                kept = ((0o644,), _harmless_part(data))
+                lines = [f"{line}\n" for _, line, harmless in _lines(data) if harmless]
+                kept = ((0o644,), "".join(lines).encode())
             if place.exists:
                 place.move(self._quarantine_path(name))
             if kept:
@@ -203,24 +211,14 @@ class ReservedNames:
         settings, and sample hooks in a new repository."""
         path = self._root / name
         if name == self._config and path.is_file() and not path.is_symlink():
-            return _adds_no_program(before[1] if before else b"", path.read_bytes())
-        if not new_repository:
-            return False
-        if path.is_symlink():
+            # No new program is named.
+            old = _unsafe_settings(before[1] if before else b"")
+            return _unsafe_settings(path.read_bytes()) <= old
+        if not new_repository or path.is_symlink():
             return False
         if path.is_dir():
             return name == ".git/hooks" and all(p.suffix == ".sample" for p in path.iterdir())
         return name.startswith(".git/hooks/") and name.endswith(".sample")
-
-    def _mark_of(self, name: str, *, keep: bool) -> _Mark:
-        """Read the content only when the file has changed."""
-        path = f"{self._root}/{name}"
-        found = os.lstat(path)
-        mark = (stat.S_IMODE(found.st_mode), found.st_ino, found.st_mtime_ns, found.st_size)
-        regular = stat.S_ISREG(found.st_mode) and found.st_size <= MAX_FILE_BYTES
-        if keep and regular and self._contents.get(name, ((), b""))[0] != mark:
-            self._contents[name] = (mark, Path(path).read_bytes())
-        return mark
 
     def _existing(self) -> Iterator[str]:
         """List two folders only: this runs before each command."""
@@ -230,11 +228,11 @@ class ReservedNames:
         for name in self._folders:
             if name not in there:
                 continue
-            folder = f"{self._root}/{name}"
-            if self._fixed or not _is_folder(folder):
+            folder = self._root / name
+            if self._fixed or not folder.is_dir() or folder.is_symlink():
                 yield name
             else:
-                yield from _files_below(folder, name)
+                yield from _files_below(str(folder), name)
 
     def _quarantine_path(self, name: str) -> Path:
         self._quarantine.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -242,62 +240,41 @@ class ReservedNames:
         return self._quarantine / f"{number:04}-{name.replace('/', '-')}"
 
 
-class ReservedNamesGuard:
-    """The reserved names as they were before one command."""
+class ReservedNamesGuard(NamedTuple):
+    """The reserved names as they were before one command. `new_repository` means that there was no
+    repository yet."""
 
-    def __init__(
-        self,
-        reserved: ReservedNames,
-        before: dict[str, _Mark],
-        contents: dict[str, _Kept],
-        links: dict[str, str],
-        *,
-        had_repository: bool,
-    ) -> None:
-        self._reserved = reserved
-        self._before = before
-        self._contents = contents
-        self._links = links
-        self._had_repository = had_repository
+    reserved: ReservedNames
+    before: dict[str, _Mark]
+    contents: dict[str, _Kept]
+    links: dict[str, str]
+    new_repository: bool
 
     def differences(self) -> list[str]:
-        """Return the names that the command created, changed or removed."""
-        before, now = self._before, self._reserved.marks(keep=False)
+        """Return the names that the command created, changed or removed. What git itself does is
+        left out, unless a link leads elsewhere now."""
+        before, now = self.before, self.reserved.marks(keep=False)
         changed = [n for n in sorted(before.keys() | now.keys()) if before.get(n) != now.get(n)]
-        return [name for name in changed if not self._is_ordinary(name)]
-
-    def _is_ordinary(self, name: str) -> bool:
-        first = name.partition("/")[0]
-        if self._reserved.links().get(first) != self._links.get(first):
-            return False
-        before = self._contents.get(name) if name in self._before else None
-        new = not self._had_repository
-        return self._reserved.is_ordinary(name, before, new_repository=new)
+        links = self.reserved.links() if changed else {}
+        return [
+            name
+            for name in changed
+            if links.get(first := name.partition("/")[0]) != self.links.get(first)
+            or not self.reserved.is_ordinary(
+                name, self._content(name), new_repository=self.new_repository
+            )
+        ]
 
     def undo(self) -> list[str]:
         """Restore them and return those that were restored. The versions of the command are in
         quarantine."""
         names = self.differences()
         for name in names:
-            existed = name in self._before
-            kept = self._contents.get(name) if existed else None
-            self._reserved.restore(name, kept, self._links)
+            self.reserved.restore(name, self._content(name), self.links)
         return names
 
-
-class CombinedGuard:
-    def __init__(self, *guards: ReservedNamesGuard) -> None:
-        self._guards = guards
-
-    def differences(self) -> list[str]:
-        return [name for guard in self._guards for name in guard.differences()]
-
-    def undo(self) -> list[str]:
-        return [name for guard in self._guards for name in guard.undo()]
-
-
-def _is_folder(path: str) -> bool:
-    return Path(path).is_dir() and not Path(path).is_symlink()
+    def _content(self, name: str) -> _Kept | None:
+        return self.contents.get(name) if name in self.before else None
 
 
 def _names(folder: str) -> list[str]:
@@ -327,19 +304,9 @@ def _files_below(folder: str, name: str) -> Iterator[str]:
                 yield f"{prefix}/{entry.name}"
 
 
-def _adds_no_program(before: bytes, after: bytes) -> bool:
-    """Return whether the settings of a repository name no new program."""
-    return _unsafe_settings(after) <= _unsafe_settings(before)
-
-
 def _unsafe_settings(settings: bytes) -> set[tuple[str, str]]:
     """Return the settings that are not known to be harmless, as section and line."""
     return {(section, line) for section, line, harmless in _lines(settings) if not harmless}
-
-
-def _harmless_part(settings: bytes) -> bytes:
-    kept = [line for _, line, harmless in _lines(settings) if harmless]
-    return "".join(f"{line}\n" for line in kept).encode()
 
 
 def _lines(settings: bytes) -> Iterator[tuple[str, str, bool]]:
@@ -353,15 +320,10 @@ def _lines(settings: bytes) -> Iterator[tuple[str, str, bool]]:
             yield section, head + bracket, True
             line = line.strip()
         if line and not line.startswith(("#", ";")):
-            yield section, line, _is_harmless(section, line)
-
-
-def _is_harmless(section: str, line: str) -> bool:
-    key = line.split("=")[0].strip().lower()
-    if line.endswith("\\") or "!" in line:
-        return False
-    if section == "core":
-        return key in _HARMLESS_CORE
-    if section == "remote":
-        return key in _HARMLESS_REMOTE and "::" not in line
-    return section in _HARMLESS_SECTIONS
+            key = line.split("=")[0].strip().lower()
+            harmless = section in _HARMLESS_SECTIONS
+            if section == "core":
+                harmless = key in _HARMLESS_CORE
+            elif section == "remote":
+                harmless = key in _HARMLESS_REMOTE and "::" not in line
+            yield section, line, harmless and not (line.endswith("\\") or "!" in line)

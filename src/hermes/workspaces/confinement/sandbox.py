@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 from hermes.codec.values import Value, replace
 from hermes.core.errors import ToolError
-from hermes.workspaces.child import FileAction, Spawn, spawn
-from hermes.workspaces.confinement.reserved import CombinedGuard, ReservedNames
+from hermes.workspaces.child import Spawn, spawn
+from hermes.workspaces.confinement.reserved import ReservedNames, ReservedNamesGuard
 from hermes.workspaces.confinement.scope import (
     SECRETS,
     ConfinementReport,
@@ -71,13 +71,11 @@ class CommandSandbox:
     def starter(self, *, own: Sequence[str] = ()) -> Spawn:
         """Return a function that starts what `wrap` returned, or its keeper, which may also write
         the files `own`."""
-        if self._means is None:
-            return spawn
-        return partial(_start, self._means, self._scope, own)
+        return partial(self._means.spawn, self._scope, own) if self._means else spawn
 
-    def guard(self) -> CombinedGuard | None:
-        """Return the guard of the reserved names for the command."""
-        return CombinedGuard(*(each.watch() for each in self._reserved)) if self._means else None
+    def guards(self) -> list[ReservedNamesGuard]:
+        """Return the guards of the reserved names for the command."""
+        return [each.watch() for each in self._reserved] if self._means else []
 
 
 class Sandbox:
@@ -90,6 +88,7 @@ class Sandbox:
             self._wanted = "auto"
         self._search_path = env.get("PATH", os.defpath)
         private = str(state / "confined")
+        container_root = os.getuid() == 0 and any(Path(mark).exists() for mark in _CONTAINER_MARKS)
         self.scope = ConfinementScope(
             root=root,
             home=os.path.realpath(env.get("HOME", "/")),
@@ -100,7 +99,7 @@ class Sandbox:
             readable=(str(state / "scratch"),),
             network=confinement.network,
             ordinary=confinement.ordinary,
-            system=_CONTAINER_FOLDERS if _is_root_of_container() else (),
+            system=_CONTAINER_FOLDERS if container_root else (),
             safe=self._safe,
         )
         self._quarantine = state / "quarantine"
@@ -115,10 +114,6 @@ class Sandbox:
     @property
     def confines(self) -> bool:
         return self._means is not None
-
-    @property
-    def notes(self) -> str:
-        return self.scope.notes
 
     def prepare(self) -> None:
         """Find the means once; this may take some milliseconds. ToolError when a required one is
@@ -145,9 +140,6 @@ class Sandbox:
                 self.scope = replace(self.scope, repository=repository)
                 self._reserved += (ReservedNames(repository, self._quarantine, bare=True),)
 
-    def grant_network(self, granted: bool = True) -> None:
-        self.scope = replace(self.scope, network=granted)
-
     def protection(self) -> ConfinementReport:
         """Return what holds for the next command, as found on the system."""
         if not self.wanted:
@@ -166,45 +158,25 @@ class Sandbox:
         means = None if unconfined and not self._safe else self._means
         if means is not None:
             self.scope.prepare()
+        scope = self.scope
         if unconfined:
-            return CommandSandbox(means, self._unconfined_scope(), ())
-        scope = self.scope if means is None or not self.scope.ordinary else self._scope_for(script)
+            # Everything is open except files that must not change.
+            scope = replace(scope, ordinary=True, network=True, shown=SECRETS, writable=self._safe)
+            return CommandSandbox(means, scope, ())
+        if means and scope.ordinary:
+            # Only confined commands need this import.
+            from hermes.workspaces.confinement.programs import find_needs, make_folders
+
+            needs = find_needs(script)
+            if not self._safe:
+                make_folders(scope.home, needs.folders)
+            if needs.keys:
+                scope = replace(scope, shown=needs.keys)
         return CommandSandbox(means, scope, self._reserved)
-
-    def _unconfined_scope(self) -> ConfinementScope:
-        """Open everything except files that must not change."""
-        return replace(self.scope, ordinary=True, network=True, shown=SECRETS, writable=self._safe)
-
-    def _scope_for(self, script: str) -> ConfinementScope:
-        """Add what the programs in the script need."""
-        # Only confined commands need this import.
-        from hermes.workspaces.confinement.programs import find_needs, make_folders
-
-        needs = find_needs(script)
-        if not self._safe:
-            make_folders(self.scope.home, needs.folders)
-        return replace(self.scope, shown=needs.keys) if needs.keys else self.scope
 
     def _find_scope(self) -> tuple[Means | None, tuple[str, ...]]:
         mounts = self._wanted == "auto" and bool(self.scope.exposed_secrets())
         return find_means(self._wanted, self._search_path, mounts=mounts)
-
-
-def _is_root_of_container() -> bool:
-    return os.getuid() == 0 and any(Path(mark).exists() for mark in _CONTAINER_MARKS)
-
-
-def _start(
-    means: Means,
-    scope: ConfinementScope,
-    own: Sequence[str],
-    program: str,
-    argv: tuple[str, ...],
-    env: Mapping[str, str],
-    actions: Sequence[FileAction],
-    /,
-) -> int:
-    return means.spawn(program, argv, env, actions, scope, own)
 
 
 @lru_cache(maxsize=8)
@@ -216,24 +188,17 @@ def find_means(
     order = ("bubblewrap", "landlock") if mounts else ("landlock", "bubblewrap")
     obstacles: list[str] = []
     for name in order if wanted == "auto" else (wanted,):
-        found = _bubblewrap(search_path) if name == "bubblewrap" else _landlock()
+        # Imported only where confinement is wanted.
+        found: Means | str
+        if name == "bubblewrap":
+            from hermes.workspaces.confinement.bubblewrap import find_bubblewrap
+
+            found = find_bubblewrap(find_program("bwrap", search_path))
+        else:
+            from hermes.workspaces.confinement import landlock
+
+            found = landlock.find_obstacle() or landlock.Landlock()
         if not isinstance(found, str):
             return found, tuple(obstacles)
         obstacles.append(found)
     return None, tuple(obstacles)
-
-
-def _bubblewrap(search_path: str) -> Bubblewrap | str:
-    # Imported only where confinement is wanted.
-    from hermes.workspaces.confinement import bubblewrap
-
-    program = find_program("bwrap", search_path)
-    if program is None:
-        return "bubblewrap: not installed"
-    return bubblewrap.find_obstacle(program) or bubblewrap.Bubblewrap(program)
-
-
-def _landlock() -> Landlock | str:
-    from hermes.workspaces.confinement import landlock
-
-    return landlock.find_obstacle() or landlock.Landlock()

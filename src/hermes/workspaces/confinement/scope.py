@@ -25,6 +25,15 @@ class ConfinementReport(Value):
         return self.kind != "none"
 
 
+def cloud_report(service: str, *, network: bool) -> ConfinementReport:
+    words = "the network is open" if network else "no network"
+    return ConfinementReport(
+        kind="cloud",
+        details=(f"commands run in a {service} sandbox; {words}",),
+        gaps=("the service sees files and commands",),
+    )
+
+
 def repository_of(root: str) -> str:
     """Return the folder that `git commit` in `root` writes to, if it is outside `root`: a
     repository further up, the main repository of a worktree, or the one around a submodule."""
@@ -85,7 +94,7 @@ TOOL_FOLDERS = (
 )  # fmt: skip
 # Machine-wide: password hashes, and the sockets of services (containers, desktop, agents).
 SYSTEM = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers")
-DOORS = ("/run", "/var/run")
+SOCKET_FOLDERS = ("/run", "/var/run")
 TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")
 # Without it, systemd-resolved cannot resolve host names.
 RESOLVER = "/run/systemd/resolve"

@@ -39,9 +39,9 @@ class RemoteMachine(Protocol):
         """Make the machine usable, also after a lost connection; ToolError says what is wrong."""
         ...
 
-    async def start(self, line: str, data: bytes, out: Sink, errors: Sink) -> RemoteProcess:
-        """Start a bash line with `data` as its input. ToolError only if it certainly did not
-        start."""
+    async def start(self, feed: bytes, out: Sink, errors: Sink) -> RemoteProcess:
+        """Start a bash that reads its line from `feed` up to a NUL, and the rest as its input.
+        ToolError only if it certainly did not start."""
         ...
 
     def ask_now(self, line: str, data: bytes) -> bytes:
@@ -83,8 +83,12 @@ class RemoteCall:
     async def begin(self, machine: RemoteMachine, line: str, data: bytes) -> None:
         mark = self._mark.decode()
         marked = f"builtin echo {mark}; builtin echo {mark} >&2; {line}"
-        self._run = await machine.start(marked, data, self._out, self._side)
-        self._run.ended.add_done_callback(self._on_end)
+        raw = marked.encode("utf-8", "surrogateescape")
+        if b"\0" in raw:
+            raise ToolError("The command contains a NUL byte. Remove it.")
+        self._run = await machine.start(raw + b"\0" + data, self._out, self._side)
+        # Closing reads what is left in the pipes.
+        self._run.ended.add_done_callback(lambda _ended: self.close())
 
     def close(self) -> None:
         if self._run:
@@ -100,9 +104,6 @@ class RemoteCall:
     def _settle(self) -> None:
         if self._out.last is not None and self._side.last is not None and not self.final.done():
             self.final.set_result(self._side.last)
-
-    def _on_end(self, _ended: asyncio.Future[int]) -> None:
-        self.close()  # reads what is left in the pipes
 
 
 class _MarkedStream:
@@ -124,19 +125,10 @@ class _MarkedStream:
             return
         self._held += data
         if not self._begun:
-            self._look_for_begin()
-        if self._begun:
-            self._look_for_end()
-
-    def _look_for_begin(self) -> None:
-        at = self._held.find(self._begin)
-        if at < 0:
-            self.before = self._held
-            return
-        self._begun = True
-        self.before, self._held = self._held[:at], self._held[at + len(self._begin) :]
-
-    def _look_for_end(self) -> None:
+            self.before, mark, rest = self._held.partition(self._begin)
+            if not mark:
+                return
+            self._begun, self._held = True, rest
         at = self._held.find(self._end)
         passed = len(self._held) - _partial_match_length(self._held, self._end) if at < 0 else at
         if passed:

@@ -8,13 +8,13 @@ import select
 import subprocess
 import threading
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 from hermes.codec.values import Value
 from hermes.core.errors import ToolError
 from hermes.workspaces.child import Child, Sink
-from hermes.workspaces.confinement.scope import ConfinementReport
-from hermes.workspaces.remote.calls import RemoteProcess
+from hermes.workspaces.remote.calls import RemoteMachine, RemoteProcess
 
 
 def run_blocking(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -69,64 +69,35 @@ NOW_SECONDS = 15.0
 _READ_BYTES = 65_536
 
 
-class CliConnection(Protocol):
-    """The connection: a command line that runs `bash` with the standard start on the other side."""
+class CliMachine(RemoteMachine):
+    """A machine that `words` connect to: an absolute program of this machine and its arguments.
+    Keeps one bash ready that waits for its line, so that a command does not wait for programs and
+    start files. Subclasses open and close what is behind the program."""
 
-    @property
-    def protection(self) -> ConfinementReport: ...
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """Return an absolute program and its arguments."""
-        ...
-
-    @property
-    def env(self) -> Mapping[str, str]:
-        """Return the variables of that program on this side."""
-        ...
-
-    async def open(self) -> None: ...
-
-    def open_now(self) -> None:
-        """Open, blocking; for callers outside the loop."""
-        ...
-
-    async def hibernate(self) -> None: ...
-
-    async def close(self, *, keep: bool = False) -> None: ...
-
-
-class CliMachine:
-    """Keeps one bash ready that waits for its line, so that a command does not wait for programs
-    and start files."""
-
-    def __init__(self, entrance: CliConnection) -> None:
-        self._entrance = entrance
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._env = env
         self._asking: _QuestionShell | None = None
         self._spare: CliProcess | None = None
 
     @property
-    def protection(self) -> ConfinementReport:
-        return self._entrance.protection
+    def words(self) -> tuple[str, ...]:
+        raise NotImplementedError
 
-    async def open(self) -> None:
-        await self._entrance.open()
+    def open_now(self) -> None:
+        """Open, blocking; for callers outside the loop."""
 
-    async def start(self, line: str, data: bytes, out: Sink, errors: Sink) -> RemoteProcess:
-        raw = line.encode("utf-8", "surrogateescape")
-        if b"\0" in raw:
-            raise ToolError("The command contains a NUL byte. Remove it.")
+    async def start(self, feed: bytes, out: Sink, errors: Sink) -> RemoteProcess:
         run = self._spare
         if run is None or run.ended.done():
-            run = self._waiting()
-        run.begin(raw + b"\0" + data, out, errors)
-        self._spare = self._waiting()
+            run = self._start_waiting()
+        run.begin(feed, out, errors)
+        self._spare = self._start_waiting()
         return run
 
-    def _waiting(self) -> CliProcess:
-        words = self._entrance.words
+    def _start_waiting(self) -> CliProcess:
+        words = self.words
         try:
-            return CliProcess(words, self._entrance.env)
+            return CliProcess(words, self._env)
         except OSError as error:
             raise ToolError(f"{words[0]} cannot be started: {error.strerror}.") from error
 
@@ -134,8 +105,8 @@ class CliMachine:
         """Ask through one bash that stays open, so that no program starts per question."""
         for attempt in (1, 2):
             if self._asking is None:
-                self._entrance.open_now()
-                self._asking = _QuestionShell(self._entrance.words, self._entrance.env)
+                self.open_now()
+                self._asking = _QuestionShell(self.words, self._env)
             try:
                 return self._asking.ask(line, data)
             except (OSError, TimeoutError) as error:
@@ -145,15 +116,7 @@ class CliMachine:
                     raise ToolError("The machine is not reachable now. Try again.") from error
         raise AssertionError("unreachable")
 
-    async def hibernate(self) -> None:
-        self._let_go()
-        await self._entrance.hibernate()
-
-    async def close(self, *, keep: bool = False) -> None:
-        self._let_go()
-        await self._entrance.close(keep=keep)
-
-    def _let_go(self) -> None:
+    def _close_shells(self) -> None:
         if self._asking:
             self._asking.close()
             self._asking = None
@@ -163,19 +126,13 @@ class CliMachine:
 
 
 class CliProcess:
+    """A bash that waits for its line; output before that is held back."""
+
     def __init__(self, words: tuple[str, ...], env: Mapping[str, str]) -> None:
-        self._out: Sink = _drop_output
-        self._errors: Sink = _drop_output
-        self._early: list[tuple[bool, bytes]] = []
-        self._begun = False
-        self._child = Child(
-            words[0],
-            words,
-            env,
-            lambda data: self._pass_on(data, is_error=False),
-            errors=lambda data: self._pass_on(data, is_error=True),
-            feed=b"",
-        )
+        self._sinks: tuple[Sink, Sink] | None = None
+        self._early: list[tuple[int, bytes]] = []
+        out, errors = partial(self._pass_on, 0), partial(self._pass_on, 1)
+        self._child = Child(words[0], words, env, out, errors=errors, feed=b"")
         self._closing: asyncio.Task[None] | None = None
 
     @property
@@ -183,10 +140,9 @@ class CliProcess:
         return self._child.ended
 
     def begin(self, feed: bytes, out: Sink, errors: Sink) -> None:
-        self._begun, self._out, self._errors = True, out, errors
-        for is_error, data in self._early:
-            self._pass_on(data, is_error=is_error)
-        self._early.clear()
+        self._sinks = (out, errors)
+        for number, data in self._early:
+            self._sinks[number](data)
         self._child.send_input(feed)
 
     def close(self) -> None:
@@ -195,15 +151,11 @@ class CliProcess:
         if not self._child.ended.done() and self._closing is None:
             self._closing = asyncio.ensure_future(self._child.end(grace_seconds=0))
 
-    def _pass_on(self, data: bytes, *, is_error: bool) -> None:
-        if not self._begun:
-            self._early.append((is_error, data))
+    def _pass_on(self, number: int, data: bytes) -> None:
+        if self._sinks is None:
+            self._early.append((number, data))
         else:
-            (self._errors if is_error else self._out)(data)
-
-
-def _drop_output(_data: bytes) -> None:
-    """Drop output that arrives before a reader does."""
+            self._sinks[number](data)
 
 
 class _QuestionShell:

@@ -10,69 +10,38 @@ import os
 import re
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
+from hermes.config.execution_settings import TerminalSettings
 from hermes.core.errors import ToolError
 from hermes.workspaces.child import Sink
-from hermes.workspaces.confinement.scope import ConfinementReport
+from hermes.workspaces.confinement.scope import ConfinementReport, cloud_report
 from hermes.workspaces.remote.calls import READ_LINE, RemoteProcess
-from hermes.workspaces.runner import ResourceLimits
 from hermes.workspaces.shell_state import shell_quote
 
 # One argument holds at most 128 KiB, and base64 makes four bytes of three.
 PIECE_BYTES = 60_000
 FETCH_BYTES = 300_000
-PAUSES = (0.05, 0.1, 0.2, 0.4)
-SLOWEST_SECONDS = 1.0
+# Seconds between two looks, while there is nothing new.
+PAUSES = (0.05, 0.1, 0.2, 0.4, 1.0)
 CLOSE_SECONDS = 10.0
 PLACE = "/tmp/.hermes-calls"
 
 
 class ExecutionResult(Value):
-    code: int
-    text: str
+    """As the service sends it."""
+
+    exitCode: int = 0
+    result: str = ""
 
 
 # Blocks; ToolError when the service is unreachable or refuses.
 Execute = Callable[[str], ExecutionResult]
-
-
-class PolledExecutor:
-    """Starts lines through `execute`; `name` keeps the files of different machines apart."""
-
-    def __init__(self, execute: Execute, name: str) -> None:
-        self._execute = execute
-        self._name = name
-        self._numbers = count()
-        self._runs: set[PolledProcess] = set()
-
-    async def start(self, line: str, data: bytes, out: Sink, errors: Sink) -> PolledProcess:
-        raw = line.encode("utf-8", "surrogateescape")
-        if b"\0" in raw:
-            raise ToolError("The command contains a NUL byte. Remove it.")
-        place = f"{PLACE}/{self._name}-{next(self._numbers)}"
-        run = PolledProcess(self._execute, place, out, errors)
-        await run.begin(raw + b"\0" + data)
-        self._runs = {each for each in self._runs if not each.gone} | {run}
-        return run
-
-    async def close(self) -> None:
-        """Wait until all remote input and output files are removed, up to a limit."""
-        tasks = [each.end() for each in self._runs]
-        if tasks:
-            await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
-        self._runs.clear()
-
-    def ask_now(self, line: str, data: bytes) -> bytes:
-        packed = base64.b64encode(data).decode()
-        script = f"__data=$(printf %s {packed} | base64 -d; printf .); __data=${{__data%.}}; {line}"
-        done = self._execute(f"bash -c {shell_quote(f'{{ {script}; }} | base64 -w0')}")
-        return _decode_output(done.text.strip())
 
 
 class PolledProcess:
@@ -120,36 +89,34 @@ class PolledProcess:
 
     async def _do(self, command: str) -> str:
         done = await asyncio.to_thread(self._execute, command)
-        if done.code:
-            raise ToolError(f"The service failed: {done.text.strip()[:300]}")
-        return done.text
+        if done.exitCode:
+            raise ToolError(f"The service failed: {done.result.strip()[:300]}")
+        return done.result
 
     async def _follow(self) -> None:
         """Follow until it has ended and everything has arrived, it was closed, or the service is
         unreachable."""
-        quiet = 0
+        quiet, ended = 0, -1
         try:
             while not self._closed.is_set():
                 code, fresh = await self._fetch()
                 if code is not None and not fresh:
-                    self._end(code)
+                    ended = code
                     return
                 quiet = 0 if fresh else quiet + 1
                 if not fresh:
-                    pauses = PAUSES[quiet - 1 : quiet] or (SLOWEST_SECONDS,)
-                    await self._pause(pauses[0])
+                    pause = PAUSES[min(quiet, len(PAUSES)) - 1]
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(self._closed.wait(), pause)
         except ToolError:
-            self._end(-1)
+            return
         finally:
+            if not self.ended.done():
+                self.ended.set_result(ended)
             # Again if a file was created meanwhile; a removed folder gets no new files.
             remove = f"rm -rf {self._place} || rm -rf {self._place}"
             with contextlib.suppress(ToolError):
                 await asyncio.to_thread(self._execute, remove)
-
-    async def _pause(self, seconds: float) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._closed.wait()
 
     async def _fetch(self) -> tuple[int | None, bool]:
         """Ask first whether it has ended: its earlier output is then certainly visible."""
@@ -167,10 +134,6 @@ class PolledProcess:
                 sink(data)
         return (int(lines[0]) if lines[0].strip() else None), fresh
 
-    def _end(self, code: int) -> None:
-        if not self.ended.done():
-            self.ended.set_result(code)
-
 
 def _decode_output(text: str) -> bytes:
     try:
@@ -179,6 +142,7 @@ def _decode_output(text: str) -> bytes:
         raise ToolError("The service sent an unexpected answer.") from error
 
 
+URL = "https://app.daytona.io/api"
 REQUEST_SECONDS = 60.0
 START_SECONDS = 600.0
 # The state of a recently used sandbox is not requested again.
@@ -189,20 +153,6 @@ _WAKES = ("stopped", "archived", "paused")
 _FAILED = ("error", "build_failed", "destroyed", "destroying")
 
 
-class DaytonaSettings(Value):
-    """`snapshot` or `image` define the sandbox; without them, the default of the service applies.
-    The service also stops a sandbox after `idle_minutes`."""
-
-    url: str = "https://app.daytona.io/api"
-    key: str = ""
-    image: str = ""
-    snapshot: str = ""
-    persistent: bool = True
-    network: bool = True
-    idle_minutes: int = 5
-    limits: ResourceLimits = ResourceLimits(cpus=1, memory_mb=5120, disk_mb=10_240)
-
-
 class _Sandbox(Value):
     id: str
     state: str = ""
@@ -211,56 +161,72 @@ class _Sandbox(Value):
 
 
 class DaytonaMachine:
-    def __init__(self, settings: DaytonaSettings, key: str) -> None:
-        if not settings.key:
+    """The service also stops a sandbox after the idle time of the settings."""
+
+    def __init__(
+        self, terminal: TerminalSettings, key: str, *, api_key: str, url: str = URL
+    ) -> None:
+        if not api_key:
             raise ToolError("Daytona needs DAYTONA_API_KEY. Ask the user to set it.")
-        self._settings = settings
+        self._terminal = terminal
+        self._api_key = api_key
+        self._url = url.rstrip("/")
         self._name = "hermes-" + re.sub(r"[^A-Za-z0-9-]", "-", key)
         self._sandbox: _Sandbox | None = None
         # Another machine object may have used this sandbox; its files may still be there.
-        self._polled = PolledExecutor(self._execute, f"{os.getpid()}-{time.time_ns():x}")
+        self._own = f"{os.getpid()}-{time.time_ns():x}"
+        self._numbers = count()
+        self._runs: set[PolledProcess] = set()
         self._opening = asyncio.Lock()
         self._used = 0.0
 
     @property
     def protection(self) -> ConfinementReport:
-        network = "the network is open" if self._settings.network else "no network"
-        return ConfinementReport(
-            kind="cloud",
-            details=(f"commands run in a Daytona sandbox; {network}",),
-            gaps=("the service sees files and commands",),
-        )
+        return cloud_report("Daytona", network=self._terminal.docker_network)
 
     async def open(self) -> None:
         async with self._opening:
             if self._sandbox is None or time.monotonic() - self._used > FRESH_SECONDS:
                 await asyncio.to_thread(self._ensure_running)
 
-    async def start(self, line: str, data: bytes, out: Sink, errors: Sink) -> RemoteProcess:
-        return await self._polled.start(line, data, out, errors)
+    async def start(self, feed: bytes, out: Sink, errors: Sink) -> RemoteProcess:
+        place = f"{PLACE}/{self._own}-{next(self._numbers)}"
+        run = PolledProcess(self._execute, place, out, errors)
+        await run.begin(feed)
+        self._runs = {each for each in self._runs if not each.gone} | {run}
+        return run
 
     def ask_now(self, line: str, data: bytes) -> bytes:
         if self._sandbox is None:
             self._ensure_running()
-        return self._polled.ask_now(line, data)
+        packed = base64.b64encode(data).decode()
+        script = f"__data=$(printf %s {packed} | base64 -d; printf .); __data=${{__data%.}}; {line}"
+        done = self._execute(f"bash -c {shell_quote(f'{{ {script}; }} | base64 -w0')}")
+        return _decode_output(done.result.strip())
 
     async def hibernate(self) -> None:
-        await self._polled.close()
+        await self._close_runs()
         await asyncio.to_thread(self._stop, keep=True)
 
     async def close(self, *, keep: bool = False) -> None:
-        await self._polled.close()
+        await self._close_runs()
         if not keep:
-            await asyncio.to_thread(self._stop, keep=self._settings.persistent)
+            await asyncio.to_thread(self._stop, keep=self._terminal.container_persistent)
+
+    async def _close_runs(self) -> None:
+        """Wait until all remote input and output files are removed, up to a limit."""
+        if self._runs:
+            await asyncio.wait([each.end() for each in self._runs], timeout=CLOSE_SECONDS)
+        self._runs.clear()
 
     def _stop(self, *, keep: bool) -> None:
         if self._sandbox is None:
             return
         path = f"/sandbox/{self._sandbox.id}"
         if keep:
-            self._call("POST", f"{path}/stop")
+            self._request("POST", f"{path}/stop", accept=(404,))
         else:
-            self._call("DELETE", path)
+            self._request("DELETE", path, accept=(404,))
         self._sandbox = None
 
     def _ensure_running(self) -> None:
@@ -275,7 +241,7 @@ class DaytonaMachine:
             if time.monotonic() > deadline:
                 raise ToolError("The Daytona sandbox did not start in time. Try again later.")
             if found.state in _WAKES and not asked:
-                self._call("POST", f"/sandbox/{found.id}/start")
+                self._request("POST", f"/sandbox/{found.id}/start", accept=(404,))
                 asked = True
             time.sleep(0.2)
             found = self._find() or found
@@ -283,89 +249,72 @@ class DaytonaMachine:
         self._used = time.monotonic()
 
     def _find(self) -> _Sandbox | None:
-        status, body = self._request("GET", f"/sandbox/{quote(self._name)}")
-        return None if status == 404 else self._check_status(status, body)
+        status, body = self._request("GET", f"/sandbox/{quote(self._name)}", accept=(404,))
+        return None if status == 404 else _decode(_Sandbox, body)
 
     def _make(self) -> _Sandbox:
-        settings, limits = self._settings, self._settings.limits
+        terminal = self._terminal
         wanted: dict[str, Any] = {
             "name": self._name,
             "labels": {"created-by": "hermes"},
-            "autoStopInterval": settings.idle_minutes,
-            "networkBlockAll": not settings.network,
+            "autoStopInterval": max(1, terminal.lifetime_seconds // 60),
+            "networkBlockAll": not terminal.docker_network,
         }
-        if settings.snapshot:
-            wanted["snapshot"] = settings.snapshot
-        elif settings.image:
-            wanted["buildInfo"] = {"dockerfileContent": f"FROM {settings.image}\n"}
+        # Without an image, the default of the service applies.
+        if terminal.daytona_image:
+            wanted["buildInfo"] = {"dockerfileContent": f"FROM {terminal.daytona_image}\n"}
             # Only built sandboxes can choose their size.
-            sizes = {"cpu": limits.cpus, "memory": limits.memory_mb, "disk": limits.disk_mb}
-            units = {"cpu": 1, "memory": 1024, "disk": 1024}
-            wanted |= {k: max(1, round(v / units[k])) for k, v in sizes.items() if v}
-        return self._check_status(*self._request("POST", "/sandbox", wanted))
+            memory, disk = terminal.container_memory / 1024, terminal.container_disk / 1024
+            sizes = {"cpu": terminal.container_cpu, "memory": memory, "disk": disk}
+            wanted |= {name: max(1, round(size)) for name, size in sizes.items() if size}
+        return _decode(_Sandbox, self._request("POST", "/sandbox", wanted)[1])
 
     def _execute(self, command: str) -> ExecutionResult:
         sandbox = self._sandbox
         if sandbox is None:
             raise ToolError("The Daytona sandbox is not running. Try again.")
-        base = sandbox.toolboxProxyUrl.rstrip("/") or f"{self._settings.url}/toolbox"
+        base = sandbox.toolboxProxyUrl.rstrip("/") or f"{self._url}/toolbox"
         url = f"{base}/{sandbox.id}/process/execute"
-        status, body = self._request("POST", url, {"command": command, "timeout": 60})
-        if status >= 400:
+        try:
+            _, body = self._request("POST", url, {"command": command, "timeout": 60})
+        except ToolError:
             self._sandbox = None  # it may have stopped; the next call asks for its state
-            raise ToolError(f"Daytona refused the command ({status}): {_words(body)}")
+            raise
         self._used = time.monotonic()
-        answer = _decode(_Execution, body)
-        return ExecutionResult(code=answer.exitCode, text=answer.result)
+        return _decode(ExecutionResult, body)
 
-    def _call(self, method: str, path: str) -> None:
-        status, body = self._request(method, path)
-        if status >= 400 and status != 404:
-            raise ToolError(f"Daytona refused ({status}): {_words(body)}")
-
-    def _check_status(self, status: int, body: bytes) -> _Sandbox:
-        if status in (401, 403):
-            raise ToolError("Daytona rejected the key. Ask the user to check it.")
-        if status >= 400:
-            raise ToolError(f"Daytona refused ({status}): {_words(body)}")
-        return _decode(_Sandbox, body)
-
-    def _request(self, method: str, path: str, value: object = None) -> tuple[int, bytes]:
-        url = path if "://" in path else self._settings.url.rstrip("/") + path
-        headers = {"Authorization": f"Bearer {self._settings.key}", "Accept": "application/json"}
+    def _request(
+        self, method: str, path: str, value: object = None, *, accept: Sequence[int] = ()
+    ) -> tuple[int, bytes]:
+        """Return status and body. ToolError for an error that is not accepted."""
+        parts = urlsplit(path if "://" in path else self._url + path)
+        headers = {"Authorization": f"Bearer {self._api_key}", "Accept": "application/json"}
         body = None if value is None else encode(value)
         if body is not None:
             headers["Content-Type"] = "application/json"
+        host, port = parts.hostname or "", parts.port
+        if parts.scheme == "https":
+            secure = ssl.create_default_context()
+            connection: http.client.HTTPConnection = http.client.HTTPSConnection(
+                host, port, timeout=REQUEST_SECONDS, context=secure
+            )
+        else:
+            connection = http.client.HTTPConnection(host, port, timeout=REQUEST_SECONDS)
         try:
-            return _exchange(method, url, headers, body)
+            target = parts.path + (f"?{parts.query}" if parts.query else "")
+            connection.request(method, target, body=body, headers=headers)
+            answer = connection.getresponse()
+            status, received = answer.status, answer.read()
         except (OSError, http.client.HTTPException) as error:
             raise ToolError(f"Daytona is not reachable: {error}. Try again later.") from error
-
-
-class _Execution(Value):
-    exitCode: int = 0
-    result: str = ""
-
-
-def _exchange(
-    method: str, url: str, headers: Mapping[str, str], body: bytes | None
-) -> tuple[int, bytes]:
-    parts = urlsplit(url)
-    host, port = parts.hostname or "", parts.port
-    if parts.scheme == "https":
-        secure = ssl.create_default_context()
-        connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-            host, port, timeout=REQUEST_SECONDS, context=secure
-        )
-    else:
-        connection = http.client.HTTPConnection(host, port, timeout=REQUEST_SECONDS)
-    try:
-        target = parts.path + (f"?{parts.query}" if parts.query else "")
-        connection.request(method, target, body=body, headers=dict(headers))
-        answer = connection.getresponse()
-        return answer.status, answer.read()
-    finally:
-        connection.close()
+        finally:
+            connection.close()
+        if status in (401, 403):
+            raise ToolError("Daytona rejected the key. Ask the user to check it.")
+        if status >= 400 and status not in accept:
+            words = received.decode("utf-8", "replace").strip()[:200]
+            raise ToolError(f"Daytona refused ({status}): {words}")
+        return status, received
 
 
 def _decode(kind: type[T], body: bytes) -> T:
@@ -373,7 +322,3 @@ def _decode(kind: type[T], body: bytes) -> T:
         return decode(kind, body)
     except DecodeError as error:
         raise ToolError(f"Daytona sent an unexpected answer: {error}") from error
-
-
-def _words(body: bytes) -> str:
-    return body.decode("utf-8", "replace").strip()[:200]

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
-from typing import Literal
 
 from hermes.core.errors import ToolError
 from hermes.core.ports import FileInfo, SearchQuery, SearchResult
-from hermes.workspaces.files import MAX_READ_BYTES, explain_errors, refuse_special, too_large_error
+from hermes.workspaces.files import (
+    MAX_READ_BYTES,
+    explain_errors,
+    kind_of,
+    refuse_special,
+    too_large_error,
+)
 from hermes.workspaces.remote.calls import RemoteAnswer, RemoteCalls
 from hermes.workspaces.search.engines import OPTIONS, grep_regexp
 from hermes.workspaces.search.matches import MatchReader, SearchLimits
@@ -24,6 +28,17 @@ _ERRORS = (
     errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ELOOP, errno.ENAMETOOLONG, errno.EEXIST,
 )  # fmt: skip
 _LOOK = "stat -L -c '%f %s %.9Y' --"
+
+
+_RG = (
+    "rg --no-config --no-messages --color=never --null --no-require-git --no-ignore-parent "
+    "--no-ignore-global --no-ignore-exclude --no-ignore-dot --glob='!.git' --files"
+)
+# Separates the parts of a listing; no path looks like it.
+_BREAK = b"//"
+LIMITS = SearchLimits()
+# Reading and writing may move many megabytes.
+_TRANSFER_SECONDS = 600
 
 
 class RemoteFiles:
@@ -68,7 +83,7 @@ class RemoteFiles:
             f'__line=$({_LOOK} {where}) || builtin exit 1; builtin echo "$__line"; '
             f"__size=${{__line#* }}; [[ -f {where} && ${{__size% *}} -le {MAX_READ_BYTES} ]] "
             f"&& cat -- {where}",
-            timeout=600,
+            timeout=_TRANSFER_SECONDS,
         )
         with explain_errors(path):
             line, _, data = answer.out.partition(b"\n")
@@ -95,7 +110,7 @@ cat >"$__new" && [[ $(stat -c %s -- "$__new") == {len(data)} ]] || __drop
 sync "$__new" 2>/dev/null
 mv -fT -- "$__new" "$__t" || __drop""",
             data,
-            timeout=600,
+            timeout=_TRANSFER_SECONDS,
         )
         with explain_errors(path):
             if answer.code == 9:
@@ -112,63 +127,16 @@ mv -fT -- "$__new" "$__t" || __drop""",
             if answer.code:
                 raise _error(answer, path)
 
-
-def _info(path: str, line: str) -> FileInfo:
-    words = line.split()
-    if len(words) != 3:
-        return FileInfo(path=path, kind="other", size=0, modified_ns=0)
-    seconds, _, rest = words[2].partition(".")
-    return FileInfo(
-        path=path,
-        kind=_kind(int(words[0], 16)),
-        size=int(words[1]),
-        modified_ns=int(seconds) * 1_000_000_000 + int(rest.ljust(9, "0")[:9] or 0),
-    )
-
-
-def _kind(mode: int) -> Literal["file", "folder", "other"]:
-    if stat.S_ISREG(mode):
-        return "file"
-    return "folder" if stat.S_ISDIR(mode) else "other"
-
-
-def _error(answer: RemoteAnswer, path: str) -> OSError:
-    """Map the error message of a program to a system error."""
-    for number in _parse_message(answer.errors):
-        return OSError(number, os.strerror(number), path)
-    return OSError(errno.EIO, answer.errors or "failed", path)
-
-
-def _parse_message(text: str) -> Iterator[int]:
-    for number in _ERRORS:
-        if os.strerror(number).lower() in text.lower():
-            yield number
-
-
-_RG = (
-    "rg --no-config --no-messages --color=never --null --no-require-git --no-ignore-parent "
-    "--no-ignore-global --no-ignore-exclude --no-ignore-dot --glob='!.git' --files"
-)
-# Separates the parts of a listing; no path looks like it.
-_BREAK = b"//"
-
-
-class RemoteSearch:
-    def __init__(self, calls: RemoteCalls, limits: SearchLimits) -> None:
-        self._calls = calls
-        self._limits = limits
-
-    async def find(self, query: SearchQuery) -> SearchResult:
-        limits = self._limits
+    async def search(self, query: SearchQuery) -> SearchResult:
         if query.target == "content":
             check_pattern(query.pattern)
         try:
             dated, cut = await self._list_selected(query)
             if query.target == "files":
                 dated.sort(key=lambda pair: (-pair[0], pair[1]))
-                names = tuple(name for _, name in dated[: limits.files])
-                return SearchResult(files=names, cut=cut or len(dated) > limits.files)
-            reader = MatchReader(most=limits.matches, line_bytes=limits.line_bytes)
+                names = tuple(name for _, name in dated[: LIMITS.files])
+                return SearchResult(files=names, cut=cut or len(dated) > LIMITS.files)
+            reader = MatchReader(most=LIMITS.matches, line_bytes=LIMITS.line_bytes)
             names = tuple(sorted((name for _, name in dated), key=lambda n: n.encode().split(b"/")))
             await self._lines(query, names, reader)
         except TimeoutError:
@@ -177,7 +145,7 @@ class RemoteSearch:
 
     async def _list_selected(self, query: SearchQuery) -> tuple[list[tuple[float, str]], bool]:
         """Return all selected files with their times."""
-        answer = await self._calls.answer(_listing_code(query), timeout=self._limits.seconds)
+        answer = await self._calls.answer(_listing_code(query), timeout=LIMITS.seconds)
         if answer.code == 7:
             raise ToolError(f"{query.root} does not exist. Check the path.")
         parts = answer.out.split(b"\0")
@@ -188,7 +156,7 @@ class RemoteSearch:
             when, _, name = os.fsdecode(entry).partition(" ")
             if name and selection.includes(name):
                 found.append((float(when), name))
-        most = self._limits.candidates
+        most = LIMITS.candidates
         return found[:most], len(found) > most
 
     async def _lines(self, query: SearchQuery, names: tuple[str, ...], reader: MatchReader) -> None:
@@ -199,10 +167,31 @@ class RemoteSearch:
             f"LC_ALL=C.UTF-8 xargs -0 -r {grep} {shell_quote(grep_regexp(query.pattern))} --; true"
         )
         data = "".join(f"{name}\0" for name in names).encode()
-        answer = await self._calls.answer(body, data, timeout=self._limits.seconds)
+        answer = await self._calls.answer(body, data, timeout=LIMITS.seconds)
         if answer.errors:
             raise ToolError(f"Invalid regex {query.pattern!r}: {answer.errors}")
         reader.add(answer.out)
+
+
+def _info(path: str, line: str) -> FileInfo:
+    words = line.split()
+    if len(words) != 3:
+        return FileInfo(path=path, kind="other", size=0, modified_ns=0)
+    seconds, _, rest = words[2].partition(".")
+    return FileInfo(
+        path=path,
+        kind=kind_of(int(words[0], 16)),
+        size=int(words[1]),
+        modified_ns=int(seconds) * 1_000_000_000 + int(rest.ljust(9, "0")[:9] or 0),
+    )
+
+
+def _error(answer: RemoteAnswer, path: str) -> OSError:
+    """Map the error message of a program to a system error."""
+    for number in _ERRORS:
+        if os.strerror(number).lower() in answer.errors.lower():
+            return OSError(number, os.strerror(number), path)
+    return OSError(errno.EIO, answer.errors or "failed", path)
 
 
 def _listing_code(query: SearchQuery) -> str:

@@ -22,6 +22,7 @@ from hermes.workspaces.remote.runner import (
     pass_secrets_code,
     terminal_code,
 )
+from hermes.workspaces.runner import CommandRequest
 from hermes.workspaces.shell_state import ShellState, shell_quote
 
 log = logging.getLogger(__name__)
@@ -33,13 +34,10 @@ FAR_LOG_BYTES = 16_000_000
 
 
 class RemoteKeeper:
-    def __init__(
-        self, runner: RemoteRunner, calls: RemoteCalls, clock: Clock, *, preface: str = ""
-    ) -> None:
+    def __init__(self, runner: RemoteRunner, calls: RemoteCalls, clock: Clock) -> None:
         self._runner = runner
         self._calls = calls
         self._clock = clock
-        self._preface = preface
 
     async def _place(self, record_id: str) -> str:
         """Return its remote folder, quoted."""
@@ -47,21 +45,14 @@ class RemoteKeeper:
         return shell_quote(f"{self._runner.folder}/{record_id}")
 
     async def start(
-        self,
-        script: str,
-        cwd: str,
-        state: ShellState,
-        folder: ProcessFolder,
-        *,
-        pty: bool,
-        unconfined: bool = False,
+        self, command: CommandRequest, state: ShellState, folder: ProcessFolder
     ) -> tuple[int, str]:
         place = await self._place(folder.path.name)
-        opening = self._runner.opening(cwd, state, self._preface)
-        line = shell_quote(f"{opening}builtin eval {shell_quote(script)}")
+        opening = self._runner.opening(command.cwd, state)
+        line = shell_quote(f"{opening}builtin eval {shell_quote(command.script)}")
         inner = 'bash --norc --noprofile -c \'. "$0/script.sh"\' "$__d"'
         kept = inner
-        if pty:
+        if command.pty:
             # The terminal line is shell code; the keeper takes program arguments.
             shown = terminal_code(inner.replace('"$__d"', "$__d")).removesuffix(" </dev/null")
             kept = f"bash --norc --noprofile -c {shell_quote(shown)}"
@@ -75,8 +66,7 @@ __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
         answer = await self._calls.answer(body)
         if answer.code or not answer.out.strip():
             raise ToolError(f"The process cannot be started: {answer.errors}.")
-        pid, _, identity = answer.out.decode().strip().partition(" ")
-        return int(pid), identity
+        return _parse_pid(answer.out)
 
     async def find(self, record: ProcessRecord, folder: ProcessFolder) -> ProcessRecord:
         if record.pid or record.ended_at is not None:
@@ -84,8 +74,8 @@ __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
         answer = await self._calls.answer(f"cat {await self._place(record.id)}/pid")
         if answer.code:
             return record
-        pid, _, identity = answer.out.decode().strip().partition(" ")
-        return replace(record, pid=int(pid), identity=identity)
+        pid, identity = _parse_pid(answer.out)
+        return replace(record, pid=pid, identity=identity)
 
     def follow(
         self, record: ProcessRecord, folder: ProcessFolder, ended: Callable[[int | None], None]
@@ -169,6 +159,12 @@ __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
 
     async def remove(self, record: ProcessRecord, folder: ProcessFolder) -> None:
         await self._calls.answer(f"rm -rf {await self._place(record.id)}")
+
+
+def _parse_pid(line: bytes) -> tuple[int, str]:
+    """Return the pid and the identity of a process."""
+    pid, _, identity = line.decode().strip().partition(" ")
+    return int(pid), identity
 
 
 def _follow_code(place: str, pid: int, position: int, mark: str) -> str:

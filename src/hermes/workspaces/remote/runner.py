@@ -11,7 +11,7 @@ from hermes.core.errors import ToolError
 from hermes.workspaces import shell_state
 from hermes.workspaces.child import PASSWORD_FD, Sink, wait_for_first
 from hermes.workspaces.remote.calls import LOST, RemoteCall, RemoteCalls, report_code
-from hermes.workspaces.runner import CommandOutcome
+from hermes.workspaces.runner import CommandOutcome, CommandRequest, interrupted
 from hermes.workspaces.shell_state import (
     ShellState,
     SnapshotReader,
@@ -24,9 +24,9 @@ from hermes.workspaces.shell_state import (
 _LONGEST_ARGUMENT = 100_000
 # Secrets travel under unique names, so that they are in the environment of a command and never in
 # the arguments of a process or in a file.
-_LENT = "__lent_"
-_TAKE_LENT = (
-    f'for __n in "${{!{_LENT}@}}"; do export "${{__n#{_LENT}}}=${{!__n}}"; unset "$__n"; done; '
+_PREFIX = "__lent_"
+_EXPORT_SECRETS = (
+    f'for __n in "${{!{_PREFIX}@}}"; do export "${{__n#{_PREFIX}}}=${{!__n}}"; unset "$__n"; done; '
 )
 
 # A folder of this session that nobody else can have prepared.
@@ -97,7 +97,7 @@ true"""
 def restore_variables_code(start: Mapping[str, str]) -> str:
     """Return bash that makes the environment exactly this one."""
     kept = "".join(f"export {name}={shell_quote(value)}\n" for name, value in start.items())
-    spared = f'[[ $__n == {_LENT}* ]] || unset "$__n"'
+    spared = f'[[ $__n == {_PREFIX}* ]] || unset "$__n"'
     return f"for __n in $(compgen -e); do {spared}; done 2>/dev/null\n{kept}"
 
 
@@ -105,7 +105,7 @@ def pass_secrets_code(values: Mapping[str, str]) -> str:
     """Return bash that passes these variables to whatever it starts; `variables` reads them
     there."""
     return "".join(
-        f"export {_LENT}{name}={shell_quote(value)}; "
+        f"export {_PREFIX}{name}={shell_quote(value)}; "
         for name, value in values.items()
         if is_name(name)
     )
@@ -116,15 +116,15 @@ def set_variables_code(state: ShellState, file: str) -> str:
     variables and secrets."""
     unset = "".join(f"unset {name}; " for name in state.removed)
     changed = (f"export {name}={shell_quote(value)}; " for name, value in state.changed.items())
-    return f"builtin . {shell_quote(file)}; {unset}{''.join(changed)}{_TAKE_LENT}"
+    return f"builtin . {shell_quote(file)}; {unset}{''.join(changed)}{_EXPORT_SECRETS}"
 
 
 def supervise_code(
-    line: str, cwd: str, note: str, mark: str, *, pty: bool, secret_env: Mapping[str, str]
+    command: CommandRequest, line: str, note: str, mark: str, *, secret_env: Mapping[str, str]
 ) -> str:
-    """Run a line in its own process group and report on the side channel: its pid at once, at the
-    end the content of the file `note`, and last its exit code, marked when leftovers still run. Job
-    messages of bash itself are dropped."""
+    """Run the line of a command in its own process group. Report on the side channel: its pid at
+    once, at the end the content of the file `note`, and last its exit code, marked when leftovers
+    still run. Job messages of bash itself are dropped."""
     word, prepare = shell_quote(line), ""
     if len(line) > _LONGEST_ARGUMENT:
         file = shell_quote(f"{note}.sh")
@@ -133,13 +133,13 @@ def supervise_code(
             f"builtin printf %s {shell_quote(line)} >{file}; ",
         )
     inner = f"bash --norc --noprofile -c {word}"
-    command = terminal_code(inner) if pty else f"{inner} </dev/null"
+    inner = terminal_code(inner) if command.pty else f"{inner} </dev/null"
     nowhere = report_code(mark, "nowhere 1 0", out=4, side=3)
     return f"""exec 3>&2 4>&1 2>&1
-builtin cd -- {shell_quote(cwd)} 2>/dev/null || {{ {nowhere}; builtin exit; }}
+builtin cd -- {shell_quote(command.cwd)} 2>/dev/null || {{ {nowhere}; builtin exit; }}
 {prepare}{pass_secrets_code(secret_env)}set -m
 exec >/dev/null 2>&1
-{command} {PASSWORD_FD}<&0 >&4 2>&1 3>&- 4>&- &
+{inner} {PASSWORD_FD}<&0 >&4 2>&1 3>&- 4>&- &
 __pid=$!
 builtin printf 'pid %s ;\\n' $__pid >&3
 exec </dev/null
@@ -164,7 +164,8 @@ PREPARE_SECONDS = 60.0
 
 class RemoteRunner:
     """`key` names the session on the remote side; `extra_env` are variables for all commands,
-    `secret_env` those that each command gets anew; `made` is a folder to create if missing."""
+    `secret_env` those that each command gets anew; `new_folder` returns a folder to create if it
+    is missing."""
 
     def __init__(
         self,
@@ -174,7 +175,7 @@ class RemoteRunner:
         extra_env: Mapping[str, str],
         passthrough: Sequence[str] = (),
         sudo_works: bool = True,
-        made: Callable[[], str] | None = None,
+        new_folder: Callable[[], str] | None = None,
         secret_env: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._calls = calls
@@ -182,7 +183,7 @@ class RemoteRunner:
         self._extra_env = extra_env
         self._passthrough = passthrough
         self._sudo_works = sudo_works
-        self._made = made
+        self._new_folder = new_folder
         self.secret_env = secret_env
         self._numbers = count()
         self._reader = SnapshotReader()
@@ -202,7 +203,9 @@ class RemoteRunner:
         return self.start
 
     async def _read_environment(self) -> None:
-        make = f"mkdir -p -- {shell_quote(self._made())} || builtin exit 8; " if self._made else ""
+        make = ""
+        if self._new_folder:
+            make = f"mkdir -p -- {shell_quote(self._new_folder())} || builtin exit 8; "
         body = (
             f'{make}{HOME_FOLDER}__base="$__base/"{shell_quote(self._key)}; '
             'mkdir -p "$__base/notes"; '
@@ -227,41 +230,36 @@ class RemoteRunner:
         home = self.start.get("HOME", "/")
         return [f"{home}/{name.removeprefix('~/')}" for name in names]
 
-    def opening(self, cwd: str, state: ShellState, preface: str) -> str:
-        around = set_variables_code(state, f"{self.folder}/env.sh")
-        return around + start_code(cwd, state.changed.get("OLDPWD"), state.definitions, preface)
+    def opening(self, cwd: str, state: ShellState, preface: str = "") -> str:
+        return set_variables_code(state, f"{self.folder}/env.sh") + start_code(cwd, state, preface)
 
     async def run(
         self,
-        script: str,
-        cwd: str,
+        command: CommandRequest,
         state: ShellState,
         sinks: Sequence[Sink],
         *,
-        timeout: float,
         stop: asyncio.Event,
-        pty: bool,
-        preface: str = "",
         password: bytes = b"",
-        unconfined: bool = False,
     ) -> CommandOutcome:
         await self.prepare()
         secret_env, reports = self.secret_env(), bytearray()
         note = f"{self.folder}/notes/{next(self._numbers)}-{self._calls.new_mark()}"
-        line = self.opening(cwd, state, preface) + record_state(script, note, secret_env)
+        line = self.opening(command.cwd, state, command.preface)
+        line += record_state(command.script, note, secret_env)
 
         def out(data: bytes) -> None:
             for sink in sinks:
                 sink(data)
 
         call = await self._calls.stream(
-            lambda mark: supervise_code(line, cwd, note, mark, pty=pty, secret_env=secret_env),
+            lambda mark: supervise_code(command, line, note, mark, secret_env=secret_env),
             password,
             out,
             reports.extend,
         )
         try:
-            how = await wait_for_first(call.final, timeout=timeout, stop=stop)
+            how = await wait_for_first(call.final, timeout=command.timeout, stop=stop)
             if how != "ended":
                 await self._end(call, reports)
         except BaseException:
@@ -270,7 +268,7 @@ class RemoteRunner:
         finally:
             call.close()
         if how != "ended":
-            return CommandOutcome(how=how, code=124 if how == "timeout" else 130)
+            return interrupted(how)
         return self._read_outcome(call, bytes(reports))
 
     def _read_outcome(self, call: RemoteCall, reports: bytes) -> CommandOutcome:

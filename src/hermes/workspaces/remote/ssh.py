@@ -8,12 +8,13 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from hermes.codec.values import Value
+from hermes.config.execution_settings import TerminalSettings
 from hermes.core.errors import ToolError
 from hermes.workspaces.child import Child, wait_for_first
 from hermes.workspaces.confinement.scope import ConfinementReport
 from hermes.workspaces.files import find_program
 from hermes.workspaces.remote.calls import READ_LINE
+from hermes.workspaces.remote.cli import CliMachine
 
 # Host keys are checked by the user's own settings, and ssh must not prompt.
 _OPTIONS = (
@@ -29,29 +30,19 @@ _OPTIONS = (
 _FAR_BASH = f"exec bash --norc --noprofile -c '{READ_LINE}'"
 # The path of a socket is limited to about a hundred bytes.
 _SOCKET_PATH_BYTES = 90
+_CONNECT_SECONDS = 10
 
 
-class SshSettings(Value):
-    """`key` is a file; "" leaves the choice to ssh. `config` replaces ~/.ssh/config."""
-
-    host: str
-    user: str = ""
-    port: int = 22
-    key: str = ""
-    config: str = ""
-    connect_seconds: int = 10
-
-
-class SshConnection:
+class SshMachine(CliMachine):
     """`folder` holds the control socket and must belong to the user. The connection lives on a pipe
     from Hermes, so it ends with it."""
 
-    def __init__(self, settings: SshSettings, folder: Path, env: Mapping[str, str]) -> None:
-        if settings.host.startswith("-") or settings.user.startswith("-"):
+    def __init__(self, terminal: TerminalSettings, folder: Path, env: Mapping[str, str]) -> None:
+        if terminal.ssh_host.startswith("-") or terminal.ssh_user.startswith("-"):
             raise ToolError("A host or user cannot begin with a dash.")
-        self._settings = settings
-        self._env = {**env, "LC_ALL": "C"}
-        name = hashlib.sha256(repr(settings).encode()).hexdigest()[:12]
+        super().__init__({**env, "LC_ALL": "C"})
+        self._terminal = terminal
+        name = hashlib.sha256(repr(terminal).encode()).hexdigest()[:12]
         self._socket = _shorten_path(folder / f"{name}-{os.getpid()}-{id(self):x}")
         self._master: Child | None = None
         self._hold = -1
@@ -59,7 +50,7 @@ class SshConnection:
 
     @property
     def protection(self) -> ConfinementReport:
-        target = self._settings.host
+        target = self._terminal.ssh_host
         return ConfinementReport(
             kind="machine",
             details=(f"commands run on {target}, without access to this machine",),
@@ -67,39 +58,32 @@ class SshConnection:
         )
 
     @property
-    def env(self) -> Mapping[str, str]:
-        return self._env
-
-    @property
     def words(self) -> tuple[str, ...]:
         """Use the shared connection if it is up; otherwise ssh opens one."""
         return (*self._ssh("ControlMaster=no"), _FAR_BASH)
 
     def _ssh(self, *options: str) -> tuple[str, ...]:
-        settings = self._settings
+        terminal = self._terminal
         program = find_program("ssh", self._env.get("PATH", os.defpath))
         if program is None:
             raise ToolError("ssh is not installed. Ask the user to install it.")
         words = [program, "-T"]
-        if settings.config:
-            words += ["-F", settings.config]
-        connect = f"ConnectTimeout={settings.connect_seconds}"
+        if terminal.ssh_config:
+            words += ["-F", terminal.ssh_config]
+        connect = f"ConnectTimeout={_CONNECT_SECONDS}"
         for option in (*_OPTIONS, connect, f"ControlPath={self._socket}", *options):
             words += ["-o", option]
-        if settings.key:
-            words += ["-i", str(Path(settings.key).expanduser()), "-o", "IdentitiesOnly=yes"]
-        if settings.user:
-            words += ["-l", settings.user]
-        return (*words, "-p", str(settings.port), "--", settings.host)
+        if terminal.ssh_key:
+            words += ["-i", str(Path(terminal.ssh_key).expanduser()), "-o", "IdentitiesOnly=yes"]
+        if terminal.ssh_user:
+            words += ["-l", terminal.ssh_user]
+        return (*words, "-p", str(terminal.ssh_port), "--", terminal.ssh_host)
 
     async def open(self) -> None:
         async with self._opening:
             if self._master and not self._master.ended.done():
                 return
             await self._connect()
-
-    def open_now(self) -> None:
-        """ssh connects automatically where there is no shared connection."""
 
     async def hibernate(self) -> None:
         await self.close()
@@ -130,11 +114,11 @@ class SshConnection:
         finally:
             os.close(reading)
         self._master.ended.add_done_callback(settle)
-        how = await wait_for_first(up, timeout=self._settings.connect_seconds + 5)
+        how = await wait_for_first(up, timeout=_CONNECT_SECONDS + 5)
         if how == "timeout" or self._master.ended.done():
             self._drop()
             raise ToolError(
-                _explain_failure(self._settings.host, errors.decode("utf-8", "replace"))
+                _explain_failure(self._terminal.ssh_host, errors.decode("utf-8", "replace"))
             )
 
     def _drop(self) -> None:
@@ -146,6 +130,7 @@ class SshConnection:
 
     async def close(self, *, keep: bool = False) -> None:
         """Remote processes run on."""
+        self._close_shells()
         self._drop()
         if self._master and not self._master.ended.done():
             await self._master.end(grace_seconds=0.5)

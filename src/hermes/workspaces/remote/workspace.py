@@ -6,27 +6,23 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hermes.core.effects import RunCommand
 from hermes.core.errors import ToolError
-from hermes.core.ports import (
-    CommandResult,
-    FileInfo,
-    ProcessInfo,
-    SearchQuery,
-    SearchResult,
-    ShellSetup,
-)
+from hermes.core.ports import CommandResult
 from hermes.core.world import World
-from hermes.workspaces.confinement.scope import ConfinementReport
-from hermes.workspaces.processes import ProcessLimits, SessionProcesses
+from hermes.workspaces.command_workspace import CommandRuntime, CommandWorkspace
 from hermes.workspaces.remote.calls import RemoteCalls, RemoteMachine
-from hermes.workspaces.remote.files import RemoteFiles, RemoteSearch
+from hermes.workspaces.remote.files import RemoteFiles
 from hermes.workspaces.remote.keeper import RemoteKeeper
 from hermes.workspaces.remote.runner import RemoteRunner
-from hermes.workspaces.remote.sync import FileSync
-from hermes.workspaces.search.matches import SearchLimits
-from hermes.workspaces.shell import Shell, ShellSettings, Sudo
+from hermes.workspaces.shell import ShellSettings, Sudo
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from hermes.core.delegating import RunOptions
 
 log = logging.getLogger(__name__)
 
@@ -40,13 +36,15 @@ _RESOLVE = (
 )
 
 
-class RemoteWorkspace:
-    """Implements the port for one session, once `arrive` has been called. `root` is a remote
+class RemoteWorkspace(RemoteFiles, CommandWorkspace):
+    """Implements the port for one session, once `connect` has been called. `root` is a remote
     folder, absolute or below `~`; `state` is a local folder for snapshots, logs and records.
     `extra_env` are variables for remote commands; `secret_env` are those that no remote file and no
     later command may hold. After `idle_seconds` without a call or process the machine hibernates; 0
     disables that. A missing root is created only with `make_root`: on a machine that the user owns
     it is a mistake."""
+
+    is_remote = True
 
     def __init__(
         self,
@@ -58,82 +56,49 @@ class RemoteWorkspace:
         extra_env: Mapping[str, str] | None = None,
         secret_env: Callable[[], Mapping[str, str]] = dict,
         shell: ShellSettings | None = None,
-        limits: SearchLimits | None = None,
-        process_limits: ProcessLimits | None = None,
         sudo: Sudo | None = None,
         idle_seconds: float = 0,
         make_root: bool = False,
     ) -> None:
         self._machine = machine
         self._idle_seconds = idle_seconds
-        self._dozing: asyncio.Task[None] | None = None
+        self._hibernating: asyncio.Task[None] | None = None
         self._wanted_root = root
         self._known_root = root if root.startswith("/") else ""
         self._resolved_paths: dict[str, str] = {}
-        self._state = state.absolute()
-        self._calls = RemoteCalls(machine, world)
-        settings = shell or ShellSettings()
+        self._clock = world.clock
+        settings, state = shell or ShellSettings(), state.absolute()
+        RemoteFiles.__init__(self, RemoteCalls(machine, world))
         self._runner = RemoteRunner(
             self._calls,
             key=state.name,
             extra_env=extra_env or {},
             passthrough=settings.passthrough,
             sudo_works=sudo is not None,
-            made=(lambda: self.root) if make_root else None,
+            new_folder=(lambda: self.root) if make_root else None,
             secret_env=secret_env,
         )
-        self._files = RemoteFiles(self._calls)
-        self._search = RemoteSearch(self._calls, limits or SearchLimits())
-        self._settings, self._sudo = settings, sudo
-        self._world, self._process_limits = world, process_limits
-        self._parts: tuple[Shell, SessionProcesses] | None = None
+
+        def make_runtime() -> CommandRuntime:
+            """The root may have to be requested from the machine."""
+            keeper = RemoteKeeper(self._runner, self._calls, world.clock)
+            return CommandRuntime(
+                self.root,
+                state,
+                runner=self._runner,
+                keeper=keeper,
+                world=world,
+                settings=settings,
+                sudo=sudo,
+            )
+
+        CommandWorkspace.__init__(self, make_runtime)
 
     @property
     def root(self) -> str:
         if not self._known_root:
             self._known_root = self._ask_path(self._wanted_root)
         return self._known_root
-
-    @property
-    def cwd(self) -> str:
-        return self._shell.cwd
-
-    @property
-    def is_remote(self) -> bool:
-        return True
-
-    @property
-    def shell(self) -> ShellSetup:
-        return self._shell.setup
-
-    @property
-    def processes(self) -> SessionProcesses:
-        return self._runtime()[1]
-
-    @property
-    def _shell(self) -> Shell:
-        return self._runtime()[0]
-
-    def _runtime(self) -> tuple[Shell, SessionProcesses]:
-        """Created on demand, because the root may have to be requested."""
-        if self._parts is None:
-            shell = Shell(
-                self.root,
-                self._state / "shell",
-                runner=self._runner,
-                settings=self._settings,
-                sudo=self._sudo,
-            )
-            preface = self._settings.limits.in_bash()
-            processes = SessionProcesses(
-                self._state / "processes",
-                shell=shell,
-                keeper=RemoteKeeper(self._runner, self._calls, self._world.clock, preface=preface),
-                world=self._world,
-                limits=self._process_limits,
-            )
-            self._parts = (shell, processes)
-        return self._parts
 
     async def connect(self) -> None:
         """Connect and find the folder; ToolError says what is wrong."""
@@ -142,9 +107,6 @@ class RemoteWorkspace:
         await self._runner.prepare()
         if not await self._runner.is_folder(self._known_root):
             raise ToolError(f"There is no folder {self._known_root} on the remote machine.")
-
-    async def protection(self) -> ConfinementReport:
-        return self._machine.protection
 
     def resolve(self, path: str) -> str:
         """Ask the machine, which alone knows its links; so call this in a thread. On the loop, only
@@ -165,92 +127,31 @@ class RemoteWorkspace:
         self._resolved_paths[path] = found
         return found
 
-    async def stat(self, path: str) -> FileInfo | None:
-        return await self._files.stat(path)
-
-    async def list_folder(self, path: str) -> tuple[FileInfo, ...]:
-        return await self._files.list_folder(path)
-
-    async def read_bytes(self, path: str) -> bytes:
-        return await self._files.read_bytes(path)
-
-    async def write_bytes(self, path: str, data: bytes) -> None:
-        await self._files.write_bytes(path, data)
-
-    async def delete(self, path: str) -> None:
-        await self._files.delete(path)
-
-    async def search(self, query: SearchQuery) -> SearchResult:
-        return await self._search.find(query)
-
-    async def run(
-        self,
-        effect: RunCommand,
-        *,
-        timeout: float,
-        stop: asyncio.Event,
-        max_bytes: int,
-        pty: bool = False,
-        on_output: Callable[[str], None] | None = None,
-    ) -> CommandResult:
-        self._schedule_hibernation()
-        return await self._shell.run(
-            effect.script,
-            effect.cwd,
-            timeout=timeout,
-            stop=stop,
-            max_bytes=max_bytes,
-            pty=pty,
-            on_output=on_output,
-        )
-
-    async def spawn(
-        self,
-        effect: RunCommand,
-        *,
-        notify: bool = False,
-        watch: tuple[str, ...] = (),
-        pty: bool = False,
-    ) -> ProcessInfo:
-        return await self.processes.spawn(
-            effect.script, effect.cwd, notify=notify, watch=watch, pty=pty
-        )
-
-    def sync(self) -> FileSync:
-        """Copy declared files in both directions."""
-        return FileSync(self._calls, self._state / "synced.json")
+    async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
+        if self._idle_seconds and (self._hibernating is None or self._hibernating.done()):
+            self._hibernating = asyncio.create_task(self._hibernate(), name="idle machine")
+        return await super().run(effect, **options)
 
     async def scratch(self, name: str, data: bytes) -> str:
         await self._runner.prepare()
         path = f"{self._runner.folder}/scratch/{name.replace('/', '_').lstrip('.')}"
-        await self._files.write_bytes(path, data)
+        await self.write_bytes(path, data)
         return path
-
-    def _schedule_hibernation(self) -> None:
-        if self._idle_seconds and (self._dozing is None or self._dozing.done()):
-            self._dozing = asyncio.create_task(self._hibernate(), name="idle machine")
 
     async def _hibernate(self) -> None:
         """Hibernate after the idle time; the next command restarts this."""
         try:
             while not await self._calls.hibernate(self._idle_seconds):
                 left = self._idle_seconds - self._calls.idle_seconds()
-                await self._world.clock.sleep(max(left, 0.05))
+                await self._clock.sleep(max(left, 0.05))
         except ToolError as error:
             log.warning("machine did not hibernate", extra={"why": str(error)})
 
     async def close(self) -> None:
-        """End leftovers of foreground commands, and the connection. Background processes run on as
-        long as their machine does."""
-        if self._dozing:
-            self._dozing.cancel()
-        keep = False
-        if self._parts:
-            shell, processes = self._parts
-            keep = processes.any_running
-            await processes.release()
-            await shell.close()
-        await self._machine.close(keep=keep)
+        """Background processes run on as long as their machine does."""
+        if self._hibernating:
+            self._hibernating.cancel()
+        await self._machine.close(keep=await self._close_runtime())
 
 
 def _on_loop() -> bool:

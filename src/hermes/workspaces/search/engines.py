@@ -46,15 +46,11 @@ async def run_program(
             await child.end(grace_seconds=0)
         child.close()
     if output and not enough.is_set():
-        raise ToolError(_summarize(output.decode("utf-8", "replace"), program))
-
-
-def _summarize(output: str, program: str) -> str:
-    """Return the line that names the error; ripgrep prints the pattern before it."""
-    lines = output.strip().splitlines()
-    named = [line for line in lines if line.startswith("error: ")]
-    first = named[0].removeprefix("error: ") if named else lines[0]
-    return first.removeprefix(f"{program}: ").removeprefix("grep: ")
+        # ripgrep prints the pattern before the line that names the error.
+        lines = output.decode("utf-8", "replace").strip().splitlines()
+        named = [line for line in lines if line.startswith("error: ")]
+        first = named[0].removeprefix("error: ") if named else lines[0]
+        raise ToolError(first.removeprefix(f"{program}: ").removeprefix("grep: "))
 
 
 class NameReader:
@@ -119,72 +115,6 @@ _LINES = (
 )
 
 
-class RipgrepSearch:
-    def __init__(self, program: str) -> None:
-        self._program = program
-
-    async def files(self, selection: Selection, names: NameReader, enough: asyncio.Event) -> None:
-        arguments = (*_WALK, *_glob_arguments(selection), "--files", "--", selection.root)
-        await run_program(self._program, arguments, names.add, enough=enough)
-        names.names = await asyncio.to_thread(_filter_selected, selection, names.names)
-
-    async def candidates(
-        self, pattern: str, selection: Selection, *, most: int
-    ) -> AsyncIterator[list[str]]:
-        """Yield files with a matching line, in order, in batches."""
-        enough = asyncio.Event()
-        names = NameReader(most=most, enough=enough)
-        arguments = (
-            *_WALK,
-            *_glob_arguments(selection),
-            "--encoding=none",
-            "--files-with-matches",
-            f"--regexp={match_before_cr(pattern)}",
-            "--",
-            selection.root,
-        )
-        await run_program(self._program, arguments, names.add, enough=enough)
-        taken = await asyncio.to_thread(_filter_selected, selection, names.names)
-        for batch in batches(sorted(taken, key=_folder_order)):
-            yield batch
-
-    async def lines(
-        self,
-        pattern: str,
-        query: SearchQuery,
-        paths: list[str],
-        reader: MatchReader,
-        enough: asyncio.Event,
-    ) -> None:
-        arguments = (
-            *_LINES,
-            f"--context={query.context}",
-            f"--regexp={match_before_cr(pattern)}",
-            "--",
-            *paths,
-        )
-        await run_program(self._program, arguments, reader.add, enough=enough)
-
-
-def _filter_selected(selection: Selection, names: list[str]) -> list[str]:
-    return [name for name in names if selection.includes(name)]
-
-
-def _folder_order(path: str) -> list[bytes]:
-    """Sort like `Selection.walk`."""
-    return path.encode().split(b"/")
-
-
-def _glob_arguments(selection: Selection) -> list[str]:
-    arguments = ["--hidden"] if selection.hidden else []
-    # A glob without folders means the same to both, and makes ripgrep faster.
-    for glob in selection.globs:
-        arguments += [f"--glob={name}" for name in glob.names]
-        if glob.names:
-            break
-    return [*arguments, "--glob=!.git"]
-
-
 # Characters, digits and word boundaries are those of Unicode, as in the other engines.
 UNICODE = "(*UTF)(*UCP)"
 OPTIONS = (
@@ -199,48 +129,77 @@ OPTIONS = (
 )
 
 
-class GrepSearch:
+class WalkSearch:
+    """Lists files without a program."""
+
+    async def files(self, selection: Selection, names: NameReader, enough: asyncio.Event) -> None:
+        """List the selected files, a batch at a time, so that a search can be stopped in
+        between."""
+        walk = batches(selection.walk())
+        while not enough.is_set() and (batch := await asyncio.to_thread(next, walk, None)):
+            names.add("\0".join((*batch, "")).encode())
+
+
+class GrepSearch(WalkSearch):
+    line_options: tuple[str, ...] = OPTIONS
+
     def __init__(self, program: str) -> None:
         self._program = program
 
-    async def files(self, selection: Selection, names: NameReader, enough: asyncio.Event) -> None:
-        await read_walk(selection, names, enough)
+    def regexp(self, pattern: str) -> str:
+        return grep_regexp(pattern)
 
     async def candidates(
-        self, pattern: str, selection: Selection, *, most: int
+        self, query: SearchQuery, selection: Selection, *, most: int
     ) -> AsyncIterator[list[str]]:
-        """All selected files, in order, in batches."""
+        """Yield files that may have a matching line, in order, in batches."""
         yield [os.devnull]  # so that an invalid pattern fails even where there are no files
         walk = batches(selection.walk())
-        while batch := await asyncio.to_thread(_next, walk):
+        while batch := await asyncio.to_thread(next, walk, None):
             yield batch
 
     async def lines(
-        self,
-        pattern: str,
-        query: SearchQuery,
-        paths: list[str],
-        reader: MatchReader,
-        enough: asyncio.Event,
+        self, query: SearchQuery, paths: list[str], reader: MatchReader, enough: asyncio.Event
     ) -> None:
-        context = f"--context={query.context}"
-        arguments = (*OPTIONS, context, grep_regexp(pattern), "--", *paths)
+        regexp = self.regexp(query.pattern)
+        arguments = (*self.line_options, f"--context={query.context}", regexp, "--", *paths)
         await run_program(self._program, arguments, reader.add, enough=enough)
+
+
+class RipgrepSearch(GrepSearch):
+    line_options = _LINES
+
+    def regexp(self, pattern: str) -> str:
+        return f"--regexp={match_before_cr(pattern)}"
+
+    async def files(self, selection: Selection, names: NameReader, enough: asyncio.Event) -> None:
+        await self._list(selection, names, enough, "--files")
+
+    async def candidates(
+        self, query: SearchQuery, selection: Selection, *, most: int
+    ) -> AsyncIterator[list[str]]:
+        enough = asyncio.Event()
+        names = NameReader(most=most, enough=enough)
+        options = ("--encoding=none", "--files-with-matches", self.regexp(query.pattern))
+        await self._list(selection, names, enough, *options)
+        # The order of `Selection.walk`.
+        for batch in batches(sorted(names.names, key=lambda path: path.encode().split(b"/"))):
+            yield batch
+
+    async def _list(
+        self, selection: Selection, names: NameReader, enough: asyncio.Event, *options: str
+    ) -> None:
+        # A glob without folders means the same to both, and makes ripgrep faster.
+        simple = next((glob.names for glob in selection.globs if glob.names), ())
+        globs = [f"--glob={name}" for name in (*simple, "!.git")]
+        hidden = ["--hidden"] if selection.hidden else []
+        arguments = (*_WALK, *hidden, *globs, *options, "--", selection.root)
+        await run_program(self._program, arguments, names.add, enough=enough)
+        names.names = await asyncio.to_thread(lambda: [*filter(selection.includes, names.names)])
 
 
 def grep_regexp(pattern: str) -> str:
     return f"--regexp={UNICODE}{match_before_cr(pattern)}"
-
-
-def _next(walk: Iterator[list[str]]) -> list[str] | None:
-    return next(walk, None)
-
-
-async def read_walk(selection: Selection, names: NameReader, enough: asyncio.Event) -> None:
-    """List the selected files, a batch at a time, so that a search can be stopped in between."""
-    walk = batches(selection.walk())
-    while not enough.is_set() and (batch := await asyncio.to_thread(_next, walk)):
-        names.add("\0".join((*batch, "")).encode())
 
 
 _START = f"""import sys
@@ -249,10 +208,7 @@ from {SearchTask.__module__} import main
 main(sys.argv[1])"""
 
 
-class PythonSearch:
-    async def files(self, selection: Selection, names: NameReader, enough: asyncio.Event) -> None:
-        await read_walk(selection, names, enough)
-
+class PythonSearch(WalkSearch):
     async def search(
         self, query: SearchQuery, line_bytes: int, reader: MatchReader, enough: asyncio.Event
     ) -> None:

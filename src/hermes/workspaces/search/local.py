@@ -7,6 +7,7 @@ import logging
 import os
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from hermes.core.errors import ToolError
@@ -14,12 +15,12 @@ from hermes.core.ports import SearchQuery, SearchResult
 from hermes.workspaces.files import find_program
 from hermes.workspaces.search.engines import GrepSearch, NameReader, PythonSearch, RipgrepSearch
 from hermes.workspaces.search.matches import EngineName, MatchReader, SearchLimits
-from hermes.workspaces.search.selection import Selection, filter_texts
+from hermes.workspaces.search.selection import Selection, is_text
 from hermes.workspaces.search.worker import check_pattern
 
 log = logging.getLogger(__name__)
 
-Engine = RipgrepSearch | GrepSearch | PythonSearch
+Engine = GrepSearch | PythonSearch
 
 
 class LocalSearch:
@@ -27,7 +28,7 @@ class LocalSearch:
     answers in the same order for the expressions that they share."""
 
     def __init__(
-        self, env: Mapping[str, str], *, engine: EngineName | None, limits: SearchLimits
+        self, env: Mapping[str, str], *, limits: SearchLimits, engine: EngineName | None = None
     ) -> None:
         self._search_path = env.get("PATH", os.defpath)
         self._wanted = engine
@@ -64,20 +65,16 @@ class LocalSearch:
         raise ToolError(f"Invalid regex {query.pattern!r}: {why}.")
 
     async def _read_lines(
-        self,
-        engine: Engine,
-        query: SearchQuery,
-        selection: Selection,
-        reader: MatchReader,
+        self, engine: Engine, query: SearchQuery, selection: Selection, reader: MatchReader
     ) -> None:
         enough = reader.enough
         if isinstance(engine, PythonSearch):
             await engine.search(query, self._limits.line_bytes, reader, enough)
             return
-        candidates = engine.candidates(query.pattern, selection, most=self._limits.candidates)
-        async for batch in candidates:
-            if texts := await asyncio.to_thread(filter_texts, batch):
-                await engine.lines(query.pattern, query, texts, reader, enough)
+        async for batch in engine.candidates(query, selection, most=self._limits.candidates):
+            texts = await asyncio.to_thread(lambda paths: [*filter(is_text, paths)], batch)
+            if texts:
+                await engine.lines(query, texts, reader, enough)
             if enough.is_set():
                 return
 
@@ -101,16 +98,11 @@ class LocalSearch:
 
 
 def _newest_first(names: list[str]) -> list[str]:
-    dated = [(_modification_time(name), name) for name in names]
-    dated.sort(key=lambda pair: (-pair[0], pair[1]))
-    return [name for _, name in dated]
-
-
-def _modification_time(path: str) -> int:
-    try:
-        return os.lstat(path).st_mtime_ns
-    except OSError:
-        return 0
+    times = dict.fromkeys(names, 0)
+    for name in names:
+        with suppress(OSError):
+            times[name] = os.lstat(name).st_mtime_ns
+    return sorted(names, key=lambda name: (-times[name], name))
 
 
 def _find_engines(search_path: str, wanted: EngineName | None) -> list[Engine]:
@@ -118,16 +110,11 @@ def _find_engines(search_path: str, wanted: EngineName | None) -> list[Engine]:
     if wanted in (None, "ripgrep") and (program := find_program("rg", search_path)):
         engines.append(RipgrepSearch(program))
     if wanted in (None, "grep") and (program := find_program("grep", search_path)):
-        engines += [GrepSearch(program)] if _is_gnu(program) else []
+        # Other greps lack the options used here.
+        with suppress(OSError, subprocess.TimeoutExpired):
+            asked = (program, "--version")
+            done = subprocess.run(asked, capture_output=True, timeout=5, check=False)
+            engines += [GrepSearch(program)] if b"GNU" in done.stdout else []
     if wanted in (None, "python"):
         engines.append(PythonSearch())
     return engines
-
-
-def _is_gnu(program: str) -> bool:
-    """Other greps lack the options used here."""
-    try:
-        asked = subprocess.run([program, "--version"], capture_output=True, timeout=5, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return b"GNU" in asked.stdout

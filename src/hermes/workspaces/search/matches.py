@@ -51,9 +51,6 @@ class MatchReader:
             data = data[end:]
             self._in_long_line = False
         self._held += data
-        self._take_records()
-
-    def _take_records(self) -> None:
         at = 0
         while not self.full:
             zero = self._held.find(b"\0", at)
@@ -74,7 +71,9 @@ class MatchReader:
             digits += 1
         is_context = record[digits : digits + 1] == b"-"
         if not is_context and self._count == self._most:
-            self._drop_context_of_next()
+            # The context before this match is not shown either.
+            while self.matches and self.matches[-1].is_context:
+                self.matches.pop()
             self.enough.set()
             return
         self._count += not is_context
@@ -87,8 +86,3 @@ class MatchReader:
                 is_context=is_context,
             )
         )
-
-    def _drop_context_of_next(self) -> None:
-        """Drop the context of a match that is no longer shown."""
-        while self.matches and self.matches[-1].is_context:
-            self.matches.pop()

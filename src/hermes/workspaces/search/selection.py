@@ -13,7 +13,7 @@ from hermes.core.ports import SearchQuery
 
 MAX_BRANCHES = 200
 
-_NAMED = {
+POSIX_CLASSES = {
     "alnum": "A-Za-z0-9", "alpha": "A-Za-z", "blank": r" \t", "digit": "0-9", "lower": "a-z",
     "space": r"\s", "upper": "A-Z", "xdigit": "0-9A-Fa-f", "punct": r"!-/:-@\[-`{-~",
 }  # fmt: skip
@@ -68,7 +68,7 @@ def _character_class(glob: str, at: int) -> tuple[str, int] | None:
     while at < len(glob) and (first or glob[at] != "]"):
         first = False
         if named := re.compile(r"\[:(\w+):\]").match(glob, at):
-            body += _NAMED.get(named[1], "")
+            body += POSIX_CLASSES.get(named[1], "")
             at = named.end()
             continue
         low, at = _class_char(glob, at)
@@ -96,7 +96,10 @@ class FileGlob:
 
     def __init__(self, glob: str) -> None:
         self._negated = glob.startswith("!")
-        branches = [_normalize_glob(branch) for branch in _expand_braces(glob.removeprefix("!"))]
+        named = (
+            branch.removeprefix("./") or "*" for branch in _expand_braces(glob.removeprefix("!"))
+        )
+        branches = [f"{each}**" if each.endswith("/") else each for each in named]
         patterns = [glob_to_regex(b.removeprefix("/"), anchored="/" in b) for b in branches]
         if not all(patterns):
             raise ToolError(f"Invalid glob {glob!r}: a '[' is not closed, or it ends in '\\'.")
@@ -109,11 +112,6 @@ class FileGlob:
 
     def takes(self, path: str) -> bool:
         return self._all or (self._pattern.fullmatch(path) is None) == self._negated
-
-
-def _normalize_glob(glob: str) -> str:
-    glob = glob.removeprefix("./") or "*"
-    return f"{glob}**" if glob.endswith("/") else glob
 
 
 def _expand_braces(glob: str) -> list[str]:
@@ -166,18 +164,14 @@ def _parse_rule(line: str) -> tuple[str, bool, bool] | None:
     if not line or line.startswith("#"):
         return None
     negated = line.startswith("!")
-    line = _without_trailing_spaces(line[1:] if negated else line)
+    line = line[1:] if negated else line
+    bare = line.rstrip(" ")
+    # A backslash keeps the first trailing space.
+    line = f"{bare} " if bare.endswith("\\") and len(bare) < len(line) else bare
     only_folders = line.endswith("/")
     line = line.removesuffix("/")
-    anchored = "/" in line
-    pattern = glob_to_regex(line.removeprefix("/"), anchored=anchored) if line else None
+    pattern = glob_to_regex(line.removeprefix("/"), anchored="/" in line) if line else None
     return (pattern, negated, only_folders) if pattern else None
-
-
-def _without_trailing_spaces(line: str) -> str:
-    bare = line.rstrip(" ")
-    escaped = bare.endswith("\\") and len(bare) < len(line)
-    return bare + " " if escaped else bare
 
 
 class IgnoreFiles(Protocol):
@@ -222,22 +216,18 @@ class IgnoreRules:
         """Return the ignore files that apply in a folder, nearest first."""
         known = self._chains.get(folder)
         if known is None:
-            own = self._own(folder)
-            known = own if self._ends_here(folder) else own + self._chain(str(Path(folder).parent))
+            text = self._files.text(folder).removeprefix("\ufeff")
+            known = ((folder, IgnoreFile(text)),) if text else ()
+            parents = [str(parent) for parent in Path(folder).parents]
+            is_repository = self._files.is_repository
+            # Above the root, only the rules of its repository apply.
+            ends = is_repository(folder) or (
+                folder == self._root and not any(map(is_repository, parents))
+            )
+            if parents and not ends:
+                known += self._chain(parents[0])
             self._chains[folder] = known
         return known
-
-    def _own(self, folder: str) -> Chain:
-        text = self._files.text(folder)
-        return ((folder, IgnoreFile(text.removeprefix("\ufeff"))),) if text else ()
-
-    def _ends_here(self, folder: str) -> bool:
-        if self._files.is_repository(folder) or Path(folder).parent == Path(folder):
-            return True
-        return folder == self._root and not self._in_repository()
-
-    def _in_repository(self) -> bool:
-        return any(self._files.is_repository(str(parent)) for parent in Path(self._root).parents)
 
 
 CHUNK_BYTES = 1 << 20
@@ -252,10 +242,6 @@ def is_text(path: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def filter_texts(paths: list[str]) -> list[str]:
-    return [path for path in paths if is_text(path)]
 
 
 class Selection:

@@ -12,16 +12,12 @@ from hermes.codec.json import decode
 from hermes.codec.values import Value
 from hermes.core.errors import ToolError
 from hermes.core.ports import SearchQuery
-from hermes.workspaces.search.selection import Selection, is_text
+from hermes.workspaces.search.selection import POSIX_CLASSES, Selection, is_text
 
 # An escape, a character class, or a bare dollar sign.
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\$", re.DOTALL)
 _POSIX_CLASS = re.compile(r"\[:(\w+):\]")
-_POSIX = {
-    "alnum": "A-Za-z0-9", "alpha": "A-Za-z", "blank": r" \t", "digit": "0-9", "lower": "a-z",
-    "punct": r"!-/:-@\[-`{-~", "space": r"\s", "upper": "A-Z", "word": r"\w",
-    "xdigit": "0-9A-Fa-f",
-}  # fmt: skip
+_POSIX = {**POSIX_CLASSES, "word": r"\w"}
 
 
 def check_pattern(pattern: str) -> None:

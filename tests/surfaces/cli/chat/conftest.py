@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from hermes.surfaces.cli.chat.prompt import EARLY_SECONDS
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step
+from tests.surfaces.cli.chat.held_clock import HeldClock
 from tests.surfaces.cli.chat.pane import TMUX, Pane
-from tests.surfaces.cli.chat.reins import Reins
 
 NewPane = Callable[..., Pane]
 # A script has no step for a title.
@@ -52,7 +54,7 @@ def project(tmp_path: Path) -> Path:
 @pytest.fixture
 def new_pane(tmp_path: Path, project: Path) -> Iterator[NewPane]:
     """Makes terminals that share a home. Given steps, a scripted model answers (`-m test` names
-    it), with `reins` if wanted; without any, the offline assistant does. Settings go into
+    it), with `clock` if wanted; without any, the offline assistant does. Settings go into
     config.yaml."""
     if TMUX is None:
         pytest.skip("tmux is not installed")
@@ -64,11 +66,11 @@ def new_pane(tmp_path: Path, project: Path) -> Iterator[NewPane]:
             settings: str = "",
             columns: int = 100,
             rows: int = 30,
-            reins: Reins | None = None,
+            clock: HeldClock | None = None,
         ) -> Pane:
             server = None
             if steps:
-                server = stack.enter_context(ScriptedServer.in_thread(steps, clock=reins))
+                server = stack.enter_context(ScriptedServer.in_thread(steps, clock=clock))
             if steps or settings:
                 make_home(home, settings)
             pane = Pane(project, env_of(home, server), columns=columns, rows=rows)
@@ -84,7 +86,7 @@ class Talk:
 
     def __init__(self, folder: Path) -> None:
         self.project = folder / "project"
-        self.reins = Reins()
+        self.clock = HeldClock()
         self._home = folder / "home"
         self._steps: list[Step] = []
         self._stack = ExitStack()
@@ -93,14 +95,14 @@ class Talk:
 
     def __call__(self, *steps: Step) -> Pane:
         """The terminal with an empty screen and a session in which nothing was said."""
-        self.reins.release()
+        self.clock.release()
         if self._pane is None or not _is_idle(self._pane.screen()):
             return self._begin(list(steps))
         self._steps[:] = steps
         for path in self.project.iterdir():
             path.unlink()
         (self.project / "notes.txt").write_text("remember the milk\n")
-        if not self._pane.screen().rstrip().endswith("❯"):
+        if not _is_empty(self._pane.screen()):
             self._pane.keys("C-c")
         self._pane.say("/clear")
         self._pane.wait(lambda text: re.fullmatch(r"\s*⚕ test │ 0/.*\n❯\s*", text) is not None)
@@ -119,11 +121,21 @@ class Talk:
             return steps.pop(0)
 
         make_project(self.project)
-        server = self._stack.enter_context(ScriptedServer.in_thread(next_step, clock=self.reins))
+        server = self._stack.enter_context(ScriptedServer.in_thread(next_step, clock=self.clock))
         self._pane = Pane(self.project, env_of(self._home, server))
         self._stack.callback(self._pane.close)
         self._pane.hermes()
+        # A key after this pause was not pressed before the prompt appeared; nor is any later one.
+        time.sleep(2 * EARLY_SECONDS)
+        self._pane.type("x")
+        self._pane.wait_for("❯ x")
+        self._pane.keys("BSpace")
+        self._pane.wait(_is_empty)
         return self._pane
+
+
+def _is_empty(screen: str) -> bool:
+    return screen.rstrip().endswith("❯")
 
 
 def _is_idle(screen: str) -> bool:

@@ -31,33 +31,33 @@ from hermes.core.messages import (
 )
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
 from hermes.surfaces.cli.chat.feed import Feed
-from hermes.surfaces.cli.chat.status_bar import LiveState
-from tests.surfaces.cli.chat.paper import Paper
+from hermes.surfaces.cli.chat.status_bar import StatusPanel
+from tests.surfaces.cli.chat.recording_screen import RecordingScreen
 
 
 class Show:
-    """A feed, the paper it prints on, and the live part that it keeps."""
+    """A feed, the screen it prints on, and the live part that it keeps."""
 
     def __init__(self, **display: object) -> None:
-        self.paper = Paper()
-        self.live = LiveState(lambda: 0.0)
+        self.screen = RecordingScreen()
+        self.live = StatusPanel(self.screen, lambda: 0.0)
         settings = replace(DisplaySettings(), **display)
-        self._feed = Feed(self.paper, self.live, settings, "/srv/proj")
+        self._feed = Feed(self.screen, self.live, settings, "/srv/proj")
         self._numbers = itertools.count(1)
 
     def tell(self, text: str) -> None:
         self._feed.show_output(text)
 
     def report(self, text: str, *, said: bool) -> None:
-        self._feed.report(text, said=said)
+        self._feed.report(text, is_answer=said)
 
     def __call__(self, *events: Event) -> str:
         """What is printed for some events."""
-        before = len(self.paper.text)
+        before = len(self.screen.text)
         for event in events:
             record = Record(session_id="s", n=next(self._numbers), turn_id="t", at=0, event=event)
             self._feed.show(record)
-        return self.paper.text[before:]
+        return self.screen.text[before:]
 
 
 def reply(text: str, *calls: ToolCall, thoughts: str = "") -> ReplyAdded:
@@ -98,9 +98,9 @@ def test_a_turn_from_the_first_word_to_the_last() -> None:
     show(CallNamed(name="read_file"))
     assert show.live.activity == "preparing read_file"
     show(reply("", READ), ToolStarted(call_id=READ.id))
-    assert show.live.running[READ.id].deed.detail == "a.txt"
+    assert show.live.running[READ.id].described.detail == "a.txt"
     show(ToolProgress(call_id=READ.id, text="line 1\nline 2\n"))
-    assert show.live.running[READ.id].said == "line 2"
+    assert show.live.running[READ.id].output == "line 2"
     assert show(finished(READ)) == "┊ 📖 read      a.txt  0.1s\n"
     assert show(TextDelta(text="It is **emp")) == "\n"
     assert show.live.tail(60, 5) == ["It is **emp"]
@@ -172,7 +172,7 @@ def test_messages_that_wait_are_shown_until_they_are_taken_back() -> None:
     show = Show()
     said(show, "first")
     show(MessageReceived(message=user_says("second")), MessageReceived(message=user_says("third")))
-    assert show.live.activity_rows(show.paper.paint, 80, animated=False) == [
+    assert show.live.activity_rows(80) == [
         "▹ second",
         "▹ third",
         "2 messages are queued · ↑ edits the last, Esc drops it",
@@ -200,7 +200,7 @@ def test_several_tools_at_once_are_counted() -> None:
     show = Show()
     calls = [call("terminal", command=f"sleep {n}") for n in range(3)]
     show(reply("", *calls), *(ToolStarted(call_id=each.id) for each in calls))
-    (row,) = show.live.activity_rows(show.paper.paint, 60, animated=True)
+    (row,) = show.live.activity_rows(60)
     assert row.endswith(" running 3 tools  0s")
 
 
@@ -250,17 +250,17 @@ def test_news_break_between_words_and_answers_aside_lose_their_marks() -> None:
     )
     assert news.rstrip().endswith("\n  things")
     show.report("↪ asked\nIt is **bold**.", said=True)
-    assert show.paper.text.endswith("↪ asked\nIt is bold.\n")
+    assert show.screen.text.endswith("↪ asked\nIt is bold.\n")
     output = "*a* *b* " * 20
     show.report(output, said=False)
-    assert show.paper.text.endswith(f"{output}\n")
+    assert show.screen.text.endswith(f"{output}\n")
 
 
 def test_what_a_command_says_breaks_between_words() -> None:
     show = Show()
     show.tell("/name [words]   What it does in so many words that they need a second row.")
-    assert show.paper.text.endswith("they need\n                a second row.\n")
+    assert show.screen.text.endswith("they need\n                a second row.\n")
     show.tell("  It has an indent and is long enough to go over the edge of the window.")
-    assert show.paper.text.endswith("edge of\n  the window.\n")
+    assert show.screen.text.endswith("edge of\n  the window.\n")
     show.tell(f"/{'name' * 12}  What it does in many words.")
-    assert show.paper.text.endswith("\n    does in many words.\n")
+    assert show.screen.text.endswith("\n    does in many words.\n")

@@ -1,4 +1,4 @@
-"""What is typed: history, pastes, and the desk that takes it before there is a session."""
+"""What is typed: history, pastes, and the state that takes it before there is a session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hermes.config.home import Home
 from hermes.surfaces.cli.chat.chat_state import ChatState, StopRequested, SubmittedLine
 from hermes.surfaces.cli.chat.keys import Pastes
 from hermes.surfaces.cli.chat.prompt import PrivateHistory
-from tests.surfaces.cli.chat.paper import Paper
+from tests.surfaces.cli.chat.recording_screen import RecordingScreen
 
 
 def test_history_is_kept_for_its_owner_only(tmp_path: Path) -> None:
@@ -41,11 +41,11 @@ def test_a_name_that_stands_for_nothing_stays() -> None:
     assert Pastes().expand("[Pasted text #3: 9 lines]") == "[Pasted text #3: 9 lines]"
 
 
-async def test_lines_typed_early_wait_at_the_desk() -> None:
-    desk = ChatState(lambda: 0.0)
-    assert [desk.submit(text) for text in ("first", "  ", "second")] == [True, False, True]
-    assert desk.rows(80, 24) == ["starting… 2 line(s) queued"]
-    assert [desk.inputs.get_nowait() for _ in range(2)] == [
+async def test_lines_typed_early_are_queued() -> None:
+    state = ChatState(lambda: 0.0)
+    assert [state.submit(text) for text in ("first", "  ", "second")] == [True, False, True]
+    assert state.rows(80, 24) == ["starting… 2 line(s) queued"]
+    assert [state.inputs.get_nowait() for _ in range(2)] == [
         SubmittedLine(text="first", early=True),
         SubmittedLine(text="second", early=True),
     ]
@@ -53,27 +53,27 @@ async def test_lines_typed_early_wait_at_the_desk() -> None:
 
 async def test_ctrl_c_clears_then_stops_then_leaves() -> None:
     now = [100.0]
-    desk, paper = ChatState(lambda: now[0]), Paper()
-    desk.screen = paper
-    paper.draft = "half a word"
-    desk.interrupt()
-    assert (paper.draft, desk.inputs.empty(), paper.closed) == ("", True, False)
-    desk.interrupt()
-    assert desk.inputs.get_nowait() == StopRequested()
+    state, screen = ChatState(lambda: now[0]), RecordingScreen()
+    state.screen = screen
+    screen.draft = "half a word"
+    state.interrupt()
+    assert (screen.draft, state.inputs.empty(), screen.closed) == ("", True, False)
+    state.interrupt()
+    assert state.inputs.get_nowait() == StopRequested()
     now[0] += 3
-    desk.interrupt()
-    assert not paper.closed
+    state.interrupt()
+    assert not screen.closed
     now[0] += 1
-    desk.interrupt()
-    assert paper.closed and desk.left.is_set()
+    state.interrupt()
+    assert screen.closed and state.left.is_set()
 
 
 async def test_who_goes_on_talking_does_not_leave_with_the_next_ctrl_c() -> None:
-    desk, paper = ChatState(lambda: 100.0), Paper()
-    desk.screen = paper
-    desk.interrupt()
-    desk.submit("something else")
-    desk.interrupt()
-    assert not paper.closed
-    desk.interrupt()
-    assert paper.closed
+    state, screen = ChatState(lambda: 100.0), RecordingScreen()
+    state.screen = screen
+    state.interrupt()
+    state.submit("something else")
+    state.interrupt()
+    assert not screen.closed
+    state.interrupt()
+    assert screen.closed

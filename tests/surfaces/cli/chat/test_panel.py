@@ -8,16 +8,16 @@ from hermes.surfaces.cli.chat import questions as asking
 from hermes.surfaces.cli.chat.chat_state import ChatState, QuestionAnswer
 from hermes.surfaces.cli.chat.questions import OpenQuestion
 from hermes.surfaces.cli.chat.status_bar import StatusPanel
-from tests.surfaces.cli.chat.paper import Paper
+from tests.surfaces.cli.chat.recording_screen import RecordingScreen
 
 
 class Table:
-    """A desk and a panel with one clock."""
+    """A state and a panel with one clock."""
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.desk = ChatState(lambda: self.now)
-        self.desk.view = self.panel = StatusPanel(Paper(), lambda: self.now)
+        self.state = ChatState(lambda: self.now)
+        self.state.view = self.panel = StatusPanel(RecordingScreen(), lambda: self.now)
 
     def ask(self, name: str) -> None:
         self.panel.ask(self.question(name))
@@ -32,12 +32,12 @@ class Table:
             scopes=("once",),
             expires_seconds=60,
         )
-        return asking.approval(asked, self.now)
+        return asking.OpenQuestion(asked, self.now)
 
     def press(self, key: str) -> QuestionAnswer | None:
         """A key, and what came of it."""
-        self.desk.key(key)
-        wanted = None if self.desk.inputs.empty() else self.desk.inputs.get_nowait()
+        self.state.key(key)
+        wanted = None if self.state.inputs.empty() else self.state.inputs.get_nowait()
         assert wanted is None or isinstance(wanted, QuestionAnswer)
         if wanted:
             self.panel.close_question(
@@ -80,4 +80,4 @@ def test_a_question_that_ends_by_itself_makes_room() -> None:
     table.ask("first")
     assert table.panel.close_question(ApprovalAnswered(id="first", choice="deny", by="time"))
     assert not table.panel.close_question(ApprovalAnswered(id="first", choice="deny", by="time"))
-    assert not table.desk.asking()
+    assert not table.state.asking()

@@ -70,6 +70,13 @@ def test_a_question_can_come_from_a_file(tmp_path: Path, model_server: ScriptedS
     assert [each.last_text for each in model_server.requests] == ["Is it so?", "And so?"]
 
 
+def test_references_are_resolved(tmp_path: Path, model_server: ScriptedServer) -> None:
+    model_server.add(says("It says hello."))
+    (tmp_path / "note.txt").write_text("hello from the note\n")
+    chat("-q", "What does @file:note.txt say?", home=tmp_path, server=model_server)
+    assert "hello from the note" in model_server.requests[0].last_text
+
+
 def test_a_picture_is_sent_along(tmp_path: Path, model_server: ScriptedServer) -> None:
     model_server.add(says("A picture."))
     (tmp_path / "a.png").write_bytes(PNG)

@@ -77,12 +77,12 @@ def test_an_interrupt_ends_the_question_too(chat: Talk) -> None:
 def test_a_draft_survives_a_question(chat: Talk) -> None:
     slow = paced(TOUCH, chunk=2, between_seconds=0.1)
     pane = chat(slow, says("Done."))
-    chat.reins.pull()
+    chat.clock.hold()
     pane.say("do it")
     pane.wait_for("⚕ ❯")
     pane.type("1 more thing")
     pane.wait_for("⚕ ❯ 1 more thing")
-    chat.reins.release()
+    chat.clock.release()
     shown = pane.wait_for("⚠ ❯")
     # Typing that goes on while the question opens is no answer to it.
     assert "⚠ ❯ 1" not in shown

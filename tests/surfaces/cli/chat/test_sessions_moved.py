@@ -174,3 +174,22 @@ def test_words_typed_before_the_session_is_there_are_not_lost(new_pane: NewPane)
     pane.say("second bird")
     shown = pane.wait_for("❯ early bird\n", "I heard you.", "❯ second bird\n", "You too.")
     assert "Interrupted" not in shown
+
+
+def test_a_query_for_an_open_session_is_queued_there(new_pane: NewPane, tmp_path: Path) -> None:
+    pane = new_pane(says("One."), says("Two."))
+    pane.hermes()
+    exchange(pane, "first", "One.")
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "HERMES_HOME": str(tmp_path / "home")}
+    done = subprocess.run(
+        [HERMES, "chat", "-c", "-q", "second"],
+        stdin=subprocess.DEVNULL,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=tmp_path,
+    )
+    assert (done.returncode, done.stdout) == (0, "Two.\n")
+    assert "the message was queued there" in done.stderr
+    pane.wait_for("second", "Two.")

@@ -9,8 +9,8 @@ from pathlib import Path
 from hermes.testing.faults import paced
 from hermes.testing.steps import calls, calls_many, fails, says, thinks
 from tests.surfaces.cli.chat.conftest import NewPane, Talk
+from tests.surfaces.cli.chat.held_clock import HeldClock
 from tests.surfaces.cli.chat.pane import steady
-from tests.surfaces.cli.chat.reins import Reins
 from tests.timing import check_in_time, tries
 
 
@@ -114,18 +114,18 @@ def test_words_typed_during_a_turn_stop_it_and_come_next(chat: Talk) -> None:
 
 def test_words_typed_during_a_turn_can_wait_for_it(new_pane: NewPane) -> None:
     slow = paced(says("First " + "word " * 30), chunk=5, between_seconds=0.05)
-    steps, reins = (slow, says("Second."), says("Third.")), Reins()
-    pane = new_pane(*steps, settings="display: {busy_input_mode: queue}", reins=reins)
+    steps, clock = (slow, says("Second."), says("Third.")), HeldClock()
+    pane = new_pane(*steps, settings="display: {busy_input_mode: queue}", clock=clock)
     pane.hermes()
-    reins.pull()
+    clock.hold()
     pane.say("one")
-    reins.let(5)
+    clock.let(5)
     pane.wait_for("First word")
     pane.say("two")
     pane.wait_for("1 message is queued")
     pane.say("three")
     pane.wait_for("2 messages are queued")
-    reins.release()
+    clock.release()
     pane.wait_for("Third.")
     order = re.findall(r"❯ (?:one|two|three)|First|Second|Third", pane.everything())
     assert order == ["❯ one", "First", "❯ two", "Second", "❯ three", "Third"]
@@ -133,12 +133,12 @@ def test_words_typed_during_a_turn_can_wait_for_it(new_pane: NewPane) -> None:
 
 def test_words_that_wait_can_be_edited_or_dropped(new_pane: NewPane) -> None:
     slow = paced(says("First " + "word " * 40), chunk=5, between_seconds=0.1)
-    steps, reins = (slow, says("Second.")), Reins()
-    pane = new_pane(*steps, settings="display: {busy_input_mode: queue}", reins=reins)
+    steps, clock = (slow, says("Second.")), HeldClock()
+    pane = new_pane(*steps, settings="display: {busy_input_mode: queue}", clock=clock)
     pane.hermes()
-    reins.pull()
+    clock.hold()
     pane.say("one")
-    reins.let(5)
+    clock.let(5)
     pane.wait_for("First word")
     pane.say("two")
     pane.wait_for("▹ two", "1 message is queued")
@@ -150,7 +150,7 @@ def test_words_that_wait_can_be_edited_or_dropped(new_pane: NewPane) -> None:
     pane.wait(lambda shown: "message is queued" not in shown and "❯ two" in shown)
     pane.say(" again")
     pane.wait_for("▹ two again")
-    reins.release()
+    clock.release()
     pane.wait_for("Second.")
     order = re.findall(r"❯ (?:one|two again|two|three)|First|Second", pane.everything())
     assert order == ["❯ one", "First", "❯ two again", "Second"]

@@ -9,8 +9,8 @@ from functools import partial
 from hermes.testing.faults import paced
 from hermes.testing.steps import says
 from tests.surfaces.cli.chat.conftest import NewPane, Talk
+from tests.surfaces.cli.chat.held_clock import HeldClock
 from tests.surfaces.cli.chat.pane import steady
-from tests.surfaces.cli.chat.reins import Reins
 
 
 def words_of(text: str) -> list[str]:
@@ -24,20 +24,20 @@ def has_bar(screen: str, *, wanted: bool) -> bool:
 
 def test_nothing_that_is_finished_is_lost_when_the_window_changes(new_pane: NewPane) -> None:
     paragraphs = [" ".join(f"word{n}" for n in range(k, k + 20)) for k in range(0, 140, 20)]
-    text, reins = "\n\n".join(paragraphs), Reins()
-    pane = new_pane(paced(says(text), chunk=16, between_seconds=0.03), reins=reins)
+    text, clock = "\n\n".join(paragraphs), HeldClock()
+    pane = new_pane(paced(says(text), chunk=16, between_seconds=0.03), clock=clock)
     pane.hermes()
-    reins.pull()
+    clock.hold()
     pane.say("write")
     given = 0
     for number, columns in enumerate((60, 90, 40, 120, 44, 52)):
         # What has been sent is there before the window changes, and it has changed before more is.
         given += len(paragraphs[number]) // 16
-        reins.let(len(paragraphs[number]) // 16)
+        clock.let(len(paragraphs[number]) // 16)
         pane.wait_for(words_of(text[: 16 * given])[-2])
         pane.resize(columns, 20 + number)
         pane.wait(partial(has_bar, wanted=columns >= 90))
-    reins.release()
+    clock.release()
     pane.wait_for("word139")
     pane.wait_idle()
     shown = iter(words_of(pane.everything().partition("❯ write")[2]))

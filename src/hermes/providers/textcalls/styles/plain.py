@@ -1,7 +1,9 @@
-"""Styles that look like ordinary text: bare JSON, fences, "Action:" lines, custom tags."""
+"""Styles that look like ordinary text: Python calls, bare JSON, fences, "Action:" lines, custom
+tags."""
 
 from __future__ import annotations
 
+import ast
 import re
 
 from hermes.codec.values import JsonObject
@@ -14,11 +16,105 @@ from hermes.providers.textcalls.parsing import (
     Reading,
     Steps,
     TextTape,
-    parse_arguments,
     parse_calls,
 )
-from hermes.providers.textcalls.styles.python_calls import parse_python_calls
-from hermes.providers.textcalls.styles.xml_tags import strip_value
+from hermes.providers.textcalls.styles.tags import strip_value
+from hermes.providers.textcalls.validation import OfferedTools, UnreadableValue, literal_of, tree_of
+
+_PRINT = re.compile(r"print\((.*)\)", re.DOTALL)
+
+
+def _parse_python(text: str, offer: OfferedTools) -> tuple[RawCall, ...]:
+    """The calls in an expression: one, a list, or one inside `print`."""
+    printed = _PRINT.fullmatch(text.strip())
+    try:
+        tree = tree_of(printed[1] if printed else text)
+        nodes = tree.elts if isinstance(tree, ast.List | ast.Tuple) else [tree]
+        found = tuple(_raw_of_call(node, offer) for node in nodes)
+    except UnreadableValue as error:
+        raise NoCall from error
+    if not found:
+        raise NoCall
+    return found
+
+
+def _raw_of_call(node: ast.expr, offer: OfferedTools) -> RawCall:
+    if not isinstance(node, ast.Call):
+        raise NoCall
+    name = offer.strip_namespace(ast.unparse(node.func))
+    arguments: JsonObject = {}
+    for keyword in node.keywords:
+        if keyword.arg is None or keyword.arg in arguments:
+            raise NoCall
+        arguments[keyword.arg] = literal_of(keyword.value)
+    if node.args:
+        # Schemas do not define a parameter order, so a positional value is accepted only for the
+        # sole required parameter.
+        sole = offer.sole_parameter(name) if offer.knows(name) else ""
+        if len(node.args) > 1 or not sole or sole in arguments:
+            raise NoCall
+        arguments[sole] = literal_of(node.args[0])
+    return RawCall(name, arguments)
+
+
+def _python_between(tape: TextTape, opener: str, closer: str) -> Reading:
+    """A list or a call between two tokens."""
+    yield from tape.expect(opener)
+    yield from tape.skip_spaces()
+    start = tape.at
+    if tape.ahead != "[":
+        tape.mark_name((yield from tape.word()))
+    yield from tape.balanced_text(python=True)
+    found = _parse_python(tape.text[start : tape.at], tape.offer)
+    tape.mark_name(found[0].name)
+    yield from tape.skip_spaces()
+    if not (yield from tape.accept(closer)) and not tape.finished:
+        raise NoCall
+    return found
+
+
+def _python_lines(tape: TextTape) -> Reading:
+    """One call per line between two tags."""
+    yield from tape.expect("<function_calls>")
+    found: list[RawCall] = []
+    while True:
+        yield from tape.skip_spaces()
+        if found and (yield from tape.accept("</function_calls>")):
+            return tuple(found)
+        start = tape.at
+        tape.mark_name((yield from tape.word()))
+        yield from tape.balanced_text(python=True)
+        found += _parse_python(tape.text[start : tape.at], tape.offer)
+
+
+def _python_list(tape: TextTape) -> Reading:
+    """A bare `[f(a=1), g()]`; the first name decides whether to wait for the rest."""
+    start = tape.at
+    yield from tape.expect("[")
+    yield from tape.skip_spaces()
+    yield from tape.tool_name()
+    if not (yield from tape.accept("(")):
+        raise NoCall
+    tape.at = start
+    return _parse_python((yield from tape.balanced_text(python=True)), tape.offer)
+
+
+def _python_line(tape: TextTape) -> Reading:
+    """`f(a=1)` on lines of its own."""
+    start = tape.at
+    yield from tape.tool_name()
+    yield from tape.balanced_text(python=True)
+    return _parse_python(tape.text[start : tape.at], tape.offer)
+
+
+def _python_style(name: str, opener: str, closer: str) -> CallStyle:
+    return CallStyle(
+        name,
+        lambda tape: _python_between(tape, opener, closer),
+        openers=(opener,),
+        closers=(closer,),
+    )
+
 
 _QUOTED = re.compile(r"""["']([A-Za-z_]{1,20})["']""")
 _OPEN_KEY = re.compile(r"""["'][A-Za-z_]{0,20}["']?""")
@@ -77,20 +173,8 @@ def _first_key(tape: TextTape) -> Steps[None]:
         yield from tape.tool_name()
 
 
-def _fenced(tape: TextTape) -> Reading:
-    language = yield from _language(tape)
-    if language not in (*_CALLS_IN_FENCE, *_DATA_IN_FENCE):
-        raise NoCall
-    found = yield from _in_fence(tape)
-    yield from tape.skip_spaces()
-    yield from tape.expect(_FENCE)
-    return found
-
-
-def _marked_fence(tape: TextTape) -> Reading:
-    """A fence whose language marks it as a call."""
-    language = yield from _language(tape)
-    if language not in _CALLS_IN_FENCE:
+def _fenced(tape: TextTape, languages: tuple[str, ...]) -> Reading:
+    if (yield from _language(tape)) not in languages:
         raise NoCall
     found = yield from _in_fence(tape)
     yield from tape.skip_spaces()
@@ -129,9 +213,9 @@ def _in_fence(tape: TextTape) -> Reading:
         if listed or printed:
             tape.at = start + (0 if listed else len("print"))
         yield from tape.balanced_text(python=True)
-        found += parse_python_calls(tape.text[start : tape.at], tape.offer)
+        found += _parse_python(tape.text[start : tape.at], tape.offer)
         yield from tape.skip_spaces()
-        if tape.ahead == "`" or (tape.ended and not tape.ahead):
+        if tape.ahead == "`" or tape.finished:
             return tuple(found)
 
 
@@ -156,7 +240,7 @@ def _react(tape: TextTape) -> Reading:
     yield from tape.skip_spaces()
     typed = tape.ahead == "{"
     if typed:
-        arguments = parse_arguments((yield from tape.balanced_text()))
+        arguments = yield from tape.arguments()
     else:
         arguments = yield from _one_line(tape, name)
     if fenced:
@@ -207,13 +291,24 @@ def _functionary(tape: TextTape) -> Reading:
     yield from tape.expect(">>>")
     name = tape.mark_name((yield from tape.tool_name()))
     yield from tape.expect("\n")
-    yield from tape.skip_spaces()
-    return (RawCall(name, parse_arguments((yield from tape.balanced_text()))),)
+    return (RawCall(name, (yield from tape.arguments())),)
 
 
 STYLES = (
-    CallStyle("gemma", _marked_fence, openers=(_FENCE,), line=True),
-    CallStyle("fenced", _fenced, openers=(_FENCE,), line=True, marked=False),
+    _python_style("lfm", "<|tool_call_start|>", "<|tool_call_end|>"),
+    _python_style("llama4", "<|python_start|>", "<|python_end|>"),
+    CallStyle("olmo", _python_lines, openers=("<function_calls>",), closers=("</function_calls>",)),
+    CallStyle("pythonic", _python_list, openers=("[",), line=True, marked=False),
+    CallStyle("python", _python_line, tool_openers=("{}(",), line=True, marked=False),
+    # The language marks the fence as a call.
+    CallStyle("gemma", lambda tape: _fenced(tape, _CALLS_IN_FENCE), openers=(_FENCE,), line=True),
+    CallStyle(
+        "fenced",
+        lambda tape: _fenced(tape, (*_CALLS_IN_FENCE, *_DATA_IN_FENCE)),
+        openers=(_FENCE,),
+        line=True,
+        marked=False,
+    ),
     CallStyle("react", _react, openers=("Action:",), line=True, ends="Observation:"),
     CallStyle("functionary", _functionary, openers=(">>>",), line=True, marked=False),
     CallStyle("tags", _own_tags, tool_openers=("<{}>",), line=True),

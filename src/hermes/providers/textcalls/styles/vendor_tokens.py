@@ -1,10 +1,10 @@
-"""Styles with special tokens: DeepSeek, Kimi, Mistral, GLM, and Harmony (gpt-oss)."""
+"""Styles with special tokens: DeepSeek, Kimi, Mistral, GLM, Harmony (gpt-oss) and Gemma."""
 
 from __future__ import annotations
 
 import re
 
-from hermes.codec.values import JsonObject
+from hermes.codec.values import JsonObject, JsonValue
 from hermes.providers.textcalls.parsing import (
     CallStyle,
     NoCall,
@@ -12,18 +12,23 @@ from hermes.providers.textcalls.parsing import (
     Reading,
     Steps,
     TextTape,
-    parse_arguments,
     parse_calls,
 )
+from hermes.providers.textcalls.validation import UnreadableValue, parse_value
 
 _NAME_SIZE = 200
 _RECIPIENT = re.compile(r"\bto=(?:functions\.)?([A-Za-z0-9_.\-]+)")
 _KIMI_ID = re.compile(r"(?:functions\.)?([A-Za-z0-9_\-]+)(?::\d+)?")
+_MAX_DEPTH = 20
+_KEY = 100
+_WORD = re.compile(r"[\w.\-]+")
+_SCALAR = re.compile(r"[^,\]}\s<]+")
 
 
 def _deepseek(tape: TextTape) -> Reading:
     """Words of a token are joined by ▁, or by what a tokenizer made of it."""
-    bar, gap = _separators(tape)
+    opener = next(o for o in _DEEPSEEK_OPENERS if tape.text.startswith(o, tape.at))
+    bar, gap = opener[1], opener[6]
 
     def token(*words: str) -> str:
         return f"<{bar}{gap.join(words)}{bar}>"
@@ -34,13 +39,13 @@ def _deepseek(tape: TextTape) -> Reading:
         yield from tape.skip_spaces()
         if section and (yield from tape.accept(token("tool", "calls", "end"))):
             break
-        if found and (not section or (tape.ended and not tape.ahead)):
+        if found and (not section or tape.finished):
             break
         yield from tape.expect(token("tool", "call", "begin"))
         head = (yield from tape.until(token("tool", "sep"), most=_NAME_SIZE)).strip()
         if head == "function":
             head = (yield from tape.until("\n", most=_NAME_SIZE)).strip()
-        name = tape.mark_name(tape.offer.strip_namespace(head))
+        name = tape.mark_name(head)
         found.append(RawCall(name, (yield from _maybe_fenced(tape))))
         yield from tape.skip_spaces()
         yield from tape.expect(token("tool", "call", "end"))
@@ -49,16 +54,10 @@ def _deepseek(tape: TextTape) -> Reading:
     return tuple(found)
 
 
-def _separators(tape: TextTape) -> tuple[str, str]:
-    opener = next(o for o in _DEEPSEEK_OPENERS if tape.text.startswith(o, tape.at))
-    return opener[1], opener[6]
-
-
 def _maybe_fenced(tape: TextTape) -> Steps[JsonObject]:
     yield from tape.skip_spaces()
     fenced = yield from tape.any_of("```json", "```")
-    yield from tape.skip_spaces()
-    arguments = parse_arguments((yield from tape.balanced_text()))
+    arguments = yield from tape.arguments()
     if fenced:
         yield from tape.skip_spaces()
         yield from tape.expect("```")
@@ -72,7 +71,7 @@ def _kimi(tape: TextTape) -> Reading:
         yield from tape.skip_spaces()
         if section and found and (yield from tape.accept("<|tool_calls_section_end|>")):
             break
-        if found and (not section or (tape.ended and not tape.ahead)):
+        if found and (not section or tape.finished):
             break
         yield from tape.expect("<|tool_call_begin|>")
         id = yield from tape.until("<|tool_call_argument_begin|>", most=_NAME_SIZE)
@@ -80,8 +79,7 @@ def _kimi(tape: TextTape) -> Reading:
         if named is None:
             raise NoCall
         name = tape.mark_name(named[1])
-        yield from tape.skip_spaces()
-        found.append(RawCall(name, parse_arguments((yield from tape.balanced_text()))))
+        found.append(RawCall(name, (yield from tape.arguments())))
         yield from tape.skip_spaces()
         yield from tape.expect("<|tool_call_end|>")
     return tuple(found)
@@ -93,15 +91,14 @@ def _mistral(tape: TextTape) -> Reading:
     yield from tape.skip_spaces()
     if tape.ahead in ("[", "{"):
         found = parse_calls((yield from tape.balanced_text()))
-        tape.mark_name(tape.offer.strip_namespace(found[0].name))
+        tape.mark_name(found[0].name)
         yield from tape.any_of("[/TOOL_CALLS]")
         return found
-    name = tape.mark_name(tape.offer.strip_namespace((yield from tape.word())))
+    name = tape.mark_name((yield from tape.word()))
     if (yield from tape.accept("[CALL_ID]")):
         yield from tape.word()
     yield from tape.any_of("[ARGS]")
-    yield from tape.skip_spaces()
-    return (RawCall(name, parse_arguments((yield from tape.balanced_text()))),)
+    return (RawCall(name, (yield from tape.arguments())),)
 
 
 def _glm(tape: TextTape) -> Reading:
@@ -118,13 +115,13 @@ def _glm(tape: TextTape) -> Reading:
         key = (yield from tape.until("</arg_key>", most=_NAME_SIZE)).strip()
         yield from tape.skip_spaces()
         yield from tape.expect("<arg_value>")
-        tape.mark_name(tape.offer.strip_namespace(name))
+        tape.mark_name(name)
         value = yield from tape.value("</arg_value>", "<arg_key>", "</tool_call>")
         if key in arguments:
             raise NoCall
         arguments[key] = value
         yield from tape.skip_spaces()
-    return (RawCall(tape.mark_name(tape.offer.strip_namespace(name)), arguments, typed=False),)
+    return (RawCall(tape.mark_name(name), arguments, typed=False),)
 
 
 def _harmony(tape: TextTape) -> Reading:
@@ -135,11 +132,10 @@ def _harmony(tape: TextTape) -> Reading:
     # The analysis channel is reasoning, not a call.
     if recipient is None or "<|channel|>analysis" in header:
         raise NoCall
-    name = tape.mark_name(tape.offer.strip_namespace(recipient[1]))
+    name = tape.mark_name(recipient[1])
+    arguments = yield from tape.arguments()
     yield from tape.skip_spaces()
-    arguments = parse_arguments((yield from tape.balanced_text()))
-    yield from tape.skip_spaces()
-    if not (yield from tape.any_of("<|call|>", "<|end|>")) and not (tape.ended and not tape.ahead):
+    if not (yield from tape.any_of("<|call|>", "<|end|>")) and not tape.finished:
         raise NoCall
     return (RawCall(name, arguments),)
 
@@ -147,11 +143,87 @@ def _harmony(tape: TextTape) -> Reading:
 def _qwen_agent(tape: TextTape) -> Reading:
     yield from tape.expect("✿FUNCTION✿:")
     yield from tape.skip_spaces()
-    name = tape.mark_name(tape.offer.strip_namespace((yield from tape.word())))
+    name = tape.mark_name((yield from tape.word()))
     yield from tape.skip_spaces()
     yield from tape.expect("✿ARGS✿:")
+    return (RawCall(name, (yield from tape.arguments())),)
+
+
+def _gemma(tape: TextTape, opener: str, closer: str, quote: str) -> Reading:
+    yield from tape.expect(opener)
     yield from tape.skip_spaces()
-    return (RawCall(name, parse_arguments((yield from tape.balanced_text()))),)
+    yield from tape.expect("call:")
+    name = tape.mark_name((yield from tape.word()))
+    arguments = yield from _object(tape, quote, 0)
+    yield from tape.skip_spaces()
+    if not (yield from tape.accept(closer)) and not tape.finished:
+        raise NoCall
+    return (RawCall(name, arguments),)
+
+
+def _object(tape: TextTape, quote: str, depth: int) -> Steps[JsonObject]:
+    yield from tape.expect("{")
+    result: JsonObject = {}
+    yield from tape.skip_spaces()
+    while not (yield from tape.accept("}")):
+        if result:
+            yield from tape.expect(",")
+            yield from tape.skip_spaces()
+        quoted = yield from tape.accept(quote)
+        key = yield from tape.until(quote if quoted else ":", most=_KEY)
+        if quoted:
+            yield from tape.expect(":")
+        elif not _WORD.fullmatch(key):
+            raise NoCall
+        if key in result:
+            raise NoCall
+        result[key] = yield from _value(tape, quote, depth)
+        yield from tape.skip_spaces()
+    return result
+
+
+def _list(tape: TextTape, quote: str, depth: int) -> Steps[list[JsonValue]]:
+    yield from tape.expect("[")
+    result: list[JsonValue] = []
+    yield from tape.skip_spaces()
+    while not (yield from tape.accept("]")):
+        if result:
+            yield from tape.expect(",")
+        result.append((yield from _value(tape, quote, depth)))
+        yield from tape.skip_spaces()
+    return result
+
+
+def _value(tape: TextTape, quote: str, depth: int) -> Steps[JsonValue]:
+    if depth > _MAX_DEPTH:
+        raise NoCall
+    yield from tape.skip_spaces()
+    if (yield from tape.accept(quote)):
+        return (yield from tape.until(quote))
+    if tape.ahead == "{":
+        return (yield from _object(tape, quote, depth + 1))
+    if tape.ahead == "[":
+        return (yield from _list(tape, quote, depth + 1))
+    while True:
+        found = _SCALAR.match(tape.text, tape.at)
+        if found is None:
+            raise NoCall
+        if found.end() < len(tape.text) or tape.ended:
+            tape.at = found.end()
+            try:
+                return parse_value(found[0])
+            except UnreadableValue as error:
+                raise NoCall from error
+        yield ""
+
+
+def _gemma_style(name: str, opener: str, closer: str, quote: str) -> CallStyle:
+    return CallStyle(
+        name,
+        lambda tape: _gemma(tape, opener, closer, quote),
+        openers=(opener,),
+        closers=(closer,),
+    )
 
 
 _DEEPSEEK_OPENERS = tuple(
@@ -181,4 +253,6 @@ STYLES = (
         closers=("<|call|>",),
     ),
     CallStyle("qwen-agent", _qwen_agent, openers=("✿FUNCTION✿:",), closers=("✿RESULT✿",)),
+    _gemma_style("functiongemma", "<start_function_call>", "<end_function_call>", "<escape>"),
+    _gemma_style("gemma4", "<|tool_call>", "<tool_call|>", '<|"|>'),
 )

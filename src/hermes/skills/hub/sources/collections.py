@@ -19,12 +19,11 @@ from hermes.skills.hub.source import (
     SkillListing,
     SkillPackage,
     after_prefix,
-    count_matches,
+    best_matches,
     decode_body,
     repo_trust,
 )
-from hermes.skills.hub.sources.github import Blob, GitHub, split_identifier
-from hermes.skills.skill import MAIN
+from hermes.skills.hub.sources.github import Blob, GitHub, skill_folders, split_identifier
 
 MANIFEST = ".claude-plugin/marketplace.json"
 KNOWN = ("anthropics/skills",)
@@ -49,37 +48,31 @@ class _Marketplace(Value):
 
 
 class Marketplace:
-    """`repos` are searched."""
-
     id = "claude-marketplace"
 
-    def __init__(self, github: GitHub, cache: IndexCache, repos: Sequence[str] = KNOWN) -> None:
+    def __init__(self, github: GitHub, cache: IndexCache) -> None:
         self._github = github
         self._cache = cache
-        self._repos = repos
 
     def claims(self, identifier: str) -> bool:
         return bool(after_prefix(identifier, self.id))
 
     async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
         found: list[SkillListing] = []
-        for repo in self._repos:
+        for repo in KNOWN:
             key = f"{self.id} {repo}"
             found += await self._cache.listings(key, partial(self._all, repo))
-        ranked = [(count_matches(query, one.name, one.description), one) for one in found]
-        best = sorted((each for each in ranked if each[0]), key=lambda each: -each[0])
-        return tuple(one for _, one in best[:limit])
+        return best_matches(query, found, limit)
 
     async def package(self, identifier: str) -> SkillPackage:
         """Fetches `owner/repo/skill` from one of the marketplace's plugins."""
         repo, wanted, _ = split_identifier(after_prefix(identifier, self.id))
-        listed = dict(await self._skills(repo))
-        place = next((each for each in listed if basename(each.partition(":")[2]) == wanted), "")
-        if not place:
-            near = tuple(f"{self.id}/{repo}/{basename(each)}" for each in listed)[:5]
+        places = await self._skills(repo)
+        place = next((each for each in places if basename(each[1]) == wanted), None)
+        if place is None:
+            near = tuple(f"{self.id}/{repo}/{basename(folder)}" for _, folder in places)[:5]
             raise NotFound(f"The marketplace {repo} has no skill {wanted!r}.", near=near)
-        where, _, folder = place.partition(":")
-        found = await self._github.package(f"{where}/{folder}" if folder else where)
+        found = await self._github.package("/".join(place).rstrip("/"))
         listing = replace(found.listing, source=self.id, identifier=f"{self.id}/{repo}/{wanted}")
         return replace(found, listing=listing)
 
@@ -87,25 +80,25 @@ class Marketplace:
         return tuple(
             SkillListing(
                 source=self.id,
-                identifier=f"{self.id}/{repo}/{basename(place.partition(':')[2])}",
-                name=basename(place.partition(":")[2]),
+                identifier=f"{self.id}/{repo}/{basename(folder)}",
+                name=basename(folder),
                 description=plugin.description or f"from the plugin {plugin.name}",
-                trust=repo_trust(place.partition(":")[0]),
+                trust=repo_trust(where),
                 version=plugin.version,
-                url=f"https://github.com/{place.partition(':')[0]}",
+                url=f"https://github.com/{where}",
             )
-            for place, plugin in await self._skills(repo)
+            for (where, folder), plugin in (await self._skills(repo)).items()
         )
 
-    async def _skills(self, repo: str) -> tuple[tuple[str, _Plugin], ...]:
-        """Returns `repo:folder` and plugin of every skill."""
+    async def _skills(self, repo: str) -> dict[tuple[str, str], _Plugin]:
+        """Returns the plugin of every skill by repository and folder."""
         branch, blobs = await self._github.tree(repo)
         manifest = next((blob for blob in blobs if blob.path == MANIFEST), None)
         if manifest is None:
             raise NotFound(f"{repo} has no {MANIFEST}.")
         raw = await self._github.content(repo, branch, manifest)
         market = decode_body(_Marketplace, f"{repo}/{MANIFEST}", raw)
-        found: dict[str, _Plugin] = {}
+        found: dict[tuple[str, str], _Plugin] = {}
         for plugin in market.plugins:
             where, root = _plugin_location(repo, market.metadata.root, plugin)
             try:
@@ -113,8 +106,8 @@ class Marketplace:
             except HermesError:
                 continue
             for folder in _folders(root, plugin, there):
-                found.setdefault(f"{where}:{folder}", plugin)
-        return tuple(found.items())
+                found.setdefault((where, folder), plugin)
+        return found
 
 
 def _plugin_location(repo: str, root: str, plugin: _Plugin) -> tuple[str, str]:
@@ -132,7 +125,7 @@ def _plugin_location(repo: str, root: str, plugin: _Plugin) -> tuple[str, str]:
 
 def _folders(root: str, plugin: _Plugin, blobs: Sequence[Blob]) -> tuple[str, ...]:
     """Returns the listed skills of a plugin, else those in its folder `skills`."""
-    known = [dirname(blob.path) for blob in blobs if basename(blob.path) == MAIN]
+    known = skill_folders(blobs)
     given = (plugin.skills,) if isinstance(plugin.skills, str) else plugin.skills
     base = "" if root in (".", "") else f"{root}/"
     if not given:
@@ -153,18 +146,16 @@ class Official:
         return bool(after_prefix(identifier, self.id))
 
     async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
-        ranked = [
-            (count_matches(query, entry.name, entry.skill.description, *entry.skill.tags), entry)
-            for entry in self._scan.scan().entries
-        ]
-        best = sorted((each for each in ranked if each[0]), key=lambda each: -each[0])
-        return tuple(self._listing(entry) for _, entry in best[:limit])
+        entries = self._scan.scan().entries
+        tags = {entry.name: " ".join(entry.skill.tags) for entry in entries}
+        return best_matches(query, map(self._listing, entries), limit, tags)
 
     async def package(self, identifier: str) -> SkillPackage:
         name = after_prefix(identifier, self.id).split("/")[-1]
-        entry = self._scan.scan().find(name)
+        scanned = self._scan.scan()
+        entry = scanned.find(name)
         if entry is None:
-            near = tuple(each.name for each in self._scan.scan().entries)[:5]
+            near = tuple(each.name for each in scanned.entries)[:5]
             raise NotFound(f"Hermes ships no skill {name!r}.", near=near)
         return SkillPackage(listing=self._listing(entry), files=read_tree(Path(entry.folder)))
 

@@ -13,7 +13,7 @@ from posixpath import basename, dirname
 from urllib.parse import quote
 
 from hermes.codec.json import encode
-from hermes.codec.values import JsonObject, Value
+from hermes.codec.values import Value
 from hermes.core.errors import ConfigError, HermesError, NotFound
 from hermes.core.world import Clock
 from hermes.skills.hub.source import (
@@ -22,12 +22,12 @@ from hermes.skills.hub.source import (
     SkillListing,
     SkillPackage,
     after_prefix,
-    count_matches,
-    decode_body,
+    best_matches,
+    listing_of,
     repo_trust,
 )
 from hermes.skills.hub.sources.websites import MOST_BYTES, MOST_FILE_BYTES, MOST_FILES
-from hermes.skills.skill import MAIN, parse_skill
+from hermes.skills.skill import MAIN
 
 VARIABLES = ("GITHUB_APP_ID", "GITHUB_APP_INSTALLATION_ID", "GITHUB_APP_PRIVATE_KEY_PATH")
 # Clock skew before, lifetime after; GitHub allows ten minutes.
@@ -61,14 +61,22 @@ class GitHubApp:
         token, until = self._cached
         if self._clock.now() < until:
             return token
-        claim = signed_claim(self._id, _key(self._file), int(self._clock.now()))
+        claim = signed_claim(self._id, self._key(), int(self._clock.now()))
         api, place = web.url("github_api"), quote(self._installation, safe="")
         url = f"{api}/app/installations/{place}/access_tokens"
         headers = {"accept": "application/vnd.github+json", "authorization": f"Bearer {claim}"}
-        answer = await web.post(url, headers, {})
-        token = decode_body(_TokenReply, url, answer.body).token
+        token = (await web.post(_TokenReply, url, headers, {})).token
         self._cached = token, self._clock.now() + _GOOD_SECONDS
         return token
+
+    def _key(self) -> RsaKey:
+        path = Path(self._file).expanduser()
+        try:
+            return read_key(path.read_text(encoding="ascii"))
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"GITHUB_APP_PRIVATE_KEY_PATH: {path} cannot be read.") from error
+        except ConfigError as error:
+            raise ConfigError(f"GITHUB_APP_PRIVATE_KEY_PATH: {path}: {error}") from error
 
 
 class RsaKey(Value):
@@ -81,8 +89,13 @@ class RsaKey(Value):
 def signed_claim(app: str, key: RsaKey, now: int) -> str:
     """Returns a JSON Web Token signed with RS256."""
     body = {"iat": now - _BEFORE, "exp": now + _AFTER, "iss": app}
-    message = f"{_part({'alg': 'RS256', 'typ': 'JWT'})}.{_part(body)}"
-    return f"{message}.{_base64url(_signature(message.encode(), key))}"
+    message = ".".join(_base64url(encode(part)) for part in ({"alg": "RS256", "typ": "JWT"}, body))
+    # PKCS #1 v1.5
+    size = (key.modulus.bit_length() + 7) // 8
+    digest = _DIGEST_INFO + hashlib.sha256(message.encode()).digest()
+    padded = b"\x00\x01" + b"\xff" * (size - len(digest) - 3) + b"\x00" + digest
+    signature = pow(int.from_bytes(padded), key.exponent, key.modulus).to_bytes(size)
+    return f"{message}.{_base64url(signature)}"
 
 
 def read_key(pem: str) -> RsaKey:
@@ -104,16 +117,6 @@ def read_key(pem: str) -> RsaKey:
     return key
 
 
-def _key(file: str) -> RsaKey:
-    path = Path(file).expanduser()
-    try:
-        return read_key(path.read_text(encoding="ascii"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"GITHUB_APP_PRIVATE_KEY_PATH: {path} cannot be read.") from error
-    except ConfigError as error:
-        raise ConfigError(f"GITHUB_APP_PRIVATE_KEY_PATH: {path}: {error}") from error
-
-
 def _inside(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Returns the elements of a DER sequence with their tags."""
     [(tag, body)] = _parts(data)
@@ -132,18 +135,6 @@ def _parts(data: bytes) -> Iterator[tuple[int, bytes]]:
             raise ValueError("cut off")
         yield tag, data[start : start + length]
         data = data[start + length :]
-
-
-def _signature(message: bytes, key: RsaKey) -> bytes:
-    """Signs with PKCS #1 v1.5."""
-    size = (key.modulus.bit_length() + 7) // 8
-    digest = _DIGEST_INFO + hashlib.sha256(message).digest()
-    padded = b"\x00\x01" + b"\xff" * (size - len(digest) - 3) + b"\x00" + digest
-    return pow(int.from_bytes(padded), key.exponent, key.modulus).to_bytes(size)
-
-
-def _part(value: JsonObject) -> str:
-    return _base64url(encode(value))
 
 
 def _base64url(data: bytes) -> str:
@@ -200,16 +191,20 @@ class GitHub:
                 problems.append(error)
         if problems and not found:
             raise problems[0]
-        ranked = [(count_matches(query, one.name, one.description), one) for one in found]
-        best = sorted((each for each in ranked if each[0]), key=lambda each: -each[0])
-        return tuple(one for _, one in best[:limit])
+        return best_matches(query, found, limit)
 
     async def package(self, identifier: str) -> SkillPackage:
         repo, path, ref = split_identifier(identifier)
         branch, blobs = await self.tree(repo, ref)
         folder = self._folder(repo, path, blobs)
         inner = [blob for blob in blobs if blob.path.startswith(f"{folder}/" if folder else "")]
-        _check(inner, repo)
+        for blob in inner:
+            if blob.mode == _LINK:
+                raise HermesError(f"{repo}: {blob.path} is a link; refused.")
+            if blob.size > MOST_FILE_BYTES:
+                raise HermesError(f"{repo}: {blob.path} is too large ({blob.size} bytes).")
+        if len(inner) > MOST_FILES or sum(blob.size for blob in inner) > MOST_BYTES:
+            raise HermesError(f"{repo}: the skill is too large ({len(inner)} files).")
         prefix = len(folder) + 1 if folder else 0
         slots = asyncio.Semaphore(AT_ONCE)
 
@@ -236,7 +231,7 @@ class GitHub:
         """Returns a file, verified against its blob hash."""
         raw = self._web.url("github_raw")
         url = f"{raw}/{repo}/{quote(branch)}/{quote(blob.path)}"
-        data = (await self._web.get(url)).body
+        data = await self._web.get(url)
         digest = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
         if blob.sha and digest != blob.sha:
             raise HermesError(f"{url} does not match the repository's hash; try again.")
@@ -265,20 +260,13 @@ class GitHub:
         return tuple(one for one in found if one is not None)
 
     def _listing(self, repo: str, folder: str, main: bytes) -> SkillListing:
-        skill, _ = parse_skill(main.decode("utf-8", "replace"))
-        return SkillListing(
-            source=self.id,
-            identifier=f"{repo}/{folder}" if folder else repo,
-            name=skill.name,
-            description=skill.description,
-            trust=repo_trust(repo),
-            version=skill.version,
-            url=f"https://github.com/{repo}/tree/HEAD/{folder}",
-        )
+        identifier = f"{repo}/{folder}" if folder else repo
+        url = f"https://github.com/{repo}/tree/HEAD/{folder}"
+        return listing_of(main, self.id, identifier, trust=repo_trust(repo), url=url)
 
     def _folder(self, repo: str, path: str, blobs: Sequence[Blob]) -> str:
         """Finds the skill's folder by path or by its last part."""
-        folders = [dirname(blob.path) for blob in blobs if basename(blob.path) == MAIN]
+        folders = skill_folders(blobs)
         if path in folders:
             return path
         by_name = [each for each in folders if path and basename(each) == basename(path)]
@@ -288,6 +276,10 @@ class GitHub:
         near = tuple(f"{repo}/{each}" for each in (chosen or folders)[:5])
         words = "several skills; name one" if len(chosen) > 1 else f"no skill at {path!r}"
         raise NotFound(f"{repo} has {words}.", near=near)
+
+
+def skill_folders(blobs: Sequence[Blob]) -> list[str]:
+    return [dirname(blob.path) for blob in blobs if basename(blob.path) == MAIN]
 
 
 def split_identifier(identifier: str) -> tuple[str, str, str]:
@@ -302,13 +294,3 @@ def split_identifier(identifier: str) -> tuple[str, str, str]:
     if rest[:1] in (["tree"], ["blob"]) and len(rest) > 1:
         ref, rest = rest[1], rest[2:]
     return repo, "/".join(rest).removesuffix(f"/{MAIN}").removesuffix(MAIN).strip("/"), ref
-
-
-def _check(blobs: Sequence[Blob], repo: str) -> None:
-    for blob in blobs:
-        if blob.mode == _LINK:
-            raise HermesError(f"{repo}: {blob.path} is a link; refused.")
-        if blob.size > MOST_FILE_BYTES:
-            raise HermesError(f"{repo}: {blob.path} is too large ({blob.size} bytes).")
-    if len(blobs) > MOST_FILES or sum(blob.size for blob in blobs) > MOST_BYTES:
-        raise HermesError(f"{repo}: the skill is too large ({len(blobs)} files).")

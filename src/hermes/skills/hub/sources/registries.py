@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from posixpath import basename, dirname
+from posixpath import basename
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -17,10 +17,10 @@ from hermes.skills.hub.source import (
     SkillListing,
     SkillPackage,
     after_prefix,
-    count_matches,
+    best_matches,
     repo_trust,
 )
-from hermes.skills.hub.sources.github import GitHub
+from hermes.skills.hub.sources.github import GitHub, skill_folders
 from hermes.skills.hub.sources.websites import unpack
 from hermes.skills.skill import LONGEST_DESCRIPTION, LONGEST_NAME, MAIN
 
@@ -32,11 +32,10 @@ class _Hit(Value):
     version: str | None = None
 
 
-class _Hits(Value):
-    results: tuple[_Hit, ...] = ()
-
-
 class _Page(Value):
+    """A search has results, a list has items."""
+
+    results: tuple[_Hit, ...] = ()
     items: tuple[_Hit, ...] = ()
 
 
@@ -72,13 +71,11 @@ class ClawHub:
 
     async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
         api = f"{self._web.url('clawhub')}/api/v1"
-        if query:
-            asked = urlencode({"q": query, "limit": limit, "nonSuspiciousOnly": "true"})
-            hits = (await self._web.json(_Hits, f"{api}/search?{asked}")).results
-        else:
-            asked = urlencode({"limit": limit, "sort": "downloads", "nonSuspiciousOnly": "true"})
-            hits = (await self._web.json(_Page, f"{api}/skills?{asked}")).items
-        return tuple(self._listing(hit, hit.version or "") for hit in hits[:limit])
+        path, order = ("search", {"q": query}) if query else ("skills", {"sort": "downloads"})
+        asked = urlencode({**order, "limit": limit, "nonSuspiciousOnly": "true"})
+        page = await self._web.json(_Page, f"{api}/{path}?{asked}")
+        hits = (*page.results, *page.items)[:limit]
+        return tuple(self._listing(hit, hit.version or "") for hit in hits)
 
     async def package(self, identifier: str) -> SkillPackage:
         plain = after_prefix(identifier, self.id) or identifier.partition("clawhub.ai/")[2]
@@ -92,7 +89,7 @@ class ClawHub:
             raise HermesError(f"ClawHub has blocked {slug} as malware.")
         version = version or (detail.latest.version if detail.latest else "")
         asked = {"slug": detail.skill.slug, **({"version": version} if version else {})}
-        data = (await self._web.get(f"{api}/download?{urlencode(asked)}")).body
+        data = await self._web.get(f"{api}/download?{urlencode(asked)}")
         notes = ("ClawHub marks it as suspicious.",) if state and state.is_suspicious else ()
         listing = self._listing(detail.skill, version, detail.owner)
         return SkillPackage(listing=listing, files=unpack(data), notes=notes)
@@ -141,10 +138,11 @@ class LobeHub:
         return bool(after_prefix(identifier, self.id))
 
     async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
-        found = await self._cache.listings("lobehub", self._all)
-        ranked = [(count_matches(query, one.name, one.description), one) for one in found]
-        best = sorted((each for each in ranked if each[0]), key=lambda each: -each[0])
-        return tuple(one for _, one in best[:limit])
+        async def load() -> tuple[SkillListing, ...]:
+            index = await self._web.json(_Index, f"{self._web.url('lobehub')}/index.json")
+            return tuple(self._listing(agent) for agent in index.agents)
+
+        return best_matches(query, await self._cache.listings("lobehub", load), limit)
 
     async def package(self, identifier: str) -> SkillPackage:
         slug = after_prefix(identifier, self.id)
@@ -152,13 +150,8 @@ class LobeHub:
         agent = await self._web.json(_Agent, url)
         if not agent.config.system_role.strip():
             raise HermesError(f"{url} has no instruction to convert.")
-        return SkillPackage(
-            listing=self._listing(agent), files={MAIN: _to_skill_md(agent).encode()}
-        )
-
-    async def _all(self) -> tuple[SkillListing, ...]:
-        index = await self._web.json(_Index, f"{self._web.url('lobehub')}/index.json")
-        return tuple(self._listing(agent) for agent in index.agents)
+        files = {MAIN: _to_skill_md(agent).encode()}
+        return SkillPackage(listing=self._listing(agent), files=files)
 
     def _listing(self, agent: _Agent) -> SkillListing:
         return SkillListing(
@@ -177,14 +170,14 @@ def _name(identifier: str) -> str:
 
 def _to_skill_md(agent: _Agent) -> str:
     words = " ".join((agent.meta.description or agent.meta.title or agent.identifier).split())
-    tags = ", ".join(encode(tag).decode() for tag in agent.meta.tags)
+    tags = encode(agent.meta.tags).decode()
     head = (
         f"name: {_name(agent.identifier)}",
         f"description: {encode(words[:LONGEST_DESCRIPTION]).decode()}",
         f"author: {encode(agent.author or 'LobeHub').decode()}",
         "metadata:",
         "  hermes:",
-        f"    tags: [{tags}]",
+        f"    tags: {tags}",
     )
     title = agent.meta.title or agent.identifier
     body = f"# {title}\n\n{agent.config.system_role.strip()}\n"
@@ -222,15 +215,15 @@ class SkillsSh:
         return tuple(
             SkillListing(
                 source=self.id,
-                identifier=f"{self.id}/{each.source}/{each.skill_id or each.name}",
-                name=each.skill_id or each.name,
+                identifier=f"{self.id}/{each.source}/{name}",
+                name=name,
                 description=f"from {each.source}",
                 trust=repo_trust(each.source),
-                url=f"{base}/{each.source}/{each.skill_id or each.name}",
+                url=f"{base}/{each.source}/{name}",
                 installs=each.installs,
             )
             for each in found.skills[:limit]
-            if each.source and (each.skill_id or each.name)
+            if each.source and (name := each.skill_id or each.name)
         )
 
     async def package(self, identifier: str) -> SkillPackage:
@@ -240,7 +233,7 @@ class SkillsSh:
             raise NotFound(f"{identifier!r} is not skills-sh/owner/repo/skill.")
         repo, name = "/".join(parts[:2]), parts[-1]
         _, blobs = await self._github.tree(repo)
-        folders = [dirname(blob.path) for blob in blobs if basename(blob.path) == MAIN]
+        folders = skill_folders(blobs)
         folder = next((each for each in folders if basename(each) == name), "")
         if not folder and folders != [""]:
             raise NotFound(f"{repo} no longer has a skill {name!r}.")

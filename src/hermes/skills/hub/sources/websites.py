@@ -17,9 +17,10 @@ from hermes.skills.hub.source import (
     SkillListing,
     SkillPackage,
     after_prefix,
-    count_matches,
+    best_matches,
+    listing_of,
 )
-from hermes.skills.skill import MAIN, READABLE, check_name, parse_skill
+from hermes.skills.skill import MAIN, READABLE, check_name
 
 MOST_FILES = 200
 MOST_FILE_BYTES = 5 * 1024 * 1024
@@ -31,9 +32,12 @@ _LINK = 0o120000
 def unpack(data: bytes) -> Tree:
     """Returns the files in the archive's skill folder. HermesError for a malformed or malicious
     archive."""
-    if data[:2] == b"PK":
-        return _skill_folder(_zip(data))
-    return _skill_folder(_tar(data))
+    tree = _zip(data) if data[:2] == b"PK" else _tar(data)
+    mains = sorted((name for name in tree if name.split("/")[-1] == MAIN), key=len)
+    if not mains:
+        raise HermesError(f"The archive has no {MAIN}.")
+    root = mains[0].removesuffix(MAIN)
+    return {name[len(root) :]: data for name, data in tree.items() if name.startswith(root)}
 
 
 def _zip(data: bytes) -> Tree:
@@ -46,7 +50,11 @@ def _zip(data: bytes) -> Tree:
                 if (each.external_attr >> 16) & _KIND == _LINK:
                     raise HermesError(f"The archive contains a link ({each.filename}); refused.")
                 with archive.open(each) as file:
-                    found[_member(each.filename)] = _read(file.read(MOST_FILE_BYTES + 1))
+                    data = file.read(MOST_FILE_BYTES + 1)
+                # Declared sizes may be false.
+                if len(data) > MOST_FILE_BYTES:
+                    raise HermesError("A file of the archive is too large.")
+                found[_member(each.filename)] = data
                 _check(len(found), sum(map(len, found.values())))
             return found
     except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
@@ -83,24 +91,9 @@ def _member(name: str) -> str:
         raise HermesError(f"The archive contains an unsafe path ({name!r}); refused.") from error
 
 
-def _read(data: bytes) -> bytes:
-    # Declared sizes may be false.
-    if len(data) > MOST_FILE_BYTES:
-        raise HermesError("A file of the archive is too large.")
-    return data
-
-
 def _check(files: int, size: int) -> None:
     if files > MOST_FILES or size > MOST_BYTES:
         raise HermesError(f"The archive is too large: {files} files, {size} bytes.")
-
-
-def _skill_folder(tree: Tree) -> Tree:
-    mains = sorted((name for name in tree if name.split("/")[-1] == MAIN), key=len)
-    if not mains:
-        raise HermesError(f"The archive has no {MAIN}.")
-    root = mains[0].removesuffix(MAIN)
-    return {name[len(root) :]: data for name, data in tree.items() if name.startswith(root)}
 
 
 MOST_REFERENCED = 50
@@ -126,28 +119,18 @@ class UrlSource:
 
     async def package(self, identifier: str) -> SkillPackage:
         url = after_prefix(identifier, self.id) or identifier
-        data = (await self._web.get(url)).body
-        if not urlsplit(url).path.endswith(".md"):
-            return self._package(url, unpack(data), ())
-        files, notes = {MAIN: data}, []
-        for name in referenced_files(data.decode("utf-8", "replace")):
-            try:
-                files[name] = (await self._web.get(urljoin(url, name))).body
-            except NotFound:
-                notes.append(f"{name} is referenced but missing.")
-        return self._package(url, files, tuple(notes))
-
-    def _package(self, url: str, files: dict[str, bytes], notes: tuple[str, ...]) -> SkillPackage:
-        skill, _ = parse_skill(files[MAIN].decode("utf-8", "replace"))
-        listing = SkillListing(
-            source=self.id,
-            identifier=f"{self.id}:{url}",
-            name=skill.name,
-            description=skill.description,
-            version=skill.version,
-            url=url,
-        )
-        return SkillPackage(listing=listing, files=files, notes=notes)
+        data, notes = await self._web.get(url), []
+        if urlsplit(url).path.endswith(".md"):
+            files = {MAIN: data}
+            for name in referenced_files(data.decode("utf-8", "replace")):
+                try:
+                    files[name] = await self._web.get(urljoin(url, name))
+                except NotFound:
+                    notes.append(f"{name} is referenced but missing.")
+        else:
+            files = unpack(data)
+        listing = listing_of(files[MAIN], self.id, f"{self.id}:{url}", url=url)
+        return SkillPackage(listing=listing, files=files, notes=tuple(notes))
 
 
 def referenced_files(text: str) -> tuple[str, ...]:
@@ -197,16 +180,16 @@ class WellKnown:
             return ()
         base, index = await self._index(site)
         words = query.replace(site, "")
-        return tuple(
-            self._listing(base, each)
-            for each in index.skills
-            if count_matches(words, each.name, each.description)
-        )[:limit]
+        return best_matches(words, (self._listing(base, each) for each in index.skills), limit)
 
     async def package(self, identifier: str) -> SkillPackage:
         plain = after_prefix(identifier, self.id) or identifier
         base, index = await self._index(plain)
-        wanted = _skill_name(plain)
+        # The skill's name in the URL, or "" for a site.
+        path, wanted = urlsplit(plain).path, ""
+        for folder in PLACES:
+            if path.startswith(folder):
+                wanted = path.removeprefix(folder).split("/")[0].removesuffix("index.json")
         chosen = [each for each in index.skills if each.name == wanted]
         if not wanted and len(index.skills) == 1:
             chosen = list(index.skills)
@@ -214,10 +197,8 @@ class WellKnown:
             near = tuple(f"{base}{each.name}" for each in index.skills[:5])
             raise NotFound(f"{base} has no skill {wanted!r}; name one of its skills.", near=near)
         each = chosen[0]
-        files = await (
-            self._fetch_archive(base, each) if each.url else self._fetch_files(base, each)
-        )
-        return SkillPackage(listing=self._listing(base, each), files=files)
+        fetch = self._fetch_archive if each.url else self._fetch_files
+        return SkillPackage(listing=self._listing(base, each), files=await fetch(base, each))
 
     async def _index(self, url: str) -> tuple[str, _Index]:
         place = urlsplit(url if "://" in url else f"https://{url}")
@@ -238,11 +219,11 @@ class WellKnown:
         except UsageError as error:
             raise HermesError(f"{base} lists an invalid file: {error}") from error
         found = await asyncio.gather(*(self._web.get(url) for url in urls.values()))
-        return {name: answer.body for name, answer in zip(urls, found, strict=True)}
+        return dict(zip(urls, found, strict=True))
 
     async def _fetch_archive(self, base: str, each: Published) -> dict[str, bytes]:
         url = urljoin(base, each.url)
-        data = (await self._web.get(url)).body
+        data = await self._web.get(url)
         kind, _, digest = each.digest.partition(":")
         if kind != "sha256" or hashlib.sha256(data).hexdigest() != digest.lower():
             raise HermesError(f"{url} does not match the digest in {base}index.json; refused.")
@@ -256,12 +237,3 @@ class WellKnown:
             description=each.description,
             url=f"{base}{each.name}/{MAIN}",
         )
-
-
-def _skill_name(url: str) -> str:
-    """Returns the skill's name in a URL, or "" for a site."""
-    path = urlsplit(url).path
-    for folder in PLACES:
-        if path.startswith(folder):
-            return path.removeprefix(folder).split("/")[0].removesuffix("index.json")
-    return ""

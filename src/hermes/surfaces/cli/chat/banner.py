@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
-from hermes.app.app import App
 from hermes.commands.formatting import format_elapsed, format_money, one_line, sanitize
-from hermes.commands.history import RecapExchange, count_messages, exchanges
+from hermes.commands.history import count_messages, exchanges
 from hermes.commands.language import load_language
-from hermes.config.environment import env_flag
 from hermes.config.home import Home
 from hermes.config.session_settings import DisplaySettings
 from hermes.core.errors import HermesError
-from hermes.core.session import Session
 from hermes.core.transcript import Transcript
 from hermes.surfaces.cli.chat.cells import cells, cut, wrap
 from hermes.surfaces.cli.chat.reply import plain_words
 from hermes.surfaces.cli.chat.screen import Paint
-from hermes.surfaces.cli.chat.status_bar import StatusBar
 from hermes.surfaces.cli.skins.skin import find_skin
 
 NEWS = 4
@@ -50,13 +45,17 @@ def introduction(
     if is_wide:
         facts += [paint.say("asks before risky effects")] if asks else []
         facts += [place] if place else []
-    means = _counts(transcript, skills) if is_wide else []
-    means += [HELP] * is_wide
+    # Tools and skills, on a second line.
+    more = []
+    if is_wide:
+        tools = len(transcript.opened.tools) if transcript.opened else 0
+        counts = (("tools", tools), ("skills", skills))
+        more = [f"{count} {name} (/{name})" for name, count in counts if count] + [HELP]
     while len(facts) > 1 and not _fits(facts, width):
-        means.insert(0, facts.pop())
+        more.insert(0, facts.pop())
     if is_wide and _fits((*facts, HELP), width):
-        facts.append(means.pop())
-    lines = (" · ".join(each) for each in (facts, means) if each)
+        facts.append(more.pop())
+    lines = (" · ".join(each) for each in (facts, more) if each)
     rows = [paint(cut(f"  {line}", width), "dim") for line in lines]
     if not asks:
         words = paint.say("YOLO: no approvals, only the worst is refused")
@@ -66,12 +65,6 @@ def introduction(
 
 def _fits(facts: Sequence[str], width: int) -> bool:
     return cells("  " + " · ".join(facts)) <= width
-
-
-def _counts(transcript: Transcript, skills: int) -> list[str]:
-    tools = len(transcript.opened.tools) if transcript.opened else 0
-    counts = (("tools", tools), ("skills", skills))
-    return [f"{count} {name} (/{name})" for name, count in counts if count]
 
 
 def notice_rows(lines: Sequence[str], paint: Paint, width: int) -> list[str]:
@@ -97,11 +90,16 @@ def recap(
     words = "Resuming {name}: {messages} messages, {calls} tool calls"
     head = paint.say(words, name=name, messages=count.messages, calls=count.calls)
     rows = [paint(cut(head, width), "bold")]
-    if display.resume_display == "full":
-        for exchange in exchanges(transcript.messages, display.resume_exchanges):
-            rows += _exchange_rows(
-                exchange, paint, width, marks=display.final_response_markdown == "raw"
-            )
+    shown = display.resume_exchanges if display.resume_display == "full" else 0
+    for exchange in exchanges(transcript.messages, shown):
+        lines = wrap(f"❯ {exchange.prompt}", width, hang="  ")
+        if exchange.calls:
+            lines.append(f"  ┊ {exchange.calls} tool call{'s' * (exchange.calls != 1)}")
+        is_raw = display.final_response_markdown == "raw"
+        answer = exchange.answer if is_raw else plain_words(exchange.answer)
+        for line in answer.split("\n") if answer else ():
+            lines += wrap(f"  {line}", width, hang="  ")
+        rows += [paint(line, "dim") for line in lines]
     return "\n".join(rows)
 
 
@@ -115,65 +113,13 @@ def farewell(
     facts = [
         say("Session: {id}", id=f"{session_id}{title}"),
         say("Duration: {time}", time=format_elapsed(seconds)),
-        say(messages, messages=count.messages, said=count.said, calls=count.calls),
+        say(messages, messages=count.messages, said=count.user, calls=count.calls),
     ]
     if transcript.usage.cost is not None:
         facts.append(say("Cost: {cost}", cost=format_money(transcript.usage.cost)))
     back = paint(f"  hermes --resume {session_id}", "bold")
     rows = [paint(row, "dim") for row in wrap("   ".join(facts), width)]
     return "\n".join((say("Resume this session with:"), back, *rows))
-
-
-def _exchange_rows(exchange: RecapExchange, paint: Paint, width: int, *, marks: bool) -> list[str]:
-    rows = [paint(row, "dim") for row in wrap(f"❯ {exchange.said}", width, hang="  ")]
-    if exchange.calls:
-        noun = "tool call" if exchange.calls == 1 else "tool calls"
-        rows.append(paint(f"  ┊ {exchange.calls} {noun}", "dim"))
-    answer = exchange.answer if marks else plain_words(exchange.answer)
-    for line in answer.split("\n") if answer else ():
-        rows += (paint(row, "dim") for row in wrap(f"  {line}", width, hang="  "))
-    return rows
-
-
-def update_status(
-    app: App, session: Session, before: StatusBar | None, entered_at: float
-) -> StatusBar:
-    """The updated status. Slow lookups happen only when the model changes."""
-    transcript, tuned = session.transcript, app.controls[session.id]
-    status = before or StatusBar(started_at=entered_at)
-    if status.model != transcript.model:
-        status.model = transcript.model
-        status.window = app.window(transcript.model, transcript.provider)
-    status.used = transcript.last_prompt
-    status.title = transcript.title
-    status.yolo = tuned.mode == "off"
-    status.cost = transcript.usage.cost if tuned.display.show_cost else None
-    status.shown = tuned.display.status_bar
-    status.compactions = len(transcript.compactions)
-    return status
-
-
-def session_banner(
-    app: App, session: Session, paint: Paint, *, width: int, place: str, skills: int, compact: bool
-) -> str:
-    """The banner; empty with HERMES_QUIET."""
-    if env_flag(app.run.env, "HERMES_QUIET"):
-        return ""
-    return introduction(
-        session.transcript,
-        asks=app.controls[session.id].mode != "off",
-        paint=paint,
-        width=width,
-        place=place,
-        skills=skills,
-        compact=compact,
-    )
-
-
-async def skill_count(app: App, cwd: str) -> int:
-
-    scanned = await asyncio.to_thread(app.skills(cwd).scan.scan)
-    return len(scanned.entries)
 
 
 def apply_display(paint: Paint, display: DisplaySettings, home: Home) -> str:

@@ -7,16 +7,20 @@ from typing import Literal
 
 from hermes.codec.values import Value
 from hermes.commands.formatting import sanitize
+from hermes.surfaces.cli.chat.cells import cells
 
 # Long code is emitted in pieces of this many lines, before its end is known.
 CODE_LINES = 8
 CONTEXT_LINES = 40
 # Reading a longer line again for every delta costs too much.
 LONGEST_LINE = 8_000
+# An indent that leaves fewer cells is dropped.
+NARROWEST = 20
 
 _FENCE = re.compile(r"(\s*)(`{3,}|~{3,})\s*([^\s`]*)[^`]*$")
 _HEADING = re.compile(r"\s{0,3}#{1,6}(\s|$)")
 _RULE = re.compile(r"\s{0,3}([-*_])(\s*\1){2,}\s*$")
+_ITEM_HEAD = re.compile(r"(\s*)([-*+]|\d{1,9}[.)])\s*")
 _ITEM = re.compile(r"\s*([-*+]|\d{1,9}[.)])(\s|$)")
 # Line beginnings that can only be a paragraph, or only a list item.
 _SURE_TEXT = re.compile(
@@ -44,6 +48,19 @@ class MarkdownBlock(Value):
     @property
     def text(self) -> str:
         return "\n".join(self.lines)
+
+    def split_prefix(self, width: int) -> tuple[str, str, str]:
+        """The prefix of the first row, such as a bullet, the prefix of the others, and the text."""
+        lines = [line.rstrip() for line in self.lines]
+        if self.kind != "item":
+            return "", "", "\n".join(lines)
+        head = _ITEM_HEAD.match(self.lines[0])
+        assert head is not None
+        mark = "•" if head[2] in "-*+" else head[2]
+        indent = head[1] if cells(head[1]) <= width - NARROWEST else ""
+        lead = f"{indent}{mark} "
+        words = (lines[0][head.end() :], *(line.strip() for line in lines[1:]))
+        return lead, " " * cells(lead), "\n".join(words)
 
 
 class BlockSplitter:
@@ -121,7 +138,13 @@ class BlockSplitter:
 
     def _take(self, line: str) -> None:
         if self._code is not None:
-            self._take_code(self._code, line)
+            if self._code.closed_by(line):
+                self._ready.append(self._code.piece(closes=True))
+                self._code = None
+                return
+            self._code.lines.append(line.removeprefix(self._code.indent))
+            if len(self._code.lines) >= CODE_LINES:
+                self._ready.append(self._code.piece())
         elif found := _FENCE.match(line):
             self._flush()
             self._part()
@@ -130,25 +153,14 @@ class BlockSplitter:
             self._flush()
             self._blank_due = True
         else:
-            self._take_words(line)
-
-    def _take_code(self, code: _Code, line: str) -> None:
-        if code.closed_by(line):
-            self._ready.append(code.piece(closes=True))
-            self._code = None
-            return
-        code.lines.append(line.removeprefix(code.indent))
-        if len(code.lines) >= CODE_LINES:
-            self._ready.append(code.piece())
-
-    def _take_words(self, line: str) -> None:
-        if self._kind == "text" and _heads_table(self._lines, line):
-            self._kind = "table"
-        kind = self._kind_of(line)
-        if not self._lines or not _joins(kind, self._kind):
-            self._flush()
-            self._kind = kind
-        self._lines.append(line)
+            head = self._lines[0] if self._kind == "text" and len(self._lines) == 1 else ""
+            if "|" in head and "|" in line and _DIVIDER.match(line):
+                self._kind = "table"
+            kind = self._kind_of(line)
+            if not self._lines or not _joins(kind, self._kind):
+                self._flush()
+                self._kind = kind
+            self._lines.append(line)
 
     def _kind_of(self, line: str) -> Kind:
         bare = line.lstrip()
@@ -220,7 +232,3 @@ def _joins(kind: Kind, before: Kind) -> bool:
     if kind == before:
         return kind in ("text", "quote", "table")
     return kind == "text" and before in ("item", "quote")
-
-
-def _heads_table(lines: list[str], line: str) -> bool:
-    return len(lines) == 1 and "|" in lines[0] and "|" in line and bool(_DIVIDER.match(line))

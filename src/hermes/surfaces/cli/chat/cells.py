@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _RUNS = re.compile(r"\s+|\S+")
 _JOINER = "\u200d"
 # Everything before the last column; two or more spaces separate columns.
@@ -18,7 +18,7 @@ def cells(text: str) -> int:
     """The width of a text; colour sequences have none."""
     if text.isascii() and text.isprintable():
         return len(text)
-    return sum(map(_character_cells, _COLOUR.sub("", text) if "\x1b" in text else text))
+    return sum(map(_character_cells, COLOUR.sub("", text) if "\x1b" in text else text))
 
 
 @lru_cache(maxsize=4096)
@@ -33,13 +33,13 @@ def cut(text: str, most: int) -> str:
     """A plain text without line breaks, cut to that many cells."""
     if cells(text) <= most:
         return text
-    kept, used = "", 0
+    shown, used = "", 0
     for letter in text:
         used += cells(letter)
         if used > most - 1:
             break
-        kept += letter
-    return kept + "…" if most > 0 else ""
+        shown += letter
+    return shown + "…" if most > 0 else ""
 
 
 def pad(text: str, width: int) -> str:

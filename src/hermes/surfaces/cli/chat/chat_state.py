@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from hermes.codec.values import Value
 from hermes.surfaces.cli.chat.screen import ChatScreen
@@ -12,6 +12,7 @@ from hermes.surfaces.cli.chat.screen import ChatScreen
 if TYPE_CHECKING:
     from hermes.commands.registry import Suggestion
     from hermes.surfaces.cli.chat.questions import OpenQuestion
+    from hermes.surfaces.cli.chat.status_bar import StatusPanel
 
 TWICE_SECONDS = 2.0
 Suggest = Callable[[str], Awaitable["Sequence[Suggestion]"]]
@@ -45,31 +46,15 @@ class WithdrawRequested(Value):
 Input = SubmittedLine | StopRequested | QuestionAnswer | WithdrawRequested
 
 
-class View(Protocol):
-    """What is shown around the input once there is a session."""
-
-    @property
-    def question(self) -> OpenQuestion | None: ...
-
-    @property
-    def symbol(self) -> str: ...
-
-    @property
-    def waiting(self) -> int:
-        """How many messages can be withdrawn."""
-        ...
-
-    def rows(self, width: int, height: int) -> list[str]: ...
-
-
 class ChatState:
-    """`inputs` queues what the user does; `left` is set when the user quits, for this `reason`."""
+    """`inputs` queues what the user does; `left` is set when the user quits, for this `reason`.
+    `view` is what is shown around the input once there is a session."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.inputs: asyncio.Queue[Input] = asyncio.Queue()
         self.left = asyncio.Event()
         self.reason = "user_exit"
-        self.view: View | None = None
+        self.view: StatusPanel | None = None
         self.suggest: Suggest | None = None
         self.screen: ChatScreen | None = None
         self._clock = clock
@@ -81,7 +66,10 @@ class ChatState:
         return self._clock() - self._interrupted_at < TWICE_SECONDS
 
     def rows(self, width: int, height: int) -> list[str]:
-        rows = self.view.rows(width, height) if self.view else [self._early()]
+        """The live rows above the input, each within the width."""
+        waiting = self.inputs.qsize()
+        early = f"starting… {waiting} line(s) queued" if waiting else ""
+        rows = self.view.rows(width, height) if self.view else [early]
         if self.confirming_quit and self.screen:
             hint = self.screen.paint(self.screen.paint.say("Ctrl+C again to quit"), "warn")
             rows = [*rows[:-1], hint] if rows else [hint]
@@ -90,23 +78,30 @@ class ChatState:
     def symbol(self) -> str:
         return self.view.symbol if self.view else "❯"
 
+    @property
+    def _question(self) -> OpenQuestion | None:
+        return self.view.question if self.view else None
+
     def asking(self) -> bool:
-        return self.view is not None and self.view.question is not None
+        """Whether a question is open."""
+        return self._question is not None
 
     def hiding(self) -> bool:
-        question = self.view.question if self.view else None
-        return question is not None and question.secret
+        """Whether the input is hidden."""
+        return self._question is not None and self._question.secret
 
     def waiting(self) -> bool:
+        """Whether a sent message can still be withdrawn."""
         return self.view is not None and self.view.waiting > 0
 
     def take_back(self, *, edit: bool) -> None:
         self.inputs.put_nowait(WithdrawRequested(edit=edit))
 
     def submit(self, text: str) -> bool:
+        """Handle Enter; whether the text belongs in the history."""
         # A new message cancels the pending quit.
         self._interrupted_at = float("-inf")
-        question = self.view.question if self.view else None
+        question = self._question
         if question is None:
             if text.strip():
                 self.inputs.put_nowait(SubmittedLine(text=text, early=self.view is None))
@@ -119,15 +114,16 @@ class ChatState:
         return False
 
     def key(self, name: str) -> None:
-        question = self.view.question if self.view else None
+        """A key for the open question: a digit, an arrow or "escape"."""
+        question = self._question
         if question is None or self._clock() < question.deaf_until:
             return
         if name == "escape":
             self._answer(question, "" if question.free else "deny")
         elif name in ARROWS:
             question.move(ARROWS[name])
-        elif int(name) <= len(question.choices):
-            self._answer(question, question.choices[int(name) - 1].value)
+        elif int(name) <= len(question.values):
+            self._answer(question, question.values[int(name) - 1])
         if self.screen:
             self.screen.refresh()
 
@@ -157,7 +153,3 @@ class ChatState:
         if not question.answered:
             question.answered = True
             self.inputs.put_nowait(QuestionAnswer(id=question.id, text=text))
-
-    def _early(self) -> str:
-        waiting = self.inputs.qsize()
-        return f"starting… {waiting} line(s) queued" if waiting else ""

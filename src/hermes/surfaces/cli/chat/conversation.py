@@ -11,8 +11,8 @@ from typing import assert_never
 from hermes.app.app import App
 from hermes.codec.values import JsonObject, replace
 from hermes.commands.catalogue import COMMANDS, DYNAMIC_COMMANDS
+from hermes.commands.extensions import shell_command
 from hermes.commands.input import attach_image, references_like
-from hermes.commands.quick import shell_command
 from hermes.commands.registry import (
     AttachImage,
     CommandRegistry,
@@ -28,6 +28,7 @@ from hermes.commands.registry import (
     Suggestion,
     SwitchSession,
 )
+from hermes.config.environment import env_flag
 from hermes.context.session_references import expand_references
 from hermes.core.commands import Answer, Interrupt, Retitle, Say, Withdraw
 from hermes.core.errors import HermesError
@@ -46,18 +47,10 @@ from hermes.core.events import (
 from hermes.core.recorder import Subscription
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
-from hermes.hosting.busy import BusyMode, send_message
-from hermes.surfaces.cli.chat import banner
-from hermes.surfaces.cli.chat import questions as asking
-from hermes.surfaces.cli.chat.banner import (
-    apply_display,
-    session_banner,
-    skill_count,
-    update_status,
-)
+from hermes.hosting.request import BusyMode, send_message
+from hermes.surfaces.cli.chat import banner, questions
 from hermes.surfaces.cli.chat.chat_state import (
     ChatState,
-    Input,
     QuestionAnswer,
     StopRequested,
     SubmittedLine,
@@ -65,8 +58,8 @@ from hermes.surfaces.cli.chat.chat_state import (
 )
 from hermes.surfaces.cli.chat.feed import Feed
 from hermes.surfaces.cli.chat.screen import ChatScreen
-from hermes.surfaces.cli.chat.shutdown import BackgroundTasks, first_of, leave
-from hermes.surfaces.cli.chat.status_bar import FRAME_SECONDS, StatusPanel
+from hermes.surfaces.cli.chat.shutdown import BackgroundTasks, first_of, stop
+from hermes.surfaces.cli.chat.status_bar import FRAME_SECONDS, StatusBar, StatusPanel
 from hermes.surfaces.cli.skins.command import COMMANDS as SKIN_COMMANDS
 from hermes.workspaces.placement import describe_placement
 
@@ -88,7 +81,7 @@ class ChatController:
     def __init__(
         self,
         app: App,
-        desk: ChatState,
+        state: ChatState,
         screen: ChatScreen,
         opening: SessionRequest,
         before: ChatController | None = None,
@@ -97,7 +90,7 @@ class ChatController:
         self.registry = CommandRegistry(
             (*COMMANDS, *SKIN_COMMANDS), "cli", note=banner.KEYS, extra=DYNAMIC_COMMANDS
         )
-        self._desk = desk
+        self._state = state
         self._screen = screen
         self._opening = opening
         self._clock = app.run.world.clock.monotonic
@@ -107,7 +100,7 @@ class ChatController:
         self._entered_at = 0.0
         self._place = ""
         self._skills = 0
-        self._asides = BackgroundTasks(self._report)
+        self._background = BackgroundTasks(self._report)
         self._deleting = False
         app.shared.ask_secret = self._ask_secret
 
@@ -116,36 +109,37 @@ class ChatController:
         session = await self.app.open(self._opening)
         try:
             async with asyncio.TaskGroup() as self._group:
-                await self._stay(session)
+                await self._enter(session)
+                self._state.suggest = self._suggest
+                tasks = [self._group.create_task(work) for work in (self._serve(), self._tick())]
+                await first_of(self._state.left, self.reload)
+                for task in tasks:
+                    task.cancel()
+                await self._background.leave()
+                reason = "reloaded" if self.reload.is_set() else self._state.reason
+                await self._leave(self.session, reason)
+                if self._deleting and self.session.transcript.messages:
+                    await self.app.archive.delete(self.session.id)
         except ExceptionGroup as errors:
             # The first exception is the cause of the others.
             raise errors.exceptions[0] from None
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is anything to resume."""
+        return bool(self.session.transcript.turn_starts or self.session.transcript.title)
+
     def farewell(self) -> str:
         """How to resume the session; empty when there is nothing to resume."""
-        transcript = self.session.transcript
-        if self._deleting:
+        if self._deleting or not self.has_begun:
             return ""
-        if not transcript.turn_starts and not transcript.title:
-            return ""
-        seconds = self._clock() - self._entered_at
-        paint, width = self._screen.paint, self._screen.width - 1
         return banner.farewell(
-            transcript, self.session.id, seconds=seconds, paint=paint, width=width
+            self.session.transcript,
+            self.session.id,
+            seconds=self._clock() - self._entered_at,
+            paint=self._screen.paint,
+            width=self._screen.width - 1,
         )
-
-    async def _stay(self, session: Session) -> None:
-        await self._enter(session)
-        self._desk.suggest = self._suggest
-        lasting = [self._group.create_task(work) for work in (self._serve(), self._tick())]
-        await first_of(self._desk.left, self.reload)
-        for task in lasting:
-            task.cancel()
-        await self._asides.leave()
-        reason = "reloaded" if self.reload.is_set() else self._desk.reason
-        await self._leave(self.session, reason)
-        if self._deleting and self.session.transcript.messages:
-            await self.app.archive.delete(self.session.id)
 
     async def _suggest(self, line: str) -> Sequence[Suggestion]:
         return await self.registry.complete(line, self) or await references_like(self, line)
@@ -154,9 +148,23 @@ class ChatController:
 
     async def _serve(self) -> None:
         while not self.reload.is_set():
-            wanted = await self._desk.inputs.get()
+            wanted = await self._state.inputs.get()
             try:
-                await self._take(wanted)
+                match wanted:
+                    case SubmittedLine(text=text, early=early):
+                        await self._submit(text, early=early)
+                    case StopRequested():
+                        self._background.stop()
+                        await self.session.send(Interrupt())
+                    case WithdrawRequested(edit=edit):
+                        if newest := self._feed.newest_waiting:
+                            await self.session.send(Withdraw(n=newest[0]))
+                            if edit and not self._screen.draft:
+                                self._screen.draft = newest[1]
+                    case QuestionAnswer(id=question_id, text=text):
+                        await self.session.send(Answer(id=question_id, text=text))
+                    case _:
+                        assert_never(wanted)
             except HermesError as error:
                 self._feed.notice(str(error), warning=True)
             except Exception:
@@ -165,29 +173,7 @@ class ChatController:
             if not self.session.busy:
                 self._screen.ready()
 
-    async def _take(self, wanted: Input) -> None:
-        match wanted:
-            case SubmittedLine(text=text, early=early):
-                await self._say(text, early=early)
-            case StopRequested():
-                self._asides.stop()
-                await self.session.send(Interrupt())
-            case WithdrawRequested(edit=edit):
-                await self._take_back(edit=edit)
-            case QuestionAnswer(id=question_id, text=text):
-                await self.session.send(Answer(id=question_id, text=text))
-            case _:
-                assert_never(wanted)
-
-    async def _take_back(self, *, edit: bool) -> None:
-        if (newest := self._feed.newest_waiting) is None:
-            return
-        n, text = newest
-        await self.session.send(Withdraw(n=n))
-        if edit and not self._screen.draft:
-            self._screen.draft = text
-
-    async def _say(self, text: str, *, early: bool) -> None:
+    async def _submit(self, text: str, *, early: bool) -> None:
         if self.registry.is_command(text):
             self._feed.echo(text.strip())
             await self._carry_out(await self.registry.run(text.strip(), self))
@@ -198,28 +184,20 @@ class ChatController:
             seconds = self.app.run.settings.terminal.timeout
             await self._carry_out(shell_command(self, script, seconds=seconds))
             return
-        await self._talk(text, early=early)
-
-    async def _talk(self, text: str, *, early: bool) -> None:
         try:
             files = self._screen.pictures(text)
-            images = tuple([await attach_image(self.app, Path(file)) for file in files])
+            images = [await attach_image(self.app.run.home, Path(file)) for file in files]
         except HermesError:
             self._screen.draft = text
             raise
-        text = await self._resolve_references(text)
+        if "@" in text:
+            found = await expand_references(self.app.run, self.app.models, self.session, text)
+            text = found.text
+            for warning in found.warnings:
+                self._feed.notice(warning, warning=True)
         # Input from before the session was open cannot mean to interrupt it.
         mode: BusyMode = "queue" if early else self._feed.display.busy_input_mode
-        await send_message(self.session, Say(text=text, images=images), mode)
-
-    async def _resolve_references(self, text: str) -> str:
-        """The text with its `@` references resolved."""
-        if "@" not in text:
-            return text
-        found = await expand_references(self.app.run, self.app.models, self.session, text)
-        for warning in found.warnings:
-            self._feed.notice(warning, warning=True)
-        return found.text
+        await send_message(self.session, Say(text=text, images=tuple(images)), mode)
 
     async def _carry_out(self, outcome: Outcome) -> None:
         match outcome:
@@ -235,15 +213,15 @@ class ChatController:
                 await self._move(outcome)
             case Quit(delete=delete):
                 self._deleting = delete
-                self._desk.leave()
+                self._state.leave()
             case Reload():
                 self._feed.notice("Reloading settings, keys, skills and servers.")
                 self.reload.set()
             case StartWork(text=text):
                 if text:
                     self._feed.notice(text)
-                self._asides.begin(outcome, self._group)
-                self._panel.live.background = self._asides.names
+                self._background.begin(outcome, self._group)
+                self._panel.background = self._background.names
             case AttachImage(path=path):
                 self._screen.attach(path)
             case CopyText(text=text):
@@ -255,28 +233,25 @@ class ChatController:
             case _:
                 assert_never(outcome)
 
-    def _report(self, text: str, begun: StartWork) -> None:
+    def _report(self, text: str, work: StartWork) -> None:
         """Show the result of background work."""
-        self._panel.live.background = self._asides.names
-        self._feed.report(text, said=begun.said)
+        self._panel.background = self._background.names
+        self._feed.report(text, is_answer=work.is_answer)
         self._screen.refresh()
 
     def _apply_display(self) -> None:
         """Apply the display settings, which a command may have changed."""
         display = self._feed.display = self.app.controls[self.session.id].display
-        self._panel.live.faces = display.kaomoji
-        if (
-            problem := apply_display(self._screen.paint, display, self.app.run.home)
-        ) not in self._shown_notices:
+        self._panel.faces = display.kaomoji
+        problem = banner.apply_display(self._screen.paint, display, self.app.run.home)
+        if problem not in self._shown_notices:
             self._shown_notices.add(problem)
             self._feed.notice(problem, warning=True)
         self._set_status()
 
     async def _ask_secret(self, name: str, prompt: str, details: JsonObject) -> str | None:
         """For a skill or tool that needs a secret; the input is hidden."""
-        words = prompt or f"{name} is needed"
-        help_ = str(details.get("help") or "")
-        question = f"{words}\n{help_}".strip()
+        question = f"{prompt or f'{name} is needed'}\n{details.get('help') or ''}".strip()
         return await self.session.ask_secret(f"{question} ({name})", SECRET_SECONDS)
 
     async def _move(self, moved: SwitchSession) -> None:
@@ -302,13 +277,15 @@ class ChatController:
         self.session = session
         self._entered_at = self._clock()
         root = transcript.opened.cwd if transcript.opened else ""
-        self._desk.view = self._panel = StatusPanel(self._screen, self._clock)
-        self._panel.live.background = self._asides.names
+        self._state.view = self._panel = StatusPanel(self._screen, self._clock)
+        self._panel.background = self._background.names
         display = self.app.controls[session.id].display
-        self._feed = Feed(self._screen, self._panel.live, display, root)
+        self._feed = Feed(self._screen, self._panel, display, root)
         self._apply_display()
         self._place = self._place or await describe_placement(self.app.run)
-        self._skills = self._skills or await skill_count(self.app, root)
+        if not self._skills:
+            scanned = await asyncio.to_thread(self.app.skills(root).scan.scan)
+            self._skills = len(scanned.entries)
         self._introduce()
         self._reading = self._group.create_task(self._read(session.subscribe()))
         self.app.start_session_tasks(session)
@@ -316,7 +293,7 @@ class ChatController:
             self._feed.add_queued(transcript.waiting)
             self._feed.add_calls(transcript.unanswered)
             self._feed.notice("Continuing where it stopped.")
-            self._panel.live.busy = True
+            self._panel.busy = True
             session.resume()
             self._group.create_task(self._watch(session))
         else:
@@ -326,19 +303,21 @@ class ChatController:
         """Show what this chat has not shown yet: model, notices, and the past of the session."""
         settings, transcript = self.app.run.settings, self.session.transcript
         paint, width = self._screen.paint, self._screen.width - 1
-        who = session_banner(
-            self.app,
-            self.session,
-            paint,
-            width=width,
-            place=self._place,
-            skills=self._skills,
-            compact=self._feed.display.compact,
-        )
-        news = [line for line in self.app.run.notices if line not in self._shown_notices]
-        rows = [] if who in self._shown_notices else [who]
-        rows += banner.notice_rows(news, paint, width)
-        self._shown_notices.update((who, *news))
+        head = ""
+        if not env_flag(self.app.run.env, "HERMES_QUIET"):
+            head = banner.introduction(
+                transcript,
+                asks=self.app.controls[self.session.id].mode != "off",
+                paint=paint,
+                width=width,
+                place=self._place,
+                skills=self._skills,
+                compact=self._feed.display.compact,
+            )
+        notices = [line for line in self.app.run.notices if line not in self._shown_notices]
+        rows = [] if head in self._shown_notices else [head]
+        rows += banner.notice_rows(notices, paint, width)
+        self._shown_notices.update((head, *notices))
         if rows:
             self._screen.show("\n".join(rows))
         known, self._shown = self._shown, ""
@@ -360,15 +339,12 @@ class ChatController:
         event, paint, now = record.event, self._screen.paint, self._clock()
         self._feed.show(record)
         match event:
-            case ApprovalAsked():
-                self._feed.put(asking.approval_panel(event, paint, self._screen.width - 1))
-                self._panel.ask(asking.approval(event, now, paint.say))
-            case QuestionAsked():
-                self._feed.put(asking.question_panel(event, paint, self._screen.width - 1))
-                self._panel.ask(asking.question(event, now, paint.say))
+            case ApprovalAsked() | QuestionAsked():
+                self._feed.put(questions.panel(event, paint, self._screen.width - 1))
+                self._panel.ask(questions.OpenQuestion(event, now, paint.say))
             case ApprovalAnswered() | QuestionAnswered():
                 if self._panel.close_question(event):
-                    self._feed.put(asking.outcome(event, paint))
+                    self._feed.put(questions.outcome(event, paint))
             case TurnStarted():
                 self._group.create_task(self._watch(self.session))
             case TurnEnded():
@@ -383,15 +359,25 @@ class ChatController:
                 pass
 
     def _set_status(self) -> None:
-        live = self._panel.live
-        live.status = update_status(self.app, self.session, live.status, self._entered_at)
+        """Slow lookups happen only when the model changes."""
+        transcript, controls = self.session.transcript, self.app.controls[self.session.id]
+        status = self._panel.status = self._panel.status or StatusBar(self._entered_at)
+        if status.model != transcript.model:
+            status.model = transcript.model
+            status.window = self.app.window(transcript.model, transcript.provider)
+        status.used = transcript.last_prompt
+        status.title = transcript.title
+        status.yolo = controls.mode == "off"
+        status.cost = transcript.usage.cost if controls.display.show_cost else None
+        status.shown = controls.display.status_bar
+        status.compactions = len(transcript.compactions)
 
     async def _watch(self, session: Session) -> None:
         """Report a session that stops without an event because its journal failed."""
         try:
             await session.wait_until_idle()
         except HermesError as error:
-            self._panel.live.busy = False
+            self._panel.busy = False
             self._feed.notice(f"The session has stopped: {error}", warning=True)
             self._screen.refresh()
 
@@ -403,6 +389,7 @@ class ChatController:
                 self._screen.refresh()
 
     async def _leave(self, session: Session, reason: str) -> None:
-        await leave(self.app, session, reason)
+        await stop(session, reason)
+        await self.app.close_session(session)
         # Show the last events of this session before those of another.
         await self._reading

@@ -30,13 +30,8 @@ from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, Tex
 from hermes.surfaces.cli.chat.cells import cells, first_row, wrap, wrap_columns
 from hermes.surfaces.cli.chat.reply import StreamedReply
 from hermes.surfaces.cli.chat.screen import ChatScreen
-from hermes.surfaces.cli.chat.status_bar import LiveState, RunningTool
-from hermes.surfaces.cli.chat.tool_lines import (
-    diff_lines,
-    picture_line,
-    tool_line,
-    verbose_lines,
-)
+from hermes.surfaces.cli.chat.status_bar import RunningTool, StatusPanel
+from hermes.surfaces.cli.chat.tool_lines import diff_lines, picture_line, tool_line, verbose_lines
 
 Section = Literal["", "said", "tools", "words", "thoughts", "notice"]
 NOTICE_LINES = 6
@@ -48,7 +43,7 @@ class Feed:
     """Prints what is final and keeps `live` up to date. Each session has its own feed."""
 
     def __init__(
-        self, screen: ChatScreen, live: LiveState, display: DisplaySettings, root: str
+        self, screen: ChatScreen, live: StatusPanel, display: DisplaySettings, root: str
     ) -> None:
         self._screen = screen
         self._live = live
@@ -90,9 +85,12 @@ class Feed:
             case ReplyAdded() as reply:
                 self._finish_reply(reply)
             case ToolStarted(call_id=call_id):
-                self._start_tool(call_id)
+                if call := self._calls.get(call_id):
+                    described = describe_call(call, root=self._root)
+                    self._live.running[call_id] = RunningTool(described, self._live.clock())
             case ToolProgress(call_id=call_id, text=text):
-                self._progress(call_id, text)
+                if running := self._live.running.get(call_id):
+                    running.output = one_line(text.rstrip().rpartition("\n")[2], 80)
             case ToolFinished() as finished:
                 self._finish_tool(finished)
             case Notice(text=text, kind=kind):
@@ -120,13 +118,12 @@ class Feed:
     def show_output(self, text: str) -> None:
         """Print the output of a command, wrapped."""
         lines = text.split("\n")
-        rows = [row for line in lines for row in wrap_columns(line, self._width)]
-        self._print("notice", rows)
+        self._print("notice", [row for line in lines for row in wrap_columns(line, self._width)])
 
-    def report(self, text: str, *, said: bool) -> None:
+    def report(self, text: str, *, is_answer: bool) -> None:
         """The result of background work: an answer, or output, which is not reformatted."""
         rows = text.split("\n")
-        if said:
+        if is_answer:
             answer = self._new_answer()
             rows = answer.feed(text, self._width) + answer.finish(self._width)
         self._print("notice", rows, apart=True)
@@ -155,7 +152,9 @@ class Feed:
     @property
     def _withdrawable(self) -> list[tuple[int, MessageReceived]]:
         waiting = self._waiting.items()
-        return [(n, each) for n, each in waiting if _is_typed(each) and not each.steer]
+        return [
+            (n, each) for n, each in waiting if each.message.origin == "user" and not each.steer
+        ]
 
     def add_calls(self, calls: tuple[ToolCall, ...]) -> None:
         """Tool calls of an earlier run that are about to be answered."""
@@ -191,7 +190,9 @@ class Feed:
         signs = [self._sign, *(" " * cells(self._sign) for _ in lines[1:])]
         rows = zip(signs, lines, strict=True)
         said = [f"{paint(sign, 'prompt')} {paint(line, 'bold')}" for sign, line in rows]
-        said[0] += self._timestamp()
+        if self.display.timestamps:
+            moment = time.strftime(self.display.timestamp_format, time.localtime(self._at))
+            said[0] += paint(f"  {sanitize(moment)}", "dim")
         self._print("said", said, apart=True)
 
     def _show_notification(self, lines: list[str]) -> None:
@@ -202,13 +203,6 @@ class Feed:
             shown = [*shown, "…"]
         rows = [row for line in shown for row in wrap(f"⚙ {line}", self._width, hang="  ")]
         self._print("said", [self._screen.paint(row, "dim") for row in rows], apart=True)
-
-    def _timestamp(self) -> str:
-        """The time of the newest message, if display.timestamps is on."""
-        if not self.display.timestamps:
-            return ""
-        moment = time.strftime(self.display.timestamp_format, time.localtime(self._at))
-        return self._screen.paint(f"  {sanitize(moment)}", "dim")
 
     @property
     def _streams(self) -> bool:
@@ -232,13 +226,13 @@ class Feed:
             self._live.begin("thinking")
             return
         *lines, self._thoughts = (self._thoughts + text).split("\n")
-        width = self._thought_width
         # A long line is printed row by row.
-        row, used = first_row(sanitize(self._thoughts), width)
-        while used < len(sanitize(self._thoughts)):
+        rest, width = sanitize(self._thoughts), self._thought_width
+        row, used = first_row(rest, width)
+        while used < len(rest):
             lines.append(row)
-            self._thoughts = sanitize(self._thoughts)[used:]
-            row, used = first_row(self._thoughts, width)
+            self._thoughts = rest = rest[used:]
+            row, used = first_row(rest, width)
         self._print_thoughts(lines)
 
     @property
@@ -286,16 +280,6 @@ class Feed:
         self._answer, self._live.answer, self._streamed = self._new_answer(), None, False
         self._live.activity = ""
 
-    def _start_tool(self, call_id: str) -> None:
-        call = self._calls.get(call_id)
-        if call is not None:
-            deed = describe_call(call, root=self._root)
-            self._live.running[call_id] = RunningTool(deed, self._live.clock())
-
-    def _progress(self, call_id: str, text: str) -> None:
-        if running := self._live.running.get(call_id):
-            running.said = one_line(text.rstrip().rpartition("\n")[2], 80)
-
     def _finish_tool(self, finished: ToolFinished) -> None:
         result, paint = finished.result, self._screen.paint
         self._live.running.pop(result.call_id, None)
@@ -310,9 +294,9 @@ class Feed:
         if progress == "off" or repeated:
             self._print("tools", shown)
             return
-        deed = describe_call(call, result.details, root=self._root)
+        described = describe_call(call, result.details, root=self._root)
         preview = self.display.tool_preview_length
-        rows = [tool_line(deed, result, finished.seconds, paint, self._width, preview=preview)]
+        rows = [tool_line(described, result, finished.seconds, paint, self._width, preview=preview)]
         if progress == "verbose":
             rows += verbose_lines(call, result, paint, self._width)
         elif (diff := result.details.get("diff")) and self.display.inline_diffs:
@@ -344,10 +328,6 @@ class Feed:
         self._section = section
         if gap or rows:
             self._screen.show("\n".join((*gap, *rows)))
-
-
-def _is_typed(received: MessageReceived) -> bool:
-    return received.message.origin == "user"
 
 
 def _typed_text(received: MessageReceived) -> str:

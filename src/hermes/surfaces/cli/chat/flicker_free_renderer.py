@@ -96,7 +96,7 @@ class FlickerFreeOutput(Vt100_Output):
         super().__init__(stdout, self._size_now, term=term, enable_cpr=False)
         self.gone = False
         self.calm = False
-        self._thrift = SequenceOptimizer()
+        self._optimizer = SequenceOptimizer()
         self._held = 0
         self._last_size = Size(rows=24, columns=80)
 
@@ -117,7 +117,7 @@ class FlickerFreeOutput(Vt100_Output):
             self._buffer.clear()
             return
         if self._buffer:
-            self._buffer[:] = [self._thrift.shorten("".join(self._buffer), calm=self.calm)]
+            self._buffer[:] = [self._optimizer.shorten("".join(self._buffer), calm=self.calm)]
             self.calm = False
         try:
             super().flush()
@@ -161,8 +161,13 @@ class FlickerFreeRenderer(Renderer):
         assert isinstance(output, FlickerFreeOutput)
         with output.together():
             super().render(app, layout, is_done)
-            now = self._last_screen
-            output.calm = before is not None and now is not None and self._is_calm(before, now)
+            now, columns = self._last_screen, output.get_size().columns
+            output.calm = (
+                before is not None
+                and now is not None
+                and now.height <= before.height
+                and all(_drawn_cells(now, row) < columns for row in range(now.height))
+            )
         self._drawn_at = self._clock()
 
     def complete_in_place(self, rows: Sequence[str]) -> bool:
@@ -173,18 +178,26 @@ class FlickerFreeRenderer(Renderer):
             return False
         drawn = [self._plain_text(screen, number) for number in range(len(rows))]
         for row, begun in zip(rows, drawn, strict=True):
-            if begun is None or not row.startswith(begun) or not _is_plain(row, size.columns):
+            is_plain = "\x1b" not in row and cells(row) < size.columns
+            if begun is None or not row.startswith(begun) or not is_plain:
                 return False
-        self._complete(rows, [begun or "" for begun in drawn])
+        for number, (row, begun) in enumerate(zip(rows, drawn, strict=True)):
+            self._complete(number, row, begun or "")
         self._move_down(len(rows), screen)
-        self._note_completed(rows, screen, size)
+        widths = (_drawn_cells(screen, number) for number in range(screen.height))
+        widest = max((*widths, *map(cells, rows)), default=0)
+        now, loose = self._clock(), self._leaves_remains
+        self._passed.extend(CompletedRow(row, now, size, widest, loose) for row in rows)
+        self._leaves_remains = False
         return True
 
     def repeat_doubtful_rows(self) -> None:
         """Write rows again that were completed in place shortly before a resize was noticed. A
         narrower window breaks rows, so the addition may be cut off or covered: better twice than
         lost."""
-        self._drop_certain()
+        doubt = max(LEAST_DOUBT_SECONDS, DOUBT_LAGS * (self._lag_seconds or 0.0))
+        while self._passed and self._clock() - self._passed[0].at > doubt:
+            self._passed.popleft()
         size = self.output.get_size()
         before = [passed for passed in self._passed if passed.size != size]
         if not before:
@@ -195,28 +208,15 @@ class FlickerFreeRenderer(Renderer):
             self.erase()
             self.output.write_raw("".join(f"{row}\r\n" for row in doubtful))
 
-    def _note_completed(self, rows: Sequence[str], screen: Screen, size: Size) -> None:
-        drawn = (_drawn_cells(screen, number) for number in range(screen.height))
-        widest = max((*drawn, *map(cells, rows)), default=0)
-        now, loose = self._clock(), self._leaves_remains
-        self._passed.extend(CompletedRow(row, now, size, widest, loose) for row in rows)
-        self._leaves_remains = False
-
-    def _drop_certain(self) -> None:
-        doubt = max(LEAST_DOUBT_SECONDS, DOUBT_LAGS * (self._lag_seconds or 0.0))
-        while self._passed and self._clock() - self._passed[0].at > doubt:
-            self._passed.popleft()
-
-    def _complete(self, rows: Sequence[str], drawn: Sequence[str]) -> None:
-        for number, (row, begun) in enumerate(zip(rows, drawn, strict=True)):
-            if row != begun:
-                y = self._cursor_pos.y
-                self.output.cursor_up(y - number)
-                self.output.cursor_down(number - y)
-                self.output.write_raw("\r")
-                self.output.cursor_forward(cells(begun))
-                self.output.write_raw(row[len(begun) :])
-                self._cursor_pos = Point(x=cells(row), y=number)
+    def _complete(self, number: int, row: str, begun: str) -> None:
+        if row != begun:
+            y = self._cursor_pos.y
+            self.output.cursor_up(y - number)
+            self.output.cursor_down(number - y)
+            self.output.write_raw("\r")
+            self.output.cursor_forward(cells(begun))
+            self.output.write_raw(row[len(begun) :])
+            self._cursor_pos = Point(x=cells(row), y=number)
 
     def _move_down(self, count: int, screen: Screen) -> None:
         """Insert this many empty rows at the top of the live rows."""
@@ -238,12 +238,6 @@ class FlickerFreeRenderer(Renderer):
             return None
         return "".join(cell.char for cell in used)
 
-    def _is_calm(self, before: Screen, now: Screen) -> bool:
-        columns = self.output.get_size().columns
-        if now.height > before.height:
-            return False
-        return all(_drawn_cells(now, row) < columns for row in range(now.height))
-
     def erase(self, leave_alternate_screen: bool = True) -> None:
         self._follow_reflow()
         super().erase(leave_alternate_screen)
@@ -253,7 +247,10 @@ class FlickerFreeRenderer(Renderer):
         screen, size = self._last_screen, self._last_size
         if screen is None or size is None or columns >= size.columns:
             return
-        if not self._can_tell():
+        # Only rows that were certainly drawn before the resize were reflowed by it. Otherwise
+        # remains on the screen are better than a lost row.
+        lag = self._lag_seconds
+        if lag is None or self._clock() - self._drawn_at <= lag:
             self._leaves_remains = True
             return
         x, y = self._cursor_pos
@@ -261,16 +258,6 @@ class FlickerFreeRenderer(Renderer):
         self._cursor_pos = Point(x=x % columns, y=above + x // columns)
         self._last_size = Size(rows=size.rows, columns=columns)
         self._last_screen = None
-
-    def _can_tell(self) -> bool:
-        """Whether the rows were certainly drawn before the resize and reflowed by it. If not,
-        remains on the screen are better than a lost row."""
-        lag = self._lag_seconds
-        return lag is not None and self._clock() - self._drawn_at > lag
-
-
-def _is_plain(row: str, columns: int) -> bool:
-    return "\x1b" not in row and cells(row) < columns
 
 
 def _drawn_cells(screen: Screen, row: int) -> int:

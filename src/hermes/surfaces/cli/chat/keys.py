@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from prompt_toolkit.application import Application, get_app
@@ -22,7 +22,9 @@ from prompt_toolkit.keys import Keys
 
 from hermes.config.home import Home
 from hermes.core.errors import ConfigError
-from hermes.surfaces.cli.chat.screen import ScreenDelegate
+
+if TYPE_CHECKING:
+    from hermes.surfaces.cli.chat.prompt import PromptScreen
 
 # Pastes up to this many lines are shown in full.
 SHOWN_LINES = 5
@@ -45,7 +47,8 @@ class Pastes:
 
     def placeholder(self, text: str) -> str:
         """The placeholder of a pasted text, or the text itself if it is short."""
-        plain = _sound(text.replace("\r\n", "\n").replace("\r", "\n"))
+        # Lone surrogates cannot be encoded.
+        plain = re.sub(r"[\ud800-\udfff]", "", text.replace("\r\n", "\n").replace("\r", "\n"))
         if picture := _dropped_picture(plain):
             return self.picture(picture)
         lines = plain.rstrip("\n").count("\n") + 1
@@ -62,7 +65,12 @@ class Pastes:
 
     def expand(self, text: str) -> str:
         """The input with its placeholders replaced."""
-        return _NAME.sub(self._text, text)
+
+        def content(name: re.Match[str]) -> str:
+            number = int(name[1])
+            return self._texts[number - 1] if 1 <= number <= len(self._texts) else name[0]
+
+        return _NAME.sub(content, text)
 
     def pictures(self, text: str) -> tuple[str, ...]:
         """The files of the images in a text."""
@@ -78,7 +86,9 @@ class Pastes:
 
         try:
             folder = self._home.ensure_folder(self._home.root / "pastes")
-            _sweep(folder)
+            for old in folder.glob("paste_*.txt"):
+                if old.stat().st_mtime < time.time() - KEPT_SECONDS:
+                    old.unlink()
             body = line_redactor(self._home)(self.expand(text))
             path = folder / time.strftime("paste_%Y%m%d_%H%M%S.txt")
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -87,15 +97,6 @@ class Pastes:
         except (OSError, ConfigError):
             # The copy is optional; the paste itself is in the input.
             return
-
-    def _text(self, name: re.Match[str]) -> str:
-        number = int(name[1])
-        return self._texts[number - 1] if 1 <= number <= len(self._texts) else name[0]
-
-
-def _sound(text: str) -> str:
-    """Without lone surrogates, which cannot be encoded."""
-    return re.sub(r"[\ud800-\udfff]", "", text)
 
 
 def _dropped_picture(text: str) -> str:
@@ -116,18 +117,13 @@ def _dropped_picture(text: str) -> str:
         return ""
 
 
-def _sweep(folder: Path) -> None:
-    old = time.time() - KEPT_SECONDS
-    for each in folder.glob("paste_*.txt"):
-        if each.stat().st_mtime < old:
-            each.unlink()
-
-
-TORN_SECONDS = 1.0
+PASTE_TIMEOUT_SECONDS = 1.0
 END = "\x1b[201~"
 
 
-def end_unterminated_pastes(app: Application[Any], *, after_seconds: float = TORN_SECONDS) -> None:
+def end_unterminated_pastes(
+    app: Application[Any], *, after_seconds: float = PASTE_TIMEOUT_SECONDS
+) -> None:
     keyboard = app.input
     if not isinstance(keyboard, Vt100Input):
         return
@@ -173,34 +169,22 @@ class _PasteTimeoutParser(Vt100Parser):
 UNFINISHED = (" ", "/", ":", "=")
 
 
-class Typing(Protocol):
-    """The state of the input that keys depend on. `in_flow`: the user was typing when a question
-    opened and has not paused since, so these keys belong to the draft."""
-
-    face: ScreenDelegate
-    pastes: Pastes
-
-    @property
-    def in_flow(self) -> bool: ...
-
-    @property
-    def just_started(self) -> bool:
-        """Whether keys may still arrive that were pressed before the prompt appeared."""
-        ...
-
-    def add_to_draft(self, text: str) -> None: ...
-
-    def send(self) -> None: ...
-
-
-def bindings(typing: Typing) -> KeyBindings:
+def bindings(screen: PromptScreen) -> KeyBindings:
+    """Of several matching bindings, the last one wins."""
     keys = KeyBindings()
     in_input = has_focus(DEFAULT_BUFFER)
-    asking = Condition(lambda: typing.face.asking())
+    asking = Condition(lambda: screen.state.asking())
     is_empty = Condition(lambda: not get_app().current_buffer.text)
-    _write_with(keys, typing, in_input)
-    _complete_with(keys, in_input)
-    _leave_with(keys, typing, in_input, is_empty)
+    _add_editing_keys(keys, screen, in_input)
+
+    @keys.add("c-c", filter=in_input)
+    @keys.add("<sigint>")
+    def _(event: KeyPressEvent) -> None:
+        screen.state.interrupt()
+
+    @keys.add("c-d", filter=in_input & is_empty)
+    def _(event: KeyPressEvent) -> None:
+        screen.state.leave()
 
     @keys.add("c-g", filter=in_input & ~asking)
     def _(event: KeyPressEvent) -> None:
@@ -211,22 +195,18 @@ def bindings(typing: Typing) -> KeyBindings:
         event.app.renderer.erase()
         event.app.invalidate()
 
-    # Of several matching bindings, the last one wins.
-    _take_back_with(keys, typing, in_input & is_empty & ~asking)
-    choosing = asking & Condition(lambda: not typing.face.hiding())
-    for name in (*"123456789", "left", "right", "up", "down"):
-        _answer_with(keys, name, typing, in_input & choosing & is_empty)
+    can_withdraw = in_input & is_empty & ~asking & Condition(lambda: screen.state.waiting())
 
-    @keys.add("escape", filter=in_input & asking, eager=True)
+    @keys.add("up", filter=can_withdraw)
+    @keys.add("escape", filter=can_withdraw)
     def _(event: KeyPressEvent) -> None:
-        typing.face.key("escape")
+        screen.state.take_back(edit=event.key_sequence[0].key == Keys.Up)
 
-    in_flow = Condition(lambda: typing.face.asking() and typing.in_flow)
-    _draft_with(keys, typing, in_input & in_flow)
+    _add_question_keys(keys, screen, in_input & asking, is_empty)
     return keys
 
 
-def _write_with(keys: KeyBindings, typing: Typing, when: Filter) -> None:
+def _add_editing_keys(keys: KeyBindings, screen: PromptScreen, when: Filter) -> None:
     @keys.add("enter", filter=when)
     def _(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
@@ -234,101 +214,81 @@ def _write_with(keys: KeyBindings, typing: Typing, when: Filter) -> None:
             buffer.delete_before_cursor()
             buffer.insert_text("\n")
         else:
-            typing.send()
+            screen.send()
 
     @keys.add("c-j", filter=when)
     @keys.add("escape", "enter", filter=when)
     def _(event: KeyPressEvent) -> None:
-        if typing.just_started:
+        if screen.just_started:
             # Enter, pressed before the terminal was in raw mode.
-            typing.send()
+            screen.send()
         else:
             event.current_buffer.insert_text("\n")
 
     @keys.add(Keys.BracketedPaste, filter=when)
     def _(event: KeyPressEvent) -> None:
-        shown = typing.pastes.placeholder(event.data)
+        shown = screen.pastes.placeholder(event.data)
         event.current_buffer.insert_text(shown)
-        _ = event.app.create_background_task(asyncio.to_thread(typing.pastes.keep, shown))
+        _ = event.app.create_background_task(asyncio.to_thread(screen.pastes.keep, shown))
 
+    @Condition
+    def has_suggestion() -> bool:
+        buffer = get_app().current_buffer
+        has_text = bool(buffer.suggestion and buffer.suggestion.text)
+        return has_text and buffer.document.is_cursor_at_the_end
 
-def _complete_with(keys: KeyBindings, when: Filter) -> None:
-    @keys.add("tab", filter=when & Condition(_has_ghost) & ~has_completions)
+    @keys.add("tab", filter=when & has_suggestion & ~has_completions)
     def _(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         if buffer.suggestion:
             buffer.insert_text(buffer.suggestion.text)
 
-    @keys.add("tab", filter=when & Condition(_has_one_completion))
+    @Condition
+    def has_one_completion() -> bool:
+        completing = get_app().current_buffer.complete_state
+        return completing is not None and len(completing.completions) == 1
+
+    @keys.add("tab", filter=when & has_one_completion)
     def _(event: KeyPressEvent) -> None:
-        _take_only(event.current_buffer)
+        buffer = event.current_buffer
+        completing = buffer.complete_state
+        assert completing is not None
+        if completing.complete_index is None:
+            buffer.apply_completion(completing.completions[0])
+        buffer.complete_state = None
+        if not buffer.text.endswith(UNFINISHED) and buffer.document.is_cursor_at_the_end:
+            buffer.insert_text(" ")
 
 
-def _leave_with(keys: KeyBindings, typing: Typing, when: Filter, is_empty: Filter) -> None:
-    @keys.add("c-c", filter=when)
-    @keys.add("<sigint>")
+def _add_question_keys(
+    keys: KeyBindings, screen: PromptScreen, when: Filter, is_empty: Filter
+) -> None:
+    def add_choice(name: str) -> None:
+        @keys.add(name, filter=when & is_empty & ~Condition(lambda: screen.state.hiding()))
+        def _(event: KeyPressEvent) -> None:
+            if screen.in_flow and name.isdigit():
+                screen.add_to_draft(name)
+            else:
+                screen.state.key(name)
+
+    for name in (*"123456789", "left", "right", "up", "down"):
+        add_choice(name)
+
+    @keys.add("escape", filter=when, eager=True)
     def _(event: KeyPressEvent) -> None:
-        typing.face.interrupt()
+        screen.state.key("escape")
 
-    @keys.add("c-d", filter=when & is_empty)
+    in_flow = when & Condition(lambda: screen.in_flow)
+
+    @keys.add(Keys.Any, filter=in_flow)
     def _(event: KeyPressEvent) -> None:
-        typing.face.leave()
+        screen.add_to_draft(event.data)
 
-
-def _has_ghost() -> bool:
-    buffer = get_app().current_buffer
-    return (
-        bool(buffer.suggestion and buffer.suggestion.text) and buffer.document.is_cursor_at_the_end
-    )
-
-
-def _has_one_completion() -> bool:
-    state = get_app().current_buffer.complete_state
-    return state is not None and len(state.completions) == 1
-
-
-def _take_only(buffer: Buffer) -> None:
-    """Accept the only completion."""
-    state = buffer.complete_state
-    assert state is not None
-    if state.complete_index is None:
-        buffer.apply_completion(state.completions[0])
-    buffer.complete_state = None
-    if not buffer.text.endswith(UNFINISHED) and buffer.document.is_cursor_at_the_end:
-        buffer.insert_text(" ")
+    @keys.add("enter", filter=in_flow)
+    @keys.add(Keys.BracketedPaste, filter=in_flow)
+    def _(event: KeyPressEvent) -> None:
+        screen.add_to_draft(screen.pastes.placeholder(event.data) if len(event.data) > 1 else "")
 
 
 async def edit(buffer: Buffer) -> None:
     await buffer.open_in_editor()
-
-
-def _take_back_with(keys: KeyBindings, typing: Typing, when: Filter) -> None:
-    when &= Condition(lambda: typing.face.waiting())
-
-    @keys.add("up", filter=when)
-    def _(event: KeyPressEvent) -> None:
-        typing.face.take_back(edit=True)
-
-    @keys.add("escape", filter=when)
-    def _(event: KeyPressEvent) -> None:
-        typing.face.take_back(edit=False)
-
-
-def _answer_with(keys: KeyBindings, name: str, typing: Typing, when: Filter) -> None:
-    @keys.add(name, filter=when)
-    def _(event: KeyPressEvent) -> None:
-        if typing.in_flow and name.isdigit():
-            typing.add_to_draft(name)
-        else:
-            typing.face.key(name)
-
-
-def _draft_with(keys: KeyBindings, typing: Typing, when: Filter) -> None:
-    @keys.add(Keys.Any, filter=when)
-    def _(event: KeyPressEvent) -> None:
-        typing.add_to_draft(event.data)
-
-    @keys.add("enter", filter=when)
-    @keys.add(Keys.BracketedPaste, filter=when)
-    def _(event: KeyPressEvent) -> None:
-        typing.add_to_draft(typing.pastes.placeholder(event.data) if len(event.data) > 1 else "")

@@ -7,7 +7,7 @@ import base64
 import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory, ConditionalAutoSuggest
@@ -25,7 +25,10 @@ from hermes.config.home import Home
 from hermes.core.errors import ConfigError
 from hermes.surfaces.cli.chat.flicker_free_renderer import FlickerFreeOutput, FlickerFreeRenderer
 from hermes.surfaces.cli.chat.keys import Pastes, bindings, edit, end_unterminated_pastes
-from hermes.surfaces.cli.chat.screen import Paint, ScreenDelegate
+from hermes.surfaces.cli.chat.screen import Paint
+
+if TYPE_CHECKING:
+    from hermes.surfaces.cli.chat.chat_state import ChatState
 
 log = logging.getLogger(__name__)
 
@@ -50,11 +53,24 @@ class PrivateHistory(FileHistory):
                 text = file.read().decode("utf-8", "replace")
         except OSError:
             return []
-        return reversed(_entries(text))
+        # An entry is a run of lines that begin with a plus sign.
+        entries: list[str] = []
+        lines: list[str] = []
+        for line in (*text.split("\n"), ""):
+            if line.startswith("+"):
+                lines.append(line[1:])
+            elif lines:
+                entries.append("\n".join(lines))
+                lines = []
+        return reversed(entries)
 
     def store_string(self, string: str) -> None:
+        # Not loaded before the first prompt, for a fast start.
+        from hermes.credentials.redaction import line_redactor
+
         try:
-            lines = "".join(f"+{line}\n" for line in self._redact(string).split("\n"))
+            self._redactor = self._redactor or line_redactor(self._home)
+            lines = "".join(f"+{line}\n" for line in self._redactor(string).split("\n"))
             self._home.ensure_folder(self._home.root)
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
             file = os.open(self._home.history, flags, 0o600)
@@ -64,27 +80,6 @@ class PrivateHistory(FileHistory):
                 os.close(file)
         except (OSError, ConfigError) as error:
             log.warning("history not saved", extra={"why": str(error)})
-
-    def _redact(self, text: str) -> str:
-        if self._redactor is None:
-            # Not loaded before the first prompt, for a fast start.
-            from hermes.credentials.redaction import line_redactor
-
-            self._redactor = line_redactor(self._home)
-        return self._redactor(text)
-
-
-def _entries(text: str) -> list[str]:
-    """An entry is a run of lines that begin with a plus sign."""
-    found: list[str] = []
-    lines: list[str] = []
-    for line in (*text.split("\n"), ""):
-        if line.startswith("+"):
-            lines.append(line[1:])
-        elif lines:
-            found.append("\n".join(lines))
-            lines = []
-    return found
 
 
 MENU_ROWS = 10
@@ -115,13 +110,13 @@ class PromptScreen:
         term: str,
         lag_seconds: float | None,
         paint: Paint,
-        face: ScreenDelegate,
+        state: ChatState,
         history: History,
         clock: Callable[[], float],
         pastes: Pastes | None = None,
     ) -> None:
         self.paint = paint
-        self.face = face
+        self.state = state
         self.pastes = pastes or Pastes()
         self._clock = clock
         self._output = FlickerFreeOutput(stdout, term)
@@ -134,31 +129,33 @@ class PromptScreen:
         self._app.ttimeoutlen = 0.05
         self._app.min_redraw_interval = REDRAW_SECONDS
         self._app.before_render += lambda _: self._compose()
-        self._app.after_render += lambda _: self._note_drawing()
+        self._app.after_render += lambda _: self._note_drawn()
         self._app.key_processor.before_key_press += lambda _: self._note_key()
-        self._app.key_processor.after_key_press += lambda _: self._note_key_done()
+        # The next key may have waited while this one was handled.
+        self._app.key_processor.after_key_press += lambda _: self._note_drawn(again=True)
         self._message: AnyFormattedText = ""
         self._unshown: list[str] = []
         self._put_aside: str | None = None
         self._last_key_at = float("-inf")
-        self._flowing = False
+        # The user was typing when a question opened and has not paused since: these keys belong to
+        # the draft.
+        self.in_flow = False
         # Until then, a key may have been pressed before the prompt appeared.
         self._early_until: float | None = None
-        self._early = True
+        self.just_started = True
 
     def _new_prompt(self) -> PromptSession[None]:
         depth = None if self.paint.colours else ColorDepth.DEPTH_1_BIT
-        completes = Condition(lambda: _completes(self.typed) and not self.face.asking())
         return PromptSession(
             lambda: self._message,
             multiline=True,
-            is_password=Condition(lambda: self.face.hiding()),
+            is_password=Condition(lambda: self.state.hiding()),
             history=self._history,
             auto_suggest=ConditionalAutoSuggest(
                 AutoSuggestFromHistory(), Condition(lambda: self.suggesting)
             ),
             completer=_Completer(self),
-            complete_while_typing=completes,
+            complete_while_typing=Condition(self._completes),
             reserve_space_for_menu=MENU_ROWS,
             key_bindings=bindings(self),
             prompt_continuation="  ",
@@ -187,24 +184,17 @@ class PromptScreen:
     def draft(self, text: str) -> None:
         self._prompt.default_buffer.document = Document(text, len(text))
 
-    @property
-    def typed(self) -> str:
-        """The draft up to the cursor."""
-        return self._prompt.default_buffer.document.text_before_cursor
+    def _completes(self) -> bool:
+        """Whether a menu opens automatically: for commands and `@` references."""
+        typed = self._prompt.default_buffer.document.text_before_cursor
+        is_open = typed.startswith("/") or typed.rpartition(" ")[2].startswith("@")
+        return is_open and not self.state.asking()
 
     @property
     def suggesting(self) -> bool:
         """Whether history suggestions may appear after the cursor. They need colours to differ
         from typed text."""
-        return self.paint.colours and not self.face.asking() and not self.draft.startswith("/")
-
-    @property
-    def in_flow(self) -> bool:
-        return self._flowing
-
-    @property
-    def just_started(self) -> bool:
-        return self._early
+        return self.paint.colours and not self.state.asking() and not self.draft.startswith("/")
 
     def add_to_draft(self, text: str) -> None:
         self._put_aside = (self._put_aside or "") + text
@@ -215,7 +205,7 @@ class PromptScreen:
         buffer.reset()
         # The draft is sent: a question that opens now does not interrupt typing.
         self._last_key_at = float("-inf")
-        if self.face.submit(text) and text not in self._history.get_strings()[-1:]:
+        if self.state.submit(text) and text not in self._history.get_strings()[-1:]:
             self._history.append_string(text)
 
     def show(self, text: str) -> None:
@@ -267,7 +257,7 @@ class PromptScreen:
     def question_opened(self, choices: Sequence[str], *, secret: bool = False) -> None:
         if self._put_aside is None:
             self._put_aside = self.draft
-            self._flowing = self._clock() - self._last_key_at < FLOW_SECONDS
+            self.in_flow = self._clock() - self._last_key_at < FLOW_SECONDS
             self._prompt.default_buffer.reset()
 
     def question_closed(self) -> None:
@@ -276,14 +266,13 @@ class PromptScreen:
             # The last key was an answer, not typing.
             self._last_key_at = float("-inf")
 
-    async def run(self, face: ScreenDelegate) -> None:
-        self.face = face
+    async def run(self) -> None:
         end_unterminated_pastes(self._app)
         with create_app_session(output=self._output), patch_stdout():
             try:
                 await self._prompt.prompt_async(set_exception_handler=False)
             except (EOFError, KeyboardInterrupt):
-                face.leave()
+                self.state.leave()
         self._print()
 
     def close(self) -> None:
@@ -314,27 +303,20 @@ class PromptScreen:
         size = self._output.get_size()
         # A low window needs its rows for other things.
         self._prompt.reserve_space_for_menu = min(MENU_ROWS, max(4, size.rows // 2 - 2))
-        rows = self.face.rows(size.columns - 1, max(1, size.rows - 3))
-        self._message = ANSI("\n".join((*rows, f"{self.face.symbol()} ")))
+        rows = self.state.rows(size.columns - 1, max(1, size.rows - 3))
+        self._message = ANSI("\n".join((*rows, f"{self.state.symbol()} ")))
 
-    def _note_drawing(self) -> None:
-        if self._early_until is None:
+    def _note_drawn(self, *, again: bool = False) -> None:
+        if self._early_until is None or again:
             self._early_until = self._clock() + EARLY_SECONDS
 
     def _note_key(self) -> None:
         now = self._clock()
-        self._flowing = self._flowing and now - self._last_key_at < FLOW_SECONDS
+        self.in_flow = self.in_flow and now - self._last_key_at < FLOW_SECONDS
         self._last_key_at = now
-        self._early = self._early and (self._early_until is None or now < self._early_until)
-
-    def _note_key_done(self) -> None:
-        # The next key may have waited while this one was handled.
-        self._early_until = self._clock() + EARLY_SECONDS
-
-
-def _completes(typed: str) -> bool:
-    """Whether a menu opens automatically: for commands and `@` references."""
-    return typed.startswith("/") or typed.rpartition(" ")[2].startswith("@")
+        self.just_started = self.just_started and (
+            self._early_until is None or now < self._early_until
+        )
 
 
 class _Completer(Completer):
@@ -349,7 +331,7 @@ class _Completer(Completer):
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
-        for found in await self._screen.face.complete(document.text_before_cursor):
+        for found in await self._screen.state.complete(document.text_before_cursor):
             yield Completion(
                 found.text, start_position=-found.replaces, display_meta=found.words or None
             )

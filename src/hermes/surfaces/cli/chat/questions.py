@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hermes.codec.values import Value
 from hermes.commands.formatting import (
     escape_invisible,
     format_elapsed,
@@ -54,28 +53,19 @@ _TITLES: dict[type[Effect], str] = {
 }
 
 
-class AnswerChoice(Value):
-    label: str
-    value: str
-
-
 class OpenQuestion:
     """One open question. A `free` one accepts any text. Keys before `deaf_until` were meant for
     the question before it and are ignored."""
 
     def __init__(
-        self,
-        asked: ApprovalAsked | QuestionAsked,
-        choices: tuple[AnswerChoice, ...],
-        *,
-        now: float,
-        say: Translator = ENGLISH,
+        self, asked: ApprovalAsked | QuestionAsked, now: float, say: Translator = ENGLISH
     ) -> None:
         self.id = asked.id
         self._say = say
         self.free = isinstance(asked, QuestionAsked)
         self.secret = isinstance(asked, QuestionAsked) and asked.secret
-        self.choices = choices
+        offered = asked.choices if isinstance(asked, QuestionAsked) else (*asked.scopes, DENY)
+        self.values = tuple(dict.fromkeys(offered))
         self.chosen: int | None = None
         self.answered = False
         self.deaf_until = now
@@ -90,10 +80,10 @@ class OpenQuestion:
         return "? ❯" if self.free else "⚠ ❯"
 
     def move(self, step: int) -> None:
-        if self.choices:
+        if self.values:
             first = 0 if step > 0 else -1
             moved = first if self.chosen is None else self.chosen + step
-            self.chosen = moved % len(self.choices)
+            self.chosen = moved % len(self.values)
 
     def parse_answer(self, text: str) -> str | None:
         """The answer that a typed line means; None when it is not an answer."""
@@ -101,14 +91,14 @@ class OpenQuestion:
             return text or None
         words = text.strip()
         if not words:
-            return None if self.chosen is None else self.choices[self.chosen].value
-        if words.isdecimal() and 1 <= int(words) <= len(self.choices):
-            return self.choices[int(words) - 1].value
+            return None if self.chosen is None else self.values[self.chosen]
+        if words.isdecimal() and 1 <= int(words) <= len(self.values):
+            return self.values[int(words) - 1]
         if self.free:
             return words
         wanted = words.lower()
         wanted = "once" if wanted in self._say.yes else DENY if wanted in self._say.no else wanted
-        found = [c.value for c in self.choices if wanted in (c.value, c.label.lower())]
+        found = [each for each in self.values if wanted in (each, self.label(each).lower())]
         return found[0] if found else None
 
     def rows(self, paint: Paint, width: int, now: float) -> list[str]:
@@ -116,40 +106,32 @@ class OpenQuestion:
         left = max(0, int(self._expires_at - now + 0.999))
         outcome = self._say("no answer" if self.free else DENY)
         clock = paint(f"({format_elapsed(left)} → {outcome})", "dim")
-        labels = [self._label(n, paint) for n in range(len(self.choices))]
-        if self.free:
-            labels.append(paint(self._invitation(bool(labels)), "dim"))
+        labels = [f"[{n}] {one_line(self.label(value))}" for n, value in enumerate(self.values, 1)]
+        if self.chosen is not None:
+            label = labels[self.chosen]
+            labels[self.chosen] = paint(label, "chosen") if paint.colours else f">{label}"
+        if self.secret:
+            labels.append(paint(self._say("Type it; Esc is no"), "dim"))
+        elif self.free:
+            words = "or type your answer" if labels else "Type your answer"
+            labels.append(paint(self._say(words), "dim"))
         row = "  " + "   ".join(labels) + "    " + clock
         if cells(row) <= width:
             return [row]
         return [*(f"  {label}" for label in labels), f"  {clock}"]
 
-    def _invitation(self, has_choices: bool) -> str:
-        if self.secret:
-            return self._say("Type it; Esc is no")
-        return self._say("or type your answer" if has_choices else "Type your answer")
-
-    def _label(self, n: int, paint: Paint) -> str:
-        label = f"[{n + 1}] {one_line(self.choices[n].label)}"
-        if n != self.chosen:
-            return label
-        return paint(label, "chosen") if paint.colours else f">{label}"
+    def label(self, value: str) -> str:
+        return value if self.free else self._say(LABELS.get(value, value))
 
 
-def approval(asked: ApprovalAsked, now: float, say: Translator = ENGLISH) -> OpenQuestion:
-    choices = (*asked.scopes, DENY)
-    made = (AnswerChoice(label=say(LABELS.get(each, each)), value=each) for each in choices)
-    return OpenQuestion(asked, tuple(made), now=now, say=say)
-
-
-def question(asked: QuestionAsked, now: float, say: Translator = ENGLISH) -> OpenQuestion:
-    choices = tuple(AnswerChoice(label=each, value=each) for each in asked.choices)
-    return OpenQuestion(asked, choices, now=now, say=say)
-
-
-def approval_panel(asked: ApprovalAsked, paint: Paint, width: int) -> str:
-    """The whole effect with nothing hidden, and the reason for the question."""
+def panel(asked: ApprovalAsked | QuestionAsked, paint: Paint, width: int) -> str:
+    """A question; or the whole effect to approve, with nothing hidden, and the reason."""
     say = paint.say
+    if isinstance(asked, QuestionAsked):
+        sign = say("question:") if paint.skin.words else "? "
+        lines = sanitize(asked.question).split("\n")
+        rows = [row for line in lines for row in wrap(f"{sign} {line}", width, hang="   ")]
+        return "\n".join(paint(row, "accent") for row in rows)
     title = say(_TITLES[type(asked.effect)])
     sign = say("question:") if paint.skin.words else "⚠ "
     head = f"{sign} {title} — {sanitize(asked.reason)}"
@@ -160,29 +142,18 @@ def approval_panel(asked: ApprovalAsked, paint: Paint, width: int) -> str:
     lines = escape_invisible(subject(asked.effect)).split("\n")
     hidden = len(lines) - MOST_LINES
     more = [say("… {count} more lines that are not shown", count=hidden)] if hidden > 0 else []
-    rows = wrap(head, width, hang="   ")
+    irreversible = [
+        row for each in asked.lasting for row in wrap(f"! {sanitize(each)}", width - 3, hang="  ")
+    ]
     return "\n".join(
         (
-            *(paint(row, "warn") for row in rows),
+            *(paint(row, "warn") for row in wrap(head, width, hang="   ")),
             paint(f"   {' · '.join(facts)}", "dim"),
             *(f"   {line}" for line in lines[:MOST_LINES]),
             *(paint(f"   {line}", "error") for line in more),
-            *(paint(f"   {row}", "warn") for row in _irreversible_rows(asked, width)),
+            *(paint(f"   {row}", "warn") for row in irreversible),
         )
     )
-
-
-def _irreversible_rows(asked: ApprovalAsked, width: int) -> list[str]:
-    """What cannot be undone."""
-    rows = (wrap(f"! {sanitize(each)}", width - 3, hang="  ") for each in asked.lasting)
-    return [row for group in rows for row in group]
-
-
-def question_panel(asked: QuestionAsked, paint: Paint, width: int) -> str:
-    lines = sanitize(asked.question).split("\n")
-    sign = paint.say("question:") if paint.skin.words else "? "
-    rows = [row for line in lines for row in wrap(f"{sign} {line}", width, hang="   ")]
-    return "\n".join(paint(row, "accent") for row in rows)
 
 
 def outcome(answered: ApprovalAnswered | QuestionAnswered, paint: Paint) -> str:

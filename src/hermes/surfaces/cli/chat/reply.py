@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from hermes.commands.formatting import sanitize
@@ -53,7 +53,9 @@ def plain_words(text: str) -> str:
         return f"\x00{len(spans) - 1}\x00"
 
     # Emphasis may span a code span, so code spans are replaced while marks are removed.
-    words = _strip_marks(_CODE_SPAN.sub(keep, text.replace("\x00", "")))
+    words = _CODE_SPAN.sub(keep, text.replace("\x00", ""))
+    for pattern, instead in _MARKS:
+        words = pattern.sub(instead, words)
     return _KEPT.sub(lambda found: spans[int(found[1])], words)
 
 
@@ -65,24 +67,21 @@ def table_rows(block: MarkdownBlock, width: int) -> list[str]:
     head, *body = [row + [""] * (columns - len(row)) for row in (head, *body)]
     widths = [max(cells(row[n]) for row in (head, *body)) for n in range(columns)]
     if sum(widths) + 2 * (columns - 1) > width:
-        return list(_records(head, body, width))
+        lines = []
+        for row in body:
+            for name, value in zip(head, row, strict=True):
+                lines += wrap(f"{name}: {value}" if name else value, width, hang="  ")
+            lines.append("")
+        return lines[:-1]
     divider = next((row for row in rows if _is_divider(row)), [])
     right = [cell.endswith(":") and not cell.startswith(":") for cell in divider]
     right += [False] * (columns - len(right))
-    lines = ["  ".join(map(_align, row, widths, right)).rstrip() for row in (head, *body)]
+
+    def align(cell: str, width: int, right: bool) -> str:
+        return " " * (width - cells(cell)) + cell if right else pad(cell, width)
+
+    lines = ["  ".join(map(align, row, widths, right)).rstrip() for row in (head, *body)]
     return [lines[0], "  ".join("─" * each for each in widths), *lines[1:]]
-
-
-def _align(cell: str, width: int, right: bool) -> str:
-    return " " * (width - cells(cell)) + cell if right else pad(cell, width)
-
-
-def _records(head: Sequence[str], body: Sequence[Sequence[str]], width: int) -> Iterator[str]:
-    for number, row in enumerate(body):
-        if number:
-            yield ""
-        for name, value in zip(head, row, strict=True):
-            yield from wrap(f"{name}: {value}" if name else value, width, hang="  ")
 
 
 def _cells_of(line: str) -> list[str]:
@@ -93,12 +92,6 @@ def _cells_of(line: str) -> list[str]:
 
 def _is_divider(row: Sequence[str]) -> bool:
     return all(re.fullmatch(r":?-+:?", cell) for cell in row)
-
-
-def _strip_marks(text: str) -> str:
-    for pattern, instead in _MARKS:
-        text = pattern.sub(instead, text)
-    return text
 
 
 def _link(words: str, address: str) -> str:
@@ -157,12 +150,10 @@ def _construct_end(text: str, at: int) -> int | None:
 
 def _is_bare(mark: str, before: str, after: str) -> bool:
     """Whether the mark is an ordinary character here."""
-    inside_word = before.isalnum() or before == "_"
     match mark:
-        case "_":
-            return (inside_word or after.isspace()) and after != "_"
-        case "*":
-            return (inside_word or after.isspace()) and after != "*"
+        case "_" | "*":
+            inside_word = before.isalnum() or before == "_"
+            return (inside_word or after.isspace()) and after != mark
         case "~":
             return after != "~"
         case "!":
@@ -175,77 +166,7 @@ def _is_bare(mark: str, before: str, after: str) -> bool:
             return False
 
 
-NARROWEST = 20
 PROSE_KINDS = ("text", "item")
-
-_ITEM_HEAD = re.compile(r"(\s*)([-*+]|\d{1,9}[.)])\s*")
-
-
-class ProseLayout:
-    """The open block. An emitted row is never emitted again, even if the width changes."""
-
-    def __init__(self) -> None:
-        self._given = 0
-        self._begun = False
-
-    @property
-    def begun(self) -> bool:
-        """Whether a row of the open block was emitted."""
-        return self._begun
-
-    def settled_rows(self, block: MarkdownBlock, width: int) -> list[str]:
-        """The rows of an unfinished block that no further text can change."""
-        lead, hang, words = _split_prefix(block, width)
-        rows, self._given = _rows(
-            plain_words(settled_prefix(words)), self._given, lead, hang, width, only_sure=True
-        )
-        self._begun = self._begun or bool(rows)
-        return rows
-
-    def rest(self, block: MarkdownBlock, width: int) -> list[str]:
-        """The other rows of an unfinished block."""
-        lead, hang, words = _split_prefix(block, width)
-        return _rows(plain_words(words), self._given, lead, hang, width)[0]
-
-    def finish(self, block: MarkdownBlock, width: int) -> list[str]:
-        """The rows of a complete block that were not emitted before."""
-        lead, hang, words = _split_prefix(block, width)
-        rows, _ = _rows(plain_words(words), self._given, lead, hang, width)
-        if not rows and not self._begun:
-            rows = [lead.rstrip()]
-        self._given, self._begun = 0, False
-        return rows
-
-
-def _split_prefix(block: MarkdownBlock, width: int) -> tuple[str, str, str]:
-    """The prefix of the first row, the prefix of the others, and the text."""
-    lines = [line.rstrip() for line in block.lines]
-    if block.kind != "item":
-        return "", "", "\n".join(lines)
-    head = _ITEM_HEAD.match(block.lines[0])
-    assert head is not None
-    mark = "•" if head[2] in "-*+" else head[2]
-    indent = head[1] if cells(head[1]) <= width - NARROWEST else ""
-    lead = f"{indent}{mark} "
-    words = (lines[0][head.end() :], *(line.strip() for line in lines[1:]))
-    return lead, " " * cells(lead), "\n".join(words)
-
-
-def _rows(
-    text: str, at: int, lead: str, hang: str, width: int, *, only_sure: bool = False
-) -> tuple[list[str], int]:
-    """The rows from an offset, and where they end."""
-    rows: list[str] = []
-    while at < len(text):
-        line, newline, _ = text[at:].partition("\n")
-        row, used = first_row(line, width, lead=hang if at else lead)
-        if only_sure and used == len(line) and not newline:
-            break
-        rows.append(row)
-        at += used + (1 if used == len(line) and newline else 0)
-    return rows, at
-
-
 Style = Literal["strip", "render", "raw"]
 
 # More than the tail ever shows; laying out more wastes time.
@@ -254,15 +175,17 @@ TAIL_CHARACTERS = 4_000
 
 class StreamedReply:
     """One reply. `feed` and `finish` return final rows; `tail` returns what may still change.
-    Stripped prose is final row by row, everything else block by block."""
+    Stripped prose is final row by row, everything else block by block. An emitted row is never
+    emitted again, even if the width changes."""
 
     def __init__(self, style: Style, paint: Paint) -> None:
         self.begun = False
         self._style = style
         self._paint = paint
         self._blocks = BlockSplitter()
-        self._prose = ProseLayout()
         self._partial = ""
+        # How many characters of the unfinished block were emitted.
+        self._emitted = 0
 
     def feed(self, text: str, width: int) -> list[str]:
         self.begun = self.begun or bool(text.strip())
@@ -270,7 +193,12 @@ class StreamedReply:
             *lines, self._partial = (self._partial + text).split("\n")
             return [sanitize(line) for line in lines]
         rows = self._rows(self._blocks.feed(text), width)
-        return rows + self._sure_rows(width) if self._style == "strip" else rows
+        unfinished = self._blocks.unfinished if self._style == "strip" else None
+        if unfinished is not None:
+            settled, self._emitted = self._prose(unfinished, width, only_settled=True)
+            if settled:
+                rows += ["" for _ in self._blocks.take_gap()] + settled
+        return rows
 
     def finish(self, width: int) -> list[str]:
         if self._style == "raw":
@@ -282,46 +210,57 @@ class StreamedReply:
         """The last rows that are not final yet."""
         unfinished = self._blocks.unfinished if self._style == "strip" else None
         if unfinished is not None:
-            rows = self._prose.rest(unfinished, width)
+            rows, _ = self._prose(unfinished, width)
         else:
-            rows = self._loose_tail(width)
-        gap = [""] if rows and self._blocks.has_gap and not self._prose.begun else []
+            text = sanitize(self._partial) if self._style == "raw" else self._blocks.tail
+            text = text[-TAIL_CHARACTERS:]
+            if self._style != "raw" and not self._blocks.in_code:
+                text = plain_words(text)
+            lines = text.split("\n") if text else []
+            rows = [row for line in lines for row in wrap(line, width)]
+        gap = [""] if rows and self._blocks.has_gap and not self._emitted else []
         return [*gap, *rows][-most:]
 
-    def _loose_tail(self, width: int) -> list[str]:
-        text = sanitize(self._partial) if self._style == "raw" else self._blocks.tail
-        plain = text[-TAIL_CHARACTERS:]
-        if self._style != "raw" and not self._blocks.in_code:
-            plain = plain_words(plain)
-        return [row for line in plain.split("\n") for row in wrap(line, width)] if plain else []
-
-    def _sure_rows(self, width: int) -> list[str]:
-        unfinished = self._blocks.unfinished
-        if unfinished is None:
-            return []
-        rows = self._prose.settled_rows(unfinished, width)
-        return [*("" for _ in self._blocks.take_gap()), *rows] if rows else []
-
     def _rows(self, blocks: list[MarkdownBlock], width: int) -> list[str]:
-        return [row for block in blocks for row in self._block_rows(block, width)]
+        rows: list[str] = []
+        for block in blocks:
+            if block.kind == "blank":
+                rows.append("")
+            elif block.kind == "code":
+                rows += self._code(block)
+            elif self._style == "render":
+                # Slow to load, and only some users choose it.
+                from hermes.surfaces.cli.chat.rich_markdown import rich_lines
 
-    def _block_rows(self, block: MarkdownBlock, width: int) -> list[str]:
-        if block.kind == "blank":
-            return [""]
-        if block.kind == "code":
-            return self._code(block)
-        if self._style == "strip":
-            return self._plain_rows(block, width)
-        # Slow to load, and only some users choose it.
-        from hermes.surfaces.cli.chat.rich_markdown import rich_lines
+                rows += rich_lines(block, width, colours=self._paint.colours)
+            elif block.kind in PROSE_KINDS:
+                prose, _ = self._prose(block, width)
+                if not prose and not self._emitted:
+                    prose = [block.split_prefix(width)[0].rstrip()]
+                rows += prose
+                self._emitted = 0
+            elif block.kind == "heading":
+                rows += [self._paint(row, "bold") for row in plain_lines(block, width)]
+            else:
+                rows += plain_lines(block, width)
+        return rows
 
-        return rich_lines(block, width, colours=self._paint.colours)
-
-    def _plain_rows(self, block: MarkdownBlock, width: int) -> list[str]:
-        if block.kind in PROSE_KINDS:
-            return self._prose.finish(block, width)
-        rows = plain_lines(block, width)
-        return [self._paint(row, "bold") for row in rows] if block.kind == "heading" else rows
+    def _prose(
+        self, block: MarkdownBlock, width: int, *, only_settled: bool = False
+    ) -> tuple[list[str], int]:
+        """The rows of a block that were not emitted yet, and where they end. `only_settled`: those
+        that no further text can change."""
+        lead, hang, words = block.split_prefix(width)
+        text = plain_words(settled_prefix(words) if only_settled else words)
+        rows, at = list[str](), self._emitted
+        while at < len(text):
+            line, newline, _ = text[at:].partition("\n")
+            row, used = first_row(line, width, lead=hang if at else lead)
+            if only_settled and used == len(line) and not newline:
+                break
+            rows.append(row)
+            at += used + (1 if used == len(line) and newline else 0)
+        return rows, at
 
     def _code(self, block: MarkdownBlock) -> list[str]:
         rows = list(block.lines)

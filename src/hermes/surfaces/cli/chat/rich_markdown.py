@@ -3,8 +3,6 @@ when needed."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from io import StringIO
 
 from rich.console import Console, RenderableType
@@ -13,24 +11,24 @@ from rich.syntax import Syntax
 from rich.theme import Theme
 
 from hermes.surfaces.cli.chat.blocks import MarkdownBlock
-from hermes.surfaces.cli.chat.cells import cells
+from hermes.surfaces.cli.chat.cells import COLOUR, cells
 
 # This theme uses the terminal's own colours, so it fits light and dark backgrounds.
 THEME = "ansi_dark"
 STYLES = Theme({"markdown.code": "cyan", "markdown.block_quote": "dim"})
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_ITEM_HEAD = re.compile(r"(\s*)([-*+]|\d{1,9}[.)])\s*")
-
 
 def rich_lines(block: MarkdownBlock, width: int, *, colours: bool) -> list[str]:
     """The rows of a block other than code, with colours as escape sequences."""
     if block.kind == "item":
-        return _item(block, width, colours)
+        lead, hang, words = block.split_prefix(width)
+        item = Markdown(words, hyperlinks=False)
+        rows = _render(item, width - cells(lead), colours) or [""]
+        return [(hang if n else lead) + row for n, row in enumerate(rows)]
     if block.kind == "heading":
         # Rich frames top-level headings.
-        words = block.text.strip().strip("#").strip()
-        return _render(Markdown(f"**{words}**"), width, colours)
+        title = block.text.strip().strip("#").strip()
+        return _render(Markdown(f"**{title}**"), width, colours)
     return _render(Markdown(block.text, hyperlinks=False), width, colours)
 
 
@@ -47,16 +45,6 @@ def code_lines(block: MarkdownBlock) -> list[str]:
     # The highlighter drops empty lines at the end.
     rows += [""] * (len(block.before) + len(block.lines) - len(rows))
     return rows[len(block.before) :][: len(block.lines)]
-
-
-def _item(block: MarkdownBlock, width: int, colours: bool) -> list[str]:
-    head = _ITEM_HEAD.match(block.lines[0])
-    assert head is not None
-    mark = "•" if head[2] in "-*+" else head[2]
-    lead = f"{head[1][: width // 2]}{mark} "
-    words = (block.lines[0][head.end() :], *(line.strip() for line in block.lines[1:]))
-    rows = _render(Markdown("\n".join(words), hyperlinks=False), width - cells(lead), colours)
-    return [(" " * cells(lead) if n else lead) + row for n, row in enumerate(rows or [""])]
 
 
 def _render(what: RenderableType, width: int, colours: bool) -> list[str]:
@@ -81,20 +69,9 @@ def _console(width: int, *, colours: bool) -> Console:
 
 
 def _output_rows(console: Console) -> list[str]:
+    """What was printed, without the empty rows that rich adds around tables and code."""
     file = console.file
     assert isinstance(file, StringIO)
-    return _without_frame(file.getvalue().split("\n"))
-
-
-def _without_frame(rows: Sequence[str]) -> list[str]:
-    """Rich adds empty rows around tables and code."""
-    start, stop = 0, len(rows)
-    while start < stop and _is_empty(rows[start]):
-        start += 1
-    while stop > start and _is_empty(rows[stop - 1]):
-        stop -= 1
-    return list(rows[start:stop])
-
-
-def _is_empty(row: str) -> bool:
-    return not _COLOUR.sub("", row).strip()
+    rows = file.getvalue().split("\n")
+    full = [n for n, row in enumerate(rows) if COLOUR.sub("", row).strip()]
+    return rows[full[0] : full[-1] + 1] if full else []

@@ -1,4 +1,4 @@
-"""The terminal of a chat: its protocols, its colours, and the screen without cursor control."""
+"""The terminal of a chat: its protocol, its colours, and the screen without cursor control."""
 
 from __future__ import annotations
 
@@ -6,44 +6,31 @@ import asyncio
 import os
 import shutil
 import termios
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TextIO
 
 from hermes.commands.language import ENGLISH, Translator
 from hermes.surfaces.cli.skins.skin import DEFAULT, Skin, colour_code
 
 if TYPE_CHECKING:
-    from hermes.commands.registry import Suggestion
+    from hermes.surfaces.cli.chat.chat_state import ChatState
 
 Role = Literal[
     "plain", "dim", "bold", "accent", "prompt", "ok", "warn", "error", "added", "removed", "chosen"
 ]
 
-_CODES: dict[Role, str] = {
-    "dim": "2",
-    "bold": "1",
-    "accent": "36",
-    "prompt": "36",
-    "ok": "32",
-    "warn": "33",
-    "error": "31",
-    "added": "32",
-    "removed": "31",
-    "chosen": "7",
-}
-
-
-# The skin colour of each role.
-_KEYS: dict[Role, str] = {
-    "dim": "banner_dim",
-    "bold": "banner_title",
-    "accent": "ui_accent",
-    "prompt": "prompt",
-    "ok": "ui_ok",
-    "warn": "ui_warn",
-    "error": "ui_error",
-    "added": "ui_ok",
-    "removed": "ui_error",
+# The code of each role, and its colour in a skin.
+_ROLES: dict[Role, tuple[str, str]] = {
+    "dim": ("2", "banner_dim"),
+    "bold": ("1", "banner_title"),
+    "accent": ("36", "ui_accent"),
+    "prompt": ("36", "prompt"),
+    "ok": ("32", "ui_ok"),
+    "warn": ("33", "ui_warn"),
+    "error": ("31", "ui_error"),
+    "added": ("32", "ui_ok"),
+    "removed": ("31", "ui_error"),
+    "chosen": ("7", ""),
 }
 
 
@@ -53,17 +40,17 @@ class Paint:
 
     def __init__(self, *, colours: bool) -> None:
         self.colours = colours
-        self.skin = DEFAULT
         self.say: Translator = ENGLISH
-        self._codes = _CODES
+        self.apply_skin(DEFAULT)
 
     def apply_skin(self, skin: Skin) -> None:
-        own = {
-            role: _role_code(role, skin.colors[key])
-            for role, key in _KEYS.items()
-            if key in skin.colors
-        }
-        self.skin, self._codes = skin, _CODES | own
+        self.skin, self._codes = skin, dict[Role, str]()
+        for role, (code, key) in _ROLES.items():
+            if key in skin.colors:
+                own = colour_code(skin.colors[key])
+                # Titles stay bold.
+                code = f"1;{own}" if own and role == "bold" else own
+            self._codes[role] = code
 
     def __call__(self, text: str, role: Role) -> str:
         code = self._codes.get(role)
@@ -72,50 +59,6 @@ class Paint:
         # A colour across a line break would also fill the margin of the next line.
         lines = text.split("\n")
         return "\n".join(f"\x1b[{code}m{line}\x1b[0m" if line else line for line in lines)
-
-
-def _role_code(role: Role, colour: str) -> str:
-    """Titles stay bold."""
-    code = colour_code(colour)
-    return f"1;{code}" if role == "bold" and code else code
-
-
-class ScreenDelegate(Protocol):
-    """What a screen shows around its input, and where it sends the user's actions."""
-
-    def rows(self, width: int, height: int) -> list[str]:
-        """The live rows above the input, each within the width."""
-        ...
-
-    def symbol(self) -> str: ...
-
-    def asking(self) -> bool:
-        """Whether a question is open."""
-        ...
-
-    def hiding(self) -> bool:
-        """Whether the input is hidden."""
-        ...
-
-    def waiting(self) -> bool:
-        """Whether a sent message can still be withdrawn."""
-        ...
-
-    def take_back(self, *, edit: bool) -> None: ...
-
-    def submit(self, text: str) -> bool:
-        """Handle Enter; whether the text belongs in the history."""
-        ...
-
-    def key(self, name: str) -> None:
-        """A key for the open question: a digit, an arrow or "escape"."""
-        ...
-
-    def interrupt(self) -> None: ...
-
-    def leave(self) -> None: ...
-
-    def complete(self, line: str) -> Awaitable[Sequence[Suggestion]]: ...
 
 
 class ChatScreen(Protocol):
@@ -127,7 +70,6 @@ class ChatScreen(Protocol):
     @property
     def animated(self) -> bool:
         """Whether the live rows may be animated."""
-        ...
 
     @property
     def width(self) -> int: ...
@@ -137,35 +79,27 @@ class ChatScreen(Protocol):
 
     def show(self, text: str) -> None:
         """Print above the input; colours are part of the text."""
-        ...
 
     def refresh(self) -> None:
         """Redraw the live rows."""
-        ...
 
     def ready(self) -> None:
         """The user can type the next message."""
-        ...
 
     def was_echoed(self, text: str) -> bool:
         """Whether the terminal has already echoed this text."""
-        ...
 
     def attach(self, path: str) -> None:
         """Attach an image to the next message."""
-        ...
 
     def pictures(self, text: str) -> tuple[str, ...]:
         """The images attached to a sent text."""
-        ...
 
     def copy(self, text: str) -> bool:
         """Copy to the clipboard; False if the terminal has none."""
-        ...
 
     def compose(self, draft: str) -> bool:
         """Open the draft in an editor; False if that is not possible."""
-        ...
 
     def clear(self) -> None: ...
 
@@ -174,13 +108,11 @@ class ChatScreen(Protocol):
     def question_opened(self, choices: Sequence[str], *, secret: bool = False) -> None:
         """A question has opened: the draft is set aside until `question_closed`. Input for a
         `secret` one is hidden."""
-        ...
 
     def question_closed(self) -> None: ...
 
-    async def run(self, face: ScreenDelegate) -> None:
+    async def run(self) -> None:
         """Run until `close`, or until the terminal is gone."""
-        ...
 
     def close(self) -> None: ...
 
@@ -191,11 +123,11 @@ class PlainScreen:
 
     animated = False
 
-    def __init__(self, stdin: TextIO, stdout: TextIO) -> None:
+    def __init__(self, state: ChatState, stdin: TextIO, stdout: TextIO) -> None:
         self.paint = Paint(colours=False)
+        self._state = state
         self._stdin = stdin
         self._stdout = stdout
-        self._face: ScreenDelegate | None = None
         self._typed = b""
         self._seen: list[str] = []
         self._ended = asyncio.Event()
@@ -230,8 +162,8 @@ class PlainScreen:
         pass
 
     def ready(self) -> None:
-        if self._face is not None and not self._prompted:
-            self._write(f"{self._face.symbol()} ")
+        if not self._prompted:
+            self._write(f"{self._state.symbol()} ")
             self._prompted = True
 
     def attach(self, path: str) -> None:
@@ -272,8 +204,7 @@ class PlainScreen:
         state[3] = state[3] | termios.ECHO if wanted else state[3] & ~termios.ECHO
         termios.tcsetattr(self._stdin, termios.TCSADRAIN, state)
 
-    async def run(self, face: ScreenDelegate) -> None:
-        self._face = face
+    async def run(self) -> None:
         loop = asyncio.get_running_loop()
         loop.add_reader(self._stdin.fileno(), self._read)
         try:
@@ -286,16 +217,15 @@ class PlainScreen:
         self._ended.set()
 
     def _read(self) -> None:
-        assert self._face is not None
         data = os.read(self._stdin.fileno(), 65536)
         if not data:
-            self._face.leave()
+            self._state.leave()
             return
         *lines, self._typed = (self._typed + data).split(b"\n")
         for line in lines:
             text = line.decode("utf-8", "replace")
             self._prompted = False
-            if self._face.submit(text):
+            if self._state.submit(text):
                 self._seen.append(text)
 
     def _write(self, text: str) -> None:

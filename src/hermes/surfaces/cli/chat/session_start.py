@@ -8,7 +8,6 @@ from typing import Any
 
 from hermes.app.start import start
 from hermes.codec.values import replace
-from hermes.core.session_request import SessionRequest
 from hermes.skills.library import with_skills
 from hermes.surfaces.cli.chat.chat_state import ChatState
 from hermes.surfaces.cli.chat.conversation import ChatController
@@ -16,7 +15,7 @@ from hermes.surfaces.cli.chat.screen import ChatScreen
 from hermes.surfaces.cli.oneshot import opening_of
 
 
-async def run_session(options: Mapping[str, Any], desk: ChatState, screen: ChatScreen) -> str:
+async def run_session(options: Mapping[str, Any], state: ChatState, screen: ChatScreen) -> str:
     """The text to print when the user has quit."""
     before: ChatController | None = None
     opening = opening_of(options, attended=True)
@@ -28,15 +27,10 @@ async def run_session(options: Mapping[str, Any], desk: ChatState, screen: ChatS
                 opening = await with_skills(
                     app.skills(app.cwd(opening)), opening, options["skills"]
                 )
-            conversation = ChatController(app, desk, screen, opening, before)
-            await conversation.run()
-            if not conversation.reload.is_set():
-                return "\n".join((conversation.farewell(), *app.run.exit_notices)).strip()
-        opening, before = _again(opening, conversation), conversation
-
-
-def _again(opening: SessionRequest, conversation: ChatController) -> SessionRequest:
-    """The same session if it has begun, else a new one."""
-    session = conversation.session
-    resume = session.id if session.transcript.turn_starts or session.transcript.title else ""
-    return replace(opening, resume=resume, newest=None)
+            controller = ChatController(app, state, screen, opening, before)
+            await controller.run()
+            if not controller.reload.is_set():
+                return "\n".join((controller.farewell(), *app.run.exit_notices)).strip()
+        # The same session if it has begun, else a new one.
+        resume = controller.session.id if controller.has_begun else ""
+        opening, before = replace(opening, resume=resume, newest=None), controller

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from hermes.app.app import App
 from hermes.commands.registry import StartWork
 from hermes.core.commands import End, Interrupt
 from hermes.core.errors import HermesError
@@ -16,8 +15,8 @@ LEAVE_SECONDS = 5.0
 STOP_SECONDS = 0.05
 
 
-async def leave(app: App, session: Session, reason: str) -> None:
-    """Stop the running turn and all queued ones."""
+async def stop(session: Session, reason: str) -> None:
+    """Stop the running turn and all queued ones, and end the session."""
     try:
         async with asyncio.timeout(LEAVE_SECONDS):
             while session.busy:
@@ -27,7 +26,6 @@ async def leave(app: App, session: Session, reason: str) -> None:
     except (TimeoutError, HermesError):
         # Unfinished work continues when the session is resumed.
         pass
-    await app.close_session(session)
 
 
 async def first_of(*events: asyncio.Event) -> None:
@@ -53,16 +51,29 @@ class BackgroundTasks:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(begun.name for begun in self._running.values())
+        return tuple(work.name for work in self._running.values())
 
-    def begin(self, begun: StartWork, group: asyncio.TaskGroup) -> None:
-        self._running[group.create_task(self._work(begun))] = begun
+    def begin(self, work: StartWork, group: asyncio.TaskGroup) -> None:
+        async def run() -> None:
+            try:
+                words = await work.work()
+            except HermesError as error:
+                words = str(error)
+            except Exception:
+                log.exception("background work failed")
+                words = FAULT
+            finally:
+                running = self._running.items()
+                self._running = {task: each for task, each in running if each != work}
+            self._report(words, work)
+
+        self._running[group.create_task(run())] = work
 
     def stop(self) -> None:
         """Stop the tasks that can be stopped early."""
-        for begun in self._running.values():
-            if begun.stop is not None:
-                begun.stop.set()
+        for work in self._running.values():
+            if work.stop is not None:
+                work.stop.set()
 
     async def leave(self) -> None:
         """Cancel everything and wait for it."""
@@ -70,15 +81,3 @@ class BackgroundTasks:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _work(self, begun: StartWork) -> None:
-        try:
-            words = await begun.work()
-        except HermesError as error:
-            words = str(error)
-        except Exception:
-            log.exception("background work failed")
-            words = FAULT
-        finally:
-            self._running = {task: each for task, each in self._running.items() if each != begun}
-        self._report(words, begun)

@@ -6,7 +6,8 @@ import asyncio
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -30,29 +31,37 @@ def greeting(cwd: str, paint: Paint, width: int) -> str:
     return paint(name, "bold") + paint(place, "dim")
 
 
+# How long a terminal may be narrower before it reports it.
 LAG_SECONDS = 0.02
 # tmux reports the first resize at once and later ones with a delay.
 TMUX_LAG_SECONDS = 0.2
+SESSION_START = "hermes.surfaces.cli.chat.session_start"
+NEEDS_TERMINAL = (
+    'A chat needs a terminal. For one answer: hermes -z "…", or hermes chat -q "…" < file'
+)
 ENDINGS = {signal.SIGHUP: "terminal_closed", signal.SIGTERM: "terminated"}
 
 
-def run_terminal_chat(options: Mapping[str, Any]) -> int:
+def run_chat(options: Mapping[str, Any]) -> int:
     """The exit code."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        print(NEEDS_TERMINAL, file=sys.stderr)
+        return 2
     ask_before_session(options)
-    return asyncio.run(_talk(options))
+    return asyncio.run(_run(options))
 
 
-async def _talk(options: Mapping[str, Any]) -> int:
+async def _run(options: Mapping[str, Any]) -> int:
     env = process_environment()
-    desk = ChatState(time.monotonic)
+    state = ChatState(time.monotonic)
     home = resolve_home(env, profile=options.get("profile"))
-    desk.screen = screen = _screen(env, desk, home)
+    state.screen = screen = _screen(env, state, home)
     if not env_flag(env, "HERMES_QUIET"):
         screen.show(greeting(str(Path.cwd()), screen.paint, screen.width))
-    ended_by = _leave_on_signals(desk)
-    typing = asyncio.create_task(screen.run(desk))
+    ended_by = _leave_on_signals(state)
+    typing = asyncio.create_task(screen.run())
     try:
-        words = await _converse(options, desk, screen)
+        words = await _converse(options, state, screen)
     finally:
         screen.close()
         await typing
@@ -61,84 +70,58 @@ async def _talk(options: Mapping[str, Any]) -> int:
     return 128 + ended_by[0] if ended_by else 0
 
 
-RunSession = Callable[[Mapping[str, Any], ChatState, ChatScreen], Awaitable[str]]
-
-
-async def _converse(options: Mapping[str, Any], desk: ChatState, screen: ChatScreen) -> str:
+async def _converse(options: Mapping[str, Any], state: ChatState, screen: ChatScreen) -> str:
     """The closing text; empty when the user quit before there was a session."""
-    work = asyncio.create_task(_open_and_run(options, desk, screen))
-    leaving = asyncio.create_task(desk.left.wait())
+
+    async def load_and_run() -> str:
+        # In a thread, so that the prompt stays responsive while modules load.
+        module = await asyncio.to_thread(import_module, SESSION_START)
+        words: str = await module.run_session(options, state, screen)
+        return words
+
+    work = asyncio.create_task(load_and_run())
+    leaving = asyncio.create_task(state.left.wait())
     await asyncio.wait((work, leaving), return_when=asyncio.FIRST_COMPLETED)
     leaving.cancel()
-    if not work.done() and desk.view is None:
+    if not work.done() and state.view is None:
         work.cancel()
         await asyncio.wait((work,))
         return ""
     return await work
 
 
-async def _open_and_run(options: Mapping[str, Any], desk: ChatState, screen: ChatScreen) -> str:
-    # In a thread, so that the prompt stays responsive while modules load.
-    run_session = await asyncio.to_thread(_load_session)
-    return await run_session(options, desk, screen)
-
-
-def _load_session() -> RunSession:
-    from hermes.surfaces.cli.chat.session_start import run_session
-
-    return run_session
-
-
-def _screen(env: Mapping[str, str], desk: ChatState, home: Home) -> ChatScreen:
+def _screen(env: Mapping[str, str], state: ChatState, home: Home) -> ChatScreen:
     term = env.get("TERM", "")
     if term in ("", "dumb", "unknown"):
-        return PlainScreen(sys.stdin, sys.stdout)
+        return PlainScreen(state, sys.stdin, sys.stdout)
+    lag_seconds: float | None = TMUX_LAG_SECONDS if "TMUX" in env else LAG_SECONDS
+    if "TMUX" not in env and ("XTERM_VERSION" in env or term.startswith(("linux", "screen"))):
+        # These do not reflow rows.
+        lag_seconds = None
     return PromptScreen(
         sys.stdout,
         term=term,
-        lag_seconds=_lag(env),
+        lag_seconds=lag_seconds,
         paint=Paint(colours=not env.get("NO_COLOR")),
-        face=desk,
+        state=state,
         history=PrivateHistory(home),
         pastes=Pastes(home),
         clock=time.monotonic,
     )
 
 
-def _lag(env: Mapping[str, str]) -> float | None:
-    """How long a terminal may be narrower before it reports it; None if it does not reflow rows."""
-    if "TMUX" in env:
-        return TMUX_LAG_SECONDS
-    if "XTERM_VERSION" in env or env.get("TERM", "").startswith(("linux", "screen")):
-        return None
-    return LAG_SECONDS
-
-
-def _leave_on_signals(desk: ChatState) -> list[int]:
+def _leave_on_signals(state: ChatState) -> list[int]:
     """A list that receives the signal that ended the chat."""
     ended_by: list[int] = []
     loop = asyncio.get_running_loop()
 
     def leave(number: signal.Signals) -> None:
         ended_by.append(number)
-        desk.reason = ENDINGS[number]
-        desk.leave()
+        state.reason = ENDINGS[number]
+        state.leave()
 
     for number in ENDINGS:
         loop.add_signal_handler(number, leave, number)
     # While it runs, the prompt handles Ctrl+C itself.
-    loop.add_signal_handler(signal.SIGINT, desk.interrupt)
+    loop.add_signal_handler(signal.SIGINT, state.interrupt)
     return ended_by
-
-
-NEEDS_TERMINAL = (
-    'A chat needs a terminal. For one answer: hermes -z "…", or hermes chat -q "…" < file'
-)
-
-
-def run_chat(options: Mapping[str, Any]) -> int:
-    """The exit code."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        print(NEEDS_TERMINAL, file=sys.stderr)
-        return 2
-    return run_terminal_chat(options)

@@ -16,7 +16,7 @@ RESULT_LINES = 20
 
 
 def tool_line(
-    deed: CallDescription,
+    described: CallDescription,
     result: ToolResult,
     seconds: float,
     paint: Paint,
@@ -25,13 +25,16 @@ def tool_line(
     preview: int = 0,
 ) -> str:
     """`┊ emoji verb detail  duration`, in one row; `preview` limits the detail."""
-    head, tail = _head(deed, paint), f"  {format_duration(seconds)}"
+    skin, tail = paint.skin, f"  {format_duration(seconds)}"
+    emoji = skin.tool_emojis.get(described.verb, described.emoji)
+    verb = described.verb if skin.words else f"{emoji} {pad(described.verb, VERB_CELLS)}"
+    head = f"{skin.tool_prefix} {verb} "
     left = width - cells(head) - cells(tail)
     # A long failure reason leaves some room for the detail.
     reason = max(LEAST_CELLS, left - LEAST_CELLS - 4)
     why = f"  [{cut(failure_reason(result), reason)}]" if result.failed else ""
     room = max(LEAST_CELLS, left - cells(why))
-    detail = cut(deed.detail, min(room, preview) if preview else room)
+    detail = cut(described.detail, min(room, preview) if preview else room)
     return paint(head + detail + tail, "dim") + paint(why, "error")
 
 
@@ -43,12 +46,12 @@ def picture_line(image: str, paint: Paint) -> str:
 
 def diff_lines(diff: str, paint: Paint, width: int) -> list[str]:
     """The changed lines of a file, a few dozen at most."""
-    lines = [line for line in sanitize(diff).rstrip("\n").split("\n") if not _is_file_name(line)]
-    bar = paint.skin.tool_prefix
-    shown = [f"{bar}   {cut(line, max(8, width - 3 - cells(bar)))}" for line in lines[:DIFF_LINES]]
-    rows = [paint(row, _role(line)) for row, line in zip(shown, lines, strict=False)]
+    lines = sanitize(diff).rstrip("\n").split("\n")
+    # The names of the file are known.
+    lines = [line for line in lines if not line.startswith(("--- ", "+++ "))]
+    rows = [_result_row(line, paint, width, _role(line)) for line in lines[:DIFF_LINES]]
     if len(lines) > DIFF_LINES:
-        rows.append(paint(f"{bar}   … {len(lines) - DIFF_LINES} more lines", "dim"))
+        rows.append(_result_row(f"… {len(lines) - DIFF_LINES} more lines", paint, width))
     return rows
 
 
@@ -58,28 +61,15 @@ def verbose_lines(call: ToolCall, result: ToolResult, paint: Paint, width: int) 
     rows = [encode(call.arguments).decode(), *lines[:RESULT_LINES]]
     if len(lines) > RESULT_LINES:
         rows.append(f"… {len(lines) - RESULT_LINES} more lines")
+    return [_result_row(sanitize(row), paint, width) for row in rows]
+
+
+def _result_row(text: str, paint: Paint, width: int, role: Role = "dim") -> str:
     bar = paint.skin.tool_prefix
-    return [
-        paint(f"{bar}   {cut(sanitize(row), max(8, width - 3 - cells(bar)))}", "dim")
-        for row in rows
-    ]
-
-
-def _head(deed: CallDescription, paint: Paint) -> str:
-    skin = paint.skin
-    if skin.words:
-        return f"{skin.tool_prefix} {deed.verb} "
-    emoji = skin.tool_emojis.get(deed.verb, deed.emoji)
-    return f"{skin.tool_prefix} {emoji} {pad(deed.verb, VERB_CELLS)} "
-
-
-def _is_file_name(line: str) -> bool:
-    return line.startswith(("--- ", "+++ "))
+    return paint(f"{bar}   {cut(text, max(8, width - 3 - cells(bar)))}", role)
 
 
 def _role(line: str) -> Role:
-    if line.startswith("+"):
-        return "added"
-    if line.startswith("-"):
-        return "removed"
+    if line.startswith(("+", "-")):
+        return "added" if line.startswith("+") else "removed"
     return "accent" if line.startswith("@@") else "dim"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import suppress
 from getpass import getpass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,30 +15,29 @@ from hermes.config.diagnostics import Level
 from hermes.config.environment import process_environment
 from hermes.core.errors import NotFound, UsageError
 from hermes.credentials.accounts import Accounts, open_accounts
-from hermes.surfaces.cli.command_context import apply_style, config_of, mark, run
-from hermes.surfaces.cli.output import Output, json_output, table, text_output
+from hermes.credentials.key_pool import format_duration
+from hermes.surfaces.cli.command_context import Opener, apply_style, config_of, mark
+from hermes.surfaces.cli.output import CommandGroup, Output, table, text_command
 
 if TYPE_CHECKING:
     from hermes.credentials.admin import AccountRow
 
-T = TypeVar("T")
+with_accounts = Opener(lambda ctx: open_accounts(config_of(ctx), env=process_environment()))
 
-
-def with_accounts(ctx: click.Context, work: Callable[[Accounts], Coroutine[Any, Any, T]]) -> T:
-    """Await `work` with the accounts of the home."""
-
-    async def whole() -> T:
-        async with open_accounts(config_of(ctx), env=process_environment()) as accounts:
-            return await work(accounts)
-
-    return run(whole())
+browser_option = click.option(
+    "--no-browser", is_flag=True, help="Print the URL instead of opening a browser."
+)
 
 
 class TerminalScreen:
     """Prints the login URL, and opens a browser if there is one."""
 
     def __init__(self, *, browser: bool) -> None:
-        self._browser = browser and _has_browser(process_environment())
+        env = process_environment()
+        # Over a remote shell, or without a display, only a text browser could open.
+        remote = bool(env.get("SSH_CONNECTION") or env.get("SSH_TTY"))
+        display = sys.platform == "darwin" or env.get("DISPLAY") or env.get("WAYLAND_DISPLAY")
+        self._browser = browser and not remote and bool(display)
 
     def show_code(self, url: str, code: str, *, whole_url: str, seconds: float) -> None:
         print(f"Open  {apply_style(whole_url or url, 'bold')}")
@@ -65,14 +65,17 @@ class TerminalScreen:
             elif not text:
                 loop.remove_reader(sys.stdin)
 
-        try:
+        with suppress(OSError, ValueError):
             loop.add_reader(sys.stdin, read)
-        except (OSError, ValueError):
-            return await line
         try:
             return await line
         finally:
-            loop.remove_reader(sys.stdin)
+            with suppress(OSError, ValueError):
+                loop.remove_reader(sys.stdin)
+
+    def reject_pasted(self, why: str) -> None:
+        print(f"This is not accepted: {why}. Paste the code or the URL of the last page again:")
+        sys.stdout.flush()
 
     def _open(self, url: str) -> None:
         if self._browser:
@@ -81,21 +84,12 @@ class TerminalScreen:
             webbrowser.open(url)
 
 
-def _has_browser(env: Mapping[str, str]) -> bool:
-    """False over a remote shell, and where only a text browser could open."""
-    if env.get("SSH_CONNECTION") or env.get("SSH_TTY"):
-        return False
-    return sys.platform == "darwin" or bool(env.get("DISPLAY") or env.get("WAYLAND_DISPLAY"))
-
-
-@click.command(help="Log in to a provider; the default is the one in the settings.")
-@click.argument("provider", required=False, default="")
+@text_command("Log in to a provider; the default is the one in the settings.")
 @click.option("--provider", "named", default="", metavar="NAME", help="The same as the argument.")
-@click.option("--no-browser", is_flag=True, help="Print the URL instead of opening a browser.")
+@browser_option
 @click.option("--label", default="", help="A name for a second login at the same provider.")
-@text_output()
 def login_command(
-    ctx: click.Context, provider: str, named: str, no_browser: bool, label: str
+    ctx: click.Context, *, provider: str = "", named: str, no_browser: bool, label: str
 ) -> list[str]:
     provider = provider or named
     chosen = provider or config_of(ctx).settings.model.provider
@@ -103,7 +97,9 @@ def login_command(
     async def work(accounts: Accounts) -> list[str]:
         if not chosen or (not provider and accounts.known_name(chosen) not in accounts.logins()):
             raise UsageError(f"Name a provider: {', '.join(accounts.logins())}.")
-        row = await accounts.log_in(chosen, TerminalScreen(browser=not no_browser), label=label)
+        row = await accounts.admin(chosen).log_in(
+            TerminalScreen(browser=not no_browser), label=label
+        )
         choose = f"`hermes config set model.provider {row.provider}` or `hermes -m`"
         return [
             f"{mark('ok')} logged in to {row.provider} ({row.label})",
@@ -113,17 +109,15 @@ def login_command(
     return with_accounts(ctx, work)
 
 
-@click.command(help="Log out of a provider; the default is the most recent login.")
-@click.argument("provider", required=False, default="")
+@text_command("Log out of a provider; the default is the most recent login.", with_accounts)
 @click.option("--provider", "named", default="", metavar="NAME", help="The same as the argument.")
-@text_output(with_accounts)
-async def logout_command(accounts: Accounts, provider: str, named: str) -> list[str]:
+async def logout_command(accounts: Accounts, *, provider: str = "", named: str) -> list[str]:
     return await log_out(accounts, provider or named)
 
 
 async def log_out(accounts: Accounts, provider: str) -> list[str]:
     provider = provider or accounts.active_provider()
-    removed = await accounts.log_out(provider) if provider else ()
+    removed = await accounts.admin(provider).log_out() if provider else ()
     if not removed:
         what = f"There is no login at {provider}" if provider else "There is no login"
         raise NotFound(f"{what}; `hermes auth list` shows all keys and logins.")
@@ -138,44 +132,37 @@ WIDTHS = (3, 22, 8, 26)
 WHY = {"rate_limit": "rate limit", "billing": "no credit", "auth": "refused"}
 
 
-@click.group(
-    help="API keys and logins of providers. Without a command: status.",
-    invoke_without_command=True,
+command = CommandGroup(
+    help="API keys and logins of providers. Without a command: status.", default="status"
 )
-@click.pass_context
-def command(ctx: click.Context) -> None:
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(status)
 
 
-@command.command("list", help="List all keys and logins, or those of one provider.")
-@click.argument("provider", required=False, default="")
-@json_output(with_accounts)
-async def list_(accounts: Accounts, provider: str) -> Output:
+@command.json("List all keys and logins, or those of one provider.", with_accounts)
+async def list_(accounts: Accounts, provider: str = "") -> Output:
     rows = await accounts.rows(provider)
-    return Output(rows, _list_lines(rows, provider))
 
+    def lines() -> Iterator[str]:
+        if not rows:
+            whose = f"{provider} has no key" if provider else "There is no key or login yet"
+            yield f"{whose}; `hermes auth add {provider or 'PROVIDER'}` adds one."
+        for name in dict.fromkeys(row.provider for row in rows):
+            yield apply_style(name, "bold")
+            cells = [("#", "Label", "Type", "Source", "Status")]
+            for row in rows:
+                if row.provider == name:
+                    source = f"{row.source} ({row.kept_in})" if row.kept_in else row.source
+                    kind = "login" if row.type == "oauth" else "key"
+                    label = row.label or row.id
+                    cells.append((str(row.index), label, kind, source, _condition(row)))
+            yield from table(cells, WIDTHS)
+            yield ""
 
-def _list_lines(rows: tuple[AccountRow, ...], provider: str) -> Iterator[str]:
-    if not rows:
-        whose = f"{provider} has no key" if provider else "There is no key or login yet"
-        yield f"{whose}; `hermes auth add {provider or 'PROVIDER'}` adds one."
-    for name in dict.fromkeys(row.provider for row in rows):
-        yield apply_style(name, "bold")
-        head = ("#", "Label", "Type", "Source", "Status")
-        yield from table([head, *(_cells(row) for row in rows if row.provider == name)], WIDTHS)
-        yield ""
-
-
-def _cells(row: AccountRow) -> tuple[str, str, str, str, str]:
-    source = f"{row.source} ({row.kept_in})" if row.kept_in else row.source
-    kind = "login" if row.type == "oauth" else "key"
-    return (str(row.index), row.label or row.id, kind, source, _condition(row))
+    return Output(rows, lines())
 
 
 def _condition(row: AccountRow) -> str:
     if row.status == "resting":
-        words = f"paused for {_span(row.left_seconds)} ({WHY.get(row.why, row.why)})"
+        words = f"paused for {format_duration(row.left_seconds)} ({WHY.get(row.why, row.why)})"
     elif row.status == "ok":
         words = "ok"
     else:
@@ -183,34 +170,26 @@ def _condition(row: AccountRow) -> str:
     return f"{words} ←" if row.current else words
 
 
-def _span(seconds: float) -> str:
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{max(1, round(seconds))} s"
-
-
-@command.command(help="Show the state of each provider's keys, and what needs attention.")
-@json_output(with_accounts)
+@command.json("Show the state of each provider's keys, and what needs attention.", with_accounts)
 async def status(accounts: Accounts) -> Output:
     rows, active = await accounts.rows(), accounts.active_provider()
     data = {"active_provider": active, "keyring": accounts.has_keyring(), "accounts": rows}
-    return Output(data, _status_lines(rows, active))
 
+    def lines() -> Iterator[str]:
+        if not rows:
+            yield "There is no key or login yet; `hermes auth add PROVIDER` or `hermes login`."
+        for name in dict.fromkeys(row.provider for row in rows):
+            own = [row for row in rows if row.provider == name]
+            healthy = sum(row.status == "ok" for row in own)
+            level: Level = "ok" if healthy == len(own) else "warn" if healthy else "error"
+            words = f"{healthy} of {len(own)} ready" if len(own) > 1 else _condition(own[0])
+            login = apply_style("  (last login)", "dim") if active == name else ""
+            yield f"{mark(level)} {name:<18} {words.rstrip(' ←')}{login}"
+            for row in own:
+                if advice := _advice(row):
+                    yield f"    {row.label or row.id}: {advice}"
 
-def _status_lines(rows: tuple[AccountRow, ...], active: str) -> Iterator[str]:
-    if not rows:
-        yield "There is no key or login yet; `hermes auth add PROVIDER` or `hermes login`."
-    for name in dict.fromkeys(row.provider for row in rows):
-        own = [row for row in rows if row.provider == name]
-        healthy = sum(row.status == "ok" for row in own)
-        level: Level = "ok" if healthy == len(own) else "warn" if healthy else "error"
-        words = f"{healthy} of {len(own)} ready" if len(own) > 1 else _condition(own[0])
-        login = apply_style("  (last login)", "dim") if active == name else ""
-        yield f"{mark(level)} {name:<18} {words.rstrip(' ←')}{login}"
-        for row in own:
-            if advice := _advice(row):
-                yield f"    {row.label or row.id}: {advice}"
+    return Output(data, lines())
 
 
 def _advice(row: AccountRow) -> str:
@@ -226,13 +205,11 @@ def _advice(row: AccountRow) -> str:
     return ""
 
 
-@command.command(help="Add a key (prompted, or from stdin) or a login for a provider.")
-@click.argument("provider")
+@command.text("Add a key (prompted, or from stdin) or a login for a provider.")
 @click.option("--type", "kind", type=click.Choice(["api-key", "oauth"]), help="What to add.")
 @click.option("--api-key", metavar="KEY", help="The key; better typed in at the prompt.")
 @click.option("--label", default="", help="A name to recognize it by.")
-@click.option("--no-browser", is_flag=True, help="Print the URL instead of opening a browser.")
-@text_output()
+@browser_option
 def add(
     ctx: click.Context,
     provider: str,
@@ -243,37 +220,30 @@ def add(
 ) -> str:
     if kind == "oauth" and api_key is not None:
         raise UsageError("--api-key and --type oauth exclude each other; give one of them.")
-
-    async def needs_key(accounts: Accounts) -> bool:
-        return kind == "api-key" or (kind is None and accounts.takes_keys(provider))
-
-    # Prompt outside the event loop, so that Ctrl+C works at once.
-    if api_key is None and with_accounts(ctx, needs_key):
-        api_key = _prompt_key(provider)
+    if kind is None and api_key is None:
+        takes_keys = with_accounts(ctx, lambda accounts: accounts.takes_keys(provider))
+        kind = "api-key" if takes_keys else "oauth"
+    if kind == "api-key" and api_key is None:
+        # Prompt outside the event loop, so that Ctrl+C works at once.
+        if sys.stdin.isatty():
+            api_key = getpass(f"Key for {provider} (not shown): ")
+        else:
+            api_key = sys.stdin.readline().strip()
 
     async def work(accounts: Accounts) -> AccountRow:
         if api_key is not None:
-            return await accounts.add_key(provider, api_key, label=label)
+            return await accounts.admin(provider).add_key(api_key, label=label)
         screen = TerminalScreen(browser=not no_browser)
-        return await accounts.log_in(provider, screen, label=label)
+        return await accounts.admin(provider).log_in(screen, label=label)
 
     row = with_accounts(ctx, work)
     place = f" (in the {row.kept_in})" if row.kept_in else ""
     return f"{mark('ok')} {row.provider}: {row.label or row.id} is number {row.index}{place}"
 
 
-def _prompt_key(provider: str) -> str:
-    if sys.stdin.isatty():
-        return getpass(f"Key for {provider} (not shown): ")
-    return sys.stdin.readline().strip()
-
-
-@command.command(help="Remove a key or login by its number, id or label.")
-@click.argument("provider")
-@click.argument("which")
-@text_output(with_accounts)
+@command.text("Remove a key or login by its number, id or label.", with_accounts)
 async def remove(accounts: Accounts, provider: str, which: str) -> str:
-    row = await accounts.remove(provider, which)
+    row = await accounts.admin(provider).remove(which)
     place, _, name = row.source.partition(":")
     if place in ("env", "config"):
         where = "variable" if place == "env" else "setting"
@@ -283,16 +253,12 @@ async def remove(accounts: Accounts, provider: str, which: str) -> str:
     return f"{row.provider} no longer uses the login of {row.label}; it is unchanged"
 
 
-@command.command(help="Use the paused keys of a provider again at once.")
-@click.argument("provider")
-@text_output(with_accounts)
+@command.text("Use the paused keys of a provider again at once.", with_accounts)
 async def reset(accounts: Accounts, provider: str) -> str:
-    count = await accounts.reset(provider)
+    count = await accounts.admin(provider).reset()
     return f"{count} of the keys of {provider} were paused; all can be used again"
 
 
-@command.command("logout", help="Log out of a provider, like `hermes logout`.")
-@click.argument("provider", required=False, default="")
-@text_output(with_accounts)
-async def logout_(accounts: Accounts, provider: str) -> list[str]:
+@command.text("Log out of a provider, like `hermes logout`.", with_accounts)
+async def logout_(accounts: Accounts, provider: str = "") -> list[str]:
     return await log_out(accounts, provider)

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from hermes.config.environment import env_flag, process_environment
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.options import OPTIONS, check
 from hermes.surfaces.cli.output import click_option
@@ -47,9 +48,11 @@ def command(ctx: click.Context, /, **own: Any) -> int:
         from hermes.surfaces.cli.chat.startup import run_chat
 
         return run_chat(options)
-    from hermes.surfaces.cli.chat.query import ask
+    from hermes.surfaces.cli.oneshot import run_oneshot
 
-    return ask(options, text, own["images"], quiet=own["quiet"])
+    quiet = own["quiet"] or env_flag(process_environment(), "HERMES_QUIET")
+    options["prompt"] = text
+    return run_oneshot(options, images=own["images"], quiet=quiet, show_id=not quiet)
 
 
 command.params += [click_option(option) for option in OPTIONS if option.key in SHARED]
@@ -62,18 +65,12 @@ def _query(query: str | None, query_file: str | None) -> str | None:
     if query_file is not None:
         with click.open_file(query_file, encoding="utf-8", errors="replace") as file:
             query = file.read()
-    elif query is not None and (piped := _read_pipe()):
-        query = f"{query}\n\n{piped}"
+    elif query is not None and sys.stdin is not None and not sys.stdin.closed:
+        mode = fstat(sys.stdin.fileno()).st_mode
+        # Reading a terminal would never end.
+        if stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode):
+            piped = sys.stdin.buffer.read().decode("utf-8", "replace")
+            query = f"{query}\n\n{piped.strip()}".rstrip("\n")
     if query is not None and not query.strip():
         raise UsageError("The query is empty; write something after -q.")
     return query
-
-
-def _read_pipe() -> str:
-    """stdin, if it is a pipe, a file or a socket. Reading a terminal would never end."""
-    if sys.stdin is None or sys.stdin.closed:
-        return ""
-    mode = fstat(sys.stdin.fileno()).st_mode
-    if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
-        return ""
-    return sys.stdin.buffer.read().decode("utf-8", "replace").strip()

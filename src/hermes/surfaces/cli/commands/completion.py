@@ -42,58 +42,40 @@ def rows(
     yield path, (below, (*options, "--help"))
 
 
-def _cases(table: Table, indent: str) -> str:
-    lines = (
-        f'{indent}"{path}") words="{" ".join((*below, *options))}" ;;\n'
-        for path, (below, options) in sorted(table.items())
-    )
-    return "".join(lines)
-
-
-def _paths(table: Table) -> str:
-    return "|".join(f'"{path}"' for path in sorted(table) if path)
-
-
-BASH = """\
+# The part that bash and zsh share; `words` are the words before the cursor.
+SCRIPT = """\
 _hermes() {{
-    local word path="" words=""
-    for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
-        case "${{path:+$path }}$word" in
-            {paths}) path="${{path:+$path }}$word" ;;
-        esac
-    done
-    case "$path" in
-{cases}    esac
-    COMPREPLY=($(compgen -W "$words" -- "${{COMP_WORDS[COMP_CWORD]}}"))
-}}
-complete -o default -F _hermes hermes
-"""
-ZSH = """\
-#compdef hermes
-_hermes() {{
-    local word here="" words=""
-    for word in "${{(@)words[2,CURRENT-1]}}"; do
+    local word here="" found=""
+    for word in "{words}"; do
         case "${{here:+$here }}$word" in
             {paths}) here="${{here:+$here }}$word" ;;
         esac
     done
     case "$here" in
 {cases}    esac
-    compadd -- ${{=words}}
+    {reply}
 }}
-compdef _hermes hermes
 """
 
 
+def _script(table: Table, words: str, reply: str) -> str:
+    paths = "|".join(f'"{path}"' for path in sorted(table) if path)
+    cases = "".join(
+        f'        "{path}") found="{" ".join((*below, *options))}" ;;\n'
+        for path, (below, options) in sorted(table.items())
+    )
+    return SCRIPT.format(words=words, paths=paths, cases=cases, reply=reply)
+
+
 def bash_script(table: Table) -> str:
-    return BASH.format(paths=_paths(table), cases=_cases(table, " " * 8))
+    reply = 'COMPREPLY=($(compgen -W "$found" -- "${COMP_WORDS[COMP_CWORD]}"))'
+    script = _script(table, "${COMP_WORDS[@]:1:COMP_CWORD-1}", reply)
+    return f"{script}complete -o default -F _hermes hermes\n"
 
 
 def zsh_script(table: Table) -> str:
-    # `words` is a variable of zsh itself.
-    cases = _cases(table, " " * 8).replace(' words="', ' found="')
-    text = ZSH.replace('local word here="" words=""', 'local word here="" found=""')
-    return text.replace("${{=words}}", "${{=found}}").format(paths=_paths(table), cases=cases)
+    script = _script(table, "${(@)words[2,CURRENT-1]}", "compadd -- ${=found}")
+    return f"#compdef hermes\n{script}compdef _hermes hermes\n"
 
 
 def fish_script(table: Table) -> str:

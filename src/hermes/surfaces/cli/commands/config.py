@@ -19,22 +19,16 @@ from hermes.config.migrations import Removed, newest_version
 from hermes.config.schema import describe_type, format_key, parse_key
 from hermes.core.errors import ConfigError
 from hermes.surfaces.cli.command_context import apply_style, config_of, home_of, mark
-from hermes.surfaces.cli.output import Output, as_json_option, json_output, print_json, text_output
+from hermes.surfaces.cli.output import CommandGroup, Output
 
 NEW_FILE = b"# Settings of Hermes. `hermes config show` lists them with their values.\n"
 
-
-@click.group(
-    help="Show, explain and change settings. Without a command: show.", invoke_without_command=True
+command = CommandGroup(
+    help="Show, explain and change settings. Without a command: show.", default="show"
 )
-@click.pass_context
-def command(ctx: click.Context) -> None:
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(show)
 
 
-@command.command(help="Every setting, its value and its source.")
-@json_output()
+@command.json("Every setting, its value and its source.")
 def show(ctx: click.Context) -> Output:
     config = config_of(ctx)
     found = [config.explain(key) for key in config.known_keys()]
@@ -54,45 +48,40 @@ def show(ctx: click.Context) -> Output:
     return Output(data, lines())
 
 
-@command.command(help="The value of one setting, a section, or a secret (masked).")
-@click.argument("key")
+@command.json("The value of one setting, a section, or a secret (masked).")
 @click.option("--source", "with_source", is_flag=True, help="Also print its source.")
-@as_json_option
-@click.pass_context
-def get(ctx: click.Context, key: str, with_source: bool, as_json: bool) -> None:
-    """Prints one JSON object per setting."""
-    config = config_of(ctx)
+def get(ctx: click.Context, key: str, with_source: bool) -> Output:
+    config, start = config_of(ctx), parse_key(key)
+    below = [
+        known
+        for known in config.known_keys()
+        if parse_key(known)[: len(start)] == start and parse_key(known) != start
+    ]
     rows: list[tuple[str, JsonValue, object]]
-    below = [known for known in config.known_keys() if _is_below(known, key)]
     if value := config.secrets.get(key):
         rows, below = [(key, mask(value), config.secrets.source(key))], []
     else:
         found = [(known, config.explain(known)) for known in below or [key]]
         rows = [(known, _masked_value(each), each.source) for known, each in found]
-    for name, value, source in rows:
-        if as_json:
-            print_json({"key": name, "value": value, "source": str(source)})
-        else:
-            behind = apply_style(f"  ({source})", "dim") if with_source else ""
-            print(f"{name} = " if below else "", _text(value), behind, sep="")
+    lines = [
+        (f"{name} = " if below else "")
+        + _text(value)
+        + (apply_style(f"  ({source})", "dim") if with_source else "")
+        for name, value, source in rows
+    ]
+    data = [{"key": name, "value": value, "source": str(source)} for name, value, source in rows]
+    return Output(data, lines, json_lines=True)
 
 
-def _is_below(known: str, key: str) -> bool:
-    path, start = parse_key(known), parse_key(key)
-    return len(path) > len(start) and path[: len(start)] == start
-
-
-@command.command(
-    help="Where the value of a setting comes from, and what it overrides. `model`: which model "
+@command.json(
+    "Where the value of a setting comes from, and what it overrides. `model`: which model "
     "answers, and why."
 )
-@click.argument("key")
-@json_output()
 def explain(ctx: click.Context, key: str) -> Output:
     config = config_of(ctx)
     if key == "model":
         # The model follows from more than one setting.
-        from hermes.surfaces.cli.commands.models import explain_model
+        from hermes.surfaces.cli.commands.model_lookup import explain_model
 
         return explain_model(ctx)
     found = config.explain(key)
@@ -117,11 +106,8 @@ def explain(ctx: click.Context, key: str) -> Output:
     return Output(data, lines)
 
 
-@command.command("set", help="Change a setting; a name in capitals is a secret and goes to .env.")
-@click.argument("key")
-@click.argument("value")
+@command.text("Change a setting; a name in capitals is a secret and goes to .env.")
 @click.option("--force", is_flag=True, help="Write the key even if it is unknown.")
-@click.pass_context
 def set_(ctx: click.Context, key: str, value: str, force: bool) -> None:
     edited = set_from_text(home_of(ctx), key, value, force=force)
     print(f"{edited.key} = {edited.shown}  ({edited.place})")
@@ -129,28 +115,23 @@ def set_(ctx: click.Context, key: str, value: str, force: bool) -> None:
     _warn(finding for finding in config_of(ctx).diagnostics if finding.key == edited.key)
 
 
-@command.command("unset", help="Remove a setting from config.yaml, or a secret from .env.")
-@click.argument("key")
-@text_output()
+@command.text("Remove a setting from config.yaml, or a secret from .env.")
 def unset_(ctx: click.Context, key: str) -> str:
     edited = unset(home_of(ctx), key)
     return f"{edited.key} is no longer set in {edited.place}."
 
 
-@command.command(help="Print the path of config.yaml.")
-@text_output()
+@command.text("Print the path of config.yaml.")
 def path(ctx: click.Context) -> str:
     return str(home_of(ctx).config)
 
 
-@command.command("env-path", help="Print the path of .env.")
-@text_output()
+@command.text("Print the path of .env.")
 def env_path(ctx: click.Context) -> str:
     return str(home_of(ctx).env_file)
 
 
-@command.command(help="Open config.yaml in your editor ($VISUAL or $EDITOR).")
-@click.pass_context
+@command.text("Open config.yaml in your editor ($VISUAL or $EDITOR).")
 def edit(ctx: click.Context) -> None:
     home = home_of(ctx)
     if not sys.stdin.isatty():
@@ -158,13 +139,12 @@ def edit(ctx: click.Context) -> None:
     if not home.config.exists():
         replace_file(home, home.config, NEW_FILE)
     click.edit(filename=str(home.config))
-    _warn(config_of(ctx, tell=False).diagnostics)
+    _warn(config_of(ctx, quiet=True).diagnostics)
 
 
-@command.command(help="Check config.yaml and .env, and report problems.")
-@json_output()
+@command.json("Check config.yaml and .env, and report problems.")
 def check(ctx: click.Context) -> Output:
-    findings = check_files(config_of(ctx, tell=False))
+    findings = check_files(config_of(ctx, quiet=True))
 
     def lines() -> Iterator[str]:
         for finding in findings:
@@ -176,8 +156,7 @@ def check(ctx: click.Context) -> Output:
     return Output([plain(finding) for finding in findings], lines(), code=failed)
 
 
-@command.command(help="Migrate config.yaml to the newest version; a copy of the old one is kept.")
-@text_output()
+@command.text("Migrate config.yaml to the newest version; a copy of the old one is kept.")
 def migrate(ctx: click.Context) -> list[str]:
     changes = migrate_file(home_of(ctx))
     lines = [

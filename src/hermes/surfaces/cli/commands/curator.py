@@ -5,75 +5,51 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
 from hermes.app.app import App
+from hermes.commands.skills import curator_lines, move_lines
 from hermes.core.session_request import SessionRequest
-from hermes.skills.library import SkillLibrary
-from hermes.surfaces.cli.command_context import home_of, mark
-from hermes.surfaces.cli.output import (
-    Output,
-    fields,
-    format_time,
-    json_output,
-    text_output,
-    with_app,
-)
+from hermes.surfaces.cli.command_context import home_of, mark, with_app
+from hermes.surfaces.cli.output import CommandGroup, Output, fields
 
 if TYPE_CHECKING:
     from hermes.skills.consolidation import MergeResult
-    from hermes.skills.curator import Move
+    from hermes.skills.curator import Curator
+    from hermes.skills.library import SkillLibrary
 
 AGAIN = "from hermes.surfaces.cli.entry import main; main()"
 NOTHING = "Nothing to do."
 
-
-@click.group(help="Archive agent-written skills that are no longer used. Nothing is deleted.")
-def command() -> None:
-    pass
-
-
-@command.command(help="Show the last run, and what a run would do now.")
-@json_output(with_app)
-async def status(app: App) -> Output:
-    curator = app.skills().curator()
-    state, moves, archived = curator.state(), curator.plan(), curator.list_archived()
-    last = format_time(state.last_run_at) if state.last_run_at else "never"
-    lines = [
-        f"{'paused' if state.paused else 'on'}; last run: {last}",
-        *_move_lines(moves, "would be"),
-        f"{len(archived)} in the archive",
-    ]
-    return Output({**fields(state), "plan": moves, "archived": archived}, lines)
+command = CommandGroup(
+    help="Archive agent-written skills that are no longer used. Nothing is deleted."
+)
+with_skills = with_app.part(lambda app: app.skills())
+with_curator = with_skills.part(lambda skills: skills.curator())
 
 
-def _move_lines(moves: tuple[Move, ...], verb: str) -> Iterator[str]:
-    for move in moves:
-        yield f"{move.name:<28} {verb} {move.to} ({move.idle_days} days without use)"
+@command.json("Show the last run, and what a run would do now.", with_curator)
+def status(curator: Curator) -> Output:
+    plan, archived = curator.plan(), curator.list_archived()
+    data = {**fields(curator.state()), "plan": plan, "archived": archived}
+    return Output(data, curator_lines(curator))
 
 
-@command.command(help="Run now.")
+@command.json("Run now.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 @click.option("--consolidate", is_flag=True, help="Also let a model merge overlapping skills.")
 @click.option("--background", is_flag=True, help="Do not wait; the result is in curator.log.")
-@json_output()
 def run(ctx: click.Context, dry_run: bool, consolidate: bool, background: bool) -> Output:
     if background:
         return _run_in_background(ctx)
 
-    async def work(app: App) -> tuple[tuple[Move, ...], tuple[MergeResult, ...]]:
-        skills = app.skills()
-        curator = skills.curator()
-        moves = curator.plan() if dry_run else curator.run()
-        return moves, await _consolidate(app, skills, dry_run) if consolidate else ()
-
-    moves, merged = with_app(ctx, work)
+    moves = with_curator(ctx, lambda curator: curator.plan() if dry_run else curator.run())
+    merged = with_app(ctx, lambda app: _consolidate(app, dry_run)) if consolidate else ()
     verb = "would replace" if dry_run else "replaces"
     lines = [
-        *_move_lines(moves, "would be" if dry_run else "is"),
+        *move_lines(moves, "would be" if dry_run else "is"),
         *(f"{each.into:<28} {verb} {', '.join(each.absorbed)}" for each in merged),
     ]
     return Output({"dry_run": dry_run, "moves": moves, "merged": merged}, lines or NOTHING)
@@ -97,88 +73,73 @@ def _run_in_background(ctx: click.Context) -> Output:
     return Output({"process": child.pid, "log": str(log)}, line)
 
 
-async def _consolidate(app: App, skills: SkillLibrary, dry_run: bool) -> tuple[MergeResult, ...]:
+async def _consolidate(app: App, dry_run: bool) -> tuple[MergeResult, ...]:
     from hermes.skills.consolidation import Consolidation
 
     # A session of its own accounts for the cost.
     session = await app.open(SessionRequest(source="tool", attended=False))
-    return await Consolidation(app.models, app.run.settings, skills, session, dry_run=dry_run).run()
+    models, settings, skills = app.models, app.run.settings, app.skills()
+    return await Consolidation(models, settings, skills, session, dry_run=dry_run).run()
 
 
-@command.command(help="Archive what was not used for this many days.")
+@command.text("Archive what was not used for this many days.", with_curator)
 @click.option("--days", type=click.IntRange(min=1), default=90, show_default=True, help="Days.")
-@text_output(with_app)
-async def prune(app: App, days: int) -> list[str]:
-    return [*_move_lines(app.skills().curator().run(days), "is")] or [NOTHING]
+def prune(curator: Curator, days: int) -> list[str]:
+    return move_lines(curator.run(days), "is") or [NOTHING]
 
 
-@command.command(help="Stop automatic runs.")
-@text_output(with_app)
-async def pause(app: App) -> str:
-    app.skills().curator().pause(True)
+@command.text("Stop automatic runs.", with_curator)
+def pause(curator: Curator) -> str:
+    curator.pause(True)
     return f"{mark('ok')} paused"
 
 
-@command.command(help="Resume automatic runs.")
-@text_output(with_app)
-async def resume(app: App) -> str:
-    app.skills().curator().pause(False)
+@command.text("Resume automatic runs.", with_curator)
+def resume(curator: Curator) -> str:
+    curator.pause(False)
     return f"{mark('ok')} on"
 
 
-@command.command(help="Never archive this skill.")
-@click.argument("name")
-@text_output(with_app)
-async def pin(app: App, name: str) -> str:
-    return _pin(app, name, pinned=True)
+@command.text("Never archive this skill.", with_skills)
+def pin(skills: SkillLibrary, name: str) -> str:
+    return _pin(skills, name, pinned=True)
 
 
-@command.command(help="Allow this skill to be archived again.")
-@click.argument("name")
-@text_output(with_app)
-async def unpin(app: App, name: str) -> str:
-    return _pin(app, name, pinned=False)
+@command.text("Allow this skill to be archived again.", with_skills)
+def unpin(skills: SkillLibrary, name: str) -> str:
+    return _pin(skills, name, pinned=False)
 
 
-def _pin(app: App, name: str, *, pinned: bool) -> str:
-    skills = app.skills()
+def _pin(skills: SkillLibrary, name: str, *, pinned: bool) -> str:
     skills.store.find(name)
     skills.usages.pin(name, pinned)
     return f"{mark('ok')} {name} is {'pinned' if pinned else 'not pinned'}."
 
 
-@command.command(help="Move a skill to the archive.")
-@click.argument("name")
-@text_output(with_app)
-async def archive(app: App, name: str) -> str:
-    return f"{mark('ok')} {app.skills().curator().archive(name)}"
+@command.text("Move a skill to the archive.", with_curator)
+def archive(curator: Curator, name: str) -> str:
+    return f"{mark('ok')} {curator.archive(name)}"
 
 
-@command.command(help="Move a skill back from the archive.")
-@click.argument("name")
-@text_output(with_app)
-async def restore(app: App, name: str) -> str:
-    return f"{mark('ok')} {app.skills().curator().restore(name)}"
+@command.text("Move a skill back from the archive.", with_curator)
+def restore(curator: Curator, name: str) -> str:
+    return f"{mark('ok')} {curator.restore(name)}"
 
 
-@command.command("list-archived", help="List the archived skills.")
-@json_output(with_app)
-async def list_archived(app: App) -> Output:
-    names = app.skills().curator().list_archived()
+@command.json("List the archived skills.", with_curator)
+def list_archived(curator: Curator) -> Output:
+    names = curator.list_archived()
     return Output(names, names or "The archive is empty.")
 
 
-@command.command(help="Copy all skills.")
-@text_output(with_app)
-async def backup(app: App) -> str:
-    return f"{mark('ok')} {app.skills().curator().backup()}"
+@command.text("Copy all skills.", with_curator)
+def backup(curator: Curator) -> str:
+    return f"{mark('ok')} {curator.backup()}"
 
 
-@command.command(help="Restore the skills of a copy that this home no longer has.")
+@command.text("Restore the skills of a copy that this home no longer has.", with_curator)
 @click.option("--list", "only_list", is_flag=True, help="List the copies.")
 @click.option("--id", "stamp", default="", help="Use this copy; the default is the newest.")
-@text_output(with_app)
-async def rollback(app: App, only_list: bool, stamp: str) -> tuple[str, ...]:
-    curator = app.skills().curator()
+def rollback(curator: Curator, only_list: bool, stamp: str) -> tuple[str, ...]:
     found = curator.backups() if only_list else curator.rollback(stamp)
     return found or ("There are no copies." if only_list else "Nothing was missing.",)

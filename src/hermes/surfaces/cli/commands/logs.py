@@ -15,14 +15,15 @@ from typing import BinaryIO
 import click
 
 from hermes.codec.json import encode, plain
-from hermes.codec.values import Value
-from hermes.commands.formatting import sanitize
-from hermes.config.home import Home
+from hermes.codec.values import JsonObject, Value
+from hermes.commands.formatting import format_time, sanitize
 from hermes.core.errors import UsageError
 from hermes.credentials.redaction import line_redactor
 from hermes.surfaces.cli.command_context import Role, apply_style, home_of
 
 FOLLOW_SECONDS = 0.25
+# A line for people, and the same for scripts.
+Shown = tuple[str, JsonObject]
 
 
 def rotated_files(path: Path) -> Iterator[Path]:
@@ -52,7 +53,10 @@ class Tail:
             self._open()
         if self._file is None:
             return []
-        moved = self._is_moved(self._file)
+        try:
+            moved = not os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
+        except OSError:
+            moved = True
         data = self._rest + self._file.read()
         if moved:
             self.close()
@@ -71,50 +75,9 @@ class Tail:
         except OSError:
             self._file = None
 
-    def _is_moved(self, file: BinaryIO) -> bool:
-        try:
-            return not os.path.samestat(self._path.stat(), os.fstat(file.fileno()))
-        except OSError:
-            return True
-
 
 def _decode(data: bytes) -> list[str]:
     return [f"{line}\n" for line in data.decode(errors="replace").split("\n") if line]
-
-
-def show_mcp(home: Home, *, lines: int, follow: bool, as_json: bool) -> bool:
-    """Print the newest lines of each server. Returns whether any server has a log."""
-    files = sorted((home.logs / "mcp").glob("*.log"))
-    # Server output is untrusted: it may contain secrets or terminal control sequences.
-    # Redaction is slow to load.
-
-    mask = line_redactor(home)
-    with ExitStack() as stack:
-        tails = {file: stack.enter_context(closing(Tail(file))) for file in files}
-        for file in files:
-            for line in _newest_lines(file, lines):
-                _print_mcp(file.stem, line, mask, as_json)
-        while follow and files:
-            new = [(file.stem, line) for file, tail in tails.items() for line in tail.new_lines()]
-            for server, line in new:
-                _print_mcp(server, line.rstrip("\n"), mask, as_json)
-            if not new:
-                time.sleep(FOLLOW_SECONDS)
-    return bool(files)
-
-
-def _newest_lines(file: Path, count: int) -> list[str]:
-    kept: deque[str] = deque(maxlen=count)
-    for part in reversed([*rotated_files(file)]):
-        with part.open(encoding="utf-8", errors="replace") as stream:
-            kept.extend(line.rstrip("\n") for line in stream)
-    return list(kept)
-
-
-def _print_mcp(server: str, line: str, mask: Callable[[str], str], as_json: bool) -> None:
-    text = sanitize(mask(line))
-    shown = encode({"server": server, "text": text}).decode() if as_json else f"[{server}] {text}"
-    print(shown, flush=True)
 
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -180,39 +143,81 @@ def command(
     as_json: bool,
 ) -> None:
     home = home_of(ctx)
+    path, folder, missing = home.logs / f"{name}.log", home.logs / "mcp", ""
     if name == "list":
-        _print_files(home, as_json)
-        return
-    if name == "mcp":
-        _show_mcp(home, lines, follow, as_json, narrowed=bool(session or component or since))
-        return
-    wanted = LogFilter(
-        level=level,
-        session=session,
-        since=_start_time(since) if since else "",
-        component=component or "",
-    )
-    path = home.logs / f"{name}.log"
-    if not path.exists():
-        print(f"There is no {path} yet; the first session creates it.", file=sys.stderr)
+        shown = file_rows(home.logs)
+        if not as_json and not any(file_rows(home.logs)):
+            missing = f"There are no logs in {home.logs} yet."
+    elif name == "mcp":
+        if session or component or since:
+            raise UsageError("MCP server logs have no date or session; leave these options out.")
+        shown = mcp_lines(folder, line_redactor(home), lines, follow=follow)
+        if not any(folder.glob("*.log")):
+            missing = f"There are no MCP server logs in {folder} yet."
+    else:
+        wanted = LogFilter(
+            level=level,
+            session=session,
+            since=format_time(time.time() - age_seconds(since)) if since else "",
+            component=component or "",
+        )
+        shown = log_entries(path, wanted, lines, follow=follow)
+        if not path.exists():
+            missing = f"There is no {path} yet; the first session creates it."
+    if missing:
+        print(missing, file=sys.stderr)
+    for text, data in shown:
+        print(encode(data).decode() if as_json else text, flush=True)
+
+
+def file_rows(folder: Path) -> Iterator[Shown]:
+    for pattern in ("*.log*", "mcp/*.log*"):
+        for path in sorted(folder.glob(pattern)):
+            size = path.stat().st_size
+            yield f"{size:>12,}  {path}", {"path": str(path), "bytes": size}
+
+
+def mcp_lines(
+    folder: Path, mask: Callable[[str], str], count: int, *, follow: bool
+) -> Iterator[Shown]:
+    """The newest lines of each server. They are untrusted: they may contain secrets or terminal
+    control sequences."""
+
+    def shown(file: Path, line: str) -> Shown:
+        text = sanitize(mask(line.rstrip("\n")))
+        return f"[{file.stem}] {text}", {"server": file.stem, "text": text}
+
+    files = sorted(folder.glob("*.log"))
+    with ExitStack() as stack:
+        tails = {file: stack.enter_context(closing(Tail(file))) for file in files}
+        for file in files:
+            newest_lines: deque[str] = deque(maxlen=count)
+            for part in reversed([*rotated_files(file)]):
+                with part.open(encoding="utf-8", errors="replace") as stream:
+                    newest_lines.extend(stream)
+            yield from (shown(file, line) for line in newest_lines)
+        while follow and files:
+            new = [(file, line) for file, tail in tails.items() for line in tail.new_lines()]
+            yield from (shown(file, line) for file, line in new)
+            if not new:
+                time.sleep(FOLLOW_SECONDS)
+
+
+def log_entries(path: Path, wanted: LogFilter, count: int, *, follow: bool) -> Iterator[Shown]:
+    def shown(entry: LogEntry) -> Shown:
+        data = plain(entry)
+        del data["raw"]
+        role = COLOURS.get(entry.level)
+        return apply_style(entry.raw, role) if role else entry.raw, data
+
     # Opened before the old entries are read: a line may appear twice, but none is lost.
     with closing(Tail(path)) as tail:
-        for entry in newest(path, wanted, lines):
-            _print(entry, as_json)
-        for entry in follow_entries(tail) if follow else ():
-            if entry in wanted:
-                _print(entry, as_json)
-
-
-def _show_mcp(home: Home, lines: int, follow: bool, as_json: bool, *, narrowed: bool) -> None:
-    if narrowed:
-        raise UsageError("MCP server logs have no date or session; leave these options out.")
-    if not show_mcp(home, lines=lines, follow=follow, as_json=as_json):
-        print(f"There are no MCP server logs in {home.logs / 'mcp'} yet.", file=sys.stderr)
-
-
-def _start_time(age: str) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() - age_seconds(age)))
+        yield from map(shown, newest(path, wanted, count))
+        while follow:
+            lines = tail.new_lines()
+            yield from (shown(entry) for entry in parse_entries(lines) if entry in wanted)
+            if not lines:
+                time.sleep(FOLLOW_SECONDS)
 
 
 def age_seconds(text: str) -> float:
@@ -256,36 +261,3 @@ def _entry(block: str) -> Iterator[LogEntry]:
             text=match[5].rstrip("\n"),
             raw=block.rstrip("\n"),
         )
-
-
-def follow_entries(tail: Tail) -> Iterator[LogEntry]:
-    """New entries, without end."""
-    while True:
-        lines = tail.new_lines()
-        yield from parse_entries(lines)
-        if not lines:
-            time.sleep(FOLLOW_SECONDS)
-
-
-def _print(entry: LogEntry, as_json: bool) -> None:
-    if as_json:
-        line = plain(entry)
-        del line["raw"]
-        print(encode(line).decode(), flush=True)
-    elif entry.level in COLOURS:
-        print(apply_style(entry.raw, COLOURS[entry.level]), flush=True)
-    else:
-        print(entry.raw, flush=True)
-
-
-def _print_files(home: Home, as_json: bool) -> None:
-    patterns = ("*.log*", "mcp/*.log*")
-    paths = [path for pattern in patterns for path in sorted(home.logs.glob(pattern))]
-    for path in paths:
-        size = path.stat().st_size
-        if as_json:
-            print(encode({"path": str(path), "bytes": size}).decode())
-        else:
-            print(f"{size:>12,}  {path}")
-    if not paths and not as_json:
-        print(f"There are no logs in {home.logs} yet.", file=sys.stderr)

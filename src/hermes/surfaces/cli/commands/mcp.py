@@ -2,85 +2,60 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
-from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 import click
 
 from hermes.config.extension_settings import McpOauthSettings, McpServerSettings, McpToolSettings
 from hermes.core.errors import UsageError
-from hermes.mcp.admin import McpAdmin, ServerRow
-from hermes.surfaces.cli.command_context import apply_style, mark
-from hermes.surfaces.cli.commands.auth import TerminalScreen
-from hermes.surfaces.cli.output import Output, json_output, table, text_output, with_app
+from hermes.mcp.admin import McpAdmin
+from hermes.surfaces.cli.command_context import apply_style, load_command, mark, with_app
+from hermes.surfaces.cli.commands.auth import TerminalScreen, browser_option
+from hermes.surfaces.cli.output import CommandGroup, Output, confirm, table, yes_option
 
-T = TypeVar("T")
 # Subcommands that are loaded when they are called.
 ELSEWHERE = {
-    "catalog": "hermes.surfaces.cli.commands.mcp_catalogue:catalog",
-    "install": "hermes.surfaces.cli.commands.mcp_catalogue:install",
+    "catalog": "mcp_catalogue:catalog",
+    "install": "mcp_catalogue:install",
     "serve": "hermes.surfaces.mcp.command:command",
 }
 
-name_argument = click.argument("name")
-browser_option = click.option(
-    "--no-browser", is_flag=True, help="Print the URL instead of opening a browser."
-)
+with_admin = with_app.part(lambda app: McpAdmin(app.run))
 
 
-class LazyGroup(click.Group):
+class LazyGroup(CommandGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted((*super().list_commands(ctx), *ELSEWHERE))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in ELSEWHERE:
             return super().get_command(ctx, cmd_name)
-        module, _, name = ELSEWHERE[cmd_name].partition(":")
-        found: click.Command = getattr(importlib.import_module(module), name)
-        return found
+        return load_command(ELSEWHERE[cmd_name])
 
 
-@click.group(
-    cls=LazyGroup, help="MCP servers. Without a command: list.", invoke_without_command=True
-)
-@click.pass_context
-def command(ctx: click.Context) -> None:
-    if ctx.invoked_subcommand is None:
-        ctx.invoke(list_)
+command = LazyGroup(help="MCP servers. Without a command: list.", default="list")
 
 
-def _with_admin(ctx: click.Context, work: Callable[[McpAdmin], Coroutine[Any, Any, T]]) -> T:
-    return with_app(ctx, lambda app: work(McpAdmin(app.run)))
-
-
-@command.command("list", help="List all servers, with the number of tools each last reported.")
-@json_output(_with_admin)
-async def list_(admin: McpAdmin) -> Output:
+@command.json("List all servers, with the number of tools each last reported.", with_admin)
+def list_(admin: McpAdmin) -> Output:
     rows = admin.rows()
     if not rows:
         hint = "There is no MCP server yet; `hermes mcp catalog` lists some to install."
         return Output(rows, hint)
-    cells = [
-        (row.name, "?" if row.tools is None else str(row.tools), _state(row), row.place)
-        for row in rows
-    ]
-    return Output(rows, table([("Server", "Tools", "State", "Where"), *cells], (20, 6, 18)))
+    cells = [("Server", "Tools", "State", "Where")]
+    for row in rows:
+        state = "on" if row.enabled else "off"
+        if row.fault:
+            state = "unusable"
+        elif row.enabled and row.auth == "oauth":
+            state = "logged in" if row.logged_in else "needs login"
+        cells.append((row.name, "?" if row.tools is None else str(row.tools), state, row.place))
+    return Output(rows, table(cells, (20, 6, 18)))
 
 
-def _state(row: ServerRow) -> str:
-    if row.fault:
-        return "unusable"
-    if not row.enabled:
-        return "off"
-    if row.auth == "oauth":
-        return "logged in" if row.logged_in else "needs login"
-    return "on"
-
-
-@command.command(help="Connect to a server, and add it to the settings if that works.")
-@name_argument
+@command.text("Connect to a server, and add it to the settings if that works.")
 @click.option("--url", default="", help="The URL of a running server.")
 @click.option("--command", "program", default="", help="The program to start.")
 @click.option("--args", "args", multiple=True, help="An argument for it (repeatable).")
@@ -99,10 +74,8 @@ def _state(row: ServerRow) -> str:
 @click.option("--untrusted", is_flag=True, help="Ask before every tool that may change things.")
 @click.option("--connect-timeout", type=click.IntRange(min=1), default=60, show_default=True)
 @browser_option
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.argument("rest", nargs=-1)
-@text_output()
-def add(ctx: click.Context, /, name: str, rest: tuple[str, ...], **given: Any) -> list[str]:
+@yes_option
+def add(ctx: click.Context, /, name: str, rest: tuple[str, ...] = (), **given: Any) -> list[str]:
     if rest and not given["program"]:
         raise UsageError("Words after `--` are arguments of --command; add it.")
     own = McpServerSettings(
@@ -125,11 +98,11 @@ def add(ctx: click.Context, /, name: str, rest: tuple[str, ...], **given: Any) -
         trust="untrusted" if given["untrusted"] else "full",
         tools=McpToolSettings(include=given["include"], exclude=given["exclude"]),
     )
-    if own.command and sys.stdin.isatty() and not given["yes"]:
+    if own.command and sys.stdin.isatty():
         words = " ".join((own.command, *own.args))
-        click.confirm(f"This starts  {words}  with your permissions. Go on?", abort=True)
+        confirm(f"This starts  {words}  with your permissions. Continue?", yes=given["yes"])
     screen = TerminalScreen(browser=not given["no_browser"])
-    listing = _with_admin(ctx, lambda admin: admin.add(name, own, screen=screen))
+    listing = with_admin(ctx, lambda admin: admin.add(name, own, screen=screen))
     return [
         f"{mark('ok')} {name}: {len(listing.tools)} tools ({listing.title or 'unnamed'})",
         *(
@@ -146,17 +119,13 @@ def _pair(text: str, sign: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-@command.command(help="Remove a server and its login.")
-@name_argument
-@text_output(_with_admin)
-async def remove(admin: McpAdmin, name: str) -> str:
+@command.text("Remove a server and its login.", with_admin)
+def remove(admin: McpAdmin, name: str) -> str:
     admin.remove(name)
     return f"{name} is removed"
 
 
-@command.command(help="Connect to a server and show what it offers; exit code 1 on failure.")
-@name_argument
-@json_output(_with_admin)
+@command.json("Connect to a server and show what it offers; exit code 1 on failure.", with_admin)
 async def test(admin: McpAdmin, name: str) -> Output:
     trial = await admin.test(name)
     lines = [
@@ -171,11 +140,9 @@ async def test(admin: McpAdmin, name: str) -> Output:
     return Output(trial, lines)
 
 
-@command.command(help="List the tools that a server last reported.")
-@name_argument
-@json_output(_with_admin)
-async def tools(admin: McpAdmin, name: str) -> Output:
-    rows = list(admin.tools(name))
+@command.json("List the tools that a server last reported.", with_admin)
+def tools(admin: McpAdmin, name: str) -> Output:
+    rows = admin.tools(name)
 
     def lines() -> Iterator[str]:
         if not rows:
@@ -188,12 +155,10 @@ async def tools(admin: McpAdmin, name: str) -> Output:
     return Output(rows, lines())
 
 
-@command.command(help="Choose which tools of a server to use.")
-@name_argument
+@command.text("Choose which tools of a server to use.")
 @click.option("--include", multiple=True, help="Use only these (names or patterns).")
 @click.option("--exclude", multiple=True, help="Leave these out.")
 @click.option("--all", "everything", is_flag=True, help="Use all.")
-@text_output()
 def configure(
     ctx: click.Context,
     name: str,
@@ -205,11 +170,7 @@ def configure(
         raise UsageError("Give one of --include, --exclude and --all.")
     if not (include or exclude or everything):
         include = _pick_tools(ctx, name)
-
-    async def work(admin: McpAdmin) -> None:
-        admin.choose(name, include, exclude)
-
-    _with_admin(ctx, work)
+    with_admin(ctx, lambda admin: admin.choose(name, include, exclude))
     return f"{mark('ok')} {name} is configured; open sessions keep their tools"
 
 
@@ -217,10 +178,7 @@ def _pick_tools(ctx: click.Context, name: str) -> tuple[str, ...]:
     if not sys.stdin.isatty():
         raise UsageError("Give --include, --exclude or --all.")
 
-    async def work(admin: McpAdmin) -> list[Any]:
-        return list(admin.tools(name))
-
-    rows = _with_admin(ctx, work)
+    rows = with_admin(ctx, lambda admin: admin.tools(name))
     for number, row in enumerate(rows, 1):
         print(f"{number:>3} {'x' if row.offered else ' '} {row.tool:<32} {row.description[:50]}")
     words = input("Numbers to use, separated by spaces (empty for all): ").split()
@@ -229,49 +187,37 @@ def _pick_tools(ctx: click.Context, name: str) -> tuple[str, ...]:
     return tuple(rows[int(word) - 1].tool for word in words)
 
 
-@command.command(help="Log in to a server.")
-@name_argument
+@command.text("Log in to a server.", with_admin)
 @browser_option
-@text_output(_with_admin)
 async def login(admin: McpAdmin, name: str, no_browser: bool) -> str:
     await admin.log_in(name, TerminalScreen(browser=not no_browser))
     return f"{mark('ok')} logged in to {name}"
 
 
-@command.command(help="Log out of a server.")
-@name_argument
-@text_output(_with_admin)
-async def logout(admin: McpAdmin, name: str) -> str:
+@command.text("Log out of a server.", with_admin)
+def logout(admin: McpAdmin, name: str) -> str:
     return f"logged out of {name}" if admin.log_out(name) else f"there was no login at {name}"
 
 
-@command.command(help="Log in again, at one server or at all that need a login.")
-@click.argument("name", required=False, default="")
+@command.text("Log in again, at one server or at all that need a login.")
 @click.option("--all", "everything", is_flag=True, help="At all servers that need a login.")
 @browser_option
-@click.pass_context
-def reauth(ctx: click.Context, name: str, everything: bool, no_browser: bool) -> None:
+def reauth(ctx: click.Context, *, name: str = "", everything: bool, no_browser: bool) -> None:
     if bool(name) == everything:
         raise UsageError("Name a server, or give --all.")
 
-    async def names(admin: McpAdmin) -> list[str]:
-        return [row.name for row in admin.rows() if row.auth == "oauth"]
-
-    for each in _with_admin(ctx, names) if everything else [name]:
+    rows = with_admin(ctx, lambda admin: admin.rows()) if everything else ()
+    for each in [row.name for row in rows if row.auth == "oauth"] if everything else [name]:
         ctx.invoke(login, name=each, no_browser=no_browser)
 
 
-@command.command(help="Use a server again.")
-@name_argument
-@text_output(_with_admin)
-async def enable(admin: McpAdmin, name: str) -> str:
+@command.text("Use a server again.", with_admin)
+def enable(admin: McpAdmin, name: str) -> str:
     admin.enable(name, True)
     return f"{name} is on"
 
 
-@command.command(help="Keep a server in the settings, but do not use it.")
-@name_argument
-@text_output(_with_admin)
-async def disable(admin: McpAdmin, name: str) -> str:
+@command.text("Keep a server in the settings, but do not use it.", with_admin)
+def disable(admin: McpAdmin, name: str) -> str:
     admin.enable(name, False)
     return f"{name} is off"

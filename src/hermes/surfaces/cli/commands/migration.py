@@ -19,62 +19,56 @@ from hermes.homes.archive_files import UserFiles
 from hermes.homes.backup import inspect, outside_files_in, restore
 from hermes.homes.migration.migration import MigrationOptions, SkillConflict, run_migration
 from hermes.homes.migration.sources import ForeignHome, MigrationItem, read_openclaw
-from hermes.surfaces.cli.command_context import home_of, mark
+from hermes.surfaces.cli.command_context import home_of, mark, with_app
 from hermes.surfaces.cli.output import (
+    CommandGroup,
     Output,
-    as_json_option,
     confirm,
-    json_output,
+    json_command,
     print_output,
     warn,
-    with_app,
     yes_option,
 )
 
 
 def import_foreign(
-    ctx: click.Context, foreign: ForeignHome, wish: MigrationOptions, *, yes: bool, as_json: bool
-) -> int:
-    """The exit code."""
+    ctx: click.Context, foreign: ForeignHome, options: MigrationOptions, *, yes: bool, as_json: bool
+) -> Output:
+    def migrate(options: MigrationOptions) -> tuple[MigrationItem, ...]:
+        return with_app(
+            ctx, lambda app: run_migration(app.run, app.memory, app.archive, foreign, options)
+        )
+
     for problem in foreign.problems:
         warn(problem)
-    if wish.dry_run or not yes:
-        plan = replace(wish, dry_run=True)
-        planned = with_app(
-            ctx, lambda app: run_migration(app.run, app.memory, app.archive, foreign, plan)
-        )
-        if wish.dry_run:
-            return print_output(_result(planned), as_json=as_json)
+    if not (yes or options.dry_run):
+        planned = migrate(replace(options, dry_run=True))
         if not as_json:
             print_output(_result(planned), as_json=False)
         wanted = sum(item.state == "would be taken" for item in planned)
         confirm(f"Import {wanted} of these? {foreign.root} stays as it is.")
-    done = with_app(ctx, lambda app: run_migration(app.run, app.memory, app.archive, foreign, wish))
-    return print_output(_result(done), as_json=as_json)
+    return _result(migrate(options))
 
 
 def _result(items: tuple[MigrationItem, ...]) -> Output:
-    return Output(items, _lines(items))
+    def lines() -> Iterator[str]:
+        for item in items:
+            sign = mark("warn") if item.state == "left out" else mark("ok")
+            note = f" ({item.note})" if item.note else ""
+            yield f"{sign} {item.kind:<9} {item.name}: {item.state}{note}"
+        counts = Counter(item.state for item in items)
+        total = "; ".join(f"{count} {state}" for state, count in counts.items())
+        yield total or "Nothing was found."
 
-
-def _lines(items: tuple[MigrationItem, ...]) -> Iterator[str]:
-    for item in items:
-        sign = mark("warn") if item.state == "left out" else mark("ok")
-        note = f" ({item.note})" if item.note else ""
-        yield f"{sign} {item.kind:<9} {item.name}: {item.state}{note}"
-    counts = Counter(item.state for item in items)
-    yield "; ".join(f"{count} {state}" for state, count in counts.items()) or "Nothing was found."
+    return Output(items, lines())
 
 
 CONFLICTS = ("skip", "overwrite", "rename")
 
-
-@click.group(help="Migrate from OpenClaw; its own files are not changed.")
-def claw_command() -> None:
-    pass
+claw_command = CommandGroup(help="Migrate from OpenClaw; its own files are not changed.")
 
 
-@claw_command.command(help="Import its identity, memory, skills and model. FOLDER is ~/.openclaw.")
+@claw_command.json("Import its identity, memory, skills and model. FOLDER is ~/.openclaw.")
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 @click.option(
@@ -87,8 +81,6 @@ def claw_command() -> None:
 @click.option("--migrate-secrets", is_flag=True, help="Include keys.")
 @click.option("--skill-conflict", type=click.Choice(CONFLICTS), default="skip")
 @yes_option
-@as_json_option
-@click.pass_context
 def migrate(
     ctx: click.Context,
     folder: Path | None,
@@ -99,12 +91,12 @@ def migrate(
     skill_conflict: str,
     yes: bool,
     as_json: bool,
-) -> int:
+) -> Output:
     full = preset == "full"
     if migrate_secrets and not full:
         raise UsageError("--preset user-data imports no keys; leave out --migrate-secrets.")
-    found = read_openclaw(_root(folder))
-    wish = MigrationOptions(
+    found = read_openclaw(_root(folder, ".openclaw"))
+    options = MigrationOptions(
         secrets=migrate_secrets,
         settings=full,
         overwrite=overwrite,
@@ -112,44 +104,38 @@ def migrate(
         dry_run=dry_run,
     )
     foreign = found if full else replace(found, secrets={})
-    return import_foreign(ctx, foreign, wish, yes=yes, as_json=as_json)
+    return import_foreign(ctx, foreign, options, yes=yes, as_json=as_json)
 
 
-@claw_command.command(help="Rename its folder after the migration, so that nothing uses it.")
+@claw_command.json("Rename its folder after the migration, so that nothing uses it.")
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 @yes_option
-@json_output()
 def cleanup(ctx: click.Context, folder: Path | None, dry_run: bool, yes: bool) -> Output:
-    root = _root(folder)
+    root = _root(folder, ".openclaw")
     if not root.is_dir():
         raise NotFound(f"There is no folder {root}; name the one that OpenClaw used.")
-    target = _free_name(root)
+    names = (f"{root.name}.moved-in{number or ''}" for number in count())
+    target = next(path for name in names if not (path := root.with_name(name)).exists())
     if not dry_run:
-        if not yes:
-            confirm(f"Rename {root} to {target.name}? OpenClaw will no longer find it.")
+        confirm(f"Rename {root} to {target.name}? OpenClaw will no longer find it.", yes=yes)
         root.rename(target)
     verb = "would be" if dry_run else "is now"
     data = {"from": str(root), "to": str(target), "done": not dry_run}
     return Output(data, f"{root} {verb} {target}.")
 
 
-def _root(folder: Path | None) -> Path:
-    given = folder or Path(process_environment().get("HOME", "~")).expanduser() / ".openclaw"
+def _root(folder: Path | None, name: str) -> Path:
+    given = folder or Path(process_environment().get("HOME", "~")).expanduser() / name
     return given.absolute()
-
-
-def _free_name(root: Path) -> Path:
-    names = (f"{root.name}.moved-in{number or ''}" for number in count())
-    return next(path for name in names if not (path := root.with_name(name)).exists())
 
 
 HERMES_AGENT = "hermes-agent"
 MOST_SHOWN = 5
 
 
-@click.command(
-    help="Restore a backup (`hermes import FILE.zip`), or migrate from Hermes Agent "
+@json_command(
+    "Restore a backup (`hermes import FILE.zip`), or migrate from Hermes Agent "
     "(`hermes import hermes-agent [FOLDER]`; its files are not changed)."
 )
 @click.argument("what", metavar="FILE|hermes-agent")
@@ -159,8 +145,6 @@ MOST_SHOWN = 5
 @click.option("--secrets", is_flag=True, help="With hermes-agent: include keys.")
 @click.option("--external", is_flag=True, help="With FILE: also files outside the home.")
 @click.option("-y", "-f", "--yes", "--force", "yes", is_flag=True, help="Do not ask.")
-@as_json_option
-@click.pass_context
 def import_command(
     ctx: click.Context,
     what: str,
@@ -171,19 +155,17 @@ def import_command(
     external: bool,
     yes: bool,
     as_json: bool,
-) -> int:
+) -> Output:
     if what == HERMES_AGENT:
         # Reading foreign settings needs the YAML library, which is slow to load.
         from hermes.homes.migration.sources import read_hermes_agent
 
-        root = folder or Path(process_environment().get("HOME", "~")).expanduser() / ".hermes"
-        wish = MigrationOptions(secrets=secrets, overwrite=overwrite, dry_run=dry_run)
-        foreign = read_hermes_agent(root.absolute())
-        return import_foreign(ctx, foreign, wish, yes=yes, as_json=as_json)
+        options = MigrationOptions(secrets=secrets, overwrite=overwrite, dry_run=dry_run)
+        foreign = read_hermes_agent(_root(folder, ".hermes"))
+        return import_foreign(ctx, foreign, options, yes=yes, as_json=as_json)
     if folder is not None or overwrite or secrets:
         raise UsageError(f"A folder, --overwrite and --secrets belong to `{HERMES_AGENT}`.")
-    done = _restore(home_of(ctx), Path(what), dry_run=dry_run, external=external, yes=yes)
-    return print_output(done, as_json=as_json)
+    return _restore(home_of(ctx), Path(what), dry_run=dry_run, external=external, yes=yes)
 
 
 def _restore(home: Home, file: Path, *, dry_run: bool, external: bool, yes: bool) -> Output:
@@ -193,10 +175,9 @@ def _restore(home: Home, file: Path, *, dry_run: bool, external: bool, yes: bool
     if dry_run:
         data = {"files": len(names), "replaces": existing, "external": others}
         return Output(data, (f"{words}.", *_external_lines(others)))
-    if not yes:
-        for line in _external_lines(others) if external else ():
-            print(line)
-        confirm(f"{words}. Go on?")
+    for line in _external_lines(others) if external and not yes else ():
+        print(line)
+    confirm(f"{words}. Continue?", yes=yes)
     done = restore(home, file, time.time(), UserFiles(Path.home(), home) if external else None)
     lines = [f"{mark('ok')} {done.added} files added and {done.replaced} replaced in {home.root}."]
     if done.before:

@@ -7,16 +7,14 @@ from collections.abc import Iterator
 
 import click
 
-from hermes.codec.values import Value
 from hermes.commands.formatting import format_count
 from hermes.commands.model import describe_model, describe_price
 from hermes.config.environment import process_environment
 from hermes.config.home import Home
 from hermes.config.load import Config
 from hermes.core.errors import HermesError, UsageError
-from hermes.models.browser import ModelBrowser, ModelCard, ModelPick, ProviderRow
+from hermes.models.browser import ModelBrowser, ModelCard, ModelPick
 from hermes.models.model_files import (
-    ModelRow,
     format_parameters,
     format_size,
     inspect_model_file,
@@ -28,101 +26,67 @@ from hermes.models.model_files import (
 from hermes.models.model_ref import CUSTOM, EMBEDDED
 from hermes.models.models import Models
 from hermes.models.saved_choice import save_choice
-from hermes.surfaces.cli.command_context import apply_style, config_of, home_of, mark, run
-from hermes.surfaces.cli.commands.models import with_models
-from hermes.surfaces.cli.output import Output, fields, json_output, table, text_output, warn
+from hermes.surfaces.cli.command_context import (
+    apply_style,
+    config_of,
+    home_of,
+    is_terminal,
+    mark,
+    run,
+)
+from hermes.surfaces.cli.commands.model_lookup import (
+    choose_card,
+    find_model,
+    list_providers,
+    with_models,
+)
+from hermes.surfaces.cli.output import CommandGroup, Output, fields, table, warn
 
 BAR_WIDTH = 30
 STEP_PERCENT = 10
+NO_TERMINAL = """\
+There is no terminal to choose in. Use instead:
+  hermes model list [PROVIDER]                         list what can be chosen
+  hermes model set NAME [--provider P] [--base-url U]  choose for new sessions
+  hermes model show                                    show the current model
+  hermes model install NAME                            download one that runs locally"""
+WIDTHS = (44, 8, 28, 10)
 
 
-def list_files(home: Home) -> Output:
-    """Installed models, and those that can be installed."""
-    rows = model_rows(home)
-
-    def lines() -> Iterator[str]:
-        yield from map(_row_line, rows)
-        warn_without_runtime()
-
-    return Output([{**fields(row), "installed": bool(row.path)} for row in rows], lines())
-
-
-def _row_line(row: ModelRow) -> str:
-    if row.problem:
-        return f"{mark('error')} {row.name:<16} {row.problem}"
-    if row.path:
-        what = f"{format_parameters(row.parameters)} parameters, {format_size(row.size)}"
-        tools = "no tools" if row.reduced else "with tools"
-        return f"{mark('ok')} {row.name:<16} {what}, {tools}  {apply_style(row.path, 'dim')}"
-    line = f"  {row.name:<16} {format_size(row.size)}, {row.licence}. {row.note}"
-    return f"{line} {apply_style(f'`hermes model install {row.name}`', 'dim')}"
-
-
-def local_file(config: Config) -> str:
-    """The configured file, else the only installed one, else ""."""
-    if given := config.settings.local.model:
-        return given
-    files = [row.path for row in model_rows(config.home) if row.path]
-    return files[0] if len(files) == 1 else ""
-
-
-def is_file_of(home: Home, name: str) -> bool:
-    """Whether the name means a model file: by its suffix, or because it is installed."""
-    if name.endswith(".gguf"):
-        return True
-    try:
-        inspect_model_file(home, name)
-    except HermesError:
-        return False
-    return True
-
-
-def describe_file(home: Home, name: str) -> Output:
-    known = inspect_model_file(home, name)
-    facts = {
-        "path": str(known.path),
-        "name": known.name,
-        "architecture": known.architecture,
-        "parameters": known.parameters,
-        "size": known.size,
-        "window": known.window,
-        "trained_window": known.trained,
-        "licence": known.licence,
-        "chat_template": known.has_template,
-        "reduced": known.small,
-    }
-    lines = [f"{apply_style(f'{fact:<14}', 'dim')} {value}" for fact, value in facts.items()]
-    return Output(facts, [*lines, known.summary])
-
-
-@click.command(help="Download a local model (see `hermes model list embedded`).")
-@click.argument("name")
+@click.group(
+    cls=CommandGroup,
+    help="List and choose models. Without a command: choose in the terminal.",
+    invoke_without_command=True,
+)
+@click.option("--refresh", is_flag=True, help="Ask providers for their current lists.")
+@click.option("--no-browser", is_flag=True, help="For a login, print the URL only.")
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    help="How long to wait for a login.",
+)
 @click.pass_context
+def command(ctx: click.Context, refresh: bool, no_browser: bool, timeout: float | None) -> None:
+    if ctx.invoked_subcommand is not None:
+        return
+    if not is_terminal():
+        print(NO_TERMINAL)
+        return
+    from hermes.surfaces.cli.commands.model_wizard import WizardOptions, run_wizard
+
+    run_wizard(ctx, WizardOptions(refresh=refresh, browser=not no_browser, login_seconds=timeout))
+
+
+@command.text("Download a local model (see `hermes model list embedded`).")
 def install(ctx: click.Context, name: str) -> None:
-    meter = DownloadProgress()
+    progress, home, env = DownloadProgress(), home_of(ctx), process_environment()
     try:
-        path, was_there = run(
-            install_model(home_of(ctx), name, env=process_environment(), progress=meter)
-        )
+        path, was_there = run(install_model(home, name, env=env, progress=progress))
     finally:
-        meter.close()
-    if was_there:
-        print(f"{name} is already installed: {path}")
-    else:
-        print(f"{mark('ok')} {path}")
-    warn_without_runtime()
-
-
-@click.command(help="Delete an installed model.")
-@click.argument("name")
-@text_output()
-def remove(ctx: click.Context, name: str) -> str:
-    return f"removed {remove_model(home_of(ctx), name)}"
-
-
-def warn_without_runtime() -> None:
-    if hint := runtime_hint():
-        warn(hint)
+        progress.close()
+    print(f"{name} is already installed: {path}" if was_there else f"{mark('ok')} {path}")
+    _warn_without_runtime()
 
 
 class DownloadProgress:
@@ -149,184 +113,169 @@ class DownloadProgress:
             print(file=sys.stderr)
 
 
-HOW = """\
-There is no terminal to choose in. Use instead:
-  hermes model list [PROVIDER]                         list what can be chosen
-  hermes model set NAME [--provider P] [--base-url U]  choose for new sessions
-  hermes model show                                    show the current model
-  hermes model install NAME                            download one that runs locally"""
-WIDTHS = (44, 8, 28, 10)
+def _warn_without_runtime() -> None:
+    if hint := runtime_hint():
+        warn(hint)
 
 
-class Current(Value):
-    """The current model, and what chose it."""
-
-    card: ModelCard
-    why: str = ""
+@command.text("Delete an installed model.")
+def remove(ctx: click.Context, name: str) -> str:
+    return f"removed {remove_model(home_of(ctx), name)}"
 
 
-@click.group(
-    help="List and choose models. Without a command: choose in the terminal.",
-    invoke_without_command=True,
-)
-@click.option("--refresh", is_flag=True, help="Ask providers for their current lists.")
-@click.option("--no-browser", is_flag=True, help="For a login, print the URL only.")
-@click.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0, min_open=True),
-    help="How long to wait for a login.",
-)
-@click.pass_context
-def command(ctx: click.Context, refresh: bool, no_browser: bool, timeout: float | None) -> None:
-    if ctx.invoked_subcommand is not None:
-        return
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        print(HOW)
-        return
-    # The list picker loads a large library.
-    from hermes.surfaces.cli.commands.model_wizard import WizardOptions, run_wizard
-
-    run_wizard(ctx, WizardOptions(refresh=refresh, browser=not no_browser, login_seconds=timeout))
-
-
-command.add_command(install)
-command.add_command(remove)
-
-
-@command.command("list", help="List the providers, or the models of one.")
-@click.argument("provider", required=False, default="")
+@command.json("List the providers, or the models of one.")
 @click.option("--refresh", is_flag=True, help="Ask the provider for its current list.")
-@json_output()
-def list_(ctx: click.Context, provider: str, refresh: bool) -> Output:
+def list_(ctx: click.Context, *, provider: str = "", refresh: bool) -> Output:
     if provider == EMBEDDED:
-        return list_files(home_of(ctx))
+        return _list_files(home_of(ctx))
     return _list_models(ctx, provider, refresh) if provider else _list_providers(ctx)
 
 
+def _list_files(home: Home) -> Output:
+    """Installed models, and those that can be installed."""
+    rows = model_rows(home)
+
+    def lines() -> Iterator[str]:
+        for row in rows:
+            name, size = f"{row.name:<16}", format_size(row.size)
+            if row.problem:
+                yield f"{mark('error')} {name} {row.problem}"
+            elif row.path:
+                tools = "no tools" if row.reduced else "with tools"
+                what = f"{format_parameters(row.parameters)} parameters, {size}, {tools}"
+                yield f"{mark('ok')} {name} {what}  {apply_style(row.path, 'dim')}"
+            else:
+                hint = apply_style(f"`hermes model install {row.name}`", "dim")
+                yield f"  {name} {size}, {row.licence}. {row.note} {hint}"
+        _warn_without_runtime()
+
+    return Output([{**fields(row), "installed": bool(row.path)} for row in rows], lines())
+
+
 def _list_models(ctx: click.Context, provider: str, refresh: bool) -> Output:
-    found = with_models(
-        ctx, lambda models, _: ModelBrowser(models).cards(provider, refresh=refresh)
-    )
+    found = with_models(ctx, lambda models: ModelBrowser(models).cards(provider, refresh=refresh))
     if found.problem:
         warn(found.problem)
-    head = ("Model", "Window", "Price", "Pictures")
-    lines = [*table([head, *map(_cells, found.cards)], WIDTHS)]
+    vision = {True: "yes", False: "no", None: ""}
+    rows = [
+        (card.model, format_count(card.window), describe_price(card), vision[card.vision])
+        for card in found.cards
+    ]
+    lines = [*table([("Model", "Window", "Price", "Pictures"), *rows], WIDTHS)]
     if not found.live:
         lines.append(apply_style("From the built-in list; --refresh asks the provider.", "dim"))
     return Output(found.cards, lines)
 
 
-def _cells(card: ModelCard) -> tuple[str, str, str, str]:
-    vision = {True: "yes", False: "no", None: ""}[card.vision]
-    return card.model, format_count(card.window), describe_price(card), vision
-
-
 def _list_providers(ctx: click.Context) -> Output:
-    async def work(models: Models, _: Config) -> tuple[tuple[ProviderRow, ...], str]:
-        candidates = models.resolver.candidates()
-        place = models.resolver.providers.find(candidates[0].provider) if candidates else None
-        return ModelBrowser(models).providers(), place.name if place is not None else ""
-
-    rows, current = with_models(ctx, work)
+    rows, current = with_models(ctx, list_providers)
 
     def lines() -> Iterator[str]:
         for row in rows:
-            sign = mark("ok") if row.usable else " "
             arrow = " ← in use" if row.name == current else ""
-            line = f"{sign} {row.name:<20} {row.label:<24}{arrow}"
-            yield (
-                line.rstrip()
-                if row.usable
-                else apply_style(f"{line} {_short(row)}".rstrip(), "dim")
-            )
+            line = f"{mark('ok') if row.usable else ' '} {row.name:<20} {row.label:<24}{arrow}"
+            # What is missing, without the advice, which is the same in every line.
+            missing = row.problem.partition(";")[0].rpartition(", and ")[2].rstrip(".")
+            dim = apply_style(f"{line} {missing}".rstrip(), "dim")
+            yield line.rstrip() if row.usable else dim
         yield "`hermes model list PROVIDER` lists its models, `hermes model set NAME` chooses one."
 
     return Output([{**fields(row), "current": row.name == current} for row in rows], lines())
 
 
-def _short(row: ProviderRow) -> str:
-    """What is missing, without the advice, which is the same in every line."""
-    return row.problem.partition(";")[0].rpartition(", and ")[2].rstrip(".")
-
-
-@command.command(help="Show the current model, or a named model or file.")
-@click.argument("name", required=False, default="")
+@command.json("Show the current model, or a named model or file.")
 @click.option("--provider", default="", help="The provider of the named model.")
-@json_output()
-def show(ctx: click.Context, name: str, provider: str) -> Output:
+def show(ctx: click.Context, *, name: str = "", provider: str) -> Output:
     home, config = home_of(ctx), config_of(ctx)
-    if name and not provider and is_file_of(home, name):
-        return describe_file(home, name)
-    current = with_models(ctx, lambda models, _: _current(models, name, provider))
-    if not name and current is None and (file := local_file(config)):
-        return describe_file(home, file)
-    current = current or with_models(ctx, lambda models, _: _nearby(models))
-    card = current.card
+    if name and not provider and _is_file_of(home, name):
+        return _describe_file(home, name)
+    found = with_models(ctx, lambda models: _find_model(models, name, provider))
+    if found is None and (file := _local_file(config)):
+        return _describe_file(home, file)
+    card, why = found or (with_models(ctx, choose_card), "availability: nothing is configured")
     where = f" at {card.host} ({card.wire})" if card.host else ""
     lines = [f"{apply_style(card.model, 'bold')} ({card.provider}){where}", describe_model(card)]
-    if current.why:
-        explain = f"chosen by {current.why}; see `hermes config explain model`"
-        lines.append(apply_style(explain, "dim"))
-    return Output({**fields(card), "why": current.why}, lines)
+    if why:
+        lines.append(apply_style(f"chosen by {why}; see `hermes config explain model`", "dim"))
+    return Output({**fields(card), "why": why}, lines)
 
 
-async def _current(models: Models, name: str, provider: str) -> Current | None:
-    """The named model, else the configured one; None when none is configured."""
-    shelf, candidates = ModelBrowser(models), models.resolver.candidates()
+async def _find_model(models: Models, name: str, provider: str) -> tuple[ModelCard, str] | None:
+    """The named model, else the configured one, with what chose it; None when none is
+    configured."""
+    browser, candidates = ModelBrowser(models), models.resolver.candidates()
     if name:
         current = candidates[0].provider if candidates else ""
-        pick = await shelf.find(name, provider=provider, current=current)
-        return Current(card=pick.card)
+        return (await browser.find(name, provider=provider, current=current)).card, ""
     if not candidates:
         return None
-    choice = await models.choose()
-    return Current(card=shelf.card(choice.model, choice.provider), why=candidates[0].why)
+    return await choose_card(models), candidates[0].why
 
 
-async def _nearby(models: Models) -> Current:
-    choice = await models.choose()
-    card = ModelBrowser(models).card(choice.model, choice.provider)
-    return Current(card=card, why="availability: nothing is configured")
+def _local_file(config: Config) -> str:
+    """The configured file, else the only installed one, else ""."""
+    if given := config.settings.local.model:
+        return given
+    files = [row.path for row in model_rows(config.home) if row.path]
+    return files[0] if len(files) == 1 else ""
 
 
-@command.command("set", help="Choose the model for new sessions (in a chat: /model).")
-@click.argument("name")
+def _is_file_of(home: Home, name: str) -> bool:
+    """Whether the name means a model file: by its suffix, or because it is installed."""
+    try:
+        return name.endswith(".gguf") or bool(inspect_model_file(home, name))
+    except HermesError:
+        return False
+
+
+def _describe_file(home: Home, name: str) -> Output:
+    known = inspect_model_file(home, name)
+    facts = {
+        "path": str(known.path),
+        "name": known.name,
+        "architecture": known.architecture,
+        "parameters": known.parameters,
+        "size": known.size,
+        "window": known.window,
+        "trained_window": known.trained,
+        "licence": known.licence,
+        "chat_template": known.has_template,
+        "reduced": known.small,
+    }
+    lines = [f"{apply_style(f'{fact:<14}', 'dim')} {value}" for fact, value in facts.items()]
+    return Output(facts, [*lines, known.summary])
+
+
+@command.text("Choose the model for new sessions (in a chat: /model).")
 @click.option("--provider", default="", help="The provider that serves it.")
 @click.option("--base-url", default="", help="Base URL of a custom endpoint.")
-@click.pass_context
-def set_(ctx: click.Context, name: str, provider: str, base_url: str) -> None:
-    async def work(models: Models, config: Config) -> ModelPick:
-        if base_url:
-            return await choose_address(models, config, name, base_url, provider)
-        return await choose_model(models, config, name, provider)
-
-    pick = with_models(ctx, work)
+def set_(ctx: click.Context, name: str, provider: str, base_url: str) -> Iterator[str]:
+    config = config_of(ctx)
+    if base_url:
+        pick = with_models(
+            ctx, lambda models: _choose_address(models, config, name, base_url, provider)
+        )
+    else:
+        pick = with_models(ctx, lambda models: _choose_model(models, config, name, provider))
     for warning in pick.warnings:
         warn(warning)
-    print(f"{mark('ok')} {pick.card.model} ({pick.card.provider}): {describe_model(pick.card)}")
+    yield f"{mark('ok')} {pick.card.model} ({pick.card.provider}): {describe_model(pick.card)}"
     for finding in config_of(ctx).diagnostics:
         if finding.key in ("model.default", "model.provider"):
             warn(finding.text)
 
 
-async def choose_model(models: Models, config: Config, name: str, provider: str) -> ModelPick:
+async def _choose_model(models: Models, config: Config, name: str, provider: str) -> ModelPick:
     """Find and save a model. Raises when it cannot be used."""
-    candidates = models.resolver.candidates()
-    named = provider or models.resolver.names.read(name).provider
     owner = models.resolver.names.owner(name)
-    current = candidates[0].provider if candidates else owner.name if owner is not None else ""
-    if name.endswith(".gguf"):
-        current = EMBEDDED
-    if not named and not current:
-        raise UsageError(f"Which provider serves {name}? Name it with --provider.")
-    pick = await ModelBrowser(models).find(name, provider=provider, current=current)
+    default = EMBEDDED if name.endswith(".gguf") else owner.name if owner is not None else ""
+    pick = await find_model(models, name, provider, default=default)
     url = models.found_url(pick.card.provider)
     save_choice(config, pick.card.model, pick.card.provider, base_url=url)
     return pick
 
 
-async def choose_address(
+async def _choose_address(
     models: Models, config: Config, name: str, url: str, provider: str
 ) -> ModelPick:
     """Save a custom endpoint. Its model list shows whether the URL is right; a corrected URL is
@@ -337,13 +286,12 @@ async def choose_address(
             "base_url with `hermes config set`."
         )
     models.refuse_key(name)
-    better = (await ModelBrowser(models).probe_server(url)).url
-    warnings = []
+    browser, warnings = ModelBrowser(models), []
+    better = (await browser.probe_server(url)).url
     if not better:
         warnings.append(f"{url} does not list any models; check that it is right and running.")
     elif better.rstrip("/") != url.rstrip("/"):
         warnings.append(f"The models are at {better}; that URL was saved.")
-    wish = models.ref(name, CUSTOM)
-    card = ModelBrowser(models).card_at(wish, better or url)
+    card = browser.card_at(models.ref(name, CUSTOM), better or url)
     save_choice(config, name, CUSTOM, base_url=better or url)
     return ModelPick(card=card, warnings=tuple(warnings))

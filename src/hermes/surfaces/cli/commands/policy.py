@@ -7,23 +7,29 @@ from collections.abc import Callable, Iterator
 
 import click
 
-from hermes.app.app import App
 from hermes.codec.values import JsonObject
-from hermes.commands.formatting import escape_invisible, one_line
-from hermes.journal.archive import SessionFilter
-from hermes.policy.inquiries import answer_redact, answer_scan
-from hermes.policy.rule_setup import (
+from hermes.commands.formatting import escape_invisible, format_time, one_line
+from hermes.journal.archive import SessionArchive
+from hermes.journal.listing import SessionFilter
+from hermes.policy.inquiries import (
     DecisionRecord,
     answer,
+    answer_redact,
+    answer_scan,
     categories,
     decision_records,
     explain_command,
-    owner_rules,
-    rules_path,
 )
-from hermes.surfaces.cli.command_context import Role, apply_style, config_of
-from hermes.surfaces.cli.output import Output, format_time, json_output, print_json, table, with_app
+from hermes.policy.rule_setup import owner_rules, rules_path
+from hermes.surfaces.cli.command_context import Role, apply_style, config_of, with_archive
+from hermes.surfaces.cli.output import CommandGroup, Output, print_json, table
 
+LINE = 100
+MARKS: dict[str, Role] = {"allow": "ok", "ask": "warn", "deny": "error"}
+
+command = CommandGroup(
+    help="What is allowed without a question, past decisions, and their reasons."
+)
 always_json = click.option("--json", "as_json", is_flag=True, help="The default here.")
 
 
@@ -35,18 +41,17 @@ def answer_lines(answer: Callable[[bytes], JsonObject]) -> None:
             sys.stdout.flush()
 
 
-@click.command(
-    help='Answer JSON lines such as {"text":"KEY=…","channel":"model"} with the redacted text and '
+@command.text(
+    'Answer JSON lines such as {"text":"KEY=…","channel":"model"} with the redacted text and '
     "the kinds of secrets that it contained."
 )
 @always_json
-@click.pass_context
 def redact(ctx: click.Context, as_json: bool) -> None:
     config = config_of(ctx)
     answer_lines(lambda line: answer_redact(config, line))
 
 
-@click.command(
+@command.command(
     help='Answer JSON lines such as {"kind":"memory","text":"…"} with a verdict and findings. '
     'Kinds: memory, skill (may include "files"), context, tool_description.'
 )
@@ -55,30 +60,18 @@ def scan(as_json: bool) -> None:
     answer_lines(answer_scan)
 
 
-LINE = 100
-MARKS: dict[str, Role] = {"allow": "ok", "ask": "warn", "deny": "error"}
-
-
-@click.group(help="What is allowed without a question, past decisions, and their reasons.")
-def command() -> None:
-    pass
-
-
-@command.command(
-    help='Answer JSON lines such as {"effect":"command","value":"rm -rf x","cwd":"."} from stdin, '
+@command.text(
+    'Answer JSON lines such as {"effect":"command","value":"rm -rf x","cwd":"."} from stdin, '
     "one line each. Nothing is run or opened."
 )
 @always_json
-@click.pass_context
 def check(ctx: click.Context, as_json: bool) -> None:
     config = config_of(ctx)
     answer_lines(lambda line: answer(config, line))
 
 
-@command.command(help="Show what a command would do, part by part, and the decision.")
-@click.argument("script")
+@command.json("Show what a command would do, part by part, and the decision.")
 @click.option("--cwd", default=".", show_default=True, help="The workspace it would run in.")
-@json_output()
 def explain(ctx: click.Context, script: str, cwd: str) -> Output:
     found = explain_command(config_of(ctx), script, cwd)
 
@@ -96,8 +89,7 @@ def explain(ctx: click.Context, script: str, cwd: str) -> Output:
     return Output(found, lines())
 
 
-@command.command(help="Show the rules in force: your own, and the known categories of danger.")
-@json_output()
+@command.json("Show the rules in force: your own, and the known categories of danger.")
 def rules(ctx: click.Context) -> Output:
     config = config_of(ctx)
     approvals, allowed = config.settings.approvals, config.settings.command_allowlist
@@ -129,36 +121,31 @@ def rules(ctx: click.Context) -> Output:
     return Output(data, lines())
 
 
-@command.command(help="Recent decisions, and who answered the questions.")
-@click.argument("session", required=False)
+@command.json("Recent decisions, and who answered the questions.", with_archive)
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True)
 @click.option("--only", type=click.Choice(["allow", "ask", "deny"]), help="Only these decisions.")
-@json_output(with_app)
-async def log(app: App, session: str | None, limit: int, only: str | None) -> Output:
+async def log(
+    archive: SessionArchive, *, session: str | None = None, limit: int, only: str | None
+) -> Output:
     if session:
-        ids = [await app.archive.find(session)]
+        ids = [await archive.find(session)]
     else:
-        recent = await app.archive.recent(SessionFilter(archived=None), limit=limit)
+        recent = await archive.recent(SessionFilter(archived=None), limit=limit)
         ids = [info.id for info in recent]
     found: list[DecisionRecord] = []
     for session_id in ids:
-        rows = decision_records(session_id, await app.archive.records(session_id))
+        rows = decision_records(session_id, await archive.records(session_id))
         found += [row for row in rows if only in (None, row.decision)]
     found = sorted(found, key=lambda row: (row.at, row.n))[-limit:]
-    return Output(found, _log_lines(found))
 
+    def lines() -> Iterator[str]:
+        for row in found:
+            by = f" — {row.answer} by {row.by}" if row.answer else ""
+            by = by or (f" — by the {row.decided_by}" if row.decided_by != "policy" else "")
+            word = apply_style(f"{row.decision:5}", MARKS[row.decision])
+            subject = escape_invisible(one_line(row.subject, LINE))
+            yield f"{format_time(row.at)}  {word}  {subject}{by}"
+            if row.decision != "allow":
+                yield f"{'':26}{one_line(row.reason, LINE)}"
 
-def _log_lines(found: list[DecisionRecord]) -> Iterator[str]:
-    if not found:
-        yield "There are no decisions yet."
-    for row in found:
-        by = f" — {row.answer} by {row.by}" if row.answer else ""
-        by = by or (f" — by the {row.decided_by}" if row.decided_by != "policy" else "")
-        word = apply_style(f"{row.decision:5}", MARKS[row.decision])
-        yield f"{format_time(row.at)}  {word}  {escape_invisible(one_line(row.subject, LINE))}{by}"
-        if row.decision != "allow":
-            yield f"{'':26}{one_line(row.reason, LINE)}"
-
-
-command.add_command(redact)
-command.add_command(scan)
+    return Output(found, lines() if found else "There are no decisions yet.")

@@ -13,12 +13,11 @@ from hermes.config.home import root_home
 from hermes.core.errors import ConfigError, UsageError
 from hermes.homes.profiles import DEFAULT, Aliases, ProfileInfo, Profiles
 from hermes.surfaces.cli.command_context import apply_style, home_of, mark
-from hermes.surfaces.cli.output import Output, confirm_by_name, json_output, text_output, yes_option
+from hermes.surfaces.cli.output import CommandGroup, Output, confirm_by_name, yes_option
 
-
-@click.group(help="Profiles: separate settings, keys, memory and sessions under one install.")
-def command() -> None:
-    pass
+command = CommandGroup(
+    help="Profiles: separate settings, keys, memory and sessions under one install."
+)
 
 
 def profiles_of(ctx: click.Context) -> Profiles:
@@ -27,8 +26,7 @@ def profiles_of(ctx: click.Context) -> Profiles:
     return Profiles(root_home(home_of(ctx)), COMMANDS)
 
 
-@command.command("list", help="List all profiles; the current one is marked.")
-@json_output()
+@command.json("List all profiles; the current one is marked.")
 def list_(ctx: click.Context) -> Output:
     profiles = profiles_of(ctx)
     found = [profiles.info(name) for name in profiles.names()]
@@ -42,26 +40,21 @@ def list_(ctx: click.Context) -> Output:
     return Output(found, lines)
 
 
-@command.command(help="Show one profile; the default is the current one.")
-@click.argument("name", default="")
-@json_output()
-def show(ctx: click.Context, name: str) -> Output:
+@command.json("Show one profile; the default is the current one.")
+def show(ctx: click.Context, name: str = "") -> Output:
     info = profiles_of(ctx).info(name or home_of(ctx).profile)
-    return Output(info, _profile_lines(info))
-
-
-def _profile_lines(info: ProfileInfo) -> Iterator[str]:
-    yield f"{apply_style(info.name, 'bold')}{'  (in use)' if info.active else ''}"
-    if info.description:
-        yield f"  for       {info.description}"
-    yield f"  home      {info.home}"
-    yield f"  model     {_model(info)}"
-    yield f"  sessions  {'yes' if info.sessions else 'none yet'}"
-    yield f"  skills    {info.skills}"
-    if names := _aliases().of(info.name):
-        yield f"  command   {', '.join(names)}"
-    if info.used_by:
-        yield f"  open in   process {', '.join(info.used_by)}"
+    facts = {
+        "for": info.description,
+        "home": info.home,
+        "model": _model(info),
+        "sessions": "yes" if info.sessions else "none yet",
+        "skills": info.skills,
+        "command": ", ".join(_aliases().of(info.name)),
+        "open in": f"process {', '.join(info.used_by)}" if info.used_by else "",
+    }
+    title = f"{apply_style(info.name, 'bold')}{'  (in use)' if info.active else ''}"
+    lines = (f"  {name:<9} {value}" for name, value in facts.items() if value != "")
+    return Output(info, (title, *lines))
 
 
 def _model(info: ProfileInfo) -> str:
@@ -70,15 +63,13 @@ def _model(info: ProfileInfo) -> str:
     return f"{info.model} ({info.provider})" if info.provider else info.model
 
 
-@command.command(help="Create a profile: empty, or as a copy of another.")
-@click.argument("name")
+@command.text("Create a profile: empty, or as a copy of another.")
 @click.option("--clone", is_flag=True, help="Copy settings, keys, memory and skills.")
 @click.option("--clone-all", is_flag=True, help="Copy everything except sessions and logins.")
 @click.option("--clone-from", metavar="NAME", help="Copy this profile instead of the current one.")
 @click.option("--no-alias", is_flag=True, help="Do not create a command in ~/.local/bin.")
 @click.option("--no-skills", is_flag=True, help="No skills, not even the bundled ones.")
 @click.option("--description", default="", metavar="TEXT", help="What it is for, in one line.")
-@text_output()
 def create(
     ctx: click.Context,
     name: str,
@@ -96,47 +87,39 @@ def create(
     yield f"{mark('ok')} {name} is at {home.root}" + (f", copied from {like}." if like else ".")
     yield f"  hermes -p {name}          use it once"
     yield f"  hermes profile use {name}  make it the default"
-    if not no_alias:
-        yield f"  {_create_alias(ctx, name)}"
-
-
-def _create_alias(ctx: click.Context, name: str) -> str:
-    """The profile is created even if its name is taken for a command."""
+    if no_alias:
+        return
     aliases = _aliases()
     try:
         script = aliases.add(name, root_home(home_of(ctx)).root, name)
     except UsageError as error:
+        # The profile exists even if its name is taken for a command.
         other = str(error).removesuffix("; choose another with --name.")
-        return f"{other}: `hermes profile alias {name} --name …` creates a command for it."
+        yield f"  {other}: `hermes profile alias {name} --name …` creates a command for it."
     except ConfigError as error:
-        return f"No command was created: {error}"
-    if not aliases.found:
-        return f"{script} does the same, once {aliases.folder} is in your PATH."
-    return f"{script.name:<20} does the same"
+        yield f"  No command was created: {error}"
+    else:
+        if aliases.found:
+            yield f"  {script.name:<20} does the same"
+        else:
+            yield f"  {script} does the same, once {aliases.folder} is in your PATH."
 
 
-@command.command(help="Describe a profile in one line; without TEXT, remove the description.")
-@click.argument("name")
-@click.argument("text", default="")
-@text_output()
-def describe(ctx: click.Context, name: str, text: str) -> str:
+@command.text("Describe a profile in one line; without TEXT, remove the description.")
+def describe(ctx: click.Context, name: str, text: str = "") -> str:
     profiles_of(ctx).describe(name, text)
     return f"{mark('ok')} {name}: {text or 'description removed'}"
 
 
-@command.command(help="Make a profile the default; `default` is the home itself.")
-@click.argument("name")
-@text_output()
+@command.text("Make a profile the default; `default` is the home itself.")
 def use(ctx: click.Context, name: str) -> str:
     home = profiles_of(ctx).use(name)
     return f"{mark('ok')} `hermes` now uses {home.root}."
 
 
-@command.command(help="Create a command in ~/.local/bin that starts a profile.")
-@click.argument("profile")
+@command.text("Create a command in ~/.local/bin that starts a profile.")
 @click.option("--name", default="", help="Its name; the default is the profile name.")
 @click.option("--remove", is_flag=True, help="Remove the command.")
-@text_output()
 def alias(ctx: click.Context, profile: str, name: str, remove: bool) -> Iterator[str]:
     profiles_of(ctx).info(profile)
     aliases = _aliases()
@@ -154,10 +137,7 @@ def _aliases() -> Aliases:
     return Aliases(Path.home(), process_environment().get("PATH", ""), str(program))
 
 
-@command.command(help="Rename a profile.")
-@click.argument("old")
-@click.argument("new")
-@text_output()
+@command.text("Rename a profile.")
 def rename(ctx: click.Context, old: str, new: str) -> Iterator[str]:
     home = profiles_of(ctx).rename(old, new)
     moved = _aliases().move(old, new, root_home(home_of(ctx)).root)
@@ -166,15 +146,13 @@ def rename(ctx: click.Context, old: str, new: str) -> Iterator[str]:
         yield f"  command: {', '.join(moved)}"
 
 
-@command.command(help="Delete a profile with its settings, memory and sessions, permanently.")
-@click.argument("name")
+@command.text("Delete a profile with its settings, memory and sessions, permanently.")
 @yes_option
-@text_output()
 def delete(ctx: click.Context, name: str, yes: bool) -> str:
     profiles = profiles_of(ctx)
     info = profiles.info(name)
-    if name != DEFAULT and not yes:
-        confirm_by_name(f"This deletes {info.home} with everything in it.", name)
+    warning = f"This deletes {info.home} with everything in it."
+    confirm_by_name(warning, name, yes=yes or name == DEFAULT)
     profiles.delete(name)
     aliases = _aliases()
     if aliases.of(name):
@@ -182,20 +160,17 @@ def delete(ctx: click.Context, name: str, yes: bool) -> str:
     return f"{mark('ok')} {name} is removed."
 
 
-@command.command(help="Export a profile to a file, without keys and logins.")
-@click.argument("name")
+@command.text("Export a profile to a file, without keys and logins.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="The file.")
-@text_output()
 def export(ctx: click.Context, name: str, output: Path | None) -> str:
     target = output or Path(f"hermes-profile-{name}.zip")
     count = profiles_of(ctx).export(name, target.absolute())
     return f"{mark('ok')} {count} files are in {target}; keys and logins are not."
 
 
-@command.command("import", help="Create a profile from an exported file.")
+@command.text("Create a profile from an exported file.")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--name", default="", help="Its name; the default is taken from the file name.")
-@text_output()
 def import_(ctx: click.Context, file: Path, name: str) -> str:
     wanted = name or file.stem.removeprefix("hermes-profile-")
     if not wanted:

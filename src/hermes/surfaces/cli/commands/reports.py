@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
 from typing import Literal
 
 import click
@@ -12,12 +12,12 @@ from hermes.app.session_prompt import prompt_sizes
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject
 from hermes.commands.insights import DAYS, insight_lines
-from hermes.commands.spending import cap_states
+from hermes.commands.session import cap_states
 from hermes.core.messages import Usage
 from hermes.core.session_request import SessionRequest
-from hermes.journal.archive import Spending, parse_since
-from hermes.surfaces.cli.command_context import apply_style
-from hermes.surfaces.cli.output import Output, json_output, table, with_app
+from hermes.journal.listing import Spending, parse_since
+from hermes.surfaces.cli.command_context import apply_style, with_app
+from hermes.surfaces.cli.output import Output, json_command, table
 
 By = Literal["model", "day", "cause", "person", "job", "session", "provider"]
 _FIELDS = {"person": "principal", "session": "session_id"}
@@ -58,9 +58,10 @@ class Sum:
         return f"up to ${self.assumed.cost:.4f}"
 
 
-@click.command(
-    help="Tokens and cost of all model calls. Unknown prices are shown as unknown. Calls in "
-    "progress or whose outcome is unknown are listed separately with their maximum cost."
+@json_command(
+    "Tokens and cost of all model calls. Unknown prices are shown as unknown. Calls in "
+    "progress or whose outcome is unknown are listed separately with their maximum cost.",
+    with_app,
 )
 @click.option(
     "--by",
@@ -77,54 +78,30 @@ class Sum:
     type=click.IntRange(min=1),
     help="Only the last N days (UTC), today included.",
 )
-@json_output(with_app)
 async def cost_command(
     app: App, by: By, session: str | None, since: str | None, days: int | None
 ) -> Output:
     session_id = await app.archive.find(session) if session else None
-    now = app.run.world.clock.now()
+    now = time.time()
     first = parse_since(since, now) if since else 0.0
     first = max(first, now - (days - 1) * 86_400) if days else first
-    found = await app.archive.spending(session_id=session_id, since=first)
-    # Imported replies cost nothing here.
-    lines = tuple(line for line in found if line.calls or line.usage != Usage())
-    caps = () if session else await cap_states(app)
-    sums = group_spending(lines, by)
-    text = _table(by, sums, total_of(lines)) if sums else ("No model call yet.",)
-    data = [_columns(by, name, each) for name, each in sums.items()]
-    return Output(data, (*text, *map(str, caps)))
-
-
-def group_spending(lines: tuple[Spending, ...], by: By) -> dict[str, Sum]:
-    found: dict[str, Sum] = {}
-    for line in lines:
-        name = str(getattr(line, _FIELDS.get(by, by)))
-        found.setdefault(name, Sum()).add(line)
-    return dict(sorted(found.items()))
-
-
-def total_of(lines: tuple[Spending, ...]) -> Sum:
-    total = Sum()
-    for line in lines:
-        total.add(line)
-    return total
-
-
-def _table(by: By, sums: dict[str, Sum], total: Sum) -> Iterator[str]:
-    rows = [_row(name, each) for name, each in sums.items()]
-    if len(rows) > 1:
-        rows.append(_row("total", total))
-    head: tuple[str, ...] = (by.capitalize(), "Calls", "In", "Out", "Cost")
-    if total.assumed_calls:
-        yield from table([(*head, "Assumed"), *rows], (36, 7, 10, 10, 12))
-    else:
-        yield from table([head, *(row[:-1] for row in rows)], (36, 7, 10, 10))
-
-
-def _row(name: str, each: Sum) -> tuple[str, ...]:
-    usage = each.usage
-    amounts = (str(each.calls), str(usage.prompt), str(usage.output))
-    return (name, *amounts, each.price(), each.assumption())
+    sums, total = dict[str, Sum](), Sum()
+    for line in await app.archive.spending(session_id=session_id, since=first):
+        # Imported replies cost nothing here.
+        if line.calls or line.usage != Usage():
+            sums.setdefault(str(getattr(line, _FIELDS.get(by, by))), Sum()).add(line)
+            total.add(line)
+    caps = () if session else await cap_states(app.archive, app.caps, now)
+    data = [_columns(by, name, each) for name, each in sorted(sums.items())]
+    if not sums:
+        return Output(data, ("No model call yet.", *caps))
+    # A column for assumed cost only if there is any.
+    widths = (36, 7, 10, 10, 12) if total.assumed_calls else (36, 7, 10, 10)
+    rows = [(by.capitalize(), "Calls", "In", "Out", "Cost", "Assumed")]
+    for name, each in (*sorted(sums.items()), *([("total", total)] if len(sums) > 1 else ())):
+        amounts = (str(each.calls), str(each.usage.prompt), str(each.usage.output))
+        rows.append((name, *amounts, each.price(), each.assumption()))
+    return Output(data, (*table([row[: len(widths) + 1] for row in rows], widths), *caps))
 
 
 def _columns(by: By, name: str, each: Sum) -> JsonObject:
@@ -145,13 +122,13 @@ def _columns(by: By, name: str, each: Sum) -> JsonObject:
     }
 
 
-@click.command(
-    help="Sessions, tokens, cost, tools, skills, memory and hours of the last days. All data comes "
-    "from this home; no model is called. Unknown prices are shown as n/a."
+@json_command(
+    "Sessions, tokens, cost, tools, skills, memory and hours of the last days. All data comes "
+    "from this home; no model is called. Unknown prices are shown as n/a.",
+    with_app,
 )
 @click.option("--days", type=click.IntRange(1, 3650), default=DAYS, show_default=True)
 @click.option("--source", default="", help="Only sessions from this source: cli, api, acp …")
-@json_output(with_app)
 async def insights_command(app: App, days: int, source: str) -> Output:
     from hermes.homes.insights import insights
 
@@ -161,9 +138,8 @@ async def insights_command(app: App, days: int, source: str) -> Output:
     return Output(plain(found), insight_lines(found, paint=apply_style))
 
 
-@click.command(help="Estimate the tokens of the system prompt, layer by layer, and of each tool.")
+@json_command("Estimate the tokens of the system prompt, layer by layer, and of each tool.")
 @click.option("--platform", default="cli", show_default=True, help="For this surface.")
-@json_output()
 def prompt_size_command(ctx: click.Context, platform: str) -> Output:
     rules = not (ctx.find_root().obj or {}).get("ignore_rules")
     opening = SessionRequest(source="cli", attended=True, platform=platform, rules=rules)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,19 +12,15 @@ import click
 
 from hermes.app.app import App
 from hermes.core.errors import UsageError
-from hermes.journal.archive import PruneResult, SessionFilter, VerifyProblem, parse_age, parse_date
+from hermes.journal.archive import SessionArchive
 from hermes.journal.html_export import html_page, prompts
+from hermes.journal.listing import SessionFilter, parse_age, parse_date
+from hermes.journal.removal import PruneResult
+from hermes.journal.verify import VerifyProblem
 from hermes.replay.collection import collect_recording
 from hermes.replay.recording import pack_recording
-from hermes.surfaces.cli.output import (
-    Output,
-    as_json_option,
-    confirm,
-    json_output,
-    print_json,
-    with_app,
-    yes_option,
-)
+from hermes.surfaces.cli.command_context import with_app, with_archive
+from hermes.surfaces.cli.output import CommandGroup, Output, confirm, yes_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,7 +48,7 @@ def filter_options(function: F) -> F:
     return function
 
 
-def parse_filter(given: Mapping[str, Any], now: float) -> SessionFilter:
+def parse_filter(given: Mapping[str, Any]) -> SessionFilter:
     """Includes archived sessions unless `archived` is given. Raises UsageError for an invalid date
     or age."""
     values = {"archived": None, **given}
@@ -63,7 +59,7 @@ def parse_filter(given: Mapping[str, Any], now: float) -> SessionFilter:
         if values[name] is not None:
             values[name] = parse_date(values[name])
     if newer_than is not None:
-        values["after"] = max(values["after"] or 0.0, now - parse_age(newer_than))
+        values["after"] = max(values["after"] or 0.0, time.time() - parse_age(newer_than))
     return SessionFilter(**values)
 
 
@@ -71,29 +67,30 @@ def is_narrowed(given: Mapping[str, Any]) -> bool:
     return any(value is not None for value in given.values())
 
 
-FORMS = ("jsonl", "md", "html", "replay")
+FORMATS = ("jsonl", "md", "html", "replay")
+UNCHANGED = "Nothing was removed."
+
+files = CommandGroup()
 
 
-@click.command(help="Export sessions as JSON lines, or one as Markdown, HTML or a replay file.")
-@click.argument("out", default="-")
+@files.json("Export sessions as JSON lines, or one as Markdown, HTML or a replay file.")
 @click.option("--session-id", "session", multiple=True, help="Only this session (repeatable).")
 @filter_options
-@click.option("--format", "form", type=click.Choice(FORMS), default="jsonl", help="File format.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="jsonl", help="File format.")
 @click.option("--only", type=click.Choice(["user-prompts"]), help="Only your own messages.")
 @click.option("--no-redact", is_flag=True, help="Do not mask secrets.")
-@as_json_option
-@click.pass_context
 def export(
     ctx: click.Context,
     /,
-    out: str,
+    *,
+    out: str = "-",
     session: tuple[str, ...],
     form: str,
     only: str | None,
     no_redact: bool,
     as_json: bool,
     **given: Any,
-) -> None:
+) -> Output | None:
     if form != "jsonl" and len(session) != 1:
         raise UsageError(f"The format {form} is for one session; name it with --session-id.")
     if only and form != "jsonl":
@@ -104,14 +101,12 @@ def export(
         raise UsageError("--session-id names the sessions; leave out the filters.")
 
     async def work(app: App) -> int:
-        ids = [await app.archive.find(each) for each in session]
+        ids = [await app.archive.find(each) for each in session] if session else None
         if is_narrowed(given):
-            wanted = parse_filter(given, app.run.world.clock.now())
             # Oldest first: parents come before their forks.
-            found = await app.archive.recent(wanted, limit=None)
+            found = await app.archive.recent(parse_filter(given), limit=None)
             ids = [info.id for info in sorted(found, key=lambda info: info.started_at)]
-        everything = not session and not is_narrowed(given)
-        lines = await _lines(app, None if everything else ids, only or form, masked=not no_redact)
+        lines = await _lines(app, ids, only or form, masked=not no_redact)
         count = 0
         with click.open_file(out, "wb") as file:
             async for line in lines:
@@ -120,11 +115,12 @@ def export(
         return count
 
     count = with_app(ctx, work)
-    if out != "-" and as_json:
-        print_json({"messages" if only else "sessions": count, "file": out})
-    elif out != "-":
-        what = "message(s)" if only else "session(s)"
-        print(f"{count} {what} written to {out}.", file=sys.stderr)
+    if out == "-":
+        return None
+    what = "message" if only else "session"
+    if not as_json:
+        print(f"{count} {what}(s) written to {out}.", file=sys.stderr)
+    return Output({f"{what}s": count, "file": out})
 
 
 async def _lines(
@@ -146,37 +142,33 @@ async def _one(data: bytes) -> AsyncIterator[bytes]:
     yield data
 
 
-@click.command(
-    "import", help="Import exported sessions, or lines of {session, at, role, text}; - is stdin."
+@files.json(
+    "Import exported sessions, or lines of {session, at, role, text}; - is stdin.", with_archive
 )
 @click.argument(
     "file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 )
-@json_output(with_app)
-async def import_(app: App, file: Path) -> Output:
+async def import_(archive: SessionArchive, file: Path) -> Output:
     if str(file) == "-":
-        done = await app.archive.import_lines(sys.stdin.buffer)
+        done = await archive.import_lines(sys.stdin.buffer)
     else:
-        done = await app.archive.import_file(file)
+        done = await archive.import_file(file)
     words = f"{done.sessions} session(s), {done.messages} message(s) added"
     return Output(done, f"{words}; {done.skipped} were there already.")
 
 
-@click.command(help="Check that no record was damaged or changed.")
-@click.argument("session", required=False)
-@json_output(with_app)
-async def verify(app: App, session: str | None) -> Output:
-    session_id = await app.archive.find(session) if session else None
-    return _integrity_output(await app.archive.verify(session_id))
+@files.json("Check that no record was damaged or changed.", with_archive)
+async def verify(archive: SessionArchive, session: str | None = None) -> Output:
+    session_id = await archive.find(session) if session else None
+    return _integrity_output(await archive.verify(session_id))
 
 
-@click.command(help="Repair the journal file and rebuild the search index.")
+@files.json("Repair the journal file and rebuild the search index.", with_archive)
 @click.option("--check-only", is_flag=True, help="Only report problems.")
-@json_output(with_app)
-async def repair(app: App, check_only: bool) -> Output:
+async def repair(archive: SessionArchive, check_only: bool) -> Output:
     if check_only:
-        return _integrity_output(await app.archive.verify())
-    return _integrity_output(await app.archive.repair(), " The search index was rebuilt.")
+        return _integrity_output(await archive.verify())
+    return _integrity_output(await archive.repair(), " The search index was rebuilt.")
 
 
 def _integrity_output(problems: tuple[VerifyProblem, ...], more: str = "") -> Output:
@@ -192,10 +184,7 @@ def _integrity_output(problems: tuple[VerifyProblem, ...], more: str = "") -> Ou
     return Output(data, lines or f"All records are intact.{more}", code=bool(problems))
 
 
-UNCHANGED = "Nothing was removed."
-
-
-@click.command(help="Remove sessions that were not used for some time.")
+@files.json("Remove sessions that were not used for some time.")
 @click.option(
     "--older-than", metavar="AGE", default="90", show_default=True, help="90 (days), 12h, 2w."
 )
@@ -203,24 +192,23 @@ UNCHANGED = "Nothing was removed."
 @click.option("--archive", is_flag=True, help="Move them to compressed files instead.")
 @click.option("--dry-run", is_flag=True, help="Only list them.")
 @yes_option
-@json_output()
 def prune(
     ctx: click.Context, /, older_than: str, archive: bool, dry_run: bool, yes: bool, **given: Any
 ) -> Output:
-    age = parse_age(older_than)
+    age, wanted = parse_age(older_than), parse_filter(given)
     verb = "archived" if archive else "removed"
 
-    async def run(app: App, *, dry_run: bool) -> PruneResult:
-        wanted = parse_filter(given, app.run.world.clock.now())
-        return await app.archive.prune(age, wanted, dry_run=dry_run, archive=archive)
+    def run(*, dry_run: bool) -> PruneResult:
+        return with_archive(
+            ctx, lambda sessions: sessions.prune(age, wanted, dry_run=dry_run, archive=archive)
+        )
 
-    planned = with_app(ctx, partial(run, dry_run=True))
+    planned = run(dry_run=True)
     if dry_run or not planned.removed:
         return _prune_output(planned, f"would be {verb}")
-    if not yes:
-        question = f"{len(planned.removed)} session(s) will be {verb}. Go on?"
-        confirm(question, otherwise=UNCHANGED)
-    return _prune_output(with_app(ctx, partial(run, dry_run=False)), verb)
+    question = f"{len(planned.removed)} session(s) will be {verb}. Continue?"
+    confirm(question, yes=yes, otherwise=UNCHANGED)
+    return _prune_output(run(dry_run=False), verb)
 
 
 def _prune_output(pruned: PruneResult, verb: str) -> Output:
@@ -229,22 +217,18 @@ def _prune_output(pruned: PruneResult, verb: str) -> Output:
     return Output(pruned, [*pruned.removed, total])
 
 
-@click.command(help="Remove one session permanently.")
-@click.argument("session")
+@files.json("Remove one session permanently.")
 @yes_option
-@json_output()
 def delete(ctx: click.Context, session: str, yes: bool) -> Output:
-    session_id = with_app(ctx, lambda app: app.archive.find(session))
-    if not yes:
-        confirm(f"Remove {session_id} permanently?", otherwise=UNCHANGED)
-    with_app(ctx, lambda app: app.archive.delete(session_id))
+    session_id = with_archive(ctx, lambda archive: archive.find(session))
+    confirm(f"Remove {session_id} permanently?", yes=yes, otherwise=UNCHANGED)
+    with_archive(ctx, lambda archive: archive.delete(session_id))
     return Output({"session_id": session_id}, f"{session_id} is removed.")
 
 
-@click.command(help="Free the space of deleted sessions and rebuild the search index.")
-@json_output(with_app)
-async def optimize(app: App) -> Output:
-    before, after = await app.archive.optimize()
+@files.json("Free the space of deleted sessions and rebuild the search index.", with_archive)
+async def optimize(archive: SessionArchive) -> Output:
+    before, after = await archive.optimize()
     sizes = f"{before / 1e6:.1f} MB became {after / 1e6:.1f} MB"
     data = {"bytes_before": before, "bytes_after": after}
     return Output(data, f"{sizes}; the search index was rebuilt.")

@@ -2,54 +2,65 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from hermes.app.app import App
-from hermes.commands.formatting import one_line, sanitize
+from hermes.commands.formatting import format_age, format_time, one_line, sanitize
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import fold
-from hermes.journal.archive import Lineage, SearchHit, SessionFilter, SessionInfo
-from hermes.surfaces.cli.command_context import apply_style
-from hermes.surfaces.cli.commands.session_files import (
-    delete,
-    export,
-    filter_options,
-    import_,
-    is_narrowed,
-    optimize,
-    parse_filter,
-    prune,
-    repair,
-    verify,
-)
-from hermes.surfaces.cli.output import (
-    Output,
-    ago,
-    fields,
-    format_time,
-    json_output,
-    table,
+from hermes.journal.archive import SessionArchive
+from hermes.journal.index.search import SearchHit
+from hermes.journal.listing import SessionFilter, SessionInfo
+from hermes.surfaces.cli.command_context import (
+    PickerRow,
+    apply_style,
+    is_terminal,
     with_app,
+    with_archive,
 )
+from hermes.surfaces.cli.commands.session_files import (
+    files,
+    filter_options,
+    is_narrowed,
+    parse_filter,
+)
+from hermes.surfaces.cli.output import CommandGroup, Output, fields, pick, table
+
+MOST_BROWSED = 200
+LINE = 160
+NO_TERMINAL = (
+    "There is no terminal to choose in. Use instead:\n"
+    "  hermes sessions list\n"
+    "  hermes sessions search WORDS\n"
+    "  hermes --resume ID"
+)
+NONE_YET = "No sessions yet; start one with `hermes`."
+ALL_ARCHIVED = "All sessions are archived; `hermes sessions list --archived` lists them."
+
+command = CommandGroup(
+    help="List, search, export, fork and prune past sessions.", commands=files.commands
+)
+count_type = click.IntRange(min=1)
 
 
-@click.command(help="Archive sessions: hidden from lists, still found by name and by search.")
-@click.argument("sessions", nargs=-1, required=True)
+@command.json(
+    "Archive sessions: hidden from lists, still found by name and by search.", with_archive
+)
 @click.option("--to-file", is_flag=True, help="Move each to a file that can be imported instead.")
-@json_output(with_app)
-async def archive(app: App, sessions: tuple[str, ...], to_file: bool) -> Output:
+async def archive(archive: SessionArchive, sessions: tuple[str, ...], to_file: bool) -> Output:
+    ids = await _find(archive, sessions)
     if not to_file:
-        ids = await _set_archived(app, sessions, archived=True)
+        for session_id in ids:
+            await archive.set_archived(session_id, away=True)
         data: object = [{"session_id": each, "archived": True} for each in ids]
         restore = {each: f"unarchive {each}" for each in ids}
     else:
-        files = {each: str(await app.archive.archive(each)) for each in await _find(app, sessions)}
+        files = {each: str(await archive.archive(each)) for each in ids}
         data = [{"session_id": each, "file": file} for each, file in files.items()]
         restore = {each: f"import {file}" for each, file in files.items()}
     lines = [
@@ -59,51 +70,40 @@ async def archive(app: App, sessions: tuple[str, ...], to_file: bool) -> Output:
     return Output(data, lines)
 
 
-@click.command(help="Show archived sessions in lists again.")
-@click.argument("sessions", nargs=-1, required=True)
-@json_output(with_app)
-async def unarchive(app: App, sessions: tuple[str, ...]) -> Output:
-    ids = await _set_archived(app, sessions, archived=False)
+@command.json("Show archived sessions in lists again.", with_archive)
+async def unarchive(archive: SessionArchive, sessions: tuple[str, ...]) -> Output:
+    ids = await _find(archive, sessions)
+    for session_id in ids:
+        await archive.set_archived(session_id, away=False)
     data = [{"session_id": session_id, "archived": False} for session_id in ids]
     return Output(data, [f"{session_id} is no longer archived." for session_id in ids])
 
 
-async def _set_archived(app: App, sessions: tuple[str, ...], *, archived: bool) -> tuple[str, ...]:
-    found = await _find(app, sessions)
-    for session_id in found:
-        await app.archive.set_archived(session_id, away=archived)
-    return found
-
-
-async def _find(app: App, sessions: tuple[str, ...]) -> tuple[str, ...]:
+async def _find(archive: SessionArchive, sessions: tuple[str, ...]) -> tuple[str, ...]:
     """All names are resolved before anything changes."""
-    return tuple(dict.fromkeys([await app.archive.find(each) for each in sessions]))
+    return tuple(dict.fromkeys([await archive.find(each) for each in sessions]))
 
 
-MOST = 200
-WITHOUT_TERMINAL = (
-    "There is no terminal to choose in. Use instead:\n"
-    "  hermes sessions list\n"
-    "  hermes sessions search WORDS\n"
-    "  hermes --resume ID"
-)
-
-
-@click.command(help="Pick a past session and resume it.")
-@click.option("--limit", type=click.IntRange(min=1), default=MOST, help="How many to offer.")
+@command.command(help="Pick a past session and resume it.")
+@click.option("--limit", type=count_type, default=MOST_BROWSED, help="How many to offer.")
 @click.pass_context
 def browse(ctx: click.Context, limit: int) -> int:
-    async def work(app: App) -> tuple[tuple[SessionInfo, ...], float]:
-        return await app.archive.recent(limit=limit), app.run.world.clock.now()
-
-    found, now = with_app(ctx, work)
-    if not found:
-        print("No sessions yet; start one with `hermes`.")
+    found, now = with_archive(ctx, lambda archive: archive.recent(limit=limit)), time.time()
+    if not found or not is_terminal():
+        print(NO_TERMINAL if found else NONE_YET)
         return 0
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        print(WITHOUT_TERMINAL)
-        return 0
-    picked = _pick(found, now)
+    rows = [
+        PickerRow(
+            text=info.title or info.preview or info.id,
+            value=info.id,
+            note=" · ".join(
+                # Without a title, the preview is the text.
+                (format_age(now - info.last_at), info.source, *[info.preview] * bool(info.title))
+            ),
+        )
+        for info in found
+    ]
+    picked = pick("Resume", rows)
     if picked is None:
         return 0
     from hermes.surfaces.cli.chat.startup import run_chat
@@ -111,87 +111,49 @@ def browse(ctx: click.Context, limit: int) -> int:
     return run_chat({**(ctx.find_root().obj or {}), "resume": picked})
 
 
-def _pick(found: tuple[SessionInfo, ...], now: float) -> str | None:
-    # The picker loads a large library.
-    from hermes.surfaces.cli.picker import Picker, PickerRow
-
-    rows = [
-        PickerRow(
-            text=info.title or info.preview or info.id,
-            value=info.id,
-            note=" · ".join(
-                # Without a title, the preview is the text.
-                (ago(now - info.last_at), info.source, *((info.preview,) if info.title else ()))
-            ),
-        )
-        for info in found
-    ]
-    return asyncio.run(Picker("Resume", rows).run())
-
-
-LINE = 160
-NONE_YET = "No sessions yet; start one with `hermes`."
-ALL_ARCHIVED = "All sessions are archived; `hermes sessions list --archived` lists them."
-
-limit_type = click.IntRange(min=1)
-
-
-@click.group(help="List, search, export, fork and prune past sessions.")
-def command() -> None:
-    pass
-
-
-@command.command("list", help="List past sessions, most recently used first.")
+@command.json("List past sessions, most recently used first.", with_archive)
 @filter_options
 @click.option("--archived", is_flag=True, help="List the archived ones instead.")
 @click.option(
-    "--limit", metavar="N", type=limit_type, default=20, show_default=True, help="How many."
+    "--limit", metavar="N", type=count_type, default=20, show_default=True, help="How many."
 )
-@json_output(with_app)
-async def list_(app: App, /, limit: int, archived: bool, **given: Any) -> Output:
-    now = app.run.world.clock.now()
-    wanted = parse_filter({**given, "archived": archived}, now)
-    found = await app.archive.recent(wanted, limit=limit)
+async def list_(archive: SessionArchive, /, limit: int, archived: bool, **given: Any) -> Output:
+    now = time.time()
+    found = await archive.recent(parse_filter({**given, "archived": archived}), limit=limit)
     if found:
         rows = [
-            (info.title or "—", info.preview, ago(now - info.last_at), info.source, info.id)
+            (info.title or "—", info.preview, format_age(now - info.last_at), info.source, info.id)
             for info in found
         ]
         head = ("Title", "Preview", "Last active", "Source", "ID")
         return Output(found, table([head, *rows], (32, 40, 11, 8)))
     if archived or is_narrowed(given):
         return Output(found, "No session matches.")
-    hidden = await app.archive.recent(SessionFilter(archived=True), limit=1)
+    hidden = await archive.recent(SessionFilter(archived=True), limit=1)
     return Output(found, ALL_ARCHIVED if hidden else NONE_YET)
 
 
-@command.command(help="Show one session: its details and its conversation.")
-@click.argument("session")
-@json_output(with_app)
-async def show(app: App, session: str) -> Output:
-    session_id = await app.archive.find(session)
-    info = await app.archive.info(session_id)
-    lineage = await app.archive.lineage(session_id)
-    messages = await app.archive.conversation(session_id)
-    transcript = fold(await app.archive.records(session_id))
-    data = {**fields(info), "lineage": lineage, "messages": messages}
-    return Output(data, _session_lines(info, lineage, transcript.messages))
+@command.json("Show one session: its details and its conversation.", with_archive)
+async def show(archive: SessionArchive, session: str) -> Output:
+    session_id = await archive.find(session)
+    info, lineage = await archive.info(session_id), await archive.lineage(session_id)
+    messages = await archive.conversation(session_id)
+    transcript = fold(await archive.records(session_id))
 
+    def lines() -> Iterator[str]:
+        yield apply_style(one_line(info.title or info.preview or info.id), "bold")
+        archived = "  (archived)" if info.archived else ""
+        yield f"{info.id}  {format_time(info.started_at)}  from {info.source}{archived}"
+        if info.model:
+            yield one_line(f"{info.model} ({info.provider}) in {info.cwd}")
+        if lineage.ancestors:
+            yield f"forked from {lineage.ancestors[-1]} after record {info.parent_n}"
+        for child in lineage.children:
+            yield f"forked as {child}"
+        for message in transcript.messages:
+            yield from _message_lines(message)
 
-def _session_lines(
-    info: SessionInfo, lineage: Lineage, messages: Iterable[Message]
-) -> Iterator[str]:
-    yield apply_style(one_line(info.title or info.preview or info.id), "bold")
-    archived = "  (archived)" if info.archived else ""
-    yield f"{info.id}  {format_time(info.started_at)}  from {info.source}{archived}"
-    if info.model:
-        yield one_line(f"{info.model} ({info.provider}) in {info.cwd}")
-    if lineage.ancestors:
-        yield f"forked from {lineage.ancestors[-1]} after record {info.parent_n}"
-    for child in lineage.children:
-        yield f"forked as {child}"
-    for message in messages:
-        yield from _message_lines(message)
+    return Output({**fields(info), "lineage": lineage, "messages": messages}, lines())
 
 
 def _message_lines(message: Message) -> Iterator[str]:
@@ -210,16 +172,16 @@ def _message_lines(message: Message) -> Iterator[str]:
                 yield apply_style(one_line(f"┊   {sign}{first}", LINE), "dim")
 
 
-@command.command(help="Search all past sessions; “quoted” words are a phrase.")
-@click.argument("query", nargs=-1, required=True)
+@command.json("Search all past sessions; “quoted” words are a phrase.", with_archive)
 @click.option(
-    "--limit", metavar="N", type=limit_type, default=10, show_default=True, help="How many."
+    "--limit", metavar="N", type=count_type, default=10, show_default=True, help="How many."
 )
 @click.option("--session", help="Only in this session.")
-@json_output(with_app)
-async def search(app: App, query: tuple[str, ...], limit: int, session: str | None) -> Output:
-    inside = (await app.archive.find(session),) if session else None
-    hits = await app.archive.search(" ".join(query), limit=limit, inside=inside)
+async def search(
+    archive: SessionArchive, query: tuple[str, ...], limit: int, session: str | None
+) -> Output:
+    inside = (await archive.find(session),) if session else None
+    hits = await archive.search(" ".join(query), limit=limit, inside=inside)
     lines = []
     for hit in hits:
         lines.append(f"{apply_style(_place(hit), 'bold')}  {hit.role}  {format_time(hit.at)}")
@@ -232,15 +194,11 @@ def _place(hit: SearchHit) -> str:
     return f"{hit.session_id}:{hit.n}"
 
 
-@command.command(help="Create a session that shares the beginning of another.")
-@click.argument("session")
-@click.option(
-    "--at", metavar="N", type=click.IntRange(min=1), help="Last record to share (default: all)."
-)
+@command.json("Create a session that shares the beginning of another.")
+@click.option("--at", metavar="N", type=count_type, help="Last record to share (default: all).")
 @click.option("--title", default="", help="Its title.")
 @click.option("-m", "--model", metavar="MODEL", help="Continue with this model.")
 @click.option("--provider", metavar="NAME", help="Continue with this provider.")
-@json_output()
 def fork(
     ctx: click.Context,
     /,
@@ -268,39 +226,20 @@ def fork(
     return Output(data, made.id)
 
 
-@command.command(help="Set the title of a session; an empty one removes it.")
-@click.argument("session")
-@click.argument("title")
-@json_output(with_app)
-async def rename(app: App, session: str, title: str) -> Output:
-    session_id = await app.archive.find(session)
-    given = await app.archive.rename(session_id, title)
+@command.json("Set the title of a session; an empty one removes it.", with_archive)
+async def rename(archive: SessionArchive, session: str, title: str) -> Output:
+    session_id = await archive.find(session)
+    given = await archive.rename(session_id, title)
     words = f"is now called “{given}”." if given else "has no title."
     return Output({"session_id": session_id, "title": given}, f"{session_id} {words}")
 
 
-@command.command(help="Count sessions, messages and records.")
-@json_output(with_app)
-async def stats(app: App) -> Output:
-    found = await app.archive.stats()
+@command.json("Count sessions, messages and records.", with_archive)
+async def stats(archive: SessionArchive) -> Output:
+    found = await archive.stats()
     lines = [
         f"{found.sessions} session(s), {found.messages} message(s), {found.events} record(s)",
         *(f"  {count} from {one_line(source)}" for source, count in found.by_source.items()),
         f"{found.bytes / 1_000_000:.1f} MB, {found.quarantined} record(s) in quarantine",
     ]
     return Output(found, lines)
-
-
-for each in (
-    browse,
-    export,
-    import_,
-    verify,
-    repair,
-    prune,
-    delete,
-    archive,
-    unarchive,
-    optimize,
-):
-    command.add_command(each)

@@ -5,15 +5,12 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from hermes.config.edit import set_from_text
 from hermes.config.environment import display_value, process_environment
-from hermes.config.home import Home
-from hermes.config.load import Config
 from hermes.config.schema import describe_type
 from hermes.core.errors import HermesError
 from hermes.surfaces.cli.command_context import apply_style, config_of, home_of, mark
@@ -67,64 +64,57 @@ def command(
     if non_interactive or not sys.stdin.isatty():
         print(WITHOUT_QUESTIONS)
         return
-    if copy := _back_up_config(home, aside=reset):
+    claw = Path(process_environment().get("HOME", "~")).expanduser() / ".openclaw"
+    if home.config.exists():
+        copy = home.config.with_name(f"config.yaml.bak.{time.strftime('%Y%m%d-%H%M%S')}")
+        if reset:
+            home.config.rename(copy)
+        else:
+            shutil.copy2(home.config, copy)
         print(apply_style(f"The previous settings are in {copy}.", "dim"))
-    elif claw := _other_agent():
+    elif claw.is_dir():
         print(f"{claw} exists: `hermes claw migrate` imports its memory and skills.")
-    for name in (section,) if section else _sections(config_of(ctx), quick=quick):
-        print(
-            apply_style(f"\n{name}", "bold") + apply_style("  (Enter keeps, Ctrl+C quits)", "dim")
-        )
-        _ask_section(ctx, name)
-    _summary(config_of(ctx))
-
-
-def _sections(config: Config, *, quick: bool) -> tuple[str, ...]:
-    """With --quick, only the model: it is the one setting without a good default."""
-    if not quick:
-        return SECTIONS
-    return () if config.settings.model.default or config.settings.local.model else ("model",)
-
-
-def _back_up_config(home: Home, *, aside: bool) -> str:
-    """The path of the copy. With `aside`, config.yaml is moved instead of copied."""
-    if not home.config.exists():
-        return ""
-    copy = home.config.with_name(f"config.yaml.bak.{time.strftime('%Y%m%d-%H%M%S')}")
-    if aside:
-        home.config.rename(copy)
+    if section:
+        sections: tuple[str, ...] = (section,)
+    elif quick:
+        # Only the model has no good default.
+        sections = () if _model(ctx) else ("model",)
     else:
-        shutil.copy2(home.config, copy)
-    return str(copy)
-
-
-def _other_agent() -> str:
-    place = Path(process_environment().get("HOME", "~")).expanduser() / ".openclaw"
-    return str(place) if place.is_dir() else ""
-
-
-def _ask_section(ctx: click.Context, name: str) -> None:
-    if name == "model":
-        run_wizard(ctx, WizardOptions())
-    elif name == "tools":
-        choose(ctx)
+        sections = SECTIONS
+    hint = apply_style("  (Enter keeps, Ctrl+C quits)", "dim")
+    for name in sections:
+        print(apply_style(f"\n{name}", "bold") + hint)
+        if name == "model":
+            run_wizard(ctx, WizardOptions())
+        elif name == "tools":
+            choose(ctx)
+        else:
+            _ask_section(ctx, name)
+    if model := _model(ctx):
+        print(f"\n{mark('ok')} The model is {model}. `hermes` starts a chat.")
     else:
-        for key in _keys(ctx, name):
-            _ask(ctx, key)
+        print(f"\n{mark('warn')} No model is chosen; run `hermes model`.")
+    print("`hermes status` shows the settings, `hermes doctor` checks them.")
 
 
-def _keys(ctx: click.Context, section: str) -> Iterator[str]:
+def _model(ctx: click.Context) -> str:
+    settings = config_of(ctx).settings
+    return settings.model.default or settings.local.model
+
+
+def _ask_section(ctx: click.Context, section: str) -> None:
     for key in QUESTIONS[section]:
-        yield key
+        _ask(ctx, key)
         if key == "terminal.backend":
-            yield from FURTHER.get(config_of(ctx).settings.terminal.backend, ())
+            for further in FURTHER.get(config_of(ctx).settings.terminal.backend, ()):
+                _ask(ctx, further)
 
 
 def _ask(ctx: click.Context, key: str) -> None:
     """Ask until the answer is valid. It is saved at once, so that Ctrl+C loses nothing."""
-    held = config_of(ctx).explain(key)
-    now = display_value(held.value, secret=held.setting.secret)
-    print(f"  {held.setting.meaning} {apply_style(describe_type(held.setting.kind), 'dim')}")
+    current = config_of(ctx).explain(key)
+    now = display_value(current.value, secret=current.setting.secret)
+    print(f"  {current.setting.meaning} {apply_style(describe_type(current.setting.kind), 'dim')}")
     while True:
         text = click.prompt(f"  {key}", default=_word(now), show_default=True)
         if text == _word(now):
@@ -140,13 +130,3 @@ def _ask(ctx: click.Context, key: str) -> None:
 
 def _word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) or value is None else str(value)
-
-
-def _summary(config: Config) -> None:
-    model = config.settings.model.default or config.settings.local.model
-    print()
-    if model:
-        print(f"{mark('ok')} The model is {model}. `hermes` starts a chat.")
-    else:
-        print(f"{mark('warn')} No model is chosen; run `hermes model`.")
-    print("`hermes status` shows the settings, `hermes doctor` checks them.")

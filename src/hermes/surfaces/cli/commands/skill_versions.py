@@ -12,39 +12,35 @@ from hermes.app.replay import learning_deps
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject
 from hermes.commands.formatting import sanitize
-from hermes.commands.skills import (
-    difference,
-    proposal_line,
-    tree_difference,
-    version_lines,
-)
+from hermes.commands.skills import difference, proposal_line, tree_difference, version_lines
 from hermes.config.diagnostics import Level
 from hermes.core.commands import Retitle
 from hermes.core.errors import UsageError
 from hermes.core.session_request import SessionRequest
-from hermes.surfaces.cli.command_context import mark
-from hermes.surfaces.cli.output import Output, json_output, text_output, with_app
+from hermes.surfaces.cli.command_context import mark, with_app
+from hermes.surfaces.cli.output import CommandGroup, Output
 
 if TYPE_CHECKING:
     from hermes.learning.rehearsal import Verdict
     from hermes.skills.history import Version
     from hermes.skills.library import SkillLibrary
 
+with_skills = with_app.part(lambda app: app.skills(str(Path.cwd().resolve())))
+version_commands = CommandGroup()
 
-@click.command(help="Reset a bundled skill: discard your edits (they stay in its history).")
-@click.argument("name")
+
+@version_commands.text(
+    "Reset a bundled skill: discard your edits (they stay in its history).", with_skills
+)
 @click.option("--restore", is_flag=True, help="Also restore a skill that you have removed.")
-@text_output(with_app)
-async def reset(app: App, name: str, restore: bool) -> str:
-    version = app.skills().reset(name, restore=restore)
+def reset(skills: SkillLibrary, name: str, restore: bool) -> str:
+    version = skills.reset(name, restore=restore)
     return f"{mark('ok')} {name} is reset; this is version {version}."
 
 
-@click.command("list-modified", help="List bundled skills that were edited or removed.")
-@json_output(with_app)
-async def list_modified(app: App) -> Output:
-    seeds = app.skills().seeds
-    edited, removed = seeds.list_modified(), seeds.list_removed()
+@version_commands.json("List bundled skills that were edited or removed.", with_skills)
+def list_modified(skills: SkillLibrary) -> Output:
+    edited, removed = skills.seeds.list_modified(), skills.seeds.list_removed()
     lines = [
         *(f"{name}  edited; see `hermes skills diff {name}`" for name in edited),
         *(f"{name}  removed; see `hermes skills reset {name} --restore`" for name in removed),
@@ -53,33 +49,24 @@ async def list_modified(app: App) -> Output:
     return Output(data, lines or "No bundled skill was changed.")
 
 
-@click.command("opt-out", help="Stop adding bundled skills to this home.")
-@text_output(with_app)
-async def opt_out(app: App) -> str:
-    app.skills().seeds.opt(out=True)
+@version_commands.text("Stop adding bundled skills to this home.", with_skills)
+def opt_out(skills: SkillLibrary) -> str:
+    skills.seeds.opt(out=True)
     return f"{mark('ok')} Existing skills stay; none is added or updated."
 
 
-@click.command("opt-in", help="Add bundled skills to this home again.")
-@text_output(with_app)
-async def opt_in(app: App) -> str:
-    app.skills().seeds.opt(out=False)
+@version_commands.text("Add bundled skills to this home again.", with_skills)
+def opt_in(skills: SkillLibrary) -> str:
+    skills.seeds.opt(out=False)
     return f"{mark('ok')} The next start adds them."
-
-
-def _skills(app: App) -> SkillLibrary:
-    return app.skills(str(Path.cwd().resolve()))
 
 
 def _facts(version: Version) -> JsonObject:
     return {"state": version.state, **plain(version), "cause": plain(version.cause)}
 
 
-@click.command(help="List every version of a skill: when, by whom, why.")
-@click.argument("name")
-@json_output(with_app)
-async def history(app: App, name: str) -> Output:
-    skills = _skills(app)
+@version_commands.json("List every version of a skill: when, by whom, why.", with_skills)
+def history(skills: SkillLibrary, name: str) -> Output:
     versions = skills.store.history(name)
     if not versions:
         skills.store.find(name)
@@ -87,13 +74,10 @@ async def history(app: App, name: str) -> Output:
     return Output([*map(_facts, versions)], lines or "It has no changes.")
 
 
-@click.command(help="Show what a version changed, or your changes to a bundled skill.")
-@click.argument("name")
-@click.argument("version", required=False, default="")
-@click.argument("other", required=False, default="")
-@text_output(with_app)
-async def diff(app: App, name: str, version: str, other: str) -> str:
-    skills = _skills(app)
+@version_commands.text(
+    "Show what a version changed, or your changes to a bundled skill.", with_skills
+)
+def diff(skills: SkillLibrary, name: str, version: str = "", other: str = "") -> str:
     if version:
         second = skills.store.version(name, other) if other else None
         return sanitize(difference(skills.store, skills.store.version(name, version), second))
@@ -105,41 +89,30 @@ async def diff(app: App, name: str, version: str, other: str) -> str:
     return sanitize(tree_difference(before, skills.tree(name)))
 
 
-@click.command(help="Restore an older version of a skill, even of a deleted one.")
-@click.argument("name")
-@click.argument("version", required=False, default="")
-@json_output(with_app)
-async def revert(app: App, name: str, version: str) -> Output:
-    skills = _skills(app)
+@version_commands.json("Restore an older version of a skill, even of a deleted one.", with_skills)
+def revert(skills: SkillLibrary, name: str, version: str = "") -> Output:
     done = skills.revert(name, version or skills.previous_version(name))
     line = f"{mark('ok')} {done.name}: {done.action}; this is version {done.id}."
     return Output(_facts(done), line)
 
 
-@click.command(help="List the skill changes that wait for your approval.")
-@json_output(with_app)
-async def pending(app: App) -> Output:
-    waiting = _skills(app).store.proposals()
+@version_commands.json("List the skill changes that wait for your approval.", with_skills)
+def pending(skills: SkillLibrary) -> Output:
+    waiting = skills.store.proposals()
     lines = sanitize("\n".join(map(proposal_line, waiting)))
     return Output([*map(_facts, waiting)], lines or "No changes are pending.")
 
 
-@click.command(help="Apply a pending change.")
-@click.argument("version")
-@text_output(with_app)
-async def approve(app: App, version: str) -> str:
-    skills = _skills(app)
+@version_commands.text("Apply a pending change.", with_skills)
+def approve(skills: SkillLibrary, version: str) -> str:
     done = skills.approve(skills.store.proposal(version))
     return f"{mark('ok')} {done.name} is at {done.id}."
 
 
-@click.command(help="Reject a pending change; it stays in the history.")
-@click.argument("version")
+@version_commands.text("Reject a pending change; it stays in the history.", with_skills)
 @click.option("--reason", default="refused by the owner", help="Why.")
-@text_output(with_app)
-async def reject(app: App, version: str, reason: str) -> str:
-    store = _skills(app).store
-    done = store.refuse(store.proposal(version), reason)
+def reject(skills: SkillLibrary, version: str, reason: str) -> str:
+    done = skills.store.refuse(skills.store.proposal(version), reason)
     return f"{mark('ok')} {done.id} of {done.name} is rejected."
 
 
@@ -157,19 +130,17 @@ SAYS: dict[Verdict, str] = {
 }
 
 
-@click.command(
-    help="Test a skill change on sessions that used the skill: the same task and the same tool "
+@version_commands.json(
+    "Test a skill change on sessions that used the skill: the same task and the same tool "
     "results, with the new text. Without VERSION, the pending change of NAME is tested. The model "
-    "is called, which costs as much as a session."
+    "is called, which costs as much as a session.",
+    with_app,
 )
-@click.argument("name")
-@click.argument("version", required=False, default="")
 @click.option("--sessions", "most", type=click.IntRange(min=1), help="How many sessions.")
 @click.option("--session", default="", help="Only this session.")
 @click.option("--decide", is_flag=True, help="Then apply or reject the pending change.")
-@json_output(with_app)
 async def rehearse(
-    app: App, name: str, version: str, most: int | None, session: str, decide: bool
+    app: App, *, name: str, version: str = "", most: int | None, session: str, decide: bool
 ) -> Output:
     from hermes.learning.learner import decide as decide_on
     from hermes.learning.rehearsals import Rehearsals

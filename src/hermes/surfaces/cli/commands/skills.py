@@ -7,32 +7,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hermes.app.app import App
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject, replace
 from hermes.commands.formatting import one_line, sanitize
-from hermes.commands.skills import skill_list_lines
+from hermes.commands.skills import bundle_lines, skill_list_lines
 from hermes.config.edit import set_from_text, write_settings
 from hermes.core.errors import UsageError
-from hermes.surfaces.cli.command_context import apply_style, config_of, home_of, mark
-from hermes.surfaces.cli.commands.skill_versions import (
-    approve,
-    diff,
-    history,
-    list_modified,
-    opt_in,
-    opt_out,
-    pending,
-    rehearse,
-    reject,
-    reset,
-    revert,
-)
-from hermes.surfaces.cli.commands.skills_hub import HUB_COMMANDS
-from hermes.surfaces.cli.output import Output, fields, json_output, table, text_output, with_app
+from hermes.surfaces.cli.command_context import apply_style, config_of, home_of, mark, with_app
+from hermes.surfaces.cli.commands.skill_versions import version_commands, with_skills
+from hermes.surfaces.cli.commands.skills_hub import hub_commands
+from hermes.surfaces.cli.output import CommandGroup, Output, fields, table
 
 if TYPE_CHECKING:
+    from hermes.journal.journal import SqliteJournal
     from hermes.skills.catalogue import SkillEntry
+    from hermes.skills.invocation import Bundles
+    from hermes.skills.library import SkillLibrary
 
 SOURCES = ("all", "hub", "builtin", "agent", "local")
 _ORIGINS = {
@@ -42,21 +32,15 @@ _ORIGINS = {
     "local": ("user", "agent", "external", "project"),
 }
 
-
-@click.group(help="List, install, edit and revert skills.")
-def command() -> None:
-    pass
-
-
-def here() -> str:
-    return str(Path.cwd().resolve())
+command = CommandGroup(
+    help="List, install, edit and revert skills.",
+    commands={**hub_commands.commands, **version_commands.commands},
+)
 
 
-@command.command("list", help="List the skills of this home, by category.")
+@command.json("List the skills of this home, by category.", with_skills)
 @click.option("--source", type=click.Choice(SOURCES), default="all", help="Only these.")
-@json_output(with_app)
-async def list_(app: App, source: str) -> Output:
-    skills = app.skills(here())
+def list_(skills: SkillLibrary, source: str) -> Output:
     skills.seed()
     scanned, off = skills.store.scan(), skills.here("cli").disabled
     origins = {entry.name: str(skills.store.provenance(entry)) for entry in scanned.entries}
@@ -78,28 +62,27 @@ def _facts(entry: SkillEntry, origin: str, off: tuple[str, ...]) -> JsonObject:
     }
 
 
-@command.command(help="Show the text of a skill, or one of its files.")
-@click.argument("name")
-@click.argument("file", required=False, default="")
-@json_output(with_app)
-async def view(app: App, name: str, file: str) -> Output:
-    skills = app.skills(here())
+@command.json("Show the text of a skill, or one of its files.", with_skills)
+def view(skills: SkillLibrary, name: str, file: str = "") -> Output:
+    from hermes.skills.invocation import linked_files, read_skill_file
+
     entry = skills.store.find(name)
     facts = _facts(entry, skills.store.provenance(entry), skills.here("cli").disabled)
-    text, files = skills.text(entry, file), skills.files(entry)
+    text, files = read_skill_file(entry, file or "SKILL.md"), linked_files(entry)
     paths = [
         apply_style(f"{entry.folder}/{each}", "dim") for names in files.values() for each in names
     ]
     return Output({**facts, "content": text, "files": files}, [sanitize(text), *paths])
 
 
-@command.command(help="Show the use of skills: views, uses, and how the turns ended.")
-@click.argument("name", required=False, default="")
-@json_output(with_app)
-async def stats(app: App, name: str) -> Output:
+@command.json(
+    "Show the use of skills: views, uses, and how the turns ended.",
+    with_app.part(lambda app: (app.journal, app.skills(str(Path.cwd().resolve())))),
+)
+async def stats(services: tuple[SqliteJournal, SkillLibrary], name: str = "") -> Output:
     from hermes.skills.stats import skill_stats
 
-    every = await skill_stats(app.journal, app.skills(here()))
+    every = await skill_stats(*services)
     found = [each for each in every if not name or each.name == name]
     data = [{**fields(each), "versions": plain(each.versions)} for each in found]
     if not found:
@@ -112,56 +95,48 @@ async def stats(app: App, name: str) -> Output:
     return Output(data, table([head, *rows], (28, 6, 6, 8, 6, 6)))
 
 
-@command.command(help="Switch skills on.")
-@click.argument("names", nargs=-1, required=True)
+@command.text("Switch skills on.")
 @click.option("--platform", default="", help="Only on this surface.")
-@text_output(with_app)
-async def enable(app: App, names: tuple[str, ...], platform: str) -> str:
-    return _switch(app, names, platform, off=False)
+def enable(ctx: click.Context, names: tuple[str, ...], platform: str) -> str:
+    return _switch(ctx, names, platform, off=False)
 
 
-@command.command(help="Switch skills off: hidden from lists, tools and commands.")
-@click.argument("names", nargs=-1, required=True)
+@command.text("Switch skills off: hidden from lists, tools and commands.")
 @click.option("--platform", default="", help="Only on this surface.")
-@text_output(with_app)
-async def disable(app: App, names: tuple[str, ...], platform: str) -> str:
-    return _switch(app, names, platform, off=True)
+def disable(ctx: click.Context, names: tuple[str, ...], platform: str) -> str:
+    with_skills(ctx, lambda skills: [skills.store.find(name) for name in names])
+    return _switch(ctx, names, platform, off=True)
 
 
-def _switch(app: App, names: tuple[str, ...], platform: str, *, off: bool) -> str:
-    for name in names if off else ():
-        app.skills(here()).store.find(name)
-    settings = app.run.settings.skills
-    held = settings.platform_disabled.get(platform, ()) if platform else settings.disabled
-    left = [name for name in held if name not in names]
+def _switch(ctx: click.Context, names: tuple[str, ...], platform: str, *, off: bool) -> str:
+    settings = config_of(ctx).settings.skills
+    current = settings.platform_disabled.get(platform, ()) if platform else settings.disabled
+    left = [name for name in current if name not in names]
     path = ("skills", "platform_disabled", platform) if platform else ("skills", "disabled")
-    write_settings(app.run.home, {path: [*left, *names] if off else left})
+    write_settings(home_of(ctx), {path: [*left, *names] if off else left})
     where = f" on {platform}" if platform else ""
     return f"{mark('ok')} {', '.join(names)} {'off' if off else 'on'}{where}."
 
 
-@command.command(help="List the settings that skills declare; with NAME KEY VALUE: set one.")
-@click.argument("name", required=False, default="")
-@click.argument("key", required=False, default="")
-@click.argument("value", required=False, default=None)
-@json_output(with_app)
-async def config(app: App, name: str, key: str, value: str | None) -> Output:
-    held = app.run.settings.skills.config
+@command.json("List the settings that skills declare; with NAME KEY VALUE: set one.")
+def config(ctx: click.Context, name: str = "", key: str = "", value: str | None = None) -> Output:
+    current = config_of(ctx).settings.skills.config
+    entries = with_skills(ctx, lambda skills: skills.store.scan().entries)
     rows = [
         {
             "skill": entry.name,
             "key": each.key,
             "description": each.description,
-            "value": held.get(each.key, each.default),
+            "value": current.get(each.key, each.default),
         }
-        for entry in app.skills(here()).store.scan().entries
+        for entry in entries
         for each in entry.skill.options
         if not name or entry.name == name
     ]
     if value is not None:
         if not any(row["key"] == key for row in rows):
             raise UsageError(f"{name} declares no setting {key!r}.")
-        write_settings(app.run.home, {("skills", "config", key): value})
+        write_settings(home_of(ctx), {("skills", "config", key): value})
         return Output({"key": key, "value": value}, f"{mark('ok')} skills.config.{key} = {value}")
     lines = [
         f"{row['skill']}: {row['key']} = {row['value']}  "
@@ -171,42 +146,32 @@ async def config(app: App, name: str, key: str, value: str | None) -> Output:
     return Output(rows, lines or "No skill declares a setting.")
 
 
-@command.command(help="Ask for the variables that a skill needs; input is hidden.")
-@click.argument("name")
-@click.pass_context
+@command.text("Ask for the variables that a skill needs; input is hidden.")
 def setup(ctx: click.Context, name: str) -> None:
-    async def work(app: App) -> tuple[tuple[tuple[str, str, str], ...], str]:
-        skills = app.skills(here())
-        entry = skills.store.find(name)
-        missing = skills.readiness(entry)
-        wanted = tuple((v.name, v.prompt or v.name, v.help) for v in missing.variables)
-        rest = (*(f"file {path}" for path in missing.files), *missing.commands)
-        return wanted, ", ".join(rest)
-
-    wanted, rest = with_app(ctx, work)
-    for variable, prompt, words in wanted:
-        if words:
-            print(apply_style(one_line(words), "dim"))
-        value = click.prompt(one_line(prompt), hide_input=True, default="", show_default=False)
+    missing = with_skills(ctx, lambda skills: skills.readiness(skills.store.find(name)))
+    for each in missing.variables:
+        if each.help:
+            print(apply_style(one_line(each.help), "dim"))
+        prompt = one_line(each.prompt or each.name)
+        value = click.prompt(prompt, hide_input=True, default="", show_default=False)
         if value:
-            set_from_text(home_of(ctx), variable, value)
-            print(f"{mark('ok')} {variable} is in .env.")
+            set_from_text(home_of(ctx), each.name, value)
+            print(f"{mark('ok')} {each.name} is in .env.")
+    rest = (*(f"file {path}" for path in missing.files), *missing.commands)
     if rest:
-        print(f"{mark('warn')} still missing: {rest}")
-    if not wanted and not rest:
+        print(f"{mark('warn')} still missing: {', '.join(rest)}")
+    if not missing.variables and not rest:
         print(f"{mark('ok')} {name} needs nothing more.")
 
 
-@command.command(help="Read the skills of this project (.hermes, .agents, .claude/skills).")
-@click.argument("folder", required=False, default=".")
+@command.text("Read the skills of this project (.hermes, .agents, .claude/skills).")
 @click.option("--no", "revoke", is_flag=True, help="Stop reading them.")
-@text_output()
-def trust(ctx: click.Context, folder: str, revoke: bool) -> str:
+def trust(ctx: click.Context, *, folder: str = ".", revoke: bool) -> str:
     from hermes.skills.session_index import PROJECT_FOLDERS
 
     path = Path(folder).resolve()
-    held = config_of(ctx).settings.skills.trusted_projects
-    left = [each for each in held if each != str(path)]
+    current = config_of(ctx).settings.skills.trusted_projects
+    left = [each for each in current if each != str(path)]
     write_settings(
         home_of(ctx), {("skills", "trusted_projects"): left if revoke else [*left, str(path)]}
     )
@@ -215,43 +180,22 @@ def trust(ctx: click.Context, folder: str, revoke: bool) -> str:
     return f"{mark('ok')} Skills of {path} are {verb} ({', '.join(there) or 'it has none yet'})."
 
 
-for each in (
-    *HUB_COMMANDS,
-    reset,
-    list_modified,
-    opt_out,
-    opt_in,
-    history,
-    diff,
-    revert,
-    pending,
-    approve,
-    reject,
-    rehearse,
-):
-    command.add_command(each)
+bundles_command = CommandGroup(
+    help="Group skills under one name; /NAME in a chat loads all of them."
+)
+with_bundles = with_skills.part(lambda skills: skills.bundles)
 
 
-@click.group(help="Group skills under one name; /NAME in a chat loads all of them.")
-def bundles_command() -> None:
-    pass
+@bundles_command.json("List all bundles.", with_bundles, name="list")
+def list_bundles(bundles: Bundles) -> Output:
+    found = bundles.all()
+    nothing = "No bundles; `hermes bundles create NAME --skills A,B` adds one."
+    return Output(found, bundle_lines(found) or nothing)
 
 
-@bundles_command.command("list", help="List all bundles.")
-@json_output(with_app)
-async def list_bundles(app: App) -> Output:
-    found = app.skills().bundles.all()
-    lines = [
-        f"/{each.name}  {one_line(each.description)} ({', '.join(each.skills)})" for each in found
-    ]
-    return Output(found, lines or "No bundles; `hermes bundles create NAME --skills A,B` adds one.")
-
-
-@bundles_command.command("show", help="Show what a bundle contains.")
-@click.argument("name")
-@json_output(with_app)
-async def show_bundle(app: App, name: str) -> Output:
-    found = app.skills().bundles.read(name)
+@bundles_command.json("Show what a bundle contains.", with_bundles, name="show")
+def show_bundle(bundles: Bundles, name: str) -> Output:
+    found = bundles.read(name)
     lines = [
         f"/{found.name}  {one_line(found.description)}",
         f"skills: {', '.join(found.skills)}",
@@ -260,30 +204,26 @@ async def show_bundle(app: App, name: str) -> Output:
     return Output(found, lines)
 
 
-@bundles_command.command("create", help="Create or replace a bundle.")
-@click.argument("name")
+@bundles_command.text("Create or replace a bundle.", with_skills, name="create")
 @click.option("--skills", required=True, metavar="A,B", help="The skills, in order.")
 @click.option("--description", default="", help="What it is for.")
 @click.option("--instruction", default="", help="Text to send along with the skills.")
-@text_output(with_app)
-async def create_bundle(
-    app: App, name: str, skills: str, description: str, instruction: str
+def create_bundle(
+    library: SkillLibrary, name: str, skills: str, description: str, instruction: str
 ) -> str:
     wanted = tuple(each.strip() for each in skills.split(",") if each.strip())
-    made = app.skills().make_bundle(name, wanted, description, instruction)
+    made = library.make_bundle(name, wanted, description, instruction)
     return f"{mark('ok')} {made}"
 
 
-@bundles_command.command("delete", help="Delete a bundle; its skills stay.")
-@click.argument("name")
-@text_output(with_app)
-async def delete_bundle(app: App, name: str) -> str:
-    app.skills().bundles.delete(name)
+@bundles_command.text("Delete a bundle; its skills stay.", with_bundles, name="delete")
+def delete_bundle(bundles: Bundles, name: str) -> str:
+    bundles.delete(name)
     return f"{mark('ok')} /{name} is deleted."
 
 
-@bundles_command.command("reload", help="Read all bundles again and report those that are invalid.")
-@text_output(with_app)
-async def reload_bundles(app: App) -> str:
-    bundles = app.skills().bundles
+@bundles_command.text(
+    "Read all bundles again and report those that are invalid.", with_bundles, name="reload"
+)
+def reload_bundles(bundles: Bundles) -> str:
     return f"{len(bundles.all())} of {len(bundles.names())} bundles can be used."

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from hermes.app.app import App
 from hermes.codec.json import encode, plain
 from hermes.commands.formatting import escape_invisible, one_line, sanitize
 from hermes.commands.skills import listing_lines, tree_difference
 from hermes.core.errors import HermesError, UsageError
-from hermes.surfaces.cli.command_context import apply_style, mark
-from hermes.surfaces.cli.output import (
-    Output,
-    as_json_option,
-    json_output,
-    print_output,
-    text_output,
-    warn,
-    with_app,
-    yes_option,
-)
+from hermes.surfaces.cli.command_context import apply_style, mark, with_app
+from hermes.surfaces.cli.output import CommandGroup, Output, confirm, warn, yes_option
 
 if TYPE_CHECKING:
+    from hermes.policy.scan.rules import ScanFinding
     from hermes.skills.hub.hub import PreparedInstall
-    from hermes.skills.hub.lock import InstalledSkill, SkillFinding
+    from hermes.skills.hub.lock import SnapshotSkill
+    from hermes.skills.hub.skill_hub import SkillHub
 
 TEXT_ROWS = 40
+
+hub_commands = CommandGroup()
+with_hub = with_app.part(lambda app: app.skills().hub)
 
 source_option = click.option("--source", default="", help="Only from this source.")
 limit_option = click.option(
@@ -40,35 +34,29 @@ limit_option = click.option(
 force_option = click.option("--force", is_flag=True, help="Despite a warning of the scan.")
 
 
-@click.command(help="Search for skills of other people.")
-@click.argument("query", nargs=-1, required=True)
+@hub_commands.json("Search for skills of other people.", with_hub)
 @source_option
 @limit_option
-@json_output(with_app)
-async def search(app: App, query: tuple[str, ...], source: str, limit: int) -> Output:
-    return await _search(app, " ".join(query), source, limit)
+async def search(hub: SkillHub, query: tuple[str, ...], source: str, limit: int) -> Output:
+    return await _search(hub, " ".join(query), source, limit)
 
 
-@click.command(help="List skills of other people.")
+@hub_commands.json("List skills of other people.", with_hub)
 @source_option
 @limit_option
-@json_output(with_app)
-async def browse(app: App, source: str, limit: int) -> Output:
-    return await _search(app, "", source, limit)
+async def browse(hub: SkillHub, source: str, limit: int) -> Output:
+    return await _search(hub, "", source, limit)
 
 
-async def _search(app: App, query: str, source: str, limit: int) -> Output:
-    found, problems = await app.skills().hub.search(query, source=source, limit=limit)
+async def _search(hub: SkillHub, query: str, source: str, limit: int) -> Output:
+    found, problems = await hub.search(query, source=source, limit=limit)
     for problem in problems:
         warn(sanitize(problem))
     return Output(found, sanitize("\n".join(listing_lines(found))) or "Nothing found.")
 
 
-@click.command(help="Inspect a skill before installing it: files, scan, text.")
-@click.argument("identifier")
-@json_output(with_app)
-async def inspect(app: App, identifier: str) -> Output:
-    hub = app.skills().hub
+@hub_commands.json("Inspect a skill before installing it: files, scan, text.", with_hub)
+async def inspect(hub: SkillHub, identifier: str) -> Output:
     prepared = await hub.prepare(identifier)
     hub.drop(prepared)
     text = prepared.package.files["SKILL.md"].decode("utf-8", "replace")
@@ -88,14 +76,11 @@ async def inspect(app: App, identifier: str) -> Output:
     )
 
 
-@click.command(help="Install a skill: owner/repo/path, source/name, a URL, or a bare name.")
-@click.argument("identifier")
+@hub_commands.json("Install a skill: owner/repo/path, source/name, a URL, or a bare name.")
 @click.option("--category", default="", help="Its category here.")
 @click.option("--name", default="", help="Its name here.")
 @force_option
 @yes_option
-@as_json_option
-@click.pass_context
 def install(
     ctx: click.Context,
     identifier: str,
@@ -104,21 +89,21 @@ def install(
     force: bool,
     yes: bool,
     as_json: bool,
-) -> int:
-    async def work(app: App) -> InstalledSkill | None:
-        return await app.skills().hub.install(
+) -> Output:
+    done = with_hub(
+        ctx,
+        lambda hub: hub.install(
             identifier,
             lambda prepared: _confirm(prepared, yes, quiet=as_json),
             force=force,
             category=category,
             name=name,
-        )
-
-    done = with_app(ctx, work)
+        ),
+    )
     line = "Nothing was installed."
     if done is not None:
         line = f"{mark('ok')} {done.install_path} is installed ({len(done.files)} files)."
-    return print_output(Output(done, line), as_json=as_json)
+    return Output(done, line)
 
 
 def _confirm(prepared: PreparedInstall, yes: bool, *, quiet: bool = False) -> bool:
@@ -148,57 +133,56 @@ def _prepared_lines(prepared: PreparedInstall) -> Iterator[str]:
         yield escape_invisible(tree_difference(prepared.before, prepared.package.files))
 
 
-def _finding(finding: SkillFinding) -> str:
+def _finding(finding: ScanFinding) -> str:
     where = f"{finding.file or 'SKILL.md'}:{finding.line}"
     place, text = escape_invisible(where), escape_invisible(finding.text)
     return f"{finding.severity:<8} {finding.id} at {place}  {text}"
 
 
-@click.command(help="Remove an installed skill; its files stay in the history.")
-@click.argument("name")
+@hub_commands.text("Remove an installed skill; its files stay in the history.", with_hub)
 @click.option("--force", is_flag=True, help="Even if you have edited it.")
-@text_output(with_app)
-async def uninstall(app: App, name: str, force: bool) -> str:
-    await asyncio.to_thread(app.skills().hub.uninstall, name, force=force)
+def uninstall(hub: SkillHub, name: str, force: bool) -> str:
+    hub.uninstall(name, force=force)
     return f"{mark('ok')} {name} is removed; `hermes skills revert {name}` restores it."
 
 
-@click.command(help="Check whether installed skills have changed at their source.")
-@click.argument("names", nargs=-1)
-@json_output(with_app)
-async def check(app: App, names: tuple[str, ...]) -> Output:
-    found = await app.skills().hub.check(names)
+@hub_commands.json("Check whether installed skills have changed at their source.", with_hub)
+async def check(hub: SkillHub, names: tuple[str, ...] = ()) -> Output:
+    found = await hub.check(names)
     lines = [f"{each.name:<28} {each.condition}  {sanitize(each.words)}".rstrip() for each in found]
     return Output(found, lines or "Nothing is installed.")
 
 
-@click.command(help="Update installed skills; each change is scanned and shown first.")
-@click.argument("names", nargs=-1)
+@hub_commands.text("Update installed skills; each change is scanned and shown first.", with_hub)
 @force_option
 @yes_option
-@text_output(with_app)
-async def update(app: App, names: tuple[str, ...], force: bool, yes: bool) -> Output:
-    hub, failed = app.skills().hub, False
-    for name in names or tuple(hub.ledger.list_installed()):
+async def update(hub: SkillHub, *, names: tuple[str, ...] = (), force: bool, yes: bool) -> Output:
+    return await _each(
+        (name, hub.update(name, lambda p: _confirm(p, yes), force=force))
+        for name in names or tuple(hub.ledger.list_installed())
+    )
+
+
+async def _each(work: Iterable[tuple[str, Coroutine[Any, Any, str]]]) -> Output:
+    """Prints the result for each skill as soon as it is known. A failure does not stop the rest."""
+    failed = False
+    for name, update in work:
         try:
-            done = await hub.update(name, lambda p: _confirm(p, yes), force=force)
-            print(f"{name:<28} {done}")
+            print(f"{name:<28} {await update}")
         except HermesError as error:
             failed = True
             print(f"{mark('error')} {name}: {sanitize(str(error))}")
     return Output(None, code=failed)
 
 
-@click.command(help="Scan installed skills again; --deep scans all skills.")
+@hub_commands.json("Scan installed skills again; --deep scans all skills.", with_hub)
 @click.option("--deep", is_flag=True, help="All skills, not only installed ones.")
 @click.option("--log", "show_log", is_flag=True, help="Show the installation log.")
-@json_output(with_app)
-async def audit(app: App, deep: bool, show_log: bool) -> Output:
-    hub = app.skills().hub
+def audit(hub: SkillHub, deep: bool, show_log: bool) -> Output:
     if show_log:
         log = hub.ledger.log()
         return Output(list(log), sanitize("\n".join(log)) or "Nothing was installed yet.")
-    found = await asyncio.to_thread(hub.audit, deep=deep)
+    found = hub.audit(deep=deep)
     lines = []
     for each in found:
         edited = "  (edited by you)" if each.edited else ""
@@ -208,97 +192,66 @@ async def audit(app: App, deep: bool, show_log: bool) -> Output:
     return Output([plain(each) for each in found], lines or nothing)
 
 
-@click.group(help="Repositories that are searched for skills.")
-def tap() -> None:
-    pass
+tap = CommandGroup("tap", help="Repositories that are searched for skills.")
 
 
-@tap.command("list", help="List them.")
-@json_output(with_app)
-async def tap_list(app: App) -> Output:
-    taps = app.skills().ledger.taps()
-    return Output(taps, "\n".join(taps))
+@tap.json("List them.", with_hub, name="list")
+def tap_list(hub: SkillHub) -> Output:
+    return Output(hub.ledger.taps(), hub.ledger.taps())
 
 
-@tap.command("add", help="Add one: owner/repo or owner/repo/folder.")
-@click.argument("repo")
-@text_output(with_app)
-async def tap_add(app: App, repo: str) -> str:
-    return "\n".join(app.skills().hub.add_tap(repo))
+@tap.text("Add one: owner/repo or owner/repo/folder.", with_hub, name="add")
+def tap_add(hub: SkillHub, repo: str) -> Iterable[str]:
+    return hub.add_tap(repo)
 
 
-@tap.command("remove", help="Remove one.")
-@click.argument("repo")
-@text_output(with_app)
-async def tap_remove(app: App, repo: str) -> str:
-    return "\n".join(app.skills().hub.remove_tap(repo))
+@tap.text("Remove one.", with_hub, name="remove")
+def tap_remove(hub: SkillHub, repo: str) -> Iterable[str]:
+    return hub.remove_tap(repo)
 
 
-@click.group(help="The list of installed skills, for another home.")
-def snapshot() -> None:
-    pass
+snapshot = CommandGroup("snapshot", help="The list of installed skills, for another home.")
 
 
-@snapshot.command("export", help="Write it to a file.")
+@snapshot.text("Write it to a file.", with_hub, name="export")
 @click.argument("file", type=click.Path(dir_okay=False))
-@text_output()
-def snapshot_export(ctx: click.Context, file: str) -> str:
-    async def work(app: App) -> bytes:
-        return encode(app.skills().hub.snapshot())
-
-    Path(file).write_bytes(with_app(ctx, work) + b"\n")
+def snapshot_export(hub: SkillHub, file: str) -> str:
+    Path(file).write_bytes(encode(hub.ledger.snapshot()) + b"\n")
     return f"{mark('ok')} {file}"
 
 
-@snapshot.command("import", help="Install the skills of a file; each is scanned.")
+@snapshot.text("Install the skills of a file; each is scanned.", with_hub, name="import")
 @click.argument("file", type=click.File("rb"))
 @force_option
 @yes_option
-@text_output(with_app)
-async def snapshot_import(app: App, file: BinaryIO, force: bool, yes: bool) -> Output:
-    hub, failed = app.skills().hub, False
-    wanted = hub.read_snapshot(file.read())
+async def snapshot_import(hub: SkillHub, file: BinaryIO, force: bool, yes: bool) -> Output:
+    from hermes.skills.hub.lock import read_snapshot
+
+    wanted = read_snapshot(file.read())
     for repo in wanted.taps:
         hub.add_tap(repo)
-    for each in wanted.skills:
-        try:
-            done = await hub.install(
-                each.identifier,
-                lambda p: _confirm(p, yes),
-                force=force,
-                category=each.category,
-                name=each.name,
-            )
-            same = done is not None and done.content_hash == each.content_hash
-            state = "not installed" if done is None else "identical" if same else "newer"
-            print(f"{each.name:<28} {state}")
-        except HermesError as error:
-            failed = True
-            print(f"{mark('error')} {each.name}: {sanitize(str(error))}")
-    return Output(None, code=failed)
+
+    async def install(skill: SnapshotSkill) -> str:
+        done = await hub.install(
+            skill.identifier,
+            lambda p: _confirm(p, yes),
+            force=force,
+            category=skill.category,
+            name=skill.name,
+        )
+        same = done is not None and done.content_hash == skill.content_hash
+        return "not installed" if done is None else "identical" if same else "newer"
+
+    return await _each((skill.name, install(skill)) for skill in wanted.skills)
 
 
-@click.command(help="Propose a skill of yours to a GitHub repository, as a pull request.")
-@click.argument("name")
+@hub_commands.text("Propose a skill of yours to a GitHub repository, as a pull request.")
 @click.option("--repo", required=True, help="owner/repo")
 @yes_option
-@text_output()
 def publish(ctx: click.Context, name: str, repo: str, yes: bool) -> str:
-    if not yes and not (sys.stdin.isatty() and click.confirm(f"Send {name} to {repo}?")):
-        raise UsageError("Nothing was sent; add --yes to agree.")
-    return f"{mark('ok')} {with_app(ctx, lambda app: app.skills().hub.publish(name, repo))}"
+    confirm(f"Send {name} to {repo}?", yes=yes, otherwise="Nothing was sent.")
+    return f"{mark('ok')} {with_hub(ctx, lambda hub: hub.publish(name, repo))}"
 
 
-HUB_COMMANDS = (
-    search,
-    browse,
-    inspect,
-    install,
-    uninstall,
-    check,
-    update,
-    audit,
-    tap,
-    snapshot,
-    publish,
-)
+hub_commands.add_command(tap)
+hub_commands.add_command(snapshot)

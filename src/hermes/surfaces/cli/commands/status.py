@@ -35,15 +35,8 @@ from hermes.homes.health import (
 from hermes.homes.installation import installation
 from hermes.homes.status import dump, status
 from hermes.plugins.health import plugin_findings
-from hermes.surfaces.cli.command_context import apply_style, config_of, home_of, mark, run
-from hermes.surfaces.cli.output import (
-    Output,
-    as_json_option,
-    json_output,
-    page_lines,
-    print_output,
-    with_app,
-)
+from hermes.surfaces.cli.command_context import apply_style, config_of, home_of, mark, run, with_app
+from hermes.surfaces.cli.output import Output, json_command, page_lines
 from hermes.version import __version__
 
 OLDEST_PYTHON = (3, 11)
@@ -66,25 +59,23 @@ def python_findings() -> list[Diagnostic]:
 
 
 def package_findings() -> list[Diagnostic]:
-    found = []
-    for name in REQUIRED:
-        installed = _version(name)
-        found.append(
-            ok(f"{name} {installed}")
-            if installed
-            else fault("package", f"{name} is missing", fix=f"pip install {name}")
-        )
-    for name, purpose in OPTIONAL.items():
-        installed = _version(name)
-        found.append(ok(f"{name} {installed or 'is not installed'}; for {purpose}"))
-    return found
+    def installed(name: str) -> str:
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            return ""
 
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""
+    required = [
+        ok(f"{name} {found}")
+        if (found := installed(name))
+        else fault("package", f"{name} is missing", fix=f"pip install {name}")
+        for name in REQUIRED
+    ]
+    optional = [
+        ok(f"{name} {installed(name) or 'is not installed'}; for {purpose}")
+        for name, purpose in OPTIONAL.items()
+    ]
+    return [*required, *optional]
 
 
 def certificate_findings(settings: Settings) -> list[Diagnostic]:
@@ -115,59 +106,70 @@ def command_findings() -> list[Diagnostic]:
 
 
 def program_findings() -> list[Diagnostic]:
-    return [_program(name, *about) for name, about in PROGRAMS.items()]
-
-
-def _program(name: str, purpose: str, needed: bool) -> Diagnostic:
-    if path := shutil.which(name):
-        return ok(f"{name} ({path})")
-    report = fault if needed else warning
-    return report("program", f"{name} is missing; for {purpose}", fix=f"install {name}")
+    found = []
+    for name, (purpose, needed) in PROGRAMS.items():
+        report = fault if needed else warning
+        missing = report("program", f"{name} is missing; for {purpose}", fix=f"install {name}")
+        found.append(ok(f"{name} ({path})") if (path := shutil.which(name)) else missing)
+    return found
 
 
 def approval_findings(settings: Settings) -> list[Diagnostic]:
-    return [
-        ok("risky effects need approval")
-        if settings.approvals.mode == "manual"
-        else warning(
-            "approvals",
+    approvals = settings.approvals
+    # Whether it holds, what then holds, what else, and the safe setting.
+    checks = (
+        (
+            approvals.mode != "off",
+            f"risky effects need approval (approvals.mode {approvals.mode})",
             "approvals are off: only the most dangerous commands are refused",
-            fix="`hermes config set approvals.mode manual`",
+            "approvals.mode manual",
         ),
-        ok("without a user to ask, risky effects are denied")
-        if settings.approvals.noninteractive_mode == "deny"
-        else warning(
-            "approvals",
+        (
+            approvals.noninteractive_mode == "deny",
+            "without a user to ask, risky effects are denied",
             "without a user to ask, risky effects are allowed",
-            fix="`hermes config set approvals.noninteractive_mode deny`",
+            "approvals.noninteractive_mode deny",
         ),
-        ok("secrets are masked in output and logs")
-        if settings.security.redact_secrets
-        else warning(
-            "redaction",
+        (
+            settings.security.redact_secrets,
+            "secrets are masked in output and logs",
             "secrets are not masked",
-            fix="`hermes config set security.redact_secrets true`",
+            "security.redact_secrets true",
         ),
+    )
+    return [
+        ok(good) if holds else warning(key.partition(".")[0], bad, fix=f"`hermes config set {key}`")
+        for holds, good, bad, key in checks
     ]
 
 
 Section = tuple[str, list[Diagnostic]]
 
 
-@click.command(help="Check this installation and say how to fix problems.")
+@json_command("Check this installation and say how to fix problems.")
 @click.option("--fix", is_flag=True, help="Fix what is safe to fix.")
-@as_json_option
-@click.pass_context
-def doctor_command(ctx: click.Context, fix: bool, as_json: bool) -> int:
-    config = config_of(ctx, tell=False)
+def doctor_command(ctx: click.Context, fix: bool, as_json: bool) -> Output:
+    config = config_of(ctx, quiet=True)
     if fix:
         for line in repair(config.home):
             click.echo(f"{apply_style('fixed', 'ok')} {line}", err=as_json)
-        config = config_of(ctx, tell=False)
+        config = config_of(ctx, quiet=True)
     sections = run(examine(config))
     data = [{"section": name, **plain(each)} for name, group in sections for each in group]
     failed = any(each.level == "error" for _, group in sections for each in group)
-    return print_output(Output(data, _lines(sections), code=failed), as_json=as_json)
+
+    def lines() -> Iterator[str]:
+        for name, group in sections:
+            yield apply_style(name, "bold")
+            for finding in group:
+                yield f"  {mark(finding.level)} {finding.text}"
+        fixes = [finding for _, group in sections for finding in group if finding.fix]
+        if fixes:
+            yield apply_style("\nWhat to do", "bold")
+        for number, finding in enumerate(fixes, start=1):
+            yield f"  {number}. {apply_style(finding.text, finding.level)}\n     → {finding.fix}"
+
+    return Output(data, lines(), code=failed)
 
 
 async def examine(config: Config) -> list[Section]:
@@ -203,52 +205,34 @@ def repair(home: Home) -> list[str]:
     return done
 
 
-def _lines(sections: list[Section]) -> Iterator[str]:
-    for name, group in sections:
-        yield apply_style(name, "bold")
-        for finding in group:
-            yield f"  {mark(finding.level)} {finding.text}"
-    fixes = [finding for _, group in sections for finding in group if finding.fix]
-    if fixes:
-        yield apply_style("\nWhat to do", "bold")
-    for number, finding in enumerate(fixes, start=1):
-        yield f"  {number}. {apply_style(finding.text, finding.level)}\n     → {finding.fix}"
-
-
-@click.command(help="Show the model, keys (masked), permissions and settings on one page.")
+@json_command("Show the model, keys (masked), permissions and settings on one page.", with_app)
 @click.option("--all", "whole", is_flag=True, help="Include what is set up but not in use.")
 @click.option("--deep", is_flag=True, help="Also test it: ask the provider, read every record.")
-@json_output(with_app)
 async def status_command(app: App, whole: bool, deep: bool) -> Output:
     page = await status(app)
-    if whole or deep:
-        # Only these two options need the slower checks.
-        from hermes.homes.status import deep_checks, full_status
+    # Only these two options need the slower checks.
+    if whole:
+        from hermes.homes.status import full_status
+        from hermes.plugins.admin import PluginAdmin
 
-        more = await full_status(app, await _plugin_states(app)) if whole else {}
-        page = {**page, **more, **(await deep_checks(app) if deep else {})}
+        await app.plugins.offer()
+        rows = PluginAdmin(app.run, app.plugins.plugins).rows()
+        page |= await full_status(app, {row.key: row.fault or row.state for row in rows})
+    if deep:
+        from hermes.homes.status import deep_checks
+
+        page |= await deep_checks(app)
     return Output(page, page_lines(page))
 
 
-async def _plugin_states(app: App) -> dict[str, str]:
-    from hermes.plugins.admin import PluginAdmin
-
-    await app.plugins.offer()
-    return {
-        row.key: row.fault or row.state for row in PluginAdmin(app.run, app.plugins.plugins).rows()
-    }
-
-
-@click.command(help="Print a summary for support requests: no keys, no conversation text.")
+@json_command("Print a summary for support requests: no keys, no conversation text.", with_app)
 @click.option("--show-keys", is_flag=True, help="Include the first and last letters of keys.")
-@json_output(with_app)
 async def dump_command(app: App, show_keys: bool) -> Output:
     page = await dump(app, with_keys=show_keys)
     return Output(page, page_lines(page))
 
 
-@click.command(help="Print the version; `hermes update --check` looks for a newer one.")
-@json_output()
+@json_command("Print the version; `hermes update --check` looks for a newer one.")
 def version_command(ctx: click.Context) -> Output:
     here, python = installation(), platform.python_version()
     data = {

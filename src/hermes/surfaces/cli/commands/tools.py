@@ -2,127 +2,39 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Iterator
 
 import click
 
-from hermes.app.app import App
 from hermes.config.edit import set_from_text, write_settings
 from hermes.core.errors import UsageError
 from hermes.homes.toolsets import PLATFORMS, ToolsetState, changes, toolset_states
 from hermes.images.registry import ImageRow, image_row, image_rows, settings_for_choice
-from hermes.surfaces.cli.command_context import apply_style, config_of, home_of, mark
-from hermes.surfaces.cli.output import (
-    Output,
-    as_json_option,
-    columns,
-    json_output,
-    print_json,
-    text_output,
+from hermes.surfaces.cli.command_context import (
+    PickerRow,
+    apply_style,
+    config_of,
+    home_of,
+    is_terminal,
+    mark,
     with_app,
 )
+from hermes.surfaces.cli.output import CommandGroup, Output, pick
 from hermes.tools.catalogue import declarations
 from hermes.tools.toolbox import wanted_names
 
-
-@click.command(help="List the image providers, or use PROVIDER in new sessions.")
-@click.argument("provider", required=False)
-@click.option("--model", default="", help="Which of its models to use.")
-@as_json_option
-@click.pass_context
-def images(ctx: click.Context, provider: str | None, model: str, as_json: bool) -> None:
-    if provider:
-        take(ctx, provider, model)
-    elif as_json:
-        print_json(columns(_rows(ctx)))
-    elif sys.stdin.isatty() and sys.stdout.isatty():
-        choose_images(ctx)
-    else:
-        for row in _rows(ctx):
-            line = f"{'✓' if row.used else ' '} {row.name:<18} {_state(row)}"
-            print(line if row.available else apply_style(line, "dim"))
-
-
-def choose_images(ctx: click.Context) -> None:
-    """Pick a provider and a model; ask for missing variables."""
-    # The picker loads a large library.
-    from hermes.surfaces.cli.picker import Picker, PickerRow
-
-    rows = _rows(ctx)
-    now = next((row.name for row in rows if row.used), "")
-    lines = [
-        PickerRow(text=each.label, value=each.name, note=_state(each), faint=not each.available)
-        for each in rows
-    ]
-    picked = asyncio.run(Picker("Image generation", lines, chosen=now).run())
-    if picked is None:
-        return
-    row = next(each for each in rows if each.name == picked)
-    _ask_variables(ctx, row)
-    model = ""
-    if len(row.models) > 1:
-        choices = [
-            PickerRow(text=str(each["id"]), value=str(each["id"]), note=_about(each))
-            for each in row.models
-        ]
-        model = asyncio.run(Picker(f"{row.label}: model", choices, chosen=row.model).run()) or ""
-    take(ctx, picked, model)
-
-
-def take(ctx: click.Context, provider: str, model: str) -> None:
-    async def work(app: App) -> ImageRow:
-        return image_row(app.images, provider)
-
-    row = with_app(ctx, work)
-    write_settings(home_of(ctx), settings_for_choice(row, model))
-    words = f"{row.label} generates images" + (f" with {model}" if model else "")
-    print(f"{mark('ok')} {words} in new sessions.")
-    for variable in row.variables:
-        if variable.required and not variable.known:
-            print(f"{mark('warn')} It needs {variable.key}: `hermes config set {variable.key} …`.")
-
-
-def _ask_variables(ctx: click.Context, row: ImageRow) -> None:
-    for variable in row.variables:
-        if variable.known:
-            continue
-        where = apply_style(f" ({variable.url})", "dim") if variable.url else ""
-        print(f"{variable.prompt}{where}")
-        text = click.prompt(
-            f"  {variable.key}", default="", show_default=False, hide_input=variable.secret
-        )
-        if text.strip():
-            set_from_text(home_of(ctx), variable.key, text.strip())
-
-
-def _rows(ctx: click.Context) -> tuple[ImageRow, ...]:
-    async def work(app: App) -> tuple[ImageRow, ...]:
-        return image_rows(app.images)
-
-    return with_app(ctx, work)
-
-
-def _state(row: ImageRow) -> str:
-    need = f"needs {', '.join(row.missing)}" if row.missing else ""
-    state = row.model or "ready" if row.available else need or row.badge
-    source = "" if row.source == "bundled" else row.source
-    return " · ".join(each for each in (state, row.tag, source) if each)
-
-
-def _about(model: dict[str, object]) -> str:
-    return " · ".join(str(model[key]) for key in ("speed", "strengths", "price") if model.get(key))
-
-
 # A row of the picker that is not a toolset.
 IMAGES = ":images"
+
+with_images = with_app.part(lambda app: app.shared.images)
 platform_option = click.option(
     "--platform", type=click.Choice(PLATFORMS), default=None, help="Only on this surface."
 )
 
 
 @click.group(
+    cls=CommandGroup,
     help="Choose the toolsets of new sessions. Without a command: choose in the terminal.",
     invoke_without_command=True,
 )
@@ -135,12 +47,87 @@ def command(ctx: click.Context, summary: bool) -> None:
         return
     if summary:
         _summarize(ctx)
-    elif sys.stdin.isatty() and sys.stdout.isatty():
+    elif is_terminal():
         choose(ctx)
     else:
         print("There is no terminal to choose in. Use instead:", file=sys.stderr)
         print("  hermes tools enable NAME\n  hermes tools disable NAME", file=sys.stderr)
         ctx.invoke(list_)
+
+
+@command.json("List the image providers, or use PROVIDER in new sessions.")
+@click.option("--model", default="", help="Which of its models to use.")
+def images(ctx: click.Context, *, provider: str | None = None, model: str) -> Output:
+    if provider:
+        row = with_images(ctx, lambda images: image_row(images, provider))
+        return Output(row, _use(ctx, row, model))
+    rows = with_images(ctx, image_rows)
+
+    def lines() -> Iterator[str]:
+        if is_terminal():
+            yield from _choose_images(ctx)
+            return
+        for row in rows:
+            line = f"{'✓' if row.used else ' '} {row.name:<18} {_state(row)}"
+            yield line if row.available else apply_style(line, "dim")
+
+    return Output(rows, lines())
+
+
+def _choose_images(ctx: click.Context) -> list[str]:
+    """Pick a provider and a model; ask for missing variables."""
+    rows = with_images(ctx, image_rows)
+    now = next((row.name for row in rows if row.used), "")
+    lines = [
+        PickerRow(text=each.label, value=each.name, note=_state(each), faint=not each.available)
+        for each in rows
+    ]
+    picked = pick("Image generation", lines, chosen=now)
+    if picked is None:
+        return []
+    row = next(each for each in rows if each.name == picked)
+    for variable in row.variables:
+        if variable.known:
+            continue
+        where = apply_style(f" ({variable.url})", "dim") if variable.url else ""
+        print(f"{variable.prompt}{where}")
+        text = click.prompt(
+            f"  {variable.key}", default="", show_default=False, hide_input=variable.secret
+        )
+        if text.strip():
+            set_from_text(home_of(ctx), variable.key, text.strip())
+    model = ""
+    if len(row.models) > 1:
+        choices = [
+            PickerRow(
+                text=str(each["id"]),
+                value=str(each["id"]),
+                note=" · ".join(
+                    str(each[key]) for key in ("speed", "strengths", "price") if each.get(key)
+                ),
+            )
+            for each in row.models
+        ]
+        model = pick(f"{row.label}: model", choices, chosen=row.model) or ""
+    # The variables may be known by now.
+    return _use(ctx, with_images(ctx, lambda images: image_row(images, picked)), model)
+
+
+def _use(ctx: click.Context, row: ImageRow, model: str) -> list[str]:
+    write_settings(home_of(ctx), settings_for_choice(row, model))
+    words = f"{row.label} generates images" + (f" with {model}" if model else "")
+    missing = [each.key for each in row.variables if each.required and not each.known]
+    return [
+        f"{mark('ok')} {words} in new sessions.",
+        *(f"{mark('warn')} It needs {key}: `hermes config set {key} …`." for key in missing),
+    ]
+
+
+def _state(row: ImageRow) -> str:
+    need = f"needs {', '.join(row.missing)}" if row.missing else ""
+    state = row.model or "ready" if row.available else need or row.badge
+    source = "" if row.source == "bundled" else row.source
+    return " · ".join(each for each in (state, row.tag, source) if each)
 
 
 def _summarize(ctx: click.Context) -> None:
@@ -157,11 +144,8 @@ def _summarize(ctx: click.Context) -> None:
 
 def choose(ctx: click.Context) -> None:
     """Enter switches the selected toolset; each change is saved at once."""
-    # The picker loads a large library.
-    from hermes.surfaces.cli.picker import Picker, PickerRow
-
-    chosen = ""
-    while True:
+    chosen: str | None = ""
+    while chosen is not None:
         config = config_of(ctx)
         found = toolset_states(config.settings, home=config.home)
         rows = [
@@ -169,27 +153,21 @@ def choose(ctx: click.Context) -> None:
             for each in found
         ]
         rows.append(PickerRow(text="  Image generation …", value=IMAGES, note="the image provider"))
-        picked = asyncio.run(Picker("Toolsets (Enter switches)", rows, chosen=chosen).run())
-        if picked is None:
-            return
-        if picked == IMAGES:
-            choose_images(ctx)
-            continue
-        chosen = picked
-        print(_switch(ctx, (picked,), on=not _is_on(found, picked), platform=""))
-
-
-def _is_on(found: tuple[ToolsetState, ...], name: str) -> bool:
-    return any(each.name == name and (each.enabled or each.partly) for each in found)
+        chosen = pick("Toolsets (Enter switches)", rows, chosen=chosen)
+        if chosen == IMAGES:
+            print("\n".join(_choose_images(ctx)))
+        for each in found:
+            if each.name == chosen:
+                is_on = each.enabled or each.partly
+                print(_switch(ctx, (chosen,), on=not is_on, platform=""))
 
 
 def _line(state: ToolsetState) -> str:
     return f"{'✓' if state.enabled else '~' if state.partly else ' '} {state.name}"
 
 
-@command.command("list", help="List all toolsets, whether they are on, and their tools.")
+@command.json("List all toolsets, whether they are on, and their tools.")
 @platform_option
-@json_output()
 def list_(ctx: click.Context, platform: str | None) -> Output:
     config = config_of(ctx)
     found = toolset_states(config.settings, platform or "", home=config.home)
@@ -202,18 +180,14 @@ def list_(ctx: click.Context, platform: str | None) -> Output:
     return Output(found, lines())
 
 
-@command.command(help="Switch toolsets on for new sessions.")
-@click.argument("names", nargs=-1, required=True)
+@command.text("Switch toolsets on for new sessions.")
 @platform_option
-@text_output()
 def enable(ctx: click.Context, names: tuple[str, ...], platform: str | None) -> str:
     return _switch(ctx, names, on=True, platform=platform or "")
 
 
-@command.command(help="Switch toolsets off for new sessions.")
-@click.argument("names", nargs=-1, required=True)
+@command.text("Switch toolsets off for new sessions.")
 @platform_option
-@text_output()
 def disable(ctx: click.Context, names: tuple[str, ...], platform: str | None) -> str:
     return _switch(ctx, names, on=False, platform=platform or "")
 
@@ -227,6 +201,3 @@ def _switch(ctx: click.Context, names: tuple[str, ...], *, on: bool, platform: s
         return f"{mark('ok')} {words}{where} already."
     write_settings(config.home, wanted)
     return f"{mark('ok')} {words}{where} in new sessions."
-
-
-command.add_command(images)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Literal, assert_never
 
 import click
 
 from hermes.app.app import App
 from hermes.app.replay import replay
-from hermes.commands.formatting import one_line
+from hermes.commands.formatting import format_time, one_line
 from hermes.core.effects import Allow, Ask, Deny, subject
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import (
@@ -30,51 +30,53 @@ from hermes.core.events import (
     Overlaid,
     QuestionAnswered,
     QuestionAsked,
-    Record,
     ReplyAdded,
     Rewound,
     SessionEnded,
     SessionOpened,
+    Steered,
     Titled,
     ToolFinished,
     ToolIntended,
+    ToolProgress,
+    ToolStarted,
     Tuned,
     TurnEnded,
+    TurnStarted,
     Withdrawn,
 )
+from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
+from hermes.journal.archive import SessionArchive
 from hermes.replay.collection import collect_recording
-from hermes.replay.expected_events import Divergence, Report
-from hermes.replay.replay import ReplayOverrides
-from hermes.surfaces.cli.command_context import apply_style
+from hermes.replay.environment import ReplayOverrides
+from hermes.replay.expected_events import Report
+from hermes.replay.recording import Recording
+from hermes.surfaces.cli.command_context import apply_style, with_app, with_archive
 from hermes.surfaces.cli.oneshot import event_line
-from hermes.surfaces.cli.output import (
-    Output,
-    as_json_option,
-    fields,
-    format_time,
-    json_output,
-    print_json,
-    with_app,
-)
+from hermes.surfaces.cli.output import Output, fields, json_command
 
 LINE = 120
+LONGEST = 400
+WHERE = {
+    "event": "a different event",
+    "request": "a different request to the model",
+    "missing": "it did not happen",
+    "extra": "nothing more was recorded",
+    "turn": "it belongs to a different turn",
+}
 
 
-@click.command(help="Show the events of a session: requests, tool calls, approvals, prices.")
-@click.argument("session")
-@as_json_option
-@click.pass_context
-def trace_command(ctx: click.Context, session: str, as_json: bool) -> None:
-    async def work(app: App) -> tuple[Record, ...]:
-        return await app.archive.records(await app.archive.find(session))
-
-    for record in with_app(ctx, work):
-        if as_json:
-            print_json(event_line(record))
-            continue
-        for words in describe(record.event):
-            stamp = apply_style(f"{record.n:5}  {format_time(record.at)}", "dim")
-            print(f"{stamp}  {words}")
+@json_command(
+    "Show the events of a session: requests, tool calls, approvals, prices.", with_archive
+)
+async def trace_command(archive: SessionArchive, session: str) -> Output:
+    records = await archive.records(await archive.find(session))
+    lines = (
+        f"{apply_style(f'{record.n:5}  {format_time(record.at)}', 'dim')}  {words}"
+        for record in records
+        for words in describe(record.event)
+    )
+    return Output(map(event_line, records), lines, json_lines=True)
 
 
 def describe(event: Event) -> Iterator[str]:
@@ -131,7 +133,10 @@ def describe(event: Event) -> Iterator[str]:
         case Overlaid():
             yield f"personality: {event.name or 'none'}"
         case Tuned():
-            yield f"set: {_describe_tuning(event)}"
+            tier = "default" if event.tier == "" else event.tier
+            facts = (("effort", event.effort), ("tier", tier), ("approvals", event.mode))
+            changed = (f"{name} {value}" for name, value in facts if value is not None)
+            yield f"set: {', '.join(changed) or 'as in the settings'}"
         case Withdrawn():
             yield f"message {event.n} withdrawn before its turn"
         case Rewound():
@@ -143,8 +148,21 @@ def describe(event: Event) -> Iterator[str]:
             yield f"turn ended: {event.reason} {event.error or event.detail}".rstrip()
         case SessionEnded():
             yield f"session ended: {event.reason}"
+        case (
+            CallSettled()
+            | TurnStarted()
+            | Steered()
+            | ToolStarted()
+            | TextDelta()
+            | ReasoningDelta()
+            | CallNamed()
+            | Notice()
+            | Restarted()
+            | ToolProgress()
+        ):
+            pass
         case _:
-            return
+            assert_never(event)
 
 
 def _decision(decision: Allow | Ask | Deny) -> str:
@@ -157,29 +175,11 @@ def _decision(decision: Allow | Ask | Deny) -> str:
             return f"denied: {decision.reason}"
 
 
-def _describe_tuning(event: Tuned) -> str:
-    tier = "default" if event.tier == "" else event.tier
-    facts = (("effort", event.effort), ("tier", tier), ("approvals", event.mode))
-    said = (f"{name} {value}" for name, value in facts if value is not None)
-    return ", ".join(said) or "as in the settings"
-
-
 def _line(text: str) -> str:
     return one_line(text, LINE)
 
 
-LONGEST = 400
-WHERE = {
-    "event": "a different event",
-    "request": "a different request to the model",
-    "missing": "it did not happen",
-    "extra": "nothing more was recorded",
-    "turn": "it belongs to a different turn",
-}
-
-
-@click.command(help="Replay a recorded session offline. SESSION is a file or a past session.")
-@click.argument("session")
+@json_command("Replay a recorded session offline. SESSION is a file or a past session.")
 @click.option(
     "--tools",
     type=click.Choice(["recorded", "live"]),
@@ -187,23 +187,18 @@ WHERE = {
     show_default=True,
     help="Use the recorded results, or run the tools in a copy of the folder.",
 )
-@json_output()
 def replay_command(ctx: click.Context, session: str, tools: Literal["recorded", "live"]) -> Output:
     overrides, file = ReplayOverrides(mode=tools), Path(session)
 
-    async def work(app: App) -> Report:
+    async def find(app: App) -> Recording:
         try:
-            recording = await collect_recording(
-                app.run, app.journal, await app.archive.find(session)
-            )
+            session_id = await app.archive.find(session)
         except NotFound as error:
             raise UsageError(f"{error} There is no file of that name either.") from error
-        return await replay(recording, overrides, env=app.run.env)
+        return await collect_recording(app.run, app.journal, session_id)
 
-    if file.is_file():
-        report = with_app(ctx, lambda app: replay(file, overrides, env=app.run.env))
-    else:
-        report = with_app(ctx, work)
+    recording = file if file.is_file() else with_app(ctx, find)
+    report = with_app(ctx, lambda app: replay(recording, overrides, env=app.run.env))
     data = {"identical": report.identical, **fields(report)}
     return Output(data, _lines(report), code=not report.identical)
 
@@ -214,15 +209,12 @@ def _lines(report: Report) -> Iterator[str]:
     if report.restarts:
         places = ", ".join(map(str, report.restarts))
         yield apply_style(f"Another process continued after record {places}.", "dim")
-    if report.divergence is not None:
-        yield from _divergence_lines(report, report.divergence)
+    found = report.divergence
+    if found is None:
+        requests = f", {report.requests} request(s)" if report.requests else ""
+        hashes = ", the same hashes" if report.hashes == "same" else ""
+        yield f"Identical: {report.records} record(s){requests}{hashes}."
         return
-    requests = f", {report.requests} request(s)" if report.requests else ""
-    hashes = ", the same hashes" if report.hashes == "same" else ""
-    yield f"Identical: {report.records} record(s){requests}{hashes}."
-
-
-def _divergence_lines(report: Report, found: Divergence) -> Iterator[str]:
     place = f"record {found.n} ({found.kind})"
     yield f"Diverged at {place} of {report.records}: {WHERE[found.where]}."
     for name, text in (("field", found.field), ("recorded", found.recorded), ("now", found.now)):

@@ -3,58 +3,58 @@
 from __future__ import annotations
 
 import posixpath
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from hermes.app.app import App
+from hermes.commands.formatting import format_time
 from hermes.commands.rollback import line_of, preview_lines, result_lines
 from hermes.core.errors import UsageError
-from hermes.surfaces.cli.output import Output, confirm, format_time, json_output, with_app
-from hermes.undo.service import make_undo_service
+from hermes.surfaces.cli.command_context import with_app
+from hermes.surfaces.cli.output import CommandGroup, Output, confirm, json_command
+from hermes.undo.service import UndoService
 
 if TYPE_CHECKING:
-    from hermes.undo.history import StoreStatus
+    from hermes.journal.archive import SessionArchive
     from hermes.undo.retention import PruneResult
 
+SHARED = ("kept", "lost", "notes")
 
-@click.group(help="Checkpoints: what is stored so that file changes can be undone.")
-def checkpoints_command() -> None:
-    pass
-
-
-@checkpoints_command.command(help="Show how much is stored, for which projects and since when.")
-@json_output(with_app)
-async def status(app: App) -> Output:
-    found = await make_undo_service(app.run).status()
-    return Output(found, _status_lines(found))
+checkpoints_command = CommandGroup(
+    help="Checkpoints: what is stored so that file changes can be undone."
+)
+with_undo = with_app.part(lambda app: UndoService(app.run))
 
 
-def _status_lines(found: StoreStatus) -> Iterator[str]:
-    yield f"{found.folder}: {_megabytes(found.total_bytes)}, {found.contents} contents"
-    yield f"{found.checkpoints} checkpoints of {found.sessions} sessions"
-    if found.oldest_at is not None:
-        yield f"the oldest is from {format_time(found.oldest_at)}"
-    for project in found.projects:
-        yield f"  {project}"
+@checkpoints_command.json("Show how much is stored, for which projects and since when.", with_undo)
+async def status(undo: UndoService) -> Output:
+    found = await undo.call(lambda history: history.status())
+
+    def lines() -> Iterator[str]:
+        yield f"{found.folder}: {_megabytes(found.total_bytes)}, {found.contents} contents"
+        yield f"{found.checkpoints} checkpoints of {found.sessions} sessions"
+        if found.oldest_at is not None:
+            yield f"the oldest is from {format_time(found.oldest_at)}"
+        for project in found.projects:
+            yield f"  {project}"
+
+    return Output(found, lines())
 
 
-@checkpoints_command.command(help="Delete what exceeds the age and size limits of the settings.")
-@json_output(with_app)
-async def prune(app: App) -> Output:
-    return _report(await make_undo_service(app.run).prune())
+@checkpoints_command.json("Delete what exceeds the age and size limits of the settings.", with_undo)
+async def prune(undo: UndoService) -> Output:
+    return _report(await undo.call(lambda history: history.prune()))
 
 
-@checkpoints_command.command(help="Delete everything that no running session needs.")
+@checkpoints_command.json("Delete everything that no running session needs.")
 @click.option("-f", "--force", "-y", "--yes", "force", is_flag=True, help="Do not ask.")
-@json_output()
 def clear(ctx: click.Context, force: bool) -> Output:
-    if not force:
-        question = "No earlier change can be undone after this. Go on?"
-        confirm(question, otherwise="Nothing was removed.")
-    return _report(with_app(ctx, lambda app: make_undo_service(app.run).clear()))
+    question = "No earlier change can be undone after this. Continue?"
+    confirm(question, yes=force, otherwise="Nothing was removed.")
+    return _report(with_undo(ctx, lambda undo: undo.call(lambda history: history.clear())))
 
 
 def _report(done: PruneResult) -> Output:
@@ -66,12 +66,10 @@ def _megabytes(size: int) -> str:
     return f"{size / 1_000_000:.1f} MB"
 
 
-SHARED = ("kept", "lost", "notes")
-
-
-@click.command(
-    help="Undo the file changes of the last turn; with N, of the last N entries of `--list`. Your "
-    "own later changes stay. An undo can be undone: it becomes number 1 of the list."
+@json_command(
+    "Undo the file changes of the last turn; with N, of the last N entries of `--list`. Your "
+    "own later changes stay. An undo can be undone: it becomes number 1 of the list.",
+    with_app.part(lambda app: (UndoService(app.run), app.archive)),
 )
 @click.argument("number", metavar="[N]", type=click.IntRange(min=1), required=False)
 @click.option("--session", metavar="ID", help="Of this session; default: the last in this folder.")
@@ -80,9 +78,8 @@ SHARED = ("kept", "lost", "notes")
 @click.option("--preview", is_flag=True, help="Only show what would be done.")
 @click.option("--overwrite", is_flag=True, help="Also files that were changed since.")
 @click.option("--list", "only_list", is_flag=True, help="List what can be undone.")
-@json_output(with_app)
 async def undo_command(
-    app: App,
+    services: tuple[UndoService, SessionArchive],
     number: int | None,
     session: str | None,
     turn: str | None,
@@ -93,20 +90,24 @@ async def undo_command(
 ) -> Output:
     if number and turn:
         raise UsageError("Give a number or --to TURN, not both.")
-    undo = make_undo_service(app.run)
+    undo, archive = services
     here = str(Path.cwd())
-    session_id = await app.archive.find(session) if session else await undo.session_of(here)
+    if session:
+        session_id = await archive.find(session)
+    else:
+        session_id = await undo.call(lambda history: history.session_of(here))
     if only_list:
-        found = await undo.checkpoints(session_id)
-        now = app.run.world.clock.now()
-        lines = [line_of(each, now) for each in found]
+        found = await undo.call(lambda history: history.checkpoints(session_id))
+        lines = [line_of(each, time.time()) for each in found]
         return Output(found, lines or "This session has changed no files.")
-    plan = await undo.plan(
-        session_id,
-        number=number or 0,
-        turn=turn or "",
-        path=posixpath.normpath(posixpath.join(here, path)) if path else "",
-        overwrite=overwrite,
+    plan = await undo.call(
+        lambda history: history.plan(
+            session_id,
+            number=number or 0,
+            turn=turn or "",
+            path=posixpath.normpath(posixpath.join(here, path)) if path else "",
+            overwrite=overwrite,
+        )
     )
     if preview:
         data = {
@@ -116,7 +117,9 @@ async def undo_command(
         }
         text = preview_lines(plan, here)
     else:
-        done = await undo.restore(plan, session=session_id, whole=not path)
+        done = await undo.call(
+            lambda history: history.restore(plan, session=session_id, whole=not path)
+        )
         data = {name: getattr(done, name) for name in ("restored", "deleted", *SHARED)}
         text = result_lines(done, here)
     return Output({"session": session_id, "turns": plan.turns, "preview": preview, **data}, text)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hermes.codec.values import replace
-from hermes.commands.registry import CommandContext, Outcome, ShowText, SlashCommand, Suggestion
+from hermes.commands.registry import CommandContext, SlashCommand, Suggestion
 from hermes.surfaces.cli.skins.skin import find_skin, skin_names
 
 
-async def skin(here: CommandContext, argument: str) -> Outcome:
+async def skin(here: CommandContext, argument: str) -> str:
     tuned, home = here.app.controls[here.session.id], here.app.run.home.root
     if not argument:
         names = skin_names(home)
@@ -17,12 +17,12 @@ async def skin(here: CommandContext, argument: str) -> Outcome:
             f"{'●' if name == tuned.display.skin else ' '} {name:<16} {words}"
             for name, words in names.items()
         ]
-        return ShowText(text="\n".join((*lines, "/skin NAME applies one.")))
+        return "\n".join((*lines, "/skin NAME applies one."))
     found = find_skin(argument, home)
     tuned.display = replace(tuned.display, skin=argument)
     words = f" {found.description}" if found.description else ""
     keeps = f"`hermes config set display.skin {argument}` makes it permanent."
-    return ShowText(text=f"{argument}:{words} {keeps}")
+    return f"{argument}:{words} {keeps}"
 
 
 async def complete_skins(here: CommandContext, begun: str) -> Sequence[Suggestion]:
@@ -36,12 +36,6 @@ async def complete_skins(here: CommandContext, begun: str) -> Sequence[Suggestio
 
 COMMANDS = (
     SlashCommand(
-        "skin",
-        "List skins, or apply one.",
-        skin,
-        arguments="[name]",
-        category="look",
-        surfaces=("cli",),
-        complete=complete_skins,
+        "skin [name]", "List skins, or apply one.", skin, surfaces=("cli",), complete=complete_skins
     ),
 )

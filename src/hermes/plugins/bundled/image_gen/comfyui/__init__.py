@@ -9,15 +9,16 @@ from urllib.parse import quote, urlencode
 
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import JsonObject
-from hermes.images.client import ImageServerClient, Upload, cancel_request, error_from_message
+from hermes.images.client import ImageServerClient, Upload, error_from_message
 from hermes.images.hosted import GeneratedImage, HostedRequest, SelfHostedProvider
 from hermes.images.provider import aload_source_image
 from hermes.images.registry import BundledContext
 from hermes.images.storage import ImageFault
-from hermes.plugins.bundled.image_gen.comfyui.workflows import changing, drawing
 
 SIZES = {"landscape": (1216, 832), "square": (1024, 1024), "portrait": (832, 1216)}
 POLL_SECONDS = 0.5
+# The default workflows: text to image, and image to image.
+WORKFLOWS = Path(__file__).with_name("workflows.json")
 _LOADER = "CheckpointLoaderSimple"
 
 
@@ -36,7 +37,7 @@ class ComfyProvider(SelfHostedProvider):
         try:
             image = await self._wait_for_result(id, line)
         except BaseException:
-            await cancel_request(line, "POST", "interrupt")
+            await line.cancel("POST", "interrupt")
             raise
         query = urlencode({key: image.get(key, "") for key in ("filename", "subfolder", "type")})
         data = await line.download_image(f"view?{query}")
@@ -56,17 +57,19 @@ class ComfyProvider(SelfHostedProvider):
         }
         if order.sources:
             values["image"] = await self._upload(order.sources[0], line)
-        if file := str(self.options.get("workflow") or ""):
-            own = await asyncio.to_thread(_read, file)
-            if order.sources and "{image}" not in str(own):
-                raise ImageFault(
-                    f"{file} has no {{image}} in it, so it cannot change pictures.",
-                    kind="invalid_argument",
-                )
-            filled: JsonObject = _fill_template(own, {**values, "model": order.model})
-            return filled
-        values["model"] = order.model or await self._first_checkpoint(line)
-        return changing(values) if order.sources else drawing(values)
+        values["model"] = order.model
+        file = str(self.options.get("workflow") or "")
+        workflow = await asyncio.to_thread(_read, file or str(WORKFLOWS))
+        if not file:
+            workflow = workflow["changing" if order.sources else "drawing"]
+            values["model"] = order.model or await self._first_checkpoint(line)
+        elif order.sources and "{image}" not in str(workflow):
+            raise ImageFault(
+                f"{file} has no {{image}} in it, so it cannot change pictures.",
+                kind="invalid_argument",
+            )
+        filled: JsonObject = _fill_template(workflow, values)
+        return filled
 
     async def _upload(self, source: str, line: ImageServerClient) -> str:
         data, name = await aload_source_image(source)

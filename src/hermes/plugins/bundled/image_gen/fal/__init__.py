@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from hermes.codec.values import JsonObject, replace
-from hermes.images.client import ImageServerClient, cancel_request, error_from_message
-from hermes.images.hosted import GeneratedImage, HostedProvider, HostedRequest
-from hermes.images.provider import aload_source_image
+import tomllib
+from pathlib import Path
+from typing import Literal
+
+from hermes.codec.json import convert
+from hermes.codec.values import JsonObject, Value, replace
+from hermes.images.client import ImageServerClient, error_from_message
+from hermes.images.hosted import (
+    GeneratedImage,
+    HostedProvider,
+    HostedRequest,
+    model_row,
+    source_urls,
+)
 from hermes.images.registry import BundledContext
-from hermes.images.storage import ImageFault, data_url
-from hermes.plugins.bundled.image_gen.fal.catalogue import MODELS
+from hermes.images.storage import ImageFault
 
 POLL_SECONDS = 0.5
 LONGEST_POLL = 3.0
@@ -19,6 +28,50 @@ UPSCALING: JsonObject = {
     "resemblance": 0.6,
     "guidance_scale": 4,
     "num_inference_steps": 18,
+}
+
+Sizes = Literal["presets", "presets_4_3", "ratios", "pixels"]
+# For each way: the name of the field, and its values for landscape, square and portrait.
+_SIZES: dict[Sizes, tuple[str, tuple[str, str, str]]] = {
+    "presets": ("image_size", ("landscape_16_9", "square_hd", "portrait_16_9")),
+    "presets_4_3": ("image_size", ("landscape_4_3", "square_hd", "portrait_4_3")),
+    "ratios": ("aspect_ratio", ("16:9", "1:1", "9:16")),
+    "pixels": ("image_size", ("1536x1024", "1024x1024", "1024x1536")),
+}
+
+
+class FalModel(Value):
+    """`edit` is the endpoint that makes a picture from at most `most_sources` others."""
+
+    id: str
+    display: str
+    speed: str = ""
+    strengths: str = ""
+    price: str = ""
+    sizes: Sizes = "presets"
+    edit: str = ""
+    most_sources: int = 0
+    fixed: JsonObject = {}
+
+    def size(self, aspect: str) -> JsonObject:
+        field, values = _SIZES[self.sizes]
+        return {field: values[("landscape", "square", "portrait").index(aspect)]}
+
+    def row(self) -> JsonObject:
+        return model_row(
+            self.id,
+            self.display,
+            speed=self.speed,
+            strengths=self.strengths,
+            price=self.price,
+            edits=bool(self.edit),
+        )
+
+
+_FILE = Path(__file__).with_name("models.toml")
+MODELS = {
+    model.id: model
+    for model in convert(list[FalModel], tomllib.loads(_FILE.read_text("utf-8"))["model"])
 }
 
 
@@ -48,7 +101,7 @@ class FalProvider(HostedProvider):
         endpoint = model.id
         if order.sources:
             endpoint = model.edit
-            urls = [data_url((await aload_source_image(each))[0]) for each in order.sources]
+            urls = await source_urls(order)
             wanted |= {"image_urls": urls} if model.most_sources > 1 else {"image_url": urls[0]}
         drawn = self._parse_image(await self._wait_in_queue(endpoint, wanted, line))
         return await self._upscale(drawn, line) if order.upscale else drawn
@@ -77,7 +130,7 @@ class FalProvider(HostedProvider):
         try:
             await self._done(_own(begun.get("status_url"), f"{here}/status", line), line)
         except BaseException:
-            await cancel_request(line, "PUT", _own(begun.get("cancel_url"), f"{here}/cancel", line))
+            await line.cancel("PUT", _own(begun.get("cancel_url"), f"{here}/cancel", line))
             raise
         return await line.get(_own(begun.get("response_url"), here, line))
 

@@ -4,31 +4,35 @@ from __future__ import annotations
 
 from hermes.codec.values import JsonObject
 from hermes.images.client import ImageServerClient
-from hermes.images.hosted import GeneratedImage, HostedProvider, HostedRequest, generate_like_openai
+from hermes.images.hosted import (
+    GeneratedImage,
+    HostedProvider,
+    HostedRequest,
+    generate_like_openai,
+    model_row,
+)
 from hermes.images.registry import BundledContext
 from hermes.images.studio import Studio
 
 API_MODEL = "gpt-image-2"
 SIZES = {"landscape": "1536x1024", "square": "1024x1024", "portrait": "1024x1536"}
-QUALITIES = ("medium", "low", "high")
 _ABOUT = {
     "medium": ("about 30 s", "good for most pictures"),
     "low": ("about 15 s", "drafts"),
     "high": ("about 90 s", "fine details and small text"),
 }
+QUALITIES = tuple(_ABOUT)
 
 
 def rows() -> tuple[JsonObject, ...]:
     """The model in its three qualities, as if they were three."""
     return tuple(
-        {
-            "id": f"{API_MODEL}-{quality}",
-            "display": f"GPT Image 2 ({quality})",
-            "speed": _ABOUT[quality][0],
-            "strengths": _ABOUT[quality][1],
-            "price": "",
-            "modalities": ["text", "image"],
-        }
+        model_row(
+            f"{API_MODEL}-{quality}",
+            f"GPT Image 2 ({quality})",
+            speed=_ABOUT[quality][0],
+            strengths=_ABOUT[quality][1],
+        )
         for quality in QUALITIES
     )
 

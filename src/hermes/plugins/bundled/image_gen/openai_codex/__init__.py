@@ -13,10 +13,9 @@ from hermes.images.client import (
     error_from_response,
     unreachable_error,
 )
-from hermes.images.hosted import GeneratedImage, HostedProvider, HostedRequest
-from hermes.images.provider import aload_source_image
+from hermes.images.hosted import GeneratedImage, HostedProvider, HostedRequest, source_urls
 from hermes.images.registry import BundledContext
-from hermes.images.storage import ImageFault, data_url, decode_base64
+from hermes.images.storage import ImageFault, decode_base64
 from hermes.net.http import HttpResponse
 from hermes.net.sse import SseParser
 from hermes.plugins.bundled.image_gen.openai import API_MODEL, SIZES, quality_of, rows
@@ -65,9 +64,8 @@ class CodexProvider(HostedProvider):
 
     async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
         content: list[JsonObject] = [{"type": "input_text", "text": order.prompt}]
-        for source in order.sources:
-            data, _ = await aload_source_image(source)
-            content.append({"type": "input_image", "image_url": data_url(data)})
+        for url in await source_urls(order):
+            content.append({"type": "input_image", "image_url": url})
         tool: JsonObject = {
             "type": "image_generation",
             "model": API_MODEL,

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from hermes.codec.values import JsonObject
 from hermes.images.client import ImageServerClient, error_from_message, is_policy
-from hermes.images.hosted import GeneratedImage, HostedProvider, HostedRequest
-from hermes.images.provider import aload_source_image
+from hermes.images.hosted import (
+    RATIOS,
+    GeneratedImage,
+    HostedProvider,
+    HostedRequest,
+    model_row,
+    source_urls,
+)
 from hermes.images.registry import BundledContext
-from hermes.images.storage import ImageFault, data_url
-
-RATIOS = {"landscape": "16:9", "square": "1:1", "portrait": "9:16"}
+from hermes.images.storage import ImageFault
 
 
 class OpenRouterProvider(HostedProvider):
@@ -21,22 +25,18 @@ class OpenRouterProvider(HostedProvider):
     TAG = "models of several makers with one key"
     MOST_SOURCES = 3
     MODELS = (
-        {
-            "id": "openai/gpt-5.4-image-2",
-            "display": "GPT-5.4 Image 2",
-            "speed": "about 40 s",
-            "strengths": "follows long descriptions, text in pictures",
-            "price": "",
-            "modalities": ["text", "image"],
-        },
-        {
-            "id": "google/gemini-3-pro-image",
-            "display": "Gemini 3 Pro Image",
-            "speed": "about 25 s",
-            "strengths": "changes of pictures, diagrams",
-            "price": "",
-            "modalities": ["text", "image"],
-        },
+        model_row(
+            "openai/gpt-5.4-image-2",
+            "GPT-5.4 Image 2",
+            speed="about 40 s",
+            strengths="follows long descriptions, text in pictures",
+        ),
+        model_row(
+            "google/gemini-3-pro-image",
+            "Gemini 3 Pro Image",
+            speed="about 25 s",
+            strengths="changes of pictures, diagrams",
+        ),
     )
 
     async def headers(self) -> dict[str, str]:
@@ -44,9 +44,8 @@ class OpenRouterProvider(HostedProvider):
 
     async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
         content: list[JsonObject] = [{"type": "text", "text": order.prompt}]
-        for source in order.sources:
-            data, _ = await aload_source_image(source)
-            content.append({"type": "image_url", "image_url": {"url": data_url(data)}})
+        for url in await source_urls(order):
+            content.append({"type": "image_url", "image_url": {"url": url}})
         body: JsonObject = {
             "model": order.model,
             "messages": [{"role": "user", "content": content}],

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from hermes.codec.values import JsonObject, JsonValue
-from hermes.images.client import ImageServerClient, cancel_request, error_from_message
-from hermes.images.hosted import GeneratedImage, HostedProvider, HostedRequest
-from hermes.images.provider import aload_source_image
+from hermes.codec.values import JsonObject
+from hermes.images.client import ImageServerClient, error_from_message
+from hermes.images.hosted import (
+    RATIOS,
+    GeneratedImage,
+    HostedProvider,
+    HostedRequest,
+    model_row,
+    source_urls,
+)
 from hermes.images.registry import BundledContext
-from hermes.images.storage import ImageFault, data_url
+from hermes.images.storage import ImageFault
 
-RATIOS = {"landscape": "16:9", "square": "1:1", "portrait": "9:16"}
 POLL_SECONDS = 1.0
 _OVER = ("succeeded", "failed", "canceled", "aborted")
 # The input that takes pictures, and whether it takes several.
@@ -21,15 +26,7 @@ _INPUTS: dict[str, tuple[str, bool]] = {
 
 
 def _row(id: str, display: str, strengths: str, price: str) -> JsonObject:
-    modalities = ["text", "image"] if id in _INPUTS else ["text"]
-    return {
-        "id": id,
-        "display": display,
-        "speed": "",
-        "strengths": strengths,
-        "price": price,
-        "modalities": modalities,
-    }
+    return model_row(id, display, strengths=strengths, price=price, edits=id in _INPUTS)
 
 
 class ReplicateProvider(HostedProvider):
@@ -58,13 +55,16 @@ class ReplicateProvider(HostedProvider):
             wanted["seed"] = order.seed
         if order.sources:
             field, several = _INPUTS[order.model]
-            urls = [data_url((await aload_source_image(each))[0]) for each in order.sources]
+            urls = await source_urls(order)
             wanted[field] = urls if several else urls[0]
         begun = await line.post(
             f"models/{order.model}/predictions", {"input": wanted}, {"prefer": "wait=30"}
         )
-        found = await self._wait_for_result(begun, line)
-        return GeneratedImage(url=_first_url(found.get("output")))
+        output = (await self._wait_for_result(begun, line)).get("output")
+        first = output[0] if isinstance(output, list) and output else output
+        if not isinstance(first, str) or not first:
+            raise ImageFault("Replicate gave no picture.", kind="api_error")
+        return GeneratedImage(url=first)
 
     async def _wait_for_result(self, prediction: JsonObject, line: ImageServerClient) -> JsonObject:
         id = str(prediction.get("id") or "")
@@ -75,18 +75,11 @@ class ReplicateProvider(HostedProvider):
                 await self.studio.world.clock.sleep(POLL_SECONDS)
                 prediction = await line.get(f"predictions/{id}")
         except BaseException:
-            await cancel_request(line, "POST", f"predictions/{id}/cancel")
+            await line.cancel("POST", f"predictions/{id}/cancel")
             raise
         if prediction["status"] != "succeeded":
             raise error_from_message(self.LABEL, prediction.get("error") or prediction["status"])
         return prediction
-
-
-def _first_url(output: JsonValue) -> str:
-    first = output[0] if isinstance(output, list) and output else output
-    if not isinstance(first, str) or not first:
-        raise ImageFault("Replicate gave no picture.", kind="api_error")
-    return first
 
 
 def register(ctx: BundledContext) -> None:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from hermes.codec.values import JsonObject
 from hermes.images.client import ImageServerClient
-from hermes.images.hosted import GeneratedImage, HostedProvider, HostedRequest, first_image
-from hermes.images.provider import aload_source_image
+from hermes.images.hosted import (
+    RATIOS,
+    GeneratedImage,
+    HostedProvider,
+    HostedRequest,
+    first_image,
+    model_row,
+    source_urls,
+)
 from hermes.images.registry import BundledContext
-from hermes.images.storage import data_url
 
-RATIOS = {"landscape": "16:9", "square": "1:1", "portrait": "9:16"}
 RESOLUTIONS = ("1k", "2k")
 
 
@@ -23,22 +28,19 @@ class XaiProvider(HostedProvider):
     SECONDS = 120
     MOST_SOURCES = 3
     MODELS = (
-        {
-            "id": "grok-imagine-image",
-            "display": "Grok Imagine",
-            "speed": "about 10 s",
-            "strengths": "fast, many styles",
-            "price": "$0.02/image",
-            "modalities": ["text", "image"],
-        },
-        {
-            "id": "grok-imagine-image-quality",
-            "display": "Grok Imagine (quality)",
-            "speed": "about 20 s",
-            "strengths": "finer details",
-            "price": "",
-            "modalities": ["text", "image"],
-        },
+        model_row(
+            "grok-imagine-image",
+            "Grok Imagine",
+            speed="about 10 s",
+            strengths="fast, many styles",
+            price="$0.02/image",
+        ),
+        model_row(
+            "grok-imagine-image-quality",
+            "Grok Imagine (quality)",
+            speed="about 20 s",
+            strengths="finer details",
+        ),
     )
 
     async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
@@ -52,14 +54,9 @@ class XaiProvider(HostedProvider):
         }
         if not order.sources:
             return first_image(await line.post("images/generations", body), self.LABEL)
-        images = [await _image_input(source) for source in order.sources]
+        images = [{"type": "image_url", "url": url} for url in await source_urls(order)]
         body |= {"image": images[0]} if len(images) == 1 else {"images": images}
         return first_image(await line.post("images/edits", body), self.LABEL)
-
-
-async def _image_input(source: str) -> JsonObject:
-    data, _ = await aload_source_image(source)
-    return {"type": "image_url", "url": data_url(data)}
 
 
 def register(ctx: BundledContext) -> None:

@@ -1,0 +1,206 @@
+"""Applies the steps of a record: conditions on a call, and what follows (`records.Step`)."""
+
+from __future__ import annotations
+
+import re
+
+from hermes.policy.call import Call, Options, split_words
+from hermes.policy.path_effects import DISK
+from hermes.policy.programs.outputs import FETCHED, make_output
+from hermes.policy.programs.project_tools import OUTWARD, ask_if_foreign_folder, targets_tests
+from hermes.policy.programs.records import Step
+from hermes.policy.programs.running import is_fetched, own_program
+from hermes.policy.programs.subcommands import only_looks, only_reads
+from hermes.policy.shell.state import SOME, UNKNOWN, Stream
+
+_SLICE = re.compile(r"(-?\d*)(:?)(-?\d*)")
+_OPTION = re.compile(r"-\D")
+
+
+def apply_steps(call: Call) -> tuple[bool, Stream | None]:
+    """Applies the steps of the record: whether one of them ends the judgement, and the output."""
+    record = call.record
+    options = call.options(record.values, permute=not record.command)
+    inner: Stream | None = None
+    for step in record.steps:
+        word = _holds(step, call, options)
+        if word is None:
+            continue
+        inner = _apply(step, call, options, word) or inner
+        if step.stop or step.output:
+            return True, make_output(step.output or record.output, call, options.operands, inner)
+    return False, make_output(record.output, call, options.operands, inner)
+
+
+def _holds(step: Step, call: Call, options: Options) -> str | None:
+    """The word that fits, if all conditions hold; None otherwise."""
+    words, arguments = options.operands, call.arguments
+    if (
+        (step.names and call.name not in split_words(step.names))
+        or (step.options and not options.has(*split_words(step.options)))
+        or (step.without and options.has(*split_words(step.without)))
+        or (step.verbs and not _has_verb(step.verbs, words))
+        or (step.any and split_words(step.any).isdisjoint(arguments))
+        or (step.none and not split_words(step.none).isdisjoint(arguments))
+        or len(words) < step.least
+        or (step.below and len(words) >= step.below)
+        or (step.operands and not (words and all(re.fullmatch(step.operands, w) for w in words)))
+        or (step.text and not re.search(step.text, " ".join(arguments)))
+        or (step.input and not (call.stdin.known and re.search(step.input, call.stdin.text)))
+        or (step.origin and call.stdin.origin not in split_words(step.origin))
+        or (step.disk and not any(DISK.match(call.path(word)) for word in words))
+        or (step.looks is not None and only_reads(call, ordered=True) != step.looks)
+        or (step.tests is not None and targets_tests(call) != step.tests)
+        or (step.reading and not only_looks(select(step.reading, call, options)))
+    ):
+        return None
+    if step.here:
+        names = select(step.here, call, options)
+        if not (names and all(map(call.here, names))):
+            return None
+    if step.outside and all(map(call.here, select(step.outside, call, options))):
+        return None
+    if step.unknown and not any(
+        (UNKNOWN in word or SOME in word) and not is_plain(call, word)
+        for word in select(step.unknown, call, options)
+    ):
+        return None
+    return _fitting(step, call, options)
+
+
+def _fitting(step: Step, call: Call, options: Options) -> str | None:
+    word = ""
+    for selector, pattern in (("*", step.word), (":", step.operand), (step.of, step.fits)):
+        if pattern:
+            found = (w for w in select(selector, call, options) if re.fullmatch(pattern, w))
+            if (word := next(found, "")) == "":
+                return None
+    if step.outward:
+        word = next(filter(OUTWARD.match, select(step.outward, call, options)), "")
+        return word or None
+    return word
+
+
+def _has_verb(verbs: str, words: list[str]) -> bool:
+    known = split_words(verbs)
+    return bool(words) and (
+        words[0] in known or ":".join(words[:2]) in known or ":".join(words[:3]) in known
+    )
+
+
+def is_plain(call: Call, word: str) -> bool:
+    """Whether the unknown part of an address is a harmless environment variable."""
+    return word in call.state.plain and "?" not in word and "=" not in word
+
+
+def _apply(step: Step, call: Call, options: Options, word: str) -> Stream | None:
+    """The output of what the step runs, if anything."""
+
+    def chosen(selectors: str) -> list[str]:
+        found = select(selectors, call, options) if selectors else []
+        return [each for each in found if not re.match(step.skip, each)] if step.skip else found
+
+    scripts = chosen(step.runs)
+    if step.found:
+        texts = chosen(step.among or "*")
+        found = [each for text in texts for each in re.finditer(step.found, text)]
+        if not found:
+            return None
+        scripts += [next(filter(None, each.groups()), "") for each in found]
+    call.reads(*chosen(step.reads))
+    call.reads_all(*chosen(step.reads_all))
+    call.writes(*chosen(step.writes))
+    call.deletes(*chosen(step.deletes), recursive=True)
+    call.deletes(*chosen(step.removes))
+    call.touches(*chosen(step.touches))
+    for name in chosen(step.creates):
+        new = call.here(name) and not call.paths.exists(call.path(name), unknown=True)
+        (call.touches if new else call.writes)(name)
+    for name in chosen(step.fetched):
+        call.state.files[call.path(name)] = FETCHED
+    reason = step.reason.replace("{name}", call.name).replace("{word}", word)
+    if step.ask:
+        call.ask(step.ask, reason)
+    if step.never:
+        call.never(step.never, reason)
+    if step.deny:
+        call.deny(step.deny, reason)
+    if step.work is not None:
+        call.work(step.work, reason)
+    if step.builds:
+        ask_if_foreign_folder(call)
+    for name in chosen(step.uses):
+        own_program(call, name)
+    for folder in chosen(step.into):
+        call.writes(folder)
+        archives = chosen(step.unpacks)
+        if call.stdin.origin == "network" or any(is_fetched(call, call.path(a)) for a in archives):
+            call.state.files[call.path(folder)] = FETCHED
+    _follow_code(step, call, options)
+    inner = None
+    for script in scripts:
+        inner = call.runs_text(script)
+    if command := chosen(step.runs_words):
+        inner = call.runs(command)
+    return inner
+
+
+def _follow_code(step: Step, call: Call, options: Options) -> None:
+    # Few records have code, and its scanners are large.
+    if step.code:
+        from hermes.policy.programs.script_code import check_code
+
+        for code in select(step.code, call, options):
+            if UNKNOWN in code:
+                call.ask("obfuscated", "It runs code that is known only at run time.")
+            check_code(call, code, backticks="backticks" in call.record.flags)
+    if step.scripts:
+        from hermes.policy.programs.interpreters import run_script
+
+        for name in select(step.scripts, call, options):
+            run_script(call, name, options.operands[1:])
+    if step.statements:
+        from hermes.policy.programs.databases import check_sql
+
+        for text in select(step.statements, call, options):
+            check_sql(call, text, own=False)
+
+
+def select(selectors: str, call: Call, options: Options) -> list[str]:
+    """Words of a call. `-o` is the value of an option, `0` an operand, `1:` some, `:` all of them,
+    `*` every argument, `>-x` those behind `-x`, `=rm` the word `rm` itself, `.` the current folder,
+    `stdin` the input if it is known as a whole, `input` what is known of it. `-o|.` is `.` where
+    there is no `-o`; `1:+` joins the words by blanks; `:/` takes the last part of URLs."""
+    found: list[str] = []
+    for each in selectors.split():
+        selector, _, default = each.rstrip("+/").partition("|")
+        words = _selected(selector, call, options) or ([default] if default else [])
+        if each.endswith("/"):
+            words = [word.partition("?")[0].rpartition("/")[2] for word in words]
+        found += [" ".join(words)] if each.endswith("+") and words else words
+    return found
+
+
+def _selected(selector: str, call: Call, options: Options) -> list[str]:
+    if _OPTION.match(selector):
+        return options.values(selector)
+    if selector[0] == "=":
+        return [selector[1:]]
+    if selector[0] == ">":
+        words = call.arguments
+        return words[words.index(selector[1:]) + 1 :] if selector[1:] in words else []
+    match selector:
+        case "*":
+            return call.arguments
+        case ".":
+            return ["."]
+        case "stdin":
+            return [call.stdin.text] if call.stdin.known and call.stdin.text else []
+        case "input":
+            return [text] if (text := call.stdin.text.replace(UNKNOWN, "")) else []
+    found = _SLICE.fullmatch(selector)
+    assert found, selector
+    start, colon, end = found.groups()
+    first = int(start) if start else None
+    last = (int(end) if end else None) if colon else (first or 0) + 1 or None
+    return options.operands[first:last]
