@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,3 +41,32 @@ async def test_what_a_script_destroys_comes_back(agent: Agent, tmp_path: Path, n
     assert done.lost == ()
     assert {n: (agent.root / n).read_text() for n in said} == said
     assert (tmp_path / "outside" / "precious.txt").read_text() == outside
+
+
+RENAMER = """
+import os, sys, time
+draft, target, started, renamed = sys.argv[1:]
+while not os.path.exists(started):
+    time.sleep(0.005)
+os.replace(draft, target)
+open(renamed, "w").close()
+"""
+
+
+async def test_a_draft_that_an_editor_renames_during_a_command_stays(
+    agent: Agent, tmp_path: Path
+) -> None:
+    """The editor wrote the draft before the command, so only the rename can be observed."""
+    project.make(agent.root, tmp_path / "outside")
+    draft, target = agent.root / "mine3.txt.swp", agent.root / "mine3.txt"
+    draft.write_text("as the person left it\n")
+    started, renamed = tmp_path / "started", tmp_path / "renamed"
+    arguments = map(str, (draft, target, started, renamed))
+    editor = await asyncio.create_subprocess_exec(sys.executable, "-S", "-c", RENAMER, *arguments)
+    await agent.did(
+        f"touch {started}; until test -e {renamed}; do sleep 0.01; done; git reset -q --hard"
+    )
+    assert await asyncio.wait_for(editor.wait(), timeout=60) == 0
+    agent.undo()
+    assert (agent.root / "README.md").read_text() == "# Project\nnot committed\n"
+    assert target.read_text() == "as the person left it\n"

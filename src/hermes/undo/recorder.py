@@ -12,7 +12,6 @@ from hermes.codec.file_lock import FileLock
 from hermes.core.world import World
 from hermes.undo.attribution import (
     OpenCall,
-    WriteObserver,
     attribute_changes,
     compare,
     list_pids,
@@ -23,6 +22,7 @@ from hermes.undo.calls import CallBody, CallKind, CallLog, FileChange, RecordedC
 from hermes.undo.capture import ContentCapture, link_before_removal, link_large_files, release_links
 from hermes.undo.entry import Manifest, read_entry
 from hermes.undo.limits import UndoLimits, inside
+from hermes.undo.observer import WriteObserver
 from hermes.undo.retention import prune, prune_if_due
 from hermes.undo.scanner import (
     TreeScanner,
