@@ -48,22 +48,22 @@ CONFIG_INTRODUCTION = f"""\
 
 Settings live in `config.yaml` in the home folder (`$HERMES_HOME`, else `~/.hermes`), secrets in
 `.env` beside it. `hermes config set KEY VALUE` changes one and keeps your comments;
-`hermes config explain KEY` says where a value comes from and what it hides.
+`hermes config explain KEY` shows the source of a value and the values that it overrides.
 
-The first of these places that names a setting wins:
+If several places set a value, the first one in this list wins:
 
-1. an option of the command line;
+1. a command-line option;
 2. a choice made in the running session;
-3. a variable of the last column, in the process environment;
+3. the variable in the last column, in the process environment;
 4. the same variable in `.env`;
 5. `config.yaml`;
 6. a variable marked *weak*, in the process environment, then in `.env`;
 7. the default.
 
 For secrets, `.env` wins over the process environment. `${{NAME}}` in a value of `config.yaml` is
-replaced by that variable or secret. An unknown key or a value of the wrong kind is told and passed
-over; nothing stops because of it. `_config_version` (now {newest_version()}) is kept by
-`hermes config migrate`.
+replaced by that variable or secret. Hermes warns about an unknown key or a value of the wrong type,
+ignores it, and continues. `hermes config migrate` updates `_config_version` (now
+{newest_version()}).
 """
 
 
@@ -122,11 +122,11 @@ COMMANDS_INTRODUCTION = f"""\
 
 {NOTICE}
 
-Options of `hermes` itself stand before the command: `hermes -p work sessions list`. Answers are on
-stdout, all else on stderr. `hermes version` is the same as `hermes --version`.
+Global options come before the command: `hermes -p work sessions list`. Results go to stdout,
+everything else to stderr. `hermes version` is the same as `hermes --version`.
 
-Exit codes: 0 well, 1 failed (also when a check finds something), 2 wrong usage, 130 interrupted.
-A closed pipe ends a command quietly.
+Exit codes: 0 success, 1 failure (including a check that finds a problem), 2 invalid usage,
+130 interrupted. If the reader closes the pipe, the command ends without an error.
 """
 
 
@@ -156,8 +156,8 @@ SLASH_INTRODUCTION = f"""\
 
 {NOTICE}
 
-Typed in a chat instead of a message. Capital letters and `_` for `-` make no difference, and the
-beginning of a name is enough when only one command begins like that.
+Type these in a chat instead of a message. Names ignore case, `_` equals `-`, and any unique prefix
+of a name works.
 """
 
 
@@ -237,52 +237,52 @@ ENVIRONMENT_INTRODUCTION = f"""\
 
 {NOTICE}
 
-What stands in `.env` of the home counts as if it were in the environment, but for the first and the
-last three tables. [Settings](config.md) says which place wins.
+Variables in the `.env` file of the home work like variables of the process, except those in the
+first table and in the last three tables. [Settings](config.md) lists the order of precedence.
 """
 PLACE_VARIABLES = (
-    ("HERMES_HOME", "The home folder; without it `~/.hermes`."),
-    ("HERMES_PROFILE", "The profile in the home; `-p NAME` wins over it."),
-    ("HOME", "Where `~` is."),
-    ("HERMES_GATEWAY_LOCK_DIR", "Where it is noted which home listens with which token."),
-    ("XDG_STATE_HOME", "Else it is noted in `hermes/listeners` there, or in `~/.local/state`."),
+    ("HERMES_HOME", "The Hermes home; default `~/.hermes`."),
+    ("HERMES_PROFILE", "The profile in the home; `-p NAME` overrides it."),
+    ("HOME", "Your home folder, `~`."),
+    ("HERMES_GATEWAY_LOCK_DIR", "Lock files that stop two homes from using the same token."),
+    ("XDG_STATE_HOME", "Parent of the default lock folder; default `~/.local/state`."),
 )
 SERVICE_VARIABLES = (
     ("HONCHO_API_KEY", "The key of the Honcho server that models the user."),
-    ("HONCHO_BASE_URL", "The address of a Honcho server of your own."),
-    ("GITHUB_APP_ID", "A GitHub App whose login the hub of skills uses."),
-    ("GITHUB_APP_INSTALLATION_ID", "Where that App is installed."),
+    ("HONCHO_BASE_URL", "The URL of a self-hosted Honcho server."),
+    ("GITHUB_APP_ID", "The GitHub App that `hermes skills` uses to log in."),
+    ("GITHUB_APP_INSTALLATION_ID", "The installation of that App."),
     ("GITHUB_APP_PRIVATE_KEY_PATH", "The file with its private key."),
-    ("API_SERVER_KEY", "A key of your own choice that clients of `hermes serve` may show."),
-    ("HERMES_MCP_TOKEN", "What HTTP clients of `hermes mcp serve` show; only in the environment."),
-    ("SUDO_PASSWORD", "The password for `sudo`, so that nobody is asked for it."),
+    ("API_SERVER_KEY", "Bearer token that clients of `hermes serve` may send."),
+    ("HERMES_MCP_TOKEN", "Bearer token for HTTP clients of `hermes mcp serve`; not in `.env`."),
+    ("SUDO_PASSWORD", "The password for `sudo`; without it Hermes asks you."),
 )
 TERMINAL_VARIABLES = (
-    ("NO_COLOR", "Any value: no colours."),
-    ("TERM", "`dumb`: no colours, no cursor movement, a plain prompt."),
-    ("DISPLAY", "Whether a login may open a browser."),
+    ("NO_COLOR", "Any value disables colours."),
+    ("TERM", "`dumb` disables colours and cursor movement and gives a plain prompt."),
+    ("DISPLAY", "If set, a login may open a browser."),
     ("WAYLAND_DISPLAY", "Like `DISPLAY`."),
-    ("SSH_CONNECTION", "Set by a remote login: no browser is opened."),
+    ("SSH_CONNECTION", "Set by a remote login; Hermes then opens no browser."),
     ("SSH_TTY", "Like `SSH_CONNECTION`."),
-    ("TMUX", "Whether rows are broken anew when the window gets narrower."),
-    ("XTERM_VERSION", "The same."),
-    ("HERMES_SESSION_SOURCE", "Where sessions say that they come from; `--source` wins over it."),
-    ("HERMES_QUIET", "`1`: a chat begins without a banner, and `chat -q` prints the answer only."),
-    ("HERMES_DUMP_REQUESTS", "`1`: model calls are written to `logs/requests/`, without secrets."),
-    ("VISUAL", "The editor of `hermes config edit`."),
-    ("EDITOR", "The same, if `VISUAL` is not set."),
-    ("TERMUX_VERSION", "Set by Termux: the model is told what is different there."),
-    ("PATH", "Where `bash`, `git`, `rg` and the commands of the agent are looked for."),
+    ("TMUX", "Set by tmux; Hermes then waits longer before it redraws a resized window."),
+    ("XTERM_VERSION", "Set by xterm, which does not reflow lines either."),
+    ("HERMES_SESSION_SOURCE", "The source recorded in new sessions; `--source` overrides it."),
+    ("HERMES_QUIET", "`1` hides the banner; `chat -q` prints only the answer."),
+    ("HERMES_DUMP_REQUESTS", "`1` writes model requests to `logs/requests/`, without secrets."),
+    ("VISUAL", "The editor for `hermes config edit`."),
+    ("EDITOR", "The editor if `VISUAL` is not set."),
+    ("TERMUX_VERSION", "Set by Termux; Hermes then tells the model what differs there."),
+    ("PATH", "Where Hermes finds `bash`, `git`, `rg` and the programs of commands."),
 )
 CHILD_VARIABLES = (
-    ("HERMES_SESSION_ID", "The session that a command runs for. Commands on this machine see it."),
-    ("HERMES_SESSION_PLATFORM", "Where that session is talked in: `cli`, `acp`, `api`. As above."),
-    ("HERMES_INTERACTIVE", "`1` for commands of sessions in which somebody can answer."),
+    ("HERMES_SESSION_ID", "The session that runs the command. Only local commands see it."),
+    ("HERMES_SESSION_PLATFORM", "The surface of that session: `cli`, `acp` or `api`."),
+    ("HERMES_INTERACTIVE", "`1` if a user can answer questions in that session."),
 )
 TEST_VARIABLES = (
-    ("HERMES_TESTING", "`1` allows the next one."),
-    ("HERMES_KILL_AT", "`name[:n]`: the process kills itself when it gets there; see testing.md."),
-    ("PYTEST_CURRENT_TEST", "Set by pytest: the home in `~` is then refused."),
+    ("HERMES_TESTING", "`1` enables `HERMES_KILL_AT`."),
+    ("HERMES_KILL_AT", "`name[:n]` kills the process at this kill point; see testing.md."),
+    ("PYTEST_CURRENT_TEST", "Set by pytest; Hermes then refuses to use a home in `~`."),
 )
 
 
