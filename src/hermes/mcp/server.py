@@ -149,7 +149,7 @@ class Unreachable(ServerFault):
     """There is no connection; nothing was executed."""
 
 
-class RefreshFailed(Unreachable):
+class IssuerFailed(Unreachable):
     """The authorization server issued no token for now; the stored login stays valid."""
 
     def __init__(self, server: str, why: str) -> None:

@@ -69,7 +69,7 @@ class ConversationName(Value):
     id: Name
 
 
-class ResponseBody(Value):
+class ResponsesBody(Value):
     input: str | list[JsonObject]
     model: ModelName | None = None
     provider: ModelName | None = None

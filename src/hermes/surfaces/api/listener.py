@@ -29,7 +29,7 @@ from hermes.surfaces.api.tokens import TokenStore
 HEAD_SECONDS = 15.0
 
 
-class HttpConnection(H11Protocol):
+class ClientConnection(H11Protocol):
     """Closes when the first request head does not arrive in time."""
 
     def connection_made(self, transport: Any) -> None:
@@ -117,7 +117,7 @@ async def serve(
     enable_burst_caching(app, BURST_SECONDS)
     config = Config(
         ApiServer(server, guard),
-        http=HttpConnection,
+        http=ClientConnection,
         ws="none",
         lifespan="off",
         loop="none",

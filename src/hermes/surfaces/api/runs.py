@@ -50,9 +50,9 @@ from hermes.surfaces.api.encoding import (
     usage_of,
 )
 from hermes.surfaces.api.http import (
+    ApiRequest,
+    ApiResponse,
     HttpError,
-    HttpRequest,
-    HttpResponse,
     invalid_value,
     json_response,
 )
@@ -69,8 +69,8 @@ from hermes.surfaces.api.turns import (
 )
 
 
-async def create_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
-    async def work(claim: IdempotencyClaim) -> HttpResponse:
+async def create_run(server: ServerContext, call: ApiRequest) -> ApiResponse:
+    async def work(claim: IdempotencyClaim) -> ApiResponse:
         server.admission.check()
         run = await start_run(
             server, await _turn_request(server, call, claim), claim, persistent=True
@@ -82,7 +82,7 @@ async def create_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
 
 
 async def _turn_request(
-    server: ServerContext, call: HttpRequest, claim: IdempotencyClaim
+    server: ServerContext, call: ApiRequest, claim: IdempotencyClaim
 ) -> TurnRequest:
     body: RunBody = call.body
     messages = chat_messages(body.conversation_history or (), "conversation_history")
@@ -120,7 +120,7 @@ async def _turn_request(
 
 
 async def _session_id(
-    server: ServerContext, call: HttpRequest, claim: IdempotencyClaim
+    server: ServerContext, call: ApiRequest, claim: IdempotencyClaim
 ) -> tuple[str, bool]:
     body: RunBody = call.body
     if claim.run_id:
@@ -137,7 +137,7 @@ async def _session_id(
     return server.runner.new_session_id(), True
 
 
-async def show_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def show_run(server: ServerContext, call: ApiRequest) -> ApiResponse:
     run = await _run(server, call)
     state: JsonObject = {
         "object": "hermes.run",
@@ -160,7 +160,7 @@ async def show_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
     return json_response(state)
 
 
-async def run_events(server: ServerContext, call: HttpRequest) -> None:
+async def run_events(server: ServerContext, call: ApiRequest) -> None:
     given = call.headers.get("last-event-id") or call.query.get("after") or "0"
     mark = parse_position(given)
     if mark is None:
@@ -170,13 +170,13 @@ async def run_events(server: ServerContext, call: HttpRequest) -> None:
     await stream_run(server, call, run, encoder, on_leave=on_disconnect(call, "detach"), after=mark)
 
 
-async def stop_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def stop_run(server: ServerContext, call: ApiRequest) -> ApiResponse:
     run = await _active(server, call)
     await server.runner.stop(run)
     return json_response({"run_id": run.id, "status": "stopping"}, 202)
 
 
-async def approve_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def approve_run(server: ServerContext, call: ApiRequest) -> ApiResponse:
     run = await _active(server, call)
     body: ApprovalBody = call.body
     pending = {id: each for id, each in run.pending.items() if isinstance(each, ApprovalAsked)}
@@ -192,7 +192,7 @@ async def approve_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
     return json_response({"run_id": run.id, "approval_id": asked_id, "decision": body.decision})
 
 
-async def answer_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def answer_run(server: ServerContext, call: ApiRequest) -> ApiResponse:
     """Answer a question of the agent."""
     run = await _active(server, call)
     body: AnswerBody = call.body
@@ -205,14 +205,14 @@ async def answer_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
     return json_response({"run_id": run.id, "question_id": asked_id})
 
 
-async def steer_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def steer_run(server: ServerContext, call: ApiRequest) -> ApiResponse:
     run = await _active(server, call)
     body: SteerBody = call.body
     await server.runner.send(run, Steer(text=body.text))
     return json_response({"run_id": run.id, "status": run.status}, 202)
 
 
-async def _run(server: ServerContext, call: HttpRequest) -> Run:
+async def _run(server: ServerContext, call: ApiRequest) -> Run:
     run = await server.runner.find(call.path_params["id"])
     check_session_id(run.session_id)
     if not call.client.is_owner:
@@ -223,7 +223,7 @@ async def _run(server: ServerContext, call: HttpRequest) -> Run:
     return run
 
 
-async def _active(server: ServerContext, call: HttpRequest) -> Run:
+async def _active(server: ServerContext, call: ApiRequest) -> Run:
     run = await _run(server, call)
     if run.is_over:
         raise HttpError(409, "run_not_active", f"The run has ended: {run.status}.")

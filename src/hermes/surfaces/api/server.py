@@ -11,10 +11,10 @@ from hermes.core.errors import HermesError
 from hermes.surfaces.api.http import (
     NO_RETRY,
     PREFLIGHT,
+    ApiRequest,
+    ApiResponse,
     Headers,
     HttpError,
-    HttpRequest,
-    HttpResponse,
     Receive,
     RequestGuard,
     Scope,
@@ -50,7 +50,7 @@ class ApiServer:
         reply = _ResponseSender(
             send, f"req_{self._server.app.run.world.chance.getrandbits(64):016x}"
         )
-        call = HttpRequest(scope, receive, reply.send)
+        call = ApiRequest(scope, receive, reply.send)
         try:
             given = await self._answer(call, reply)
             if given is not None:
@@ -70,11 +70,11 @@ class ApiServer:
                 key = (call.method, call.route or "-", reply.status)
                 self._server.metrics.requests[key] += 1
 
-    async def _answer(self, call: HttpRequest, reply: _ResponseSender) -> HttpResponse | None:
+    async def _answer(self, call: ApiRequest, reply: _ResponseSender) -> ApiResponse | None:
         self._guard.check_host(call.headers)
         reply.more = self._guard.cors(call.headers)
         if call.method == "OPTIONS" and reply.more:
-            return HttpResponse(status=204, body=b"", headers=PREFLIGHT)
+            return ApiResponse(status=204, body=b"", headers=PREFLIGHT)
         methods, names = self._table.find(call.path)
         route = _route(methods, call.method)
         call.route, call.path_params = route.path, names
@@ -85,7 +85,7 @@ class ApiServer:
             await call.read_body(route.body)
         return await route.handler(self._server, call)
 
-    async def _refuse(self, call: HttpRequest, reply: _ResponseSender, refusal: HttpError) -> None:
+    async def _refuse(self, call: ApiRequest, reply: _ResponseSender, refusal: HttpError) -> None:
         if reply.status:
             # The response has started; it can only be ended.
             await reply.send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -94,7 +94,7 @@ class ApiServer:
         # Errors may quote responses of other servers.
         words = self._server.app.run.redactor.redact_known(str(refusal))
         body = HttpError(refusal.status, refusal.code, words, param=refusal.param).body
-        await call.respond(HttpResponse(status=refusal.status, body=body, headers=headers))
+        await call.respond(ApiResponse(status=refusal.status, body=body, headers=headers))
 
 
 class _ResponseSender:

@@ -15,12 +15,12 @@ from hermes.cron.service import JobService
 from hermes.hosting.admission import Admission
 from hermes.hosting.idempotency import Idempotency
 from hermes.hosting.run import SESSION_ID
-from hermes.hosting.runner import Runner
+from hermes.hosting.runner import TurnRunner
 from hermes.hosting.session_pool import SessionPool
 from hermes.hosting.store import HostingStore
 from hermes.journal.listing import SessionInfo
 from hermes.models.browser import ModelBrowser
-from hermes.surfaces.api.http import HttpError, HttpRequest, invalid_value
+from hermes.surfaces.api.http import ApiRequest, HttpError, invalid_value
 from hermes.surfaces.api.tokens import ApiClient
 
 TICK_SECONDS = 0.05
@@ -95,7 +95,7 @@ class ServerContext:
             max_queued=self.settings.max_queued_runs,
             wait_seconds=self.settings.queue_seconds,
         )
-        self.runner = Runner(app, self.pool, self.admission, platform="api", store=store)
+        self.runner = TurnRunner(app, self.pool, self.admission, platform="api", store=store)
         self.jobs = JobService(app.run)
         self.metrics = Metrics(app.run.world.clock)
         self.idempotency = Idempotency(store, app.run.world.clock)
@@ -145,7 +145,7 @@ def session_not_found() -> HttpError:
     return HttpError(404, "session_not_found", "There is no such session.")
 
 
-def on_disconnect(call: HttpRequest, default: OnDisconnect) -> OnDisconnect:
+def on_disconnect(call: ApiRequest, default: OnDisconnect) -> OnDisconnect:
     """What happens to the turn when the client disconnects: `interrupt` or `detach`."""
     chosen = (
         call.headers.get("x-hermes-on-disconnect") or call.query.get("on_disconnect") or default

@@ -8,7 +8,7 @@ from pathlib import Path
 from hermes.codec.json import decode, encode
 from hermes.hosting.idempotency import IdempotencyClaim, digest
 from hermes.hosting.store import HostingStore
-from hermes.surfaces.api.http import HttpError, HttpRequest, HttpResponse
+from hermes.surfaces.api.http import ApiRequest, ApiResponse, HttpError
 from hermes.surfaces.api.server_context import ServerContext
 
 SCHEMA = """
@@ -58,9 +58,9 @@ REPLAYED = (b"idempotency-replayed", b"true")
 
 async def run_once(
     server: ServerContext,
-    call: HttpRequest,
-    work: Callable[[IdempotencyClaim], Awaitable[HttpResponse]],
-) -> HttpResponse:
+    call: ApiRequest,
+    work: Callable[[IdempotencyClaim], Awaitable[ApiResponse]],
+) -> ApiResponse:
     """Execute the work, or return its stored response. Errors are not stored."""
     claim = await claim_key(server, call)
     if not claim.key:
@@ -76,12 +76,12 @@ async def run_once(
     head, _, body = data.partition(b"\n")
     status, pairs = decode(tuple[int, list[tuple[str, str]]], head)
     headers = tuple((name.encode(), value.encode()) for name, value in pairs)
-    return HttpResponse(
+    return ApiResponse(
         status=status, body=body, headers=(*headers, REPLAYED) if is_replayed else headers
     )
 
 
-async def claim_key(server: ServerContext, call: HttpRequest) -> IdempotencyClaim:
+async def claim_key(server: ServerContext, call: ApiRequest) -> IdempotencyClaim:
     """HttpError for an invalid key; IdempotencyConflict."""
     given = call.headers.get("idempotency-key")
     if given is None:
