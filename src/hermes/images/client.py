@@ -180,7 +180,7 @@ class ImageServerClient:
                 self._at(path), headers=self.headers, timeouts=self.timeouts
             ) as answer:
                 if answer.status >= 400:
-                    raise await self._error_for(answer)
+                    raise await self.error_for(answer)
                 data = await answer.read(max_bytes + 1)
                 sort = answer.headers.get("content-type", "")
         except ProviderError as error:
@@ -203,7 +203,7 @@ class ImageServerClient:
                 ) as answer:
                     if answer.status < 400:
                         return self._object(await answer.read())
-                    fault = await self._error_for(answer)
+                    fault = await self.error_for(answer)
                     wait = answer.headers.get("retry-after", "")
             except ProviderError as error:
                 raise unreachable_error(self.label, error) from error
@@ -231,6 +231,6 @@ class ImageServerClient:
                 kind="api_error",
             ) from error
 
-    async def _error_for(self, answer: HttpResponse) -> ImageFault:
+    async def error_for(self, answer: HttpResponse) -> ImageFault:
         text = await answer.read_error()
         return error_from_response(self.label, answer.status, text, answer.headers, hide=self._hide)

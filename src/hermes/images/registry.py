@@ -6,7 +6,7 @@ import importlib
 import logging
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.config.schema import KeyPath as SettingPath
@@ -28,8 +28,6 @@ class ImageProviderManifest(Value):
 
     folder: str
     name: str
-    version: str = ""
-    description: str = ""
     requires_env: tuple[str, ...] = ()
     requires_login: str = ""
     opt_in: bool = False
@@ -50,8 +48,6 @@ def _read_manifest(file: Path) -> ImageProviderManifest:
     return ImageProviderManifest(
         folder=file.parent.name,
         name=fields["name"],
-        version=fields.get("version", ""),
-        description=fields.get("description", ""),
         requires_env=tuple(
             name.strip() for name in fields.get("requires_env", "").strip("[]").split(",") if name
         ),
@@ -98,17 +94,6 @@ BUNDLED_SOURCE = "bundled"
 ORDER = ("fal", "openai", "xai", "openrouter")
 FRESH_SECONDS = 60.0
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
-
-
-class BundledContext:
-    """What the `register` function of a bundled provider receives."""
-
-    def __init__(self, studio: Studio) -> None:
-        self.studio = studio
-        self.registered: list[ImageGenProvider] = []
-
-    def register_image_gen_provider(self, provider: ImageGenProvider) -> None:
-        self.registered.append(provider)
 
 
 class ImageProviders:
@@ -216,14 +201,21 @@ class ImageProviders:
         return all(studio.key(name) for name in manifest.requires_env)
 
     def _load(self, manifest: ImageProviderManifest) -> ImageGenProvider | None:
-        context = BundledContext(self.studio)
+        """Return an object of the one provider class in the module; None when that fails."""
         try:
             module = importlib.import_module(f"{self._package}.{manifest.folder}")
-            module.register(context)
+            kinds: list[Any] = [
+                each
+                for each in vars(module).values()
+                if isinstance(each, type)
+                and issubclass(each, ImageGenProvider)
+                and each.__module__ == module.__name__
+            ]
+            provider: ImageGenProvider = kinds[0](self.studio)
         except Exception:
             log.exception("an image provider cannot be loaded", extra={"provider": manifest.name})
             return None
-        return next((each for each in context.registered if each.name == manifest.name), None)
+        return provider
 
 
 def is_available(provider: ImageGenProvider) -> bool:

@@ -35,7 +35,7 @@ from hermes.web.fetcher import WebFetcher
 
 T = TypeVar("T")
 
-ReadPicture = Callable[[str], bytes]
+ReadImage = Callable[[str], bytes]
 Login = Callable[[str], Awaitable[Credential | None]]
 
 
@@ -51,7 +51,7 @@ class Studio:
         cache: ImageCache,
         world: World,
         fetcher: Fetcher,
-        read: ReadPicture,
+        read: ReadImage,
         secret: Callable[[str], str] = lambda _name: "",
         settings: JsonObject | None = None,
         connect: Callable[[], HttpClient] = HttpClient,
