@@ -9,15 +9,17 @@ from pathlib import Path
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
+from hermes.workspaces.process_tree import identity
 
 
 class ChildRecord(Value):
-    """A child and its owner with their start times, because pids are reused."""
+    """A child and its owner with their identities, because pids are reused. An identity is None
+    when the process has already ended."""
 
     pid: int
-    began: str
+    began: str | None
     owner: int
-    owner_began: str
+    owner_began: str | None
 
 
 class ChildRegistry:
@@ -28,9 +30,7 @@ class ChildRegistry:
 
     def record(self, pid: int) -> None:
         owner = os.getpid()
-        child = ChildRecord(
-            pid=pid, began=_start_time(pid), owner=owner, owner_began=_start_time(owner)
-        )
+        child = ChildRecord(pid=pid, began=identity(pid), owner=owner, owner_began=identity(owner))
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self._folder / str(pid)).write_bytes(encode(child))
@@ -47,22 +47,11 @@ class ChildRegistry:
                 child = decode(ChildRecord, file.read_bytes())
             except (OSError, DecodeError):
                 continue
-            if child.owner_began and _start_time(child.owner) == child.owner_began:
+            if child.owner_began and identity(child.owner) == child.owner_began:
                 continue
-            if child.began and _start_time(child.pid) == child.began:
+            if child.began and identity(child.pid) == child.began:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(child.pid, signal.SIGKILL)
                     killed += 1
             self.forget(child.pid)
         return killed
-
-
-def _start_time(pid: int) -> str:
-    """Returns the kernel start time of a process, or ""."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    # The name in the second field may contain spaces; count after it.
-    fields = stat.rpartition(")")[2].split()
-    return "" if fields[0] == "Z" else fields[19]

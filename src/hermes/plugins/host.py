@@ -16,7 +16,7 @@ from hermes.core.hooks import CallOutcome
 from hermes.core.messages import Text, ToolCall, ToolResult, joined_text, user_says
 from hermes.core.prompt import Prompt
 from hermes.core.tools import ToolContext
-from hermes.mcp.listing import clean_schema
+from hermes.mcp.listing import clean_schema, scan_description
 from hermes.models.side_model import MAIN, SideModel
 from hermes.plugins.discovery import PROJECT, FoundPlugin, SearchPaths
 from hermes.plugins.permissions import PluginRules
@@ -86,7 +86,7 @@ def load_plugins(
         host,
         run.world.clock,
         serve=partial(serve, rules),
-        scan=_scan,
+        scan=scan_description,
         clean=clean_schema,
         reserved_names=lambda: (*declarations(), *reserved_names()),
     )
@@ -190,12 +190,3 @@ async def _complete(
     except HermesError as error:
         raise Denied(str(error)) from error
     return reply.message.text
-
-
-def _scan(text: str) -> tuple[str, bool]:
-    from hermes.policy.scan.scanner import TextScanner
-
-    scanned = TextScanner().scan(text, "tool_description")
-    if scanned.verdict == "safe":
-        return "", False
-    return scanned.findings[0].id, scanned.verdict == "dangerous"
