@@ -216,10 +216,6 @@ class App:
         """The current spending caps."""
         return self._builder.caps
 
-    def window(self, model: str, provider: str) -> int:
-        """The context window of the model in tokens."""
-        return self.models.window(model, provider)
-
     def require_session(self, session_id: str) -> Session:
         """An open session of this run."""
         return self._open[session_id][0]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes.codec.tokens import CHARS_PER_TOKEN
 from hermes.core.events import SessionOpened
+from hermes.core.prompt import Prompt
 from hermes.core.turn import ServiceRegistry
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
     from hermes.journal.index.search import SearchIndex
     from hermes.journal.index.source import JournalFile
     from hermes.policy.sources import strangers
-    from hermes.recall.archive import PastSessions, RecapModel
+    from hermes.recall.archive import MOST_SHOWN, PastSessions, RecapModel
     from hermes.recall.tools import RecallService
 
     # Unlike `hermes sessions search`, a turn does not wait until all old sessions are indexed.
@@ -71,10 +73,19 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
     summarize = app.run.settings.session_search.summarize
 
     def make_recap_model() -> RecapModel:
-        # Loaded when a search requests a recap.
-        from hermes.app.recap import recap_writer
+        """For a single search: the session's model may change after it."""
+        from hermes.models.side_model import SideModel  # loaded when a search requests a recap
 
-        return recap_writer(app, session_id)
+        session = app.require_session(session_id)
+        transcript = session.transcript
+        side_model = SideModel(app.models, app.run.settings, transcript, session.tell)
+
+        async def ask(prompt: Prompt) -> str:
+            reply = await side_model.ask("session_search", prompt, session.meter)
+            return reply.message.text
+
+        window = app.models.window(transcript.model, transcript.provider)
+        return RecapModel(ask=ask, most_chars=min(MOST_SHOWN, window // 2 * CHARS_PER_TOKEN))
 
     return RecallService(
         archive, app.run.world.clock, make_recap_model=make_recap_model, summarize=summarize

@@ -224,7 +224,7 @@ class EditorSession:
         update = UsageUpdate(
             session_update="usage_update",
             used=transcript.last_prompt,
-            size=self.app.window(transcript.model, transcript.provider),
+            size=self.app.models.window(transcript.model, transcript.provider),
             cost=Cost(amount=cost, currency="USD") if cost is not None else None,
         )
         await self._send_update(update)
