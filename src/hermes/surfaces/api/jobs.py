@@ -7,8 +7,7 @@ from hermes.codec.values import JsonObject
 from hermes.hosting.idempotency import IdempotencyClaim
 from hermes.surfaces.api.bodies import PauseBody
 from hermes.surfaces.api.http import ApiRequest, ApiResponse, json_response
-from hermes.surfaces.api.server_context import ServerContext
-from hermes.surfaces.api.store import run_once
+from hermes.surfaces.api.server_context import ServerContext, run_once
 
 
 async def list_jobs(server: ServerContext, call: ApiRequest) -> ApiResponse:

@@ -22,8 +22,7 @@ from hermes.core.errors import HermesError, UsageError
 from hermes.core.session_request import SessionRequest
 from hermes.surfaces.api.http import RequestGuard, is_loopback
 from hermes.surfaces.api.server import ApiServer
-from hermes.surfaces.api.server_context import ServerContext
-from hermes.surfaces.api.store import delete_expired, open_store
+from hermes.surfaces.api.server_context import ServerContext, delete_expired, open_store
 from hermes.surfaces.api.tokens import TokenStore
 
 HEAD_SECONDS = 15.0

@@ -175,7 +175,11 @@ async def _start_turn(
         tier=tier_of(body.service_tier),
     )
     history = await history_messages(server.app, parsed.before, "input")
-    session_id = await _session_id(server, call, claim)
+    previous = body.previous_response_id or ""
+    if name := _conversation(body):
+        previous = await latest_response(server, call.owner_key, name)
+    named = call.headers.get("x-hermes-session-id")
+    session_id = await continued_session(server, call, claim, previous=previous, named=named)
     request = replace(
         own,
         session_id=session_id or server.runner.new_session_id(),
@@ -194,21 +198,24 @@ async def _start_turn(
     return await start_run(server, request, claim, on_end=on_end)
 
 
-async def _session_id(server: ServerContext, call: ApiRequest, claim: IdempotencyClaim) -> str:
-    """The session to continue, "" for a new one."""
-    body: ResponsesBody = call.body
+async def continued_session(
+    server: ServerContext,
+    call: ApiRequest,
+    claim: IdempotencyClaim,
+    *,
+    previous: str,
+    named: str | None,
+) -> str:
+    """The session to continue, "" for a new one: that of an earlier attempt, of the `previous`
+    response, or the `named` one."""
     if claim.run_id:
         return session_of(claim.run_id)
-    previous = body.previous_response_id or ""
-    if name := _conversation(body):
-        previous = await latest_response(server, call.owner_key, name)
     if previous:
         point = await response_point(server, call.owner_key, previous)
         try:
             return await continue_from(server, point)
         except NotFound as error:
             raise response_not_found("previous_response_id") from error
-    named = call.headers.get("x-hermes-session-id")
     if named is not None:
         await server.session_or_none(named, call.client)
     return named or ""

@@ -29,7 +29,7 @@ from hermes.hosting.follower import (
 )
 from hermes.hosting.idempotency import IdempotencyClaim
 from hermes.hosting.request import TurnRequest
-from hermes.hosting.run import Run, session_of
+from hermes.hosting.run import Run
 from hermes.surfaces.api.bodies import (
     AnswerBody,
     ApprovalBody,
@@ -56,11 +56,14 @@ from hermes.surfaces.api.http import (
     invalid_value,
     json_response,
 )
-from hermes.surfaces.api.responses import response_point, response_usage
-from hermes.surfaces.api.server_context import ServerContext, check_session_id, on_disconnect
-from hermes.surfaces.api.store import run_once
+from hermes.surfaces.api.responses import continued_session, response_usage
+from hermes.surfaces.api.server_context import (
+    ServerContext,
+    check_session_id,
+    on_disconnect,
+    run_once,
+)
 from hermes.surfaces.api.turns import (
-    continue_from,
     effort_of,
     run_headers,
     start_run,
@@ -85,6 +88,9 @@ async def _turn_request(
     server: ServerContext, call: ApiRequest, claim: IdempotencyClaim
 ) -> TurnRequest:
     body: RunBody = call.body
+    if body.session_id and body.previous_response_id:
+        words = "Give `session_id` or `previous_response_id`, not both."
+        raise HttpError(400, "invalid_value", words, param="previous_response_id")
     messages = chat_messages(body.conversation_history or (), "conversation_history")
     parsed = split_input(
         [*messages, *input_items(body.input)], "input", system=body.instructions or ""
@@ -101,9 +107,10 @@ async def _turn_request(
         exclusive=False,
     )
     history = await history_messages(server.app, parsed.before, "input")
-    session_id, is_new = await _session_id(server, call, claim)
+    previous, named = body.previous_response_id or "", body.session_id
+    session_id = await continued_session(server, call, claim, previous=previous, named=named)
     if body.toolsets is not None:
-        if not is_new and not claim.run_id:
+        if session_id and not claim.run_id:
             words = "An existing session keeps its tools; omit `session_id`."
             raise invalid_value(words, "toolsets")
         try:
@@ -112,29 +119,11 @@ async def _turn_request(
             raise invalid_value(str(error), "toolsets") from error
     return replace(
         own,
-        session_id=session_id,
+        session_id=session_id or server.runner.new_session_id(),
         history=history,
-        create="always" if is_new else "if_missing",
+        create="if_missing" if session_id else "always",
         toolsets=tuple(body.toolsets or ()),
     )
-
-
-async def _session_id(
-    server: ServerContext, call: ApiRequest, claim: IdempotencyClaim
-) -> tuple[str, bool]:
-    body: RunBody = call.body
-    if claim.run_id:
-        return session_of(claim.run_id), False
-    if body.session_id and body.previous_response_id:
-        words = "Give `session_id` or `previous_response_id`, not both."
-        raise HttpError(400, "invalid_value", words, param="previous_response_id")
-    if body.previous_response_id:
-        point = await response_point(server, call.owner_key, body.previous_response_id)
-        return await continue_from(server, point), False
-    if body.session_id:
-        await server.session_or_none(body.session_id, call.client)
-        return body.session_id, False
-    return server.runner.new_session_id(), True
 
 
 async def show_run(server: ServerContext, call: ApiRequest) -> ApiResponse:

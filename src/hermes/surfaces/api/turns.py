@@ -16,8 +16,7 @@ from hermes.hosting.run import Run, session_of
 from hermes.surfaces.api.bodies import ClientMessage, ModelOptions, ParsedInput, store_images
 from hermes.surfaces.api.encoding import StreamEncoder, run_error, stream_run, wait_for_run
 from hermes.surfaces.api.http import ApiRequest, ApiResponse, Headers, HttpError, json_response
-from hermes.surfaces.api.server_context import ServerContext, on_disconnect
-from hermes.surfaces.api.store import claim_key, run_once
+from hermes.surfaces.api.server_context import ServerContext, claim_key, on_disconnect, run_once
 
 
 class HistoryPoint(Value):
