@@ -21,8 +21,8 @@ from hermes.images.registry import (
     model_variable,
 )
 from hermes.images.storage import ImageFault
-from hermes.images.studio import plain_studio
 from hermes.testing.clock import VirtualClock
+from hermes.testing.image_provider import plain_studio
 from tests.images.conftest import MakeStudio
 
 ALL = (

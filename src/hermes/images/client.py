@@ -173,7 +173,7 @@ class ImageServerClient:
             ):
                 await answer.drain()
 
-    async def download_image(self, path: str, *, max_bytes: int = MAX_BYTES) -> bytes:
+    async def download_image(self, path: str) -> bytes:
         """Download an image from the same server."""
         try:
             async with self.http.get(
@@ -181,11 +181,11 @@ class ImageServerClient:
             ) as answer:
                 if answer.status >= 400:
                     raise await self.error_for(answer)
-                data = await answer.read(max_bytes + 1)
+                data = await answer.read(MAX_BYTES + 1)
                 sort = answer.headers.get("content-type", "")
         except ProviderError as error:
             raise unreachable_error(self.label, error) from error
-        return check_download(data, sort, cut=False, max_bytes=max_bytes)
+        return check_download(data, sort, cut=False, max_bytes=MAX_BYTES)
 
     def owns(self, url: str) -> bool:
         """Return whether a URL has the scheme, host and port of this server."""

@@ -138,20 +138,14 @@ class HostedProvider(ImageGenProvider):
         return run_sync(self.agenerate(prompt, aspect_ratio, **kwargs))
 
     async def agenerate(
-        self,
-        prompt: str,
-        aspect_ratio: str = DEFAULT_ASPECT_RATIO,
-        *,
-        image_url: str | None = None,
-        reference_image_urls: list[str] | None = None,
-        **kwargs: Any,
+        self, prompt: str, aspect_ratio: str = DEFAULT_ASPECT_RATIO, **kwargs: Any
     ) -> JsonObject:
         seed = kwargs.get("seed")
         request = HostedRequest(
             prompt=str(prompt or "").strip(),
             aspect=resolve_aspect_ratio(aspect_ratio),
             model=choose_model(self, self.studio, kwargs.get("model")),
-            sources=references_of(image_url, reference_image_urls),
+            sources=references_of(kwargs.get("image_url"), kwargs.get("reference_image_urls")),
             seed=seed if isinstance(seed, int) and seed >= 0 else None,
             upscale=kwargs.get("upscale") is True,
         )

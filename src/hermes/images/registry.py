@@ -100,10 +100,9 @@ class ImageProviders:
     """For one process. A bundled provider is known by its manifest and imported on first use; a
     plugin's provider overrides a bundled one of the same name."""
 
-    def __init__(self, studio: Studio, *, folder: Path = BUNDLED, package: str = PACKAGE) -> None:
+    def __init__(self, studio: Studio) -> None:
         self.studio = studio
-        self._package = package
-        self._manifests = {each.name: each for each in bundled_manifests(folder)}
+        self._manifests = {each.name: each for each in bundled_manifests(BUNDLED)}
         self._bundled: dict[str, ImageGenProvider | None] = {}
         self._added: dict[str, dict[str, ImageGenProvider]] = {}
         self._looked = -FRESH_SECONDS
@@ -203,7 +202,7 @@ class ImageProviders:
     def _load(self, manifest: ImageProviderManifest) -> ImageGenProvider | None:
         """Return an object of the one provider class in the module; None when that fails."""
         try:
-            module = importlib.import_module(f"{self._package}.{manifest.folder}")
+            module = importlib.import_module(f"{PACKAGE}.{manifest.folder}")
             kinds: list[Any] = [
                 each
                 for each in vars(module).values()

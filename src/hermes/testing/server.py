@@ -9,7 +9,6 @@ import sys
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 from typing import TypedDict, Unpack
 
 from msgspec.structs import asdict
@@ -163,12 +162,7 @@ class ScriptedServer:
         self._port = self._server.sockets[0].getsockname()[1]
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
         for listener in self._server.sockets:
             asyncio.get_running_loop().remove_reader(listener)

@@ -34,10 +34,8 @@ from hermes.mcp.oauth.store import OAuthStore, StoredToken
 from hermes.mcp.server import (
     IssuerFailed,
     LoginRejected,
-    LoginRequired,
     McpServer,
     NeedsLogin,
-    NeedsScope,
 )
 from hermes.mcp.transport import http_client_factory
 
@@ -72,7 +70,12 @@ class UnconfiguredAuth(httpx2.Auth):
             return
         if self._server.headers:
             raise LoginRejected(self._server.name, "it answers the configured headers with 401.")
-        raise LoginRequired(self._server.name)
+        name = self._server.name
+        raise NeedsLogin(
+            name,
+            f"requires a login or a key: set mcp_servers.{name}.auth to oauth and run "
+            f"`hermes mcp login {name}`, or set the header that it expects.",
+        )
 
 
 class OAuthBearer(httpx2.Auth):
@@ -166,7 +169,9 @@ class OAuthBearer(httpx2.Auth):
         async with self._store.lock():
             if (token := self._store.token()) is not None:
                 self._store.put_token(replace(token, wanted=scope))
-        raise NeedsScope(self._server.name, scope)
+        name, words = self._server.name, f" ({scope})" if scope else ""
+        grant = f"run `hermes mcp login {name}` to grant them."
+        raise NeedsLogin(name, f"requires more permissions{words}: {grant}")
 
 
 class MachineBearer(OAuthBearer):

@@ -161,11 +161,11 @@ ROUTES: tuple[Route, ...] = (
 class RouteTable:
     """Finds the route of a request: fixed paths by lookup, others by pattern."""
 
-    def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
+    def __init__(self) -> None:
         self._fixed: dict[str, dict[str, Route]] = {}
         self._open: list[tuple[re.Pattern[str], dict[str, Route]]] = []
         by_path: dict[str, dict[str, Route]] = {}
-        for route in routes:
+        for route in ROUTES:
             by_path.setdefault(route.path, {})[route.method] = route
         for path, methods in by_path.items():
             if "{" in path:
