@@ -56,6 +56,7 @@ from hermes.commands.registry import (
     StartWork,
     SwitchSession,
 )
+from hermes.config.home import Home
 from hermes.core.commands import Answer, Interrupt, Say
 from hermes.core.errors import UsageError
 from hermes.core.events import ApprovalAsked, EndReason, QuestionAsked, TurnEnded
@@ -147,7 +148,7 @@ class EditorSession:
 
     async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
         """Run a turn after earlier prompts; returns when it has ended."""
-        text, images = await parse_prompt(self.app, blocks)
+        text, images = await parse_prompt(self.app.run.home, blocks)
         if self.session.busy and is_urgent(text):
             await self._command(text)
             return PromptResponse(stop_reason="end_turn")
@@ -297,7 +298,7 @@ def _available(name: str, words: str, arguments: str) -> AvailableCommand:
     )
 
 
-async def parse_prompt(app: App, blocks: Sequence[ContentBlock]) -> tuple[str, tuple[Image, ...]]:
+async def parse_prompt(home: Home, blocks: Sequence[ContentBlock]) -> tuple[str, tuple[Image, ...]]:
     """The text and images of a message; UsageError for unsupported content."""
     words: list[str] = []
     images: list[Image] = []
@@ -310,7 +311,7 @@ async def parse_prompt(app: App, blocks: Sequence[ContentBlock]) -> tuple[str, t
                     image = base64.b64decode(data, validate=True)
                 except binascii.Error as error:
                     raise UsageError(f"An image is not valid base64: {error}.") from error
-                images.append(await store_image(app.run.home, image))
+                images.append(await store_image(home, image))
             case ResourceContentBlock(uri=uri, name=name):
                 # A local file becomes a reference, any other resource a link.
                 path = _local_path(uri)

@@ -174,7 +174,7 @@ async def _start_turn(
         effort=(body.reasoning.effort if body.reasoning else None) or "",
         tier=tier_of(body.service_tier),
     )
-    history = await history_messages(server.app, parsed.before, "input")
+    history = await history_messages(server.app.run, parsed.before, "input")
     previous = body.previous_response_id or ""
     if name := _conversation(body):
         previous = await latest_response(server, call.owner_key, name)

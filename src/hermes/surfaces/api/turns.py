@@ -111,7 +111,7 @@ async def turn_request(
     return TurnRequest(
         session_id="",
         text=parsed.now.text,
-        images=await store_images(server.app, (*parsed.now.urls, *images), param),
+        images=await store_images(server.app.run, (*parsed.now.urls, *images), param),
         source=call.client.source,
         instructions=parsed.system,
         model=model,
