@@ -108,6 +108,7 @@ def _log_ignored(hook: str, answer: object) -> None:
 CONTEXT_CHARS = 10_000
 PREVIEW_CHARS = 1_500
 PLUGIN = "plugin:"
+# Names that hooks get for the reasons of a new session.
 REASONS = {"new": "new_session"}
 
 Keep = Callable[[str, bytes], Awaitable[str]]

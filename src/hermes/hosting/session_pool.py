@@ -109,7 +109,7 @@ class SessionPool:
             await self.release(slot)
 
     @asynccontextmanager
-    async def pinned(self, session_id: str) -> AsyncIterator[None]:
+    async def pin(self, session_id: str) -> AsyncIterator[None]:
         """The session is neither opened nor closed here meanwhile. An open session processes its
         inbox at the end."""
         slot = self.acquire(session_id)

@@ -228,8 +228,8 @@ class HostedProvider(ImageGenProvider):
 
 
 class SelfHostedProvider(HostedProvider):
-    """A self-hosted server at its usual address unless another is set; it counts where it was
-    chosen, or its address was set."""
+    """A server that the user runs, at its usual URL unless the settings have another. It is
+    available if the settings choose it or set its URL."""
 
     TAG = "your own server; nothing leaves it"
     MOST_SOURCES = 1

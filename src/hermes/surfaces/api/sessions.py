@@ -95,7 +95,7 @@ async def show_session(server: ServerContext, call: ApiRequest) -> ApiResponse:
 async def change_session(server: ServerContext, call: ApiRequest) -> ApiResponse:
     body: SessionPatch = call.body
     info = await server.session(call.path_params["id"], call.client)
-    async with server.pool.pinned(info.id):
+    async with server.pool.pin(info.id):
         if body.title is not None:
             await server.app.archive.rename(info.id, body.title)
         if body.archived is not None:
