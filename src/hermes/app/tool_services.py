@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from hermes.app.app import App
 
 
-def tool_services(app: App, session_id: str, opened: SessionOpened) -> ServiceRegistry:
-    """Factories import their services, so that a session loads only what it uses."""
+def tool_services(
+    app: App, session_id: str, opened: SessionOpened, findable: tuple[str, ...]
+) -> ServiceRegistry:
+    """Return the services by class. Factories import their services, so that a session loads only
+    what it uses. `findable` are the tools that the tool search may find."""
     return ServiceRegistry(
         lambda: {
             "hermes.core.secrets:SecretStore": lambda: app.secret_store(session_id),
@@ -34,7 +37,7 @@ def tool_services(app: App, session_id: str, opened: SessionOpened) -> ServiceRe
             "hermes.speech.tools:SpeechProviders": lambda: _speech(app),
             "hermes.web.tools:WebProviders": lambda: _web(app),
             "hermes.tools.terminal:TerminalOutput": lambda: app.hooks.output(session_id),
-            "hermes.tools.discovery:ToolDirectory": lambda: _directory(app, opened),
+            "hermes.tools.discovery:ToolDirectory": lambda: _directory(app, opened, findable),
             "hermes.skills.service:SkillService": lambda: _skills(app, session_id, opened),
         }
     )
@@ -73,7 +76,7 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
     summarize = app.run.settings.session_search.summarize
 
     def make_recap_model() -> RecapModel:
-        """For a single search: the session's model may change after it."""
+        """Each search gets a new one, because the session's model may change."""
         from hermes.models.side_model import SideModel  # loaded when a search requests a recap
 
         session = app.require_session(session_id)
@@ -104,12 +107,10 @@ def _web(app: App) -> object:
     return web_of(app.plugins.services)
 
 
-def _directory(app: App, opened: SessionOpened) -> object:
+def _directory(app: App, opened: SessionOpened, findable: tuple[str, ...]) -> object:
     from hermes.tools.discovery import ToolDirectory
-    from hermes.tools.toolbox import wanted_names
 
-    names = wanted_names(app.run.settings, platform=opened.source)
-    return ToolDirectory(lambda: app.tools.hidden(opened.tools, names))
+    return ToolDirectory(lambda: app.tools.hidden(opened.tools, findable))
 
 
 def _skills(app: App, session_id: str, opened: SessionOpened) -> object:
