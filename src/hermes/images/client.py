@@ -211,7 +211,7 @@ class ImageServerClient:
             if answer.status not in _BUSY or seconds > _LONGEST_WAIT or not left:
                 raise fault
             await self.world.clock.sleep(seconds)
-        raise AssertionError("the last try returns or raises")
+        raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _at(self, path: str) -> str:
         """Return a URL of this server: no other server receives the key."""

@@ -23,7 +23,7 @@ MANIFEST = "plugin.yaml"
 
 class ImageProviderManifest(Value):
     """`requires_env` are variables that must be set, `requires_login` an account that must be
-    logged in. An `opt_in` provider counts only where the settings name it, because it is unknown
+    logged in. An `opt_in` provider is used only if the settings name it, because it is unknown
     whether its server runs."""
 
     folder: str

@@ -7,6 +7,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Literal
 
 from hermes.app.app import App
 from hermes.codec.json import decode, encode
@@ -117,7 +118,7 @@ def open_store(root: Path) -> HostingStore:
 
 
 DEFAULT_NAME = "hermes-agent"
-OnDisconnect = str
+OnDisconnect = Literal["interrupt", "detach"]
 
 
 class ServerContext:
@@ -186,7 +187,7 @@ def on_disconnect(call: ApiRequest, default: OnDisconnect) -> OnDisconnect:
     chosen = (
         call.headers.get("x-hermes-on-disconnect") or call.query.get("on_disconnect") or default
     )
-    if chosen not in ("interrupt", "detach"):
+    if chosen != "interrupt" and chosen != "detach":
         raise invalid_value("`on_disconnect` is `interrupt` or `detach`.", "on_disconnect")
     return chosen
 

@@ -239,7 +239,9 @@ class Conversations:
                 await self._app.journal.post(record.session_id, answer, key=f"answer:{id}")
                 # The process that has the session open records the answer.
                 return {"resolved": await self._wait_for_answer(asked, id)}
-        raise NotFound(f"No approval {id} is open.")
+        raise NotFound(
+            f"There is no open approval {id}; permissions_list_open lists the open ones."
+        )
 
     async def close(self) -> None:
         """Interrupt the turns that run here."""
