@@ -162,7 +162,7 @@ class ScriptedServer:
         self._port = self._server.sockets[0].getsockname()[1]
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         assert self._server is not None
         for listener in self._server.sockets:
             asyncio.get_running_loop().remove_reader(listener)

@@ -7,7 +7,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast, get_args
 
 from hermes.app.app import App
 from hermes.codec.json import decode, encode
@@ -187,9 +187,9 @@ def on_disconnect(call: ApiRequest, default: OnDisconnect) -> OnDisconnect:
     chosen = (
         call.headers.get("x-hermes-on-disconnect") or call.query.get("on_disconnect") or default
     )
-    if chosen != "interrupt" and chosen != "detach":
+    if chosen not in get_args(OnDisconnect):
         raise invalid_value("`on_disconnect` is `interrupt` or `detach`.", "on_disconnect")
-    return chosen
+    return cast(OnDisconnect, chosen)
 
 
 async def delete_expired(server: ServerContext) -> None:
