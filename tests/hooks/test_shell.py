@@ -141,7 +141,7 @@ async def test_only_what_was_allowed_as_it_is_runs(tmp_path: Path) -> None:
     assert await callback(tool_name="terminal") == {"action": "block", "message": ""}
     assert not is_allowed(hook(command, "post_tool_call"), consents)
     program(tmp_path, f"echo x >> {tmp_path}/ran; exit 2  # changed")
-    with pytest.raises(ConfigError, match="has changed"):
+    with pytest.raises(ConfigError, match="its files changed after you allowed it"):
         await callback(tool_name="terminal")
     consents.allow("pre_tool_call", command, at=2.0)
     assert await callback(tool_name="terminal") is not None

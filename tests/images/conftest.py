@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from hermes.images.studio import Studio, plain_studio
+from hermes.images.studio import Studio
+from hermes.testing.image_provider import plain_studio
 from tests.images.fakes import Fake, faking
 
 MakeStudio = Callable[..., Studio]

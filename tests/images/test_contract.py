@@ -11,8 +11,7 @@ from hermes.codec.values import JsonObject
 from hermes.images.hosted import HostedProvider
 from hermes.images.provider import ImageGenProvider
 from hermes.images.registry import ImageProviders
-from hermes.images.studio import plain_studio
-from hermes.testing.image_provider import NOWHERE, ImageGenProviderContract, studio
+from hermes.testing.image_provider import NOWHERE, ImageGenProviderContract, plain_studio, studio
 
 KEYS = ("FAL_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "REPLICATE_API_TOKEN", "XAI_API_KEY")
 ENV = dict.fromkeys(KEYS, "a-real-looking-key")

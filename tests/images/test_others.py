@@ -89,7 +89,7 @@ async def test_openrouter_answers_a_chat_with_a_picture(make: MakeStudio, fake: 
         (message(content="A corgi is a dog."), "api_error", "A corgi is a dog."),
         (Reply({"error": {"code": 502, "message": "Provider returned error"}}), "", "returned"),
         (Reply({"error": {"code": 402, "message": "Insufficient credits"}}, 402), "api_error", "c"),
-        (Reply({"choices": []}), "api_error", "without a picture"),
+        (Reply({"choices": []}), "api_error", "returned no image"),
     ],
 )
 async def test_openrouter_answers_without_a_picture(

@@ -25,7 +25,8 @@ from hermes.images.provider import (
     success_response,
 )
 from hermes.images.storage import ImageFault
-from hermes.images.studio import plain_studio, use_studio
+from hermes.images.studio import use_studio
+from hermes.testing.image_provider import plain_studio
 from tests.images.conftest import MakeStudio
 from tests.images.fakes import B64, JPEG, PAGE, PNG, Fake, Reply, png
 

@@ -16,7 +16,7 @@ from hermes.core.world import SystemClock, World
 from hermes.mcp.calls import CallServices, ToolCaller
 from hermes.mcp.link import ServerLink
 from hermes.mcp.oauth.login import log_in
-from hermes.mcp.oauth.store import TokenStore
+from hermes.mcp.oauth.store import OAuthStore
 from hermes.mcp.pool import ServerEnvironment, ServerPool
 from hermes.mcp.server import McpServer, NeedsLogin
 from hermes.mcp.server_requests import DECLINE
@@ -85,7 +85,7 @@ async def main(url: str) -> None:
     link = servers.link("judge")
     workspace = LocalWorkspace(str(folder), state=folder / "state", world=World(), env={})
     ctx = Agreeable(workspace=workspace)
-    store = TokenStore(around.tokens, "judge")
+    store = OAuthStore(around.tokens, "judge")
     if locked and not server.uses_client_credentials:
         await log_in(server, store, Browser(), SystemClock())
     try:

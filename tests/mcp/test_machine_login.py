@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from hermes.config.extension_settings import McpOauthSettings
 from hermes.core.messages import Text
-from hermes.mcp.oauth.store import TokenStore
-from hermes.mcp.server import LoginRejected, McpServer, RefreshFailed
+from hermes.mcp.oauth.store import OAuthStore
+from hermes.mcp.server import IssuerFailed, LoginRejected, McpServer
 from hermes.testing.context import ScriptedContext
 from tests.mcp.conftest import Make, tool_of
 from tests.mcp.oauth_stage import Authority
@@ -25,12 +25,12 @@ def machine(authority: Authority, **own: str) -> McpServer:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> TokenStore:
-    return TokenStore(tmp_path / "tokens", "locked")
+def store(tmp_path: Path) -> OAuthStore:
+    return OAuthStore(tmp_path / "tokens", "locked")
 
 
 async def test_a_secret_of_the_settings_opens_the_server_without_anybody(
-    authority: Authority, store: TokenStore, make: Make, ctx: ScriptedContext
+    authority: Authority, store: OAuthStore, make: Make, ctx: ScriptedContext
 ) -> None:
     authority.machines["robot"] = "a secret"
     servers = make(machine(authority, client_secret="a secret"))
@@ -86,7 +86,7 @@ async def test_a_wrong_secret_is_reported_as_such(authority: Authority, make: Ma
 
 
 async def test_the_secret_is_shown_to_no_other_authority_than_the_first(
-    authority: Authority, store: TokenStore, make: Make
+    authority: Authority, store: OAuthStore, make: Make
 ) -> None:
     authority.machines["robot"] = "a secret"
     server = machine(authority, client_secret="a secret")
@@ -109,5 +109,5 @@ async def test_a_failing_authorization_server_is_not_a_rejected_login(
     authority.machines["robot"] = "a secret"
     authority.broken = True
     servers = make(machine(authority, client_secret="a secret"))
-    with pytest.raises(RefreshFailed, match="HTTP 503"):
+    with pytest.raises(IssuerFailed, match="HTTP 503"):
         await servers.link("locked").listing()

@@ -16,8 +16,8 @@ from hermes.core.errors import HermesError
 from hermes.core.messages import Text
 from hermes.core.world import SystemClock
 from hermes.mcp.oauth.login import log_in
-from hermes.mcp.oauth.store import TokenStore
-from hermes.mcp.server import McpServer, NeedsLogin, RefreshFailed
+from hermes.mcp.oauth.store import OAuthStore
+from hermes.mcp.server import IssuerFailed, McpServer, NeedsLogin
 from hermes.testing.context import ScriptedContext
 from tests.mcp.conftest import Make, serving_authority, tool_of
 from tests.mcp.oauth_stage import Authority
@@ -71,12 +71,12 @@ def locked(authority: Authority) -> McpServer:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> TokenStore:
-    return TokenStore(tmp_path / "tokens", "locked")
+def store(tmp_path: Path) -> OAuthStore:
+    return OAuthStore(tmp_path / "tokens", "locked")
 
 
 async def test_a_login_opens_the_server_and_is_kept_in_private(
-    authority: Authority, store: TokenStore, make: Make, ctx: ScriptedContext, tmp_path: Path
+    authority: Authority, store: OAuthStore, make: Make, ctx: ScriptedContext, tmp_path: Path
 ) -> None:
     browser = Browser(intrudes=True)
     await log_in(locked(authority), store, browser, SystemClock())
@@ -89,35 +89,35 @@ async def test_a_login_opens_the_server_and_is_kept_in_private(
     assert output.parts == (Text(text="gold"),)
 
 
-async def test_the_address_can_be_pasted(authority: Authority, store: TokenStore) -> None:
+async def test_the_address_can_be_pasted(authority: Authority, store: OAuthStore) -> None:
     await log_in(locked(authority), store, Browser(pastes=True), SystemClock())
     token = store.token()
     assert token is not None
     assert token.access_token in authority.tokens
 
 
-async def test_a_wrong_paste_is_asked_for_again(authority: Authority, store: TokenStore) -> None:
+async def test_a_wrong_paste_is_asked_for_again(authority: Authority, store: OAuthStore) -> None:
     browser = Browser(pastes=True, first_pastes=("https://x/?page=1", "code-1#other"))
     await log_in(locked(authority), store, browser, SystemClock())
     assert browser.rejections == ["there is no code", "the code belongs to another login"]
     assert store.token() is not None
 
 
-async def test_a_third_wrong_paste_ends_the_login(authority: Authority, store: TokenStore) -> None:
+async def test_a_third_wrong_paste_ends_the_login(authority: Authority, store: OAuthStore) -> None:
     browser = Browser(pastes=True, first_pastes=("x=1", "x=2", "x=3"))
     with pytest.raises(HermesError, match="there is no code"):
         await log_in(locked(authority), store, browser, SystemClock())
     assert len(browser.rejections) == 2
 
 
-async def test_a_refused_login_says_why(authority: Authority, store: TokenStore) -> None:
+async def test_a_refused_login_says_why(authority: Authority, store: OAuthStore) -> None:
     authority.refuses = True
     with pytest.raises(HermesError, match="access_denied"):
         await log_in(locked(authority), store, Browser(), SystemClock())
     assert store.token() is None
 
 
-async def test_nobody_waits_for_a_login_for_ever(authority: Authority, store: TokenStore) -> None:
+async def test_nobody_waits_for_a_login_for_ever(authority: Authority, store: OAuthStore) -> None:
     class Nobody(Browser):
         def show_page(self, url: str, *, paste: bool) -> None:
             return
@@ -128,7 +128,7 @@ async def test_nobody_waits_for_a_login_for_ever(authority: Authority, store: To
 
 
 async def test_a_token_is_made_new_before_it_is_too_old(
-    authority: Authority, store: TokenStore, make: Make, ctx: ScriptedContext
+    authority: Authority, store: OAuthStore, make: Make, ctx: ScriptedContext
 ) -> None:
     authority.lives = 30
     await log_in(locked(authority), store, Browser(), SystemClock())
@@ -145,7 +145,7 @@ async def test_a_token_is_made_new_before_it_is_too_old(
 
 
 async def test_a_token_that_is_refused_is_made_new_once(
-    authority: Authority, store: TokenStore, make: Make, ctx: ScriptedContext
+    authority: Authority, store: OAuthStore, make: Make, ctx: ScriptedContext
 ) -> None:
     await log_in(locked(authority), store, Browser(), SystemClock())
     authority.tokens.clear()
@@ -154,7 +154,7 @@ async def test_a_token_that_is_refused_is_made_new_once(
 
 
 async def test_a_login_that_was_taken_back_asks_for_a_new_one(
-    authority: Authority, store: TokenStore, make: Make
+    authority: Authority, store: OAuthStore, make: Make
 ) -> None:
     await log_in(locked(authority), store, Browser(), SystemClock())
     authority.tokens.clear()
@@ -164,13 +164,13 @@ async def test_a_login_that_was_taken_back_asks_for_a_new_one(
 
 
 async def test_a_failing_authorization_server_keeps_the_login(
-    authority: Authority, store: TokenStore, make: Make
+    authority: Authority, store: OAuthStore, make: Make
 ) -> None:
     await log_in(locked(authority), store, Browser(), SystemClock())
     before = store.token()
     authority.tokens.clear()
     authority.broken = True
-    with pytest.raises(RefreshFailed, match=r"did not respond \(HTTP 503\); the login is kept"):
+    with pytest.raises(IssuerFailed, match=r"did not respond \(HTTP 503\); the login is kept"):
         await make(locked(authority)).link("locked").listing()
     assert store.token() == before
     authority.broken = False
@@ -178,20 +178,20 @@ async def test_a_failing_authorization_server_keeps_the_login(
 
 
 async def test_an_unreachable_authorization_server_keeps_the_login(
-    authority: Authority, store: TokenStore, make: Make
+    authority: Authority, store: OAuthStore, make: Make
 ) -> None:
     await log_in(locked(authority), store, Browser(), SystemClock())
     token = store.token()
     assert token is not None
     moved = replace(token, token_endpoint="http://127.0.0.1:9/token", expires_at=1.0)
     store.put_token(moved)
-    with pytest.raises(RefreshFailed, match="authorization server of MCP server locked did not"):
+    with pytest.raises(IssuerFailed, match="authorization server of MCP server locked did not"):
         await make(locked(authority)).link("locked").listing()
     assert store.token() == moved
 
 
 async def test_an_authorization_server_that_fails_during_a_call_is_named(
-    authority: Authority, store: TokenStore, make: Make, ctx: ScriptedContext
+    authority: Authority, store: OAuthStore, make: Make, ctx: ScriptedContext
 ) -> None:
     await log_in(locked(authority), store, Browser(), SystemClock())
     treasure = await tool_of(make(locked(authority)), "mcp_locked_treasure")
@@ -204,7 +204,7 @@ async def test_an_authorization_server_that_fails_during_a_call_is_named(
 
 
 async def test_a_login_that_ends_while_it_is_used_asks_for_a_new_one(
-    authority: Authority, store: TokenStore, make: Make, ctx: ScriptedContext
+    authority: Authority, store: OAuthStore, make: Make, ctx: ScriptedContext
 ) -> None:
     await log_in(locked(authority), store, Browser(), SystemClock())
     treasure = await tool_of(make(locked(authority)), "mcp_locked_treasure")
@@ -217,7 +217,7 @@ async def test_a_login_that_ends_while_it_is_used_asks_for_a_new_one(
 
 
 async def test_processes_that_renew_at_once_ask_one_after_the_other(
-    authority: Authority, store: TokenStore, make: Make
+    authority: Authority, store: OAuthStore, make: Make
 ) -> None:
     authority.lives = 30
     await log_in(locked(authority), store, Browser(), SystemClock())
@@ -228,7 +228,7 @@ async def test_processes_that_renew_at_once_ask_one_after_the_other(
 
 
 async def test_a_call_that_needs_more_rights_says_so_and_a_new_login_has_them(
-    authority: Authority, store: TokenStore, make: Make, ctx: ScriptedContext
+    authority: Authority, store: OAuthStore, make: Make, ctx: ScriptedContext
 ) -> None:
     server = replace(locked(authority), oauth=McpOauthSettings(scope="look"))
     await log_in(server, store, Browser(), SystemClock())
@@ -246,7 +246,7 @@ async def test_a_call_that_needs_more_rights_says_so_and_a_new_login_has_them(
 
 
 async def test_a_login_is_not_shown_to_another_server(
-    authority: Authority, store: TokenStore, make: Make
+    authority: Authority, store: OAuthStore, make: Make
 ) -> None:
     await log_in(locked(authority), store, Browser(), SystemClock())
     elsewhere = replace(locked(authority), url="http://127.0.0.1:9/mcp")
@@ -265,7 +265,7 @@ def certificate(tmp_path: Path) -> dict[str, str]:
 
 
 async def test_login_and_refresh_trust_the_configured_certificate(
-    certificate: dict[str, str], store: TokenStore, make: Make, ctx: ScriptedContext
+    certificate: dict[str, str], store: OAuthStore, make: Make, ctx: ScriptedContext
 ) -> None:
     async with serving_authority(**certificate) as authority:
         server = replace(locked(authority), ssl_verify=certificate["certificate"])

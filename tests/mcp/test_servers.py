@@ -19,9 +19,9 @@ from hermes.core.prompt import Prompt, Reply
 from hermes.core.tools import ToolOutput
 from hermes.core.world import World
 from hermes.mcp.calls import CallServices
-from hermes.mcp.child_registry import ChildRegistry
 from hermes.mcp.pool import ServerPool
 from hermes.mcp.server import McpServer, NeedsLogin, Unreachable
+from hermes.mcp.transport import ChildRegistry
 from hermes.testing.clock import VirtualClock
 from hermes.testing.context import ScriptedContext
 from tests.mcp.conftest import Make, is_noted, little, reply, tool_of, until

@@ -54,7 +54,7 @@ async def test_a_bundled_provider_is_passed_on_itself(home: Home, tmp_path: Path
     plugins = home.open(places=places)
     await plugins.load(list(plugins.usable()))
     shelf = Shelf()
-    join_images(plugins, plugins.state("ink"), shelf)
+    join_images(plugins, plugins.state("ink"), shelf.register_provider)
     provider, source = shelf.held["ink"]
     assert type(provider).__name__ == "Ink"
     assert source == "bundled"
@@ -66,7 +66,7 @@ async def test_a_provider_of_another_process_answers_through_one_of_ours(home: H
     plugins = home.open("image_gen/ink")
     assert (await loaded(plugins))["image_gen/ink"].fault == ""
     shelf = Shelf()
-    join_images(plugins, plugins.state("ink"), shelf)
+    join_images(plugins, plugins.state("ink"), shelf.register_provider)
     provider, _ = shelf.held["ink"]
     assert isinstance(provider, ImageGenProvider)
     assert (provider.list_models(), provider.is_available()) == ([{"id": "ink-1"}], True)

@@ -28,7 +28,7 @@ SHOW = 'printf "%s" "${WEATHER_TOKEN:-none}" | wc -c; echo "$WEATHER_TOKEN"; env
 def store(run: Here) -> SecretStore:
     opened = run.session.transcript.opened
     assert isinstance(opened, SessionOpened)
-    found = tool_services(run.app, run.session.id, opened).create(SecretStore)
+    found = tool_services(run.app, run.session.id, opened, ()).create(SecretStore)
     assert isinstance(found, SecretStore)
     return found
 

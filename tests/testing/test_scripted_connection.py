@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.testing.connection import HttpRequest, ServerConnection
+from hermes.testing.connection import RawRequest, ServerConnection
 
 
 class Wire(asyncio.Transport):
@@ -29,7 +29,7 @@ class Wire(asyncio.Transport):
 
 
 def connected(
-    serve: Callable[[HttpRequest, ServerConnection], None],
+    serve: Callable[[RawRequest, ServerConnection], None],
 ) -> tuple[ServerConnection, Wire]:
     connection, wire = ServerConnection(serve, set()), Wire()
     connection.connection_made(wire)
@@ -58,7 +58,7 @@ def test_requests_are_read_however_they_are_split(
     got: list[bytes] = []
 
     async def feed() -> None:
-        def serve(incoming: HttpRequest, connection: ServerConnection) -> None:
+        def serve(incoming: RawRequest, connection: ServerConnection) -> None:
             got.append(incoming.raw)
             connection.done(keep=True)
 
@@ -72,7 +72,7 @@ def test_requests_are_read_however_they_are_split(
 
 
 async def test_a_client_that_asks_first_is_told_to_go_on() -> None:
-    got: list[HttpRequest] = []
+    got: list[RawRequest] = []
     connection, wire = connected(lambda incoming, _connection: got.append(incoming))
     connection.data_received(
         b"POST / HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
@@ -84,7 +84,7 @@ async def test_a_client_that_asks_first_is_told_to_go_on() -> None:
 
 @pytest.mark.parametrize("nonsense", [b"hello\r\n\r\n", b"x" * 70_000])
 async def test_what_is_not_http_is_closed(nonsense: bytes) -> None:
-    got: list[HttpRequest] = []
+    got: list[RawRequest] = []
     connection, wire = connected(lambda incoming, _connection: got.append(incoming))
     connection.data_received(nonsense)
     assert (wire.closed, got) == (True, [])

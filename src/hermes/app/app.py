@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from functools import cached_property
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from hermes.app.context_engine import join_plugins
@@ -94,12 +93,7 @@ class App:
     async def __aenter__(self) -> App:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def open(self, request: SessionRequest, *, adapt: AdaptDeps | None = None) -> Session:
@@ -215,10 +209,6 @@ class App:
     def caps(self) -> Caps:
         """The current spending caps."""
         return self._builder.caps
-
-    def window(self, model: str, provider: str) -> int:
-        """The context window of the model in tokens."""
-        return self.models.window(model, provider)
 
     def require_session(self, session_id: str) -> Session:
         """An open session of this run."""

@@ -62,7 +62,7 @@ def engine_deps(app: App, session_id: str, opened: SessionOpened) -> EngineDeps:
     """The dependencies of the built-in engine, without memory."""
     return EngineDeps(
         session_id,
-        _SummaryWriter(app, session_id),
+        partial(_summarise, app, session_id),
         clock=app.run.world.clock,
         rules=compression_rules(app, opened.model),
         cwd=opened.cwd,
@@ -104,21 +104,14 @@ async def _renew_system(
     return await renew_system(app.memory, session_id, opened, transcript, window)
 
 
-class _SummaryWriter:
+async def _summarise(app: App, session_id: str, prompt: Prompt, meter: Meter) -> Reply:
     """Asks the model configured for compression, else the main one."""
+    # Loaded with the first compaction.
+    from hermes.models.side_model import SideModel
 
-    def __init__(self, app: App, session_id: str) -> None:
-        self._app = app
-        self._session_id = session_id
-
-    async def __call__(self, prompt: Prompt, meter: Meter) -> Reply:
-        # Loaded with the first compaction.
-        from hermes.models.side_model import SideModel
-
-        session = self._app.require_session(self._session_id)
-        transcript = session.transcript
-        side_model = SideModel(self._app.models, self._app.run.settings, transcript, session.tell)
-        return await side_model.ask(TASK, prompt, meter)
+    session = app.require_session(session_id)
+    side_model = SideModel(app.models, app.run.settings, session.transcript, session.tell)
+    return await side_model.ask(TASK, prompt, meter)
 
 
 def join_plugins(app: App) -> RunPlugins:

@@ -187,7 +187,7 @@ class SessionBuilder:
             attended=request.attended,
             budget=self._budget,
             approval_seconds=self._run.settings.approvals.timeout,
-            services=tool_services(self._app, session_id, opened),
+            services=tool_services(self._app, session_id, opened, names),
             web=web_access(self._run, policy),
             judge=self._approver(session_id),
             preflight=partial(preflight, workspace),

@@ -49,8 +49,9 @@ EFFORTS = tuple(each for each in get_args(Effort) if each)
 
 
 class SessionControls:
-    """`display` is how the session is shown; `rules` decide about its effects. All else follows the
-    newest `Tuned` event, else the settings."""
+    """What the user can change in an open session. Values come from the newest `Tuned` event, or
+    from the settings if it has none. `display` is how the session is shown; `rules` decide about
+    its effects."""
 
     def __init__(self, settings: Settings, rules: Rules) -> None:
         self.display = settings.display

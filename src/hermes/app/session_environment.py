@@ -20,7 +20,7 @@ from hermes.workspaces.shell import is_remote_backend, make_sudo
 if TYPE_CHECKING:
     from hermes.app.app import App
     from hermes.policy.session_files import TaintedFiles
-    from hermes.undo.recorder import UndoRecorder as UndoProtection
+    from hermes.undo.recorder import UndoRecorder
     from hermes.undo.script_effects import ScriptEffects
 
 # Variables that tell a command its home, session and platform, and whether a user is present.
@@ -75,7 +75,7 @@ def add_undo(app: App, session_id: str, workspace: Workspace) -> Workspace:
         session = app.find_session(session_id)
         return session_id, session.transcript.turn_id if session else ""
 
-    def protect() -> UndoProtection:
+    def make_recorder() -> UndoRecorder:
         # Loaded with the first change.
         from hermes.undo.service import UndoService
 
@@ -87,7 +87,7 @@ def add_undo(app: App, session_id: str, workspace: Workspace) -> Workspace:
 
     return UndoableWorkspace(
         workspace,
-        protect,
+        make_recorder,
         touched=partial(_intent, app, session_id, workspace.root),
         warn=warn,
         clean=app.run.redactor.text,
@@ -158,7 +158,7 @@ def confines_unknown(app: App, workspace: Workspace) -> bool:
 def session_rules(
     app: App, session_id: str, workspace: Workspace, request: SessionRequest, started: float
 ) -> Rules:
-    """`started` is the session's start in seconds since 1970."""
+    """Build the policy of a session. `started` is its start in seconds since 1970."""
     suspects: TaintedFiles = app.shared.suspects
     copies = None
     if workspace.is_remote:

@@ -36,7 +36,8 @@ def session_prompt(
     memory: str = "",
     only_look: bool = False,
 ) -> SessionPrompt:
-    """With `only_look`, nothing is written."""
+    """Build the system prompt and choose the tools of a new session. With `only_look`, nothing is
+    written."""
     names = wanted_names(app.run.settings, platform=request.platform, reduced=choice.reduced)
     if request.toolsets:
         # Without tool search, which would bypass the selection.
@@ -57,7 +58,7 @@ def session_prompt(
     )
     if not only_look and not app.shared.is_seeded:
         write_default_soul(app.run.home)
-    app.shared.is_seeded = not only_look
+        app.shared.is_seeded = True
     text = system_text(
         request,
         choice,

@@ -14,7 +14,6 @@ from hermes.core.messages import AssistantMessage, Message, user_says
 from hermes.core.prompt import Reply
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
-from hermes.tools.toolbox import wanted_names
 
 if TYPE_CHECKING:
     from hermes.app.app import App
@@ -57,7 +56,7 @@ async def side_answer(app: App, session: Session, question: str) -> str:
     transcript = session.transcript
     opened = transcript.opened
     assert opened is not None, "an open session has an opening event"
-    tools = app.tools.choose(opened.tools, wanted_names(app.run.settings)).specs
+    tools = app.tools.choose(opened.tools).specs
     view = prompt_view(
         tools, app.run.settings, source=opened.source, first=prefill_messages(app.run)
     )
@@ -80,7 +79,7 @@ async def side_answer(app: App, session: Session, question: str) -> str:
 
 
 def _without_open_calls(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Without trailing calls that have no results: no model accepts those."""
+    """Remove trailing calls that have no results: no model accepts those."""
     while messages and isinstance(messages[-1], AssistantMessage) and messages[-1].calls:
         messages = messages[:-1]
     return messages

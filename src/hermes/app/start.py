@@ -29,8 +29,9 @@ def start(
     home: str | None = None,
     budget: StepBudget | None = None,
 ) -> App:
-    """The app for one run. Nothing is opened, created or contacted yet. `settings` are keyed like
-    options and rank like them; `budget` is shared by all turns."""
+    """The app for one run. Nothing is opened, created or contacted yet. `settings` are keyed by
+    setting (`model.default`) and rank like options; `budget` limits the steps of all turns
+    together."""
     env = process_environment()
     location = resolve_home(
         env, explicit=Path(home) if home else None, profile=options.get("profile")

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hermes.codec.tokens import CHARS_PER_TOKEN
 from hermes.core.events import SessionOpened
+from hermes.core.prompt import Prompt
 from hermes.core.turn import ServiceRegistry
 
 if TYPE_CHECKING:
     from hermes.app.app import App
 
 
-def tool_services(app: App, session_id: str, opened: SessionOpened) -> ServiceRegistry:
-    """Factories import their services, so that a session loads only what it uses."""
+def tool_services(
+    app: App, session_id: str, opened: SessionOpened, findable: tuple[str, ...]
+) -> ServiceRegistry:
+    """Return the services by class. Factories import their services, so that a session loads only
+    what it uses. `findable` are the tools that the tool search may find."""
     return ServiceRegistry(
         lambda: {
             "hermes.core.secrets:SecretStore": lambda: app.secret_store(session_id),
@@ -32,7 +37,7 @@ def tool_services(app: App, session_id: str, opened: SessionOpened) -> ServiceRe
             "hermes.speech.tools:SpeechProviders": lambda: _speech(app),
             "hermes.web.tools:WebProviders": lambda: _web(app),
             "hermes.tools.terminal:TerminalOutput": lambda: app.hooks.output(session_id),
-            "hermes.tools.discovery:ToolDirectory": lambda: _directory(app, opened),
+            "hermes.tools.discovery:ToolDirectory": lambda: _directory(app, opened, findable),
             "hermes.skills.service:SkillService": lambda: _skills(app, session_id, opened),
         }
     )
@@ -56,7 +61,7 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
     from hermes.journal.index.search import SearchIndex
     from hermes.journal.index.source import JournalFile
     from hermes.policy.sources import strangers
-    from hermes.recall.archive import PastSessions, RecapModel
+    from hermes.recall.archive import MOST_SHOWN, PastSessions, RecapModel
     from hermes.recall.tools import RecallService
 
     # Unlike `hermes sessions search`, a turn does not wait until all old sessions are indexed.
@@ -71,10 +76,19 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
     summarize = app.run.settings.session_search.summarize
 
     def make_recap_model() -> RecapModel:
-        # Loaded when a search requests a recap.
-        from hermes.app.recap import recap_writer
+        """Each search gets a new one, because the session's model may change."""
+        from hermes.models.side_model import SideModel  # loaded when a search requests a recap
 
-        return recap_writer(app, session_id)
+        session = app.require_session(session_id)
+        transcript = session.transcript
+        side_model = SideModel(app.models, app.run.settings, transcript, session.tell)
+
+        async def ask(prompt: Prompt) -> str:
+            reply = await side_model.ask("session_search", prompt, session.meter)
+            return reply.message.text
+
+        window = app.models.window(transcript.model, transcript.provider)
+        return RecapModel(ask=ask, most_chars=min(MOST_SHOWN, window // 2 * CHARS_PER_TOKEN))
 
     return RecallService(
         archive, app.run.world.clock, make_recap_model=make_recap_model, summarize=summarize
@@ -93,12 +107,10 @@ def _web(app: App) -> object:
     return web_of(app.plugins.services)
 
 
-def _directory(app: App, opened: SessionOpened) -> object:
+def _directory(app: App, opened: SessionOpened, findable: tuple[str, ...]) -> object:
     from hermes.tools.discovery import ToolDirectory
-    from hermes.tools.toolbox import wanted_names
 
-    names = wanted_names(app.run.settings, platform=opened.source)
-    return ToolDirectory(lambda: app.tools.hidden(opened.tools, names))
+    return ToolDirectory(lambda: app.tools.hidden(opened.tools, findable))
 
 
 def _skills(app: App, session_id: str, opened: SessionOpened) -> object:

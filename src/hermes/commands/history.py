@@ -143,7 +143,7 @@ async def save(here: CommandContext, argument: str) -> str:
 
 async def status(here: CommandContext, argument: str) -> str:
     transcript, app = here.session.transcript, here.app
-    window = app.window(transcript.model, transcript.provider)
+    window = app.models.window(transcript.model, transcript.provider)
     share = transcript.last_prompt * 100 // window if window else 0
     title = f" ({one_line(transcript.title)})" if transcript.title else ""
     used = format_count(transcript.last_prompt)

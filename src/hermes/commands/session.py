@@ -76,7 +76,7 @@ async def undo(here: CommandContext, argument: str) -> Outcome | str:
 
 async def usage(here: CommandContext, argument: str) -> str:
     transcript, now = here.session.transcript, here.app.run.world.clock.now()
-    window = here.app.window(transcript.model, transcript.provider)
+    window = here.app.models.window(transcript.model, transcript.provider)
     share = transcript.last_prompt * 100 // window if window else 0
     lines = [
         f"Session   {_tokens(transcript.usage)}",

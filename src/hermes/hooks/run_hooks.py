@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from hermes.models.models import Models
     from hermes.tools.terminal import TerminalOutput
 
-RESET_REASONS = {"new": "new_session"}
 # Limits the wait for pending hook calls when a session closes.
 CLOSE_SECONDS = 60.0
 
@@ -94,12 +93,14 @@ class RunHooks:
     async def reset(self, old: str, new: Session, reason: str) -> None:
         """Fires `on_session_reset` when the user moves to a new session, not to an existing one."""
         if self.any and not new.transcript.turn_starts:
+            from hermes.hooks.session import REASONS
+
             opened = new.transcript.opened
             await self.registry.fire(
                 "on_session_reset",
                 session_id=new.id,
                 old_session_id=old,
-                reason=RESET_REASONS.get(reason, reason),
+                reason=REASONS.get(reason, reason),
                 platform=opened.source if opened else "",
             )
 

@@ -157,7 +157,10 @@ class ShellCallback:
         if isinstance(tool, str) and not hook.matches(tool):
             return None
         if not await asyncio.to_thread(is_allowed, hook, self._consents):
-            raise ConfigError(f"{hook.command} is not allowed, or has changed since then.")
+            raise ConfigError(
+                f"The hook {hook.command} is not allowed, or its files changed after you allowed "
+                "it; start a chat to review it, or use --accept-hooks."
+            )
         ran = await run_hook(hook, payload, env=self._env)
         if ran.code is None:
             raise TimeoutError(f"no exit within {hook.seconds:g} s")

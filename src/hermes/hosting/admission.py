@@ -31,18 +31,18 @@ class AdmissionTicket:
         if self._admission.has_capacity:
             self._admission.activate(self)
             return
-        turn = self._admission.enqueue(self)
+        capacity = self._admission.enqueue(self)
         try:
             async with asyncio.timeout(seconds):
-                await turn
+                await capacity
         except TimeoutError as error:
             words = f"No capacity for this run became free within {seconds:g} seconds."
             raise AdmissionRefused(words, retry_after=RETRY_SECONDS) from error
         finally:
-            if turn.done() and not turn.cancelled():
+            if capacity.done() and not capacity.cancelled():
                 # Mark the exception as retrieved: this task may have been cancelled meanwhile.
-                turn.exception()
-            turn.cancel()
+                capacity.exception()
+            capacity.cancel()
 
     def release(self) -> None:
         """Free the place; further calls do nothing."""
@@ -92,9 +92,9 @@ class Admission:
         self.is_draining = True
         waiting, self._waiting = self._waiting, {}
         for queue in waiting.values():
-            for _, turn in queue:
-                if not turn.done():
-                    turn.set_exception(draining_error())
+            for _, capacity in queue:
+                if not capacity.done():
+                    capacity.set_exception(draining_error())
 
     def activate(self, ticket: AdmissionTicket) -> None:
         ticket.is_active = True
@@ -103,9 +103,9 @@ class Admission:
 
     def enqueue(self, ticket: AdmissionTicket) -> asyncio.Future[None]:
         """Completes when the ticket is active."""
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(ticket.principal, deque()).append((ticket, turn))
-        return turn
+        capacity: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(ticket.principal, deque()).append((ticket, capacity))
+        return capacity
 
     def leave(self, ticket: AdmissionTicket) -> None:
         if ticket.is_active:
@@ -116,12 +116,12 @@ class Admission:
             principal, queue = next(iter(self._waiting.items()))
             # The principal moves to the end, so that the others come first.
             del self._waiting[principal]
-            following, turn = queue.popleft()
+            following, capacity = queue.popleft()
             if queue:
                 self._waiting[principal] = queue
-            if not turn.done():
+            if not capacity.done():
                 self.activate(following)
-                turn.set_result(None)
+                capacity.set_result(None)
 
 
 def draining_error() -> AdmissionRefused:

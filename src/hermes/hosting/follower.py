@@ -8,7 +8,7 @@ from hashlib import blake2b
 from hermes.codec.values import Value
 from hermes.core.events import Record, ReplyAdded
 from hermes.core.messages import AssistantMessage
-from hermes.hosting.run import ReplyDraft, Run
+from hermes.hosting.run import PartialReply, Run
 
 POSITION = r"(\d{1,12})(?:\.(\d{1,9})\.([0-9a-f]{8}))?"
 
@@ -62,7 +62,7 @@ class RunFollower:
         self._n = mark.n
         while self._index < len(run.records) and run.records[self._index].n <= mark.n:
             self._index += 1
-        self._draft: ReplyDraft | None = None
+        self._draft: PartialReply | None = None
         self._seen = 0
         self._chars = mark.chars
         self._hash = blake2b(digest_size=4)
@@ -119,7 +119,7 @@ class RunFollower:
         self._draft, self._seen, self._chars, self._promised = None, 0, 0, ""
         self._hash = blake2b(digest_size=4)
 
-    def _read_draft(self, draft: ReplyDraft, found: list[RunEvent]) -> None:
+    def _read_draft(self, draft: PartialReply, found: list[RunEvent]) -> None:
         if draft is not self._draft:
             if not draft.pieces:
                 return
@@ -134,7 +134,7 @@ class RunFollower:
             self._draft = draft
         self._read_pieces(draft, found)
 
-    def _read_pieces(self, draft: ReplyDraft, found: list[RunEvent]) -> None:
+    def _read_pieces(self, draft: PartialReply, found: list[RunEvent]) -> None:
         news = draft.pieces[self._seen :]
         self._seen = len(draft.pieces)
         at = 0

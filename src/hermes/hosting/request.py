@@ -40,33 +40,37 @@ def is_urgent(text: str) -> bool:
 
 
 class TurnRequest(Value):
-    """The message and its session. `history` is that of a new session; `instructions` are added to
-    the system text of a new session, or else to the message. `exclusive` waits for other turns in
-    the session. `is_retry` means that the message may be in the journal already. `confined` allows
-    only sessions of the same source, without access to other history. `person` is whose memory the
-    session uses; other people's sessions are invisible. `effort` and `tier` hold for this turn
-    only. `toolsets` limits the tools of a new session. `principal` is the client whose share of the
-    capacity the run uses. `busy_mode` applies to a running turn, and needs `exclusive=False`."""
+    """A message and the session that it is for."""
 
     session_id: str
     text: str
     source: str
     origin: str = "user"
     images: tuple[Image, ...] = ()
+    # Added to the system text of a new session, or else to the message.
     instructions: str = ""
+    # The earlier messages of a new session.
     history: tuple[Message, ...] = ()
     model: str = ""
     provider: str = ""
+    # Effort and tier hold for this turn only.
     effort: Effort = ""
     tier: str = ""
     create: Literal["never", "if_missing", "always"] = "never"
     attended: bool = False
+    # Waits for other turns in the session.
     exclusive: bool = True
+    # The message may be in the journal already.
     is_retry: bool = False
+    # Only sessions of the same source, without access to other history.
     confined: bool = False
+    # Whose memory the session uses; other people's sessions are invisible.
     person: str = ""
+    # Limits the tools of a new session.
     toolsets: tuple[str, ...] = ()
+    # The client whose share of the capacity the run uses.
     principal: str = ""
+    # What happens to a running turn; needs `exclusive=False`.
     busy_mode: BusyMode = "queue"
 
 

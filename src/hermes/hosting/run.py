@@ -55,7 +55,7 @@ ENDINGS: dict[EndReason, Status] = {
 }
 
 
-class ReplyDraft:
+class PartialReply:
     """The unfinished reply, as pieces of (is_text, text); other pieces are reasoning."""
 
     def __init__(self) -> None:
@@ -76,8 +76,8 @@ class Run:
         self.session_id = session_id
         self.created_at = at
         self.records: list[Record] = []
-        self.draft = ReplyDraft()
-        self.drafts: dict[int, ReplyDraft] = {}
+        self.draft = PartialReply()
+        self.drafts: dict[int, PartialReply] = {}
         self.turn_id = ""
         self.ended: TurnEnded | None = None
         self.failure: BaseException | None = None
@@ -214,11 +214,11 @@ class Run:
                 self._notify()
                 return
             case Restarted():
-                self.draft = ReplyDraft()
+                self.draft = PartialReply()
                 return
             case ReplyAdded():
                 self.drafts[record.n] = self.draft
-                self.draft = ReplyDraft()
+                self.draft = PartialReply()
             case ApprovalAsked(id=id) | QuestionAsked(id=id) as asked:
                 self.pending[id] = asked
             case ApprovalAnswered(id=id) | QuestionAnswered(id=id):

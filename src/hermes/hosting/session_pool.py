@@ -94,7 +94,8 @@ class SessionPool:
 
     @asynccontextmanager
     async def exclusive(self, session_id: str) -> AsyncIterator[None]:
-        """No turn of this process runs in the session meanwhile; SessionBusy after a timeout."""
+        """Keep other turns of this process out of the session while the block runs. Raises
+        SessionBusy after a timeout."""
         slot = self.acquire(session_id)
         try:
             await slot.acquire_turn()
@@ -109,9 +110,9 @@ class SessionPool:
             await self.release(slot)
 
     @asynccontextmanager
-    async def pinned(self, session_id: str) -> AsyncIterator[None]:
-        """The session is neither opened nor closed here meanwhile. An open session processes its
-        inbox at the end."""
+    async def pin(self, session_id: str) -> AsyncIterator[None]:
+        """Keep this process from opening or closing the session while the block runs. An open
+        session processes its inbox at the end."""
         slot = self.acquire(session_id)
         try:
             async with slot.open_lock:

@@ -41,7 +41,7 @@ class HostingStore:
         self._pool = ThreadPoolExecutor(1, "hosting-store")
         self._db: sqlite3.Connection | None = None
         self._is_durable: bool | None = None
-        self._turn = asyncio.Lock()
+        self._write_lock = asyncio.Lock()
         self._changes: list[Change] = []
         self._changing: asyncio.Task[None] | None = None
 
@@ -66,7 +66,7 @@ class HostingStore:
         await asyncio.shield(self._changing)
 
     async def _change_all(self, changes: list[Change]) -> None:
-        async with self._turn:
+        async with self._write_lock:
             self._changing, self._changes = None, []
 
             def work(db: sqlite3.Connection) -> None:

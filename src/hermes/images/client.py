@@ -173,19 +173,19 @@ class ImageServerClient:
             ):
                 await answer.drain()
 
-    async def download_image(self, path: str, *, max_bytes: int = MAX_BYTES) -> bytes:
+    async def download_image(self, path: str) -> bytes:
         """Download an image from the same server."""
         try:
             async with self.http.get(
                 self._at(path), headers=self.headers, timeouts=self.timeouts
             ) as answer:
                 if answer.status >= 400:
-                    raise await self._error_for(answer)
-                data = await answer.read(max_bytes + 1)
+                    raise await self.error_for(answer)
+                data = await answer.read(MAX_BYTES + 1)
                 sort = answer.headers.get("content-type", "")
         except ProviderError as error:
             raise unreachable_error(self.label, error) from error
-        return check_download(data, sort, cut=False, max_bytes=max_bytes)
+        return check_download(data, sort, cut=False, max_bytes=MAX_BYTES)
 
     def owns(self, url: str) -> bool:
         """Return whether a URL has the scheme, host and port of this server."""
@@ -203,7 +203,7 @@ class ImageServerClient:
                 ) as answer:
                     if answer.status < 400:
                         return self._object(await answer.read())
-                    fault = await self._error_for(answer)
+                    fault = await self.error_for(answer)
                     wait = answer.headers.get("retry-after", "")
             except ProviderError as error:
                 raise unreachable_error(self.label, error) from error
@@ -211,7 +211,7 @@ class ImageServerClient:
             if answer.status not in _BUSY or seconds > _LONGEST_WAIT or not left:
                 raise fault
             await self.world.clock.sleep(seconds)
-        raise AssertionError("the last try returns or raises")
+        raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _at(self, path: str) -> str:
         """Return a URL of this server: no other server receives the key."""
@@ -231,6 +231,6 @@ class ImageServerClient:
                 kind="api_error",
             ) from error
 
-    async def _error_for(self, answer: HttpResponse) -> ImageFault:
+    async def error_for(self, answer: HttpResponse) -> ImageFault:
         text = await answer.read_error()
         return error_from_response(self.label, answer.status, text, answer.headers, hide=self._hide)

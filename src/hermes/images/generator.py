@@ -35,8 +35,8 @@ class ImagePrice(Value):
 
 
 def validate_answer(answer: object, *, provider: str, prompt: str, aspect_ratio: str) -> JsonObject:
-    """Return the answer in the agreed form, with missing fields filled in; else an error that says
-    what is wrong with it."""
+    """Check a provider's answer. Return it with missing fields filled in, or an error response that
+    names the fault."""
     known = {"provider": provider, "prompt": prompt, "aspect_ratio": aspect_ratio, "model": ""}
     if fault := _find_fault(answer):
         return error_response(

@@ -118,7 +118,7 @@ class HostedProvider(ImageGenProvider):
         return host_of(self.url)
 
     @abstractmethod
-    async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
+    async def draw(self, request: HostedRequest, client: ImageServerClient) -> GeneratedImage:
         """ImageFault says why there is no image."""
 
     async def headers(self) -> dict[str, str]:
@@ -138,26 +138,20 @@ class HostedProvider(ImageGenProvider):
         return run_sync(self.agenerate(prompt, aspect_ratio, **kwargs))
 
     async def agenerate(
-        self,
-        prompt: str,
-        aspect_ratio: str = DEFAULT_ASPECT_RATIO,
-        *,
-        image_url: str | None = None,
-        reference_image_urls: list[str] | None = None,
-        **kwargs: Any,
+        self, prompt: str, aspect_ratio: str = DEFAULT_ASPECT_RATIO, **kwargs: Any
     ) -> JsonObject:
         seed = kwargs.get("seed")
-        order = HostedRequest(
+        request = HostedRequest(
             prompt=str(prompt or "").strip(),
             aspect=resolve_aspect_ratio(aspect_ratio),
             model=choose_model(self, self.studio, kwargs.get("model")),
-            sources=references_of(image_url, reference_image_urls),
+            sources=references_of(kwargs.get("image_url"), kwargs.get("reference_image_urls")),
             seed=seed if isinstance(seed, int) and seed >= 0 else None,
             upscale=kwargs.get("upscale") is True,
         )
         try:
             with use_studio(self.studio):
-                return await self._generate(order)
+                return await self._generate(request)
         except ImageFault as fault:
             words, kind = str(fault), fault.kind
         except TimeoutError:
@@ -166,16 +160,16 @@ class HostedProvider(ImageGenProvider):
             error=words,
             error_type=kind,
             provider=self.name,
-            model=order.model,
-            prompt=order.prompt,
-            aspect_ratio=order.aspect,
+            model=request.model,
+            prompt=request.prompt,
+            aspect_ratio=request.aspect,
         )
 
-    async def _generate(self, order: HostedRequest) -> JsonObject:
-        self._check(order)
+    async def _generate(self, request: HostedRequest) -> JsonObject:
+        self._check(request)
         async with asyncio.timeout(self.seconds), self.studio.http() as http:
             headers = await self.headers()
-            line = ImageServerClient(
+            client = ImageServerClient(
                 http,
                 self.url,
                 label=self.LABEL,
@@ -184,41 +178,43 @@ class HostedProvider(ImageGenProvider):
                 seconds=self.seconds,
                 hide=headers.get("authorization", "").partition(" ")[2],
             )
-            drawn = await self.draw(order, line)
-            image, extra = await self._save(drawn, line)
+            drawn = await self.draw(request, client)
+            image, extra = await self._save(drawn, client)
         return success_response(
             image=image,
-            model=drawn.model or order.model,
-            prompt=order.prompt,
-            aspect_ratio=order.aspect,
+            model=drawn.model or request.model,
+            prompt=request.prompt,
+            aspect_ratio=request.aspect,
             provider=self.name,
-            modality="image" if order.sources else "text",
+            modality="image" if request.sources else "text",
             extra={**drawn.extra, **extra},
         )
 
-    def _check(self, order: HostedRequest) -> None:
-        if not order.prompt:
+    def _check(self, request: HostedRequest) -> None:
+        if not request.prompt:
             raise ImageFault("The prompt is empty.", kind="invalid_argument")
         if not self.is_available():
             raise self.missing()
-        most = self.most_sources(order.model)
-        if len(order.sources) > most:
+        most = self.most_sources(request.model)
+        if len(request.sources) > most:
             words = f"takes at most {most} images."
             if not most:
                 words = (
                     "cannot edit images; omit them, or choose another model with "
                     "`hermes tools images`."
                 )
-            raise ImageFault(f"{order.model or self.LABEL} {words}", kind="invalid_argument")
+            raise ImageFault(f"{request.model or self.LABEL} {words}", kind="invalid_argument")
 
-    async def _save(self, drawn: GeneratedImage, line: ImageServerClient) -> tuple[str, JsonObject]:
+    async def _save(
+        self, drawn: GeneratedImage, client: ImageServerClient
+    ) -> tuple[str, JsonObject]:
         """Return the path of the image; a URL that cannot be saved is better than nothing."""
         data = drawn.data
         if not data and drawn.url[:5].lower() == "data:":
             data = decode_base64(drawn.url)
         try:
-            if not data and line.owns(drawn.url):
-                data = await line.download_image(drawn.url)
+            if not data and client.owns(drawn.url):
+                data = await client.download_image(drawn.url)
             elif not data:
                 data = await self.studio.download(drawn.url, timeout=60, max_bytes=MAX_BYTES)
             keep = self.studio.cache.keep
@@ -232,8 +228,8 @@ class HostedProvider(ImageGenProvider):
 
 
 class SelfHostedProvider(HostedProvider):
-    """A self-hosted server at its usual address unless another is set; it counts where it was
-    chosen, or its address was set."""
+    """A server that the user runs, at its usual URL unless the settings have another. It is
+    available if the settings choose it or set its URL."""
 
     TAG = "your own server; nothing leaves it"
     MOST_SOURCES = 1
@@ -246,23 +242,23 @@ class SelfHostedProvider(HostedProvider):
         return bool(self.options.get("base_url")) or self.studio.wanted == self.NAME
 
 
-async def source_urls(order: HostedRequest) -> list[str]:
+async def source_urls(request: HostedRequest) -> list[str]:
     """The source images as data URLs."""
-    return [data_url((await aload_source_image(source))[0]) for source in order.sources]
+    return [data_url((await aload_source_image(source))[0]) for source in request.sources]
 
 
 async def generate_like_openai(
-    order: HostedRequest, line: ImageServerClient, fields: JsonObject, label: str, *, part: str
+    request: HostedRequest, client: ImageServerClient, fields: JsonObject, label: str, *, part: str
 ) -> GeneratedImage:
     """Use the format of OpenAI's images API; `part` is the form field of an image."""
-    if not order.sources:
-        return first_image(await line.post("images/generations", fields), label)
+    if not request.sources:
+        return first_image(await client.post("images/generations", fields), label)
     files = []
-    for source in order.sources:
+    for source in request.sources:
         data, name = await aload_source_image(source)
         files.append(Upload(field=part, name=name, data=data))
     texts = {name: str(value) for name, value in fields.items()}
-    return first_image(await line.post_form("images/edits", texts, files), label)
+    return first_image(await client.post_form("images/edits", texts, files), label)
 
 
 def first_image(answer: JsonObject, label: str) -> GeneratedImage:

@@ -6,7 +6,7 @@ import importlib
 import logging
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.config.schema import KeyPath as SettingPath
@@ -23,13 +23,11 @@ MANIFEST = "plugin.yaml"
 
 class ImageProviderManifest(Value):
     """`requires_env` are variables that must be set, `requires_login` an account that must be
-    logged in. An `opt_in` provider counts only where the settings name it, because it is unknown
+    logged in. An `opt_in` provider is used only if the settings name it, because it is unknown
     whether its server runs."""
 
     folder: str
     name: str
-    version: str = ""
-    description: str = ""
     requires_env: tuple[str, ...] = ()
     requires_login: str = ""
     opt_in: bool = False
@@ -50,8 +48,6 @@ def _read_manifest(file: Path) -> ImageProviderManifest:
     return ImageProviderManifest(
         folder=file.parent.name,
         name=fields["name"],
-        version=fields.get("version", ""),
-        description=fields.get("description", ""),
         requires_env=tuple(
             name.strip() for name in fields.get("requires_env", "").strip("[]").split(",") if name
         ),
@@ -100,25 +96,13 @@ FRESH_SECONDS = 60.0
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 
 
-class BundledContext:
-    """What the `register` function of a bundled provider receives."""
-
-    def __init__(self, studio: Studio) -> None:
-        self.studio = studio
-        self.registered: list[ImageGenProvider] = []
-
-    def register_image_gen_provider(self, provider: ImageGenProvider) -> None:
-        self.registered.append(provider)
-
-
 class ImageProviders:
     """For one process. A bundled provider is known by its manifest and imported on first use; a
     plugin's provider overrides a bundled one of the same name."""
 
-    def __init__(self, studio: Studio, *, folder: Path = BUNDLED, package: str = PACKAGE) -> None:
+    def __init__(self, studio: Studio) -> None:
         self.studio = studio
-        self._package = package
-        self._manifests = {each.name: each for each in bundled_manifests(folder)}
+        self._manifests = {each.name: each for each in bundled_manifests(BUNDLED)}
         self._bundled: dict[str, ImageGenProvider | None] = {}
         self._added: dict[str, dict[str, ImageGenProvider]] = {}
         self._looked = -FRESH_SECONDS
@@ -216,14 +200,21 @@ class ImageProviders:
         return all(studio.key(name) for name in manifest.requires_env)
 
     def _load(self, manifest: ImageProviderManifest) -> ImageGenProvider | None:
-        context = BundledContext(self.studio)
+        """Return an object of the one provider class in the module; None when that fails."""
         try:
-            module = importlib.import_module(f"{self._package}.{manifest.folder}")
-            module.register(context)
+            module = importlib.import_module(f"{PACKAGE}.{manifest.folder}")
+            kinds: list[Any] = [
+                each
+                for each in vars(module).values()
+                if isinstance(each, type)
+                and issubclass(each, ImageGenProvider)
+                and each.__module__ == module.__name__
+            ]
+            provider: ImageGenProvider = kinds[0](self.studio)
         except Exception:
             log.exception("an image provider cannot be loaded", extra={"provider": manifest.name})
             return None
-        return next((each for each in context.registered if each.name == manifest.name), None)
+        return provider
 
 
 def is_available(provider: ImageGenProvider) -> bool:

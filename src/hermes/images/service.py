@@ -40,7 +40,7 @@ _FILE = "image_tool.json"
 _ENDING = "_IMAGE_MODEL"
 
 
-class ImageOffer(Value):
+class CachedImageTool(Value):
     """`spec` is None without an available provider. `why` identifies everything that the offer
     depends on."""
 
@@ -113,13 +113,13 @@ class ImageGeneration:
             return
         reason = "" if loaded else offer_key(self._run)
         file = self._run.home.cache / _FILE
-        offer = ImageOffer(why="")
+        offer = CachedImageTool(why="")
         if reason:
             with suppress(OSError, DecodeError):
-                offer = decode(ImageOffer, file.read_bytes())
+                offer = decode(CachedImageTool, file.read_bytes())
         if not reason or offer.why != reason:
             available = self.providers.any_available()
-            offer = ImageOffer(why=reason, spec=self._tool().spec if available else None)
+            offer = CachedImageTool(why=reason, spec=self._tool().spec if available else None)
             if reason and not only_look:
                 # Without the cache, the next start takes a little longer.
                 with suppress(ConfigError):

@@ -52,12 +52,12 @@ def media_type(data: bytes) -> str:
     return ""
 
 
-def decode_base64(text: str, *, max_bytes: int = MAX_BYTES) -> bytes:
+def decode_base64(text: str) -> bytes:
     """Decode base64 text, with or without `data:…;base64,` before it; ImageFault."""
     if found := _DATA_URL.match(text[:200]):
         text = text[found.end() :]
-    if len(text) * 3 // 4 > max_bytes + 3:
-        raise too_large_error(max_bytes)
+    if len(text) * 3 // 4 > MAX_BYTES + 3:
+        raise too_large_error(MAX_BYTES)
     try:
         data = base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError) as error:
@@ -72,8 +72,8 @@ def data_url(data: bytes) -> str:
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"
 
 
-def file_name(data: bytes, stem: str = "image") -> str:
-    return f"{stem}.{EXTENSIONS.get(media_type(data), 'png')}"
+def file_name(data: bytes) -> str:
+    return f"image.{EXTENSIONS.get(media_type(data), 'png')}"
 
 
 def too_large_error(max_bytes: int) -> ImageFault:

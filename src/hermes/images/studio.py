@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -27,15 +26,12 @@ from hermes.images.storage import (
     too_large_error,
 )
 from hermes.net.http import HttpClient
-from hermes.policy.rules import Blocked
-from hermes.policy.urls.url_policy import make_url_policy
 from hermes.providers.endpoint import is_plausible_key
 from hermes.providers.keys import Credential
-from hermes.web.fetcher import WebFetcher
 
 T = TypeVar("T")
 
-ReadPicture = Callable[[str], bytes]
+ReadImage = Callable[[str], bytes]
 Login = Callable[[str], Awaitable[Credential | None]]
 
 
@@ -51,7 +47,7 @@ class Studio:
         cache: ImageCache,
         world: World,
         fetcher: Fetcher,
-        read: ReadPicture,
+        read: ReadImage,
         secret: Callable[[str], str] = lambda _name: "",
         settings: JsonObject | None = None,
         connect: Callable[[], HttpClient] = HttpClient,
@@ -115,17 +111,17 @@ class Studio:
             max_bytes=max_bytes,
         )
 
-    async def source(self, ref: str, *, max_bytes: int = MAX_BYTES) -> tuple[bytes, str]:
+    async def source(self, ref: str) -> tuple[bytes, str]:
         """Return the image at `ref` (http(s), data URL, or a path), and a name for it."""
         ref = ref.strip()
         if ref[:5].lower() == "data:":
-            data = check_image(decode_base64(ref, max_bytes=max_bytes), kind="invalid_argument")
+            data = check_image(decode_base64(ref), kind="invalid_argument")
             return data, file_name(data)
         if ref.lower().startswith(("http://", "https://")):
-            data = await self.download(ref, timeout=60, max_bytes=max_bytes)
+            data = await self.download(ref, timeout=60, max_bytes=MAX_BYTES)
             return data, Path(unquote(urlsplit(ref).path)).name or file_name(data)
         data = await asyncio.to_thread(self._read, ref.removeprefix("file://"))
-        return check_image(data, max_bytes=max_bytes, kind="invalid_argument"), Path(ref).name
+        return check_image(data, kind="invalid_argument"), Path(ref).name
 
 
 def check_download(data: bytes, content_type: str, *, cut: bool, max_bytes: int) -> bytes:
@@ -176,35 +172,3 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
     except RuntimeError:
         return asyncio.run(work)
     return start_daemon_thread(lambda: asyncio.run(work)).result()
-
-
-def plain_studio(
-    folder: Path,
-    *,
-    env: Mapping[str, str] | None = None,
-    settings: JsonObject | None = None,
-    world: World | None = None,
-    private: bool = False,
-) -> Studio:
-    """Images are stored in `folder`, which is also the only one that sources are read from. The web
-    policy applies; `private` permits this machine, for test servers."""
-    values, world = dict(env or {}), world or World()
-
-    def read(path: str) -> bytes:
-        place = Path(folder, path).resolve()
-        if not place.is_relative_to(folder.resolve()):
-            raise ImageFault(f"{path} is not in {folder}.", kind="invalid_argument")
-        try:
-            with place.open("rb") as file:
-                return file.read(MAX_BYTES + 1)
-        except OSError as error:
-            raise ImageFault(f"{path} cannot be read.", kind="invalid_argument") from error
-
-    return Studio(
-        cache=ImageCache(folder, world),
-        world=world,
-        fetcher=WebFetcher(make_url_policy(None, private, Blocked(), time.monotonic)),
-        read=read,
-        secret=lambda name: values.get(name, ""),
-        settings=settings,
-    )

@@ -24,15 +24,15 @@ from hermes.images.provider import (
 from hermes.images.storage import MAX_BYTES, ImageFault, check_image, data_url, media_type
 
 HERE = "this machine"
-# What a model may see of an answer, besides its request.
-_PICTURES_ONLY = ("image_url", "reference_image_urls")
+# Parameters that edit images.
+_EDITING = ("image_url", "reference_image_urls")
 
 
 class ImageService:
     """For one session: what the tool gets from `ToolContext.service`."""
 
-    def __init__(self, drawing: ImageGenerator | None = None) -> None:
-        self.drawing = drawing
+    def __init__(self, generator: ImageGenerator | None = None) -> None:
+        self.generator = generator
 
 
 def _calls(_place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
@@ -55,8 +55,8 @@ async def image_generate(
     upscale: Annotated[bool, "Double the size; costs more"] = False,
 ) -> ToolOutput:
     """Generate an image. Give the user the path in `image`."""
-    drawing = ctx.service(ImageService).drawing
-    if drawing is None:
+    generator = ctx.service(ImageService).generator
+    if generator is None:
         raise ToolError("No image provider is configured; set one up with `hermes tools images`.")
     references = references_of(image_url, reference_image_urls)
     request = ImageRequest(
@@ -74,7 +74,7 @@ async def image_generate(
             aspect_ratio=request.aspect,
         )
     else:
-        answer = await drawing.generate(request, tuple(sources))
+        answer = await generator.generate(request, tuple(sources))
     return await _output(ctx, answer)
 
 
@@ -165,7 +165,7 @@ def spec_for(capabilities: JsonObject) -> ToolSpec:
     whole = image_generate.spec
     unwanted: set[str] = set()
     if "image" not in (capabilities.get("modalities") or ()):
-        unwanted.update(_PICTURES_ONLY)
+        unwanted.update(_EDITING)
     elif int(capabilities.get("max_reference_images") or 0) < 2:
         unwanted.add("reference_image_urls")
     if not capabilities.get("supports_upscale"):

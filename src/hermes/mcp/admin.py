@@ -19,7 +19,7 @@ from hermes.config.schema import KeyPath
 from hermes.config.settings import Settings
 from hermes.core.errors import NotFound, UsageError
 from hermes.mcp.listing import ListingCache, ToolListing, select_tools, tool_names
-from hermes.mcp.oauth.store import TokenStore
+from hermes.mcp.oauth.store import OAuthStore
 from hermes.mcp.run_servers import configured_pool, find_server, server_from_settings
 from hermes.mcp.server import (
     McpServer,
@@ -246,8 +246,8 @@ class McpAdmin:
     def _expand(self, server: McpServer) -> McpServer:
         return expand_server(server, self._run.env, home=self._run.user_home, folder="")
 
-    def _tokens(self, name: str) -> TokenStore:
-        return TokenStore(self._run.home.root / "mcp-tokens", name)
+    def _tokens(self, name: str) -> OAuthStore:
+        return OAuthStore(self._run.home.root / "mcp-tokens", name)
 
 
 def _is_secret(part: str, key: str, value: str) -> bool:

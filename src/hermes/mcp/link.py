@@ -16,9 +16,9 @@ from hermes.mcp.listing import ToolListing
 from hermes.mcp.server import (
     CallTimeout,
     ConnectionLost,
+    IssuerFailed,
     McpServer,
     NeedsLogin,
-    RefreshFailed,
     ServerFault,
     SessionExpired,
     Unreachable,
@@ -136,7 +136,7 @@ class ServerLink:
                 self._breaker.record_failure()
                 if isinstance(fault, ConnectionLost):
                     await self.close()
-                    if isinstance(self._ended, NeedsLogin | RefreshFailed):
+                    if isinstance(self._ended, NeedsLogin | IssuerFailed):
                         raise self._ended from fault
                 raise
         self._breaker.record_success()

@@ -137,6 +137,16 @@ def without_texts(schema: JsonValue) -> Any:
     }
 
 
+def scan_description(text: str) -> tuple[str, bool]:
+    """Returns what is suspicious in a text, or "", and whether it must be withheld."""
+    from hermes.policy.scan.scanner import TextScanner  # loaded when a new server or plugin appears
+
+    scanned = TextScanner().scan(text, "tool_description")
+    if scanned.verdict == "safe":
+        return "", False
+    return scanned.findings[0].id, scanned.verdict == "dangerous"
+
+
 LONGEST = 64
 _DIGITS = 6
 

@@ -15,7 +15,6 @@ from hermes.core.errors import NotFound
 from hermes.core.prompt import ToolSpec
 from hermes.core.tools import Tool
 from hermes.core.world import World
-from hermes.mcp.child_registry import ChildRegistry
 from hermes.mcp.link import ServerLink
 from hermes.mcp.listing import (
     ListingCache,
@@ -67,7 +66,6 @@ class ServerPool:
         self._scan = scan
         self._changed = changed
         self._listing_cache = ListingCache(environment.cache)
-        self._child_registry = ChildRegistry(environment.cache / "children")
         self._links: dict[str, ServerLink] = {}
         self._known: dict[str, ToolListing] = {}
         self._swept = False
@@ -182,20 +180,21 @@ class ServerPool:
     ) -> AsyncIterator[McpConnection]:
         if find_spec("mcp") is None:
             raise MissingLibrary
-        if not self._swept:
-            self._swept = True
-            await asyncio.to_thread(self._child_registry.kill_orphans)
         # The library takes over a second to load, so only a call pays for it.
         from hermes.mcp.connection import connect
         from hermes.mcp.oauth.bearer import auth_for
-        from hermes.mcp.transport import streams_of
+        from hermes.mcp.transport import ChildRegistry, streams_of
 
+        registry = ChildRegistry(self._environment.cache / "children")
+        if not self._swept:
+            self._swept = True
+            await asyncio.to_thread(registry.kill_orphans)
         log = self._environment.logs / f"{file_name(server.name)}.log"
         streams = streams_of(
             server,
             variables=self._environment.variables,
             log=log,
-            registry=self._child_registry,
+            registry=registry,
             auth=auth_for(server, self._environment.tokens, self._world.clock),
         )
         async with connect(server, streams, answering=answering, changed=changed) as made:

@@ -144,6 +144,7 @@ def create_pool(
     folder: str = "",
 ) -> ServerPool:
     """Returns a pool of these servers. They start in `folder`, by default the sessions' folder."""
+    from hermes.mcp.listing import scan_description
     from hermes.mcp.pool import ServerEnvironment, ServerPool
 
     home = run.home
@@ -155,7 +156,7 @@ def create_pool(
         person=run.user_home,
         folder=folder or str(Path(run.settings.terminal.cwd).expanduser().resolve()),
     )
-    return ServerPool(servers, environment, run.world, scan=_scan, changed=changed)
+    return ServerPool(servers, environment, run.world, scan=scan_description, changed=changed)
 
 
 def usable_servers(config: Config) -> tuple[list[McpServer], list[str]]:
@@ -191,15 +192,6 @@ def find_server(run: RunContext, name: str) -> McpServer:
             near=tuple(known),
         )
     return server_from_settings(name, known[name])
-
-
-def _scan(text: str) -> tuple[str, bool]:
-    from hermes.policy.scan.scanner import TextScanner
-
-    scanned = TextScanner().scan(text, "tool_description")
-    if scanned.verdict == "safe":
-        return "", False
-    return scanned.findings[0].id, scanned.verdict == "dangerous"
 
 
 DIRECTORY = "hermes.tools.discovery:ToolDirectory"

@@ -149,7 +149,7 @@ class Unreachable(ServerFault):
     """There is no connection; nothing was executed."""
 
 
-class RefreshFailed(Unreachable):
+class IssuerFailed(Unreachable):
     """The authorization server issued no token for now; the stored login stays valid."""
 
     def __init__(self, server: str, why: str) -> None:
@@ -165,31 +165,11 @@ class NeedsLogin(ServerFault):
         super().__init__(f"MCP server {server} {words}")
 
 
-class LoginRequired(NeedsLogin):
-    """The server requires a login that the settings do not configure."""
-
-    def __init__(self, server: str) -> None:
-        super().__init__(
-            server,
-            f"requires a login or a key: set mcp_servers.{server}.auth to oauth and run "
-            f"`hermes mcp login {server}`, or set the header that it expects.",
-        )
-
-
 class LoginRejected(NeedsLogin):
     """The configured login is rejected; only other settings can help."""
 
     def __init__(self, server: str, why: str) -> None:
         super().__init__(server, f"rejects the configured login: {why}")
-
-
-class NeedsScope(NeedsLogin):
-    """The login is valid but lacks a scope."""
-
-    def __init__(self, server: str, scope: str) -> None:
-        words = f" ({scope})" if scope else ""
-        grant = f"run `hermes mcp login {server}` to grant them."
-        super().__init__(server, f"requires more permissions{words}: {grant}")
 
 
 class ConnectionLost(ServerFault):

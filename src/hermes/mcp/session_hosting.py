@@ -66,6 +66,19 @@ TASK = "mcp"
 SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
 
 
+def guest_model(run: RunContext, models: Models, session: Session, model: str = "") -> SideModel:
+    """The model for MCP servers and plugins: `model` if given, else that of the settings, else
+    the main model."""
+    settings = run.settings
+    task_settings = settings.auxiliary.mcp
+    if model:
+        task_settings = AuxiliaryTaskSettings(model=model)
+    elif task_settings == AuxiliaryTaskSettings():
+        task_settings = AuxiliaryTaskSettings(provider=MAIN)
+    own = replace(settings, auxiliary=replace(settings.auxiliary, mcp=task_settings))
+    return SideModel(models, own, session.transcript, session.tell)
+
+
 def call_services(
     run: RunContext, models: Models, find_session: Callable[[], Session], watch: FileWatch
 ) -> CallServices:
@@ -73,20 +86,10 @@ def call_services(
 
     async def sample(server: McpServer, prompt: Prompt, hints: tuple[str, ...]) -> Reply:
         session = find_session()
-        settings = run.settings
-        task_settings = settings.auxiliary.mcp
         # The configured model, else the first allowed model hint of the server.
         allowed = (hint for hint in hints if hint in server.sampling.allowed_models)
-        if model := server.sampling.model or next(allowed, ""):
-            task_settings = AuxiliaryTaskSettings(model=model)
-        elif task_settings == AuxiliaryTaskSettings():
-            task_settings = AuxiliaryTaskSettings(provider=MAIN)
-        auxiliary = SideModel(
-            models,
-            replace(settings, auxiliary=replace(settings.auxiliary, mcp=task_settings)),
-            session.transcript,
-            session.tell,
-        )
+        model = server.sampling.model or next(allowed, "")
+        auxiliary = guest_model(run, models, session, model)
         reply = await auxiliary.ask(TASK, prompt, session.meter)
         log.info(
             "MCP server sampled the model",

@@ -1,4 +1,4 @@
-"""Transports: a child process, or HTTP with or without a login."""
+"""Transports: a child process, which is killed when its owner dies, or HTTP."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
+from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.values import Value
 from hermes.core.errors import ConfigError
-from hermes.mcp.child_registry import ChildRegistry
 from hermes.mcp.server import McpServer, Unreachable, child_environment
+from hermes.workspaces.process_tree import identity
 
 QUIET_SECONDS = 0.5
 TERM_SECONDS = 2.0
@@ -33,6 +35,50 @@ _LOG_BYTES = 2_000_000
 
 Received = SessionMessage | Exception
 MessageStreams = tuple[MemoryObjectReceiveStream[Received], MemoryObjectSendStream[SessionMessage]]
+
+
+class ChildRecord(Value):
+    """A child and its owner with their identities, because pids are reused. An identity is None
+    when the process has already ended."""
+
+    pid: int
+    began: str | None
+    owner: int
+    owner_began: str | None
+
+
+class ChildRegistry:
+    """The running children of a home's processes, one file each."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def record(self, pid: int) -> None:
+        owner = os.getpid()
+        child = ChildRecord(pid=pid, began=identity(pid), owner=owner, owner_began=identity(owner))
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self._folder / str(pid)).write_bytes(encode(child))
+
+    def forget(self, pid: int) -> None:
+        with contextlib.suppress(OSError):
+            (self._folder / str(pid)).unlink(missing_ok=True)
+
+    def kill_orphans(self) -> int:
+        """Kills orphaned children; returns their number."""
+        killed = 0
+        for file in sorted(self._folder.iterdir()) if self._folder.is_dir() else ():
+            try:
+                child = decode(ChildRecord, file.read_bytes())
+            except (OSError, DecodeError):
+                continue
+            if child.owner_began and identity(child.owner) == child.owner_began:
+                continue
+            if child.began and identity(child.pid) == child.began:
+                _signal(child.pid, signal.SIGKILL)
+                killed += 1
+            self.forget(child.pid)
+        return killed
 
 
 @asynccontextmanager

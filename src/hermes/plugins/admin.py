@@ -1,12 +1,15 @@
-"""Administration of plugins: list, install, enable, update and remove."""
+"""Administration of plugins: list, create, install, enable, update and remove."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 import tempfile
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, get_args
+from string import Template
+from typing import Any, Literal, get_args
 
 from hermes.codec.values import Value
 from hermes.config.edit import write_settings
@@ -25,11 +28,26 @@ from hermes.plugins.install import (
     remove_plugin,
     scan_code,
 )
+from hermes.plugins.manifest import FILE, NAME
 from hermes.plugins.registry import PluginRegistry, PluginState
-from hermes.plugins.scaffold import FOLDERS, ScaffoldKind, create_plugin
 
+ScaffoldKind = Literal[
+    "tool", "hook", "command", "image_gen", "memory", "web", "tts", "stt", "context_engine",
+    "platform",
+]  # fmt: skip
 KINDS: tuple[str, ...] = get_args(ScaffoldKind)
 GRANTS = ("network", "llm", "processes")
+_WITHOUT_CATEGORY = ("tool", "hook", "command")
+_TEST_START = """\
+import importlib.util
+from pathlib import Path
+
+spec = importlib.util.spec_from_file_location("plugin", Path(__file__).parents[1] / "__init__.py")
+plugin = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(plugin)
+
+
+"""
 
 
 class PluginRow(Value):
@@ -208,7 +226,8 @@ class PluginAdmin:
         return found.key
 
     def new(self, name: str, kind: ScaffoldKind) -> tuple[Path, ...]:
-        inner = f"{FOLDERS[kind]}/{name}" if kind in FOLDERS else name
+        category = "platforms" if kind == "platform" else kind
+        inner = name if kind in _WITHOUT_CATEGORY else f"{category}/{name}"
         return create_plugin(self._folder / inner, name, kind)
 
     async def doctor(self) -> list[PluginCheck]:
@@ -265,3 +284,23 @@ def _grant_changes(
                 f"Unknown grant {each!r}; use {', '.join(GRANTS)}, path=FOLDER or env=NAME."
             )
     return changes
+
+
+def create_plugin(folder: Path, name: str, kind: ScaffoldKind) -> tuple[Path, ...]:
+    """Writes the files into the new `folder` and returns them."""
+    if not re.fullmatch(NAME, name):
+        raise UsageError(
+            f"{name!r} is not a valid plugin name: use lower-case letters, digits, -, _."
+        )
+    if folder.exists():
+        raise UsageError(f"{folder} already exists.")
+    template = files("hermes.plugins").joinpath("templates", f"{kind}.txt").read_text("utf-8")
+    plain = re.sub(r"[^a-z0-9_]", "_", name)
+    filled = Template(template).substitute(name=name, tool=f"{plain}_hello", command=name)
+    manifest, code, test = re.split(r"\n--- \S+\n", filled)
+    texts = {FILE: manifest, "__init__.py": code, f"tests/test_{plain}.py": _TEST_START + test}
+    for file, text in texts.items():
+        path = folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tuple(folder / file for file in texts)

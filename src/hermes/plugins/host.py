@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from hermes.codec.json import DecodeError, convert, encode, plain
 from hermes.codec.values import JsonObject, replace
-from hermes.config.provider_settings import AuxiliaryTaskSettings
 from hermes.core.commands import Say
 from hermes.core.effects import DeletePath, ReadPath, RunCommand, SignalProcess, UseTool, WritePath
 from hermes.core.errors import EffectDenied, HermesError, ToolError
@@ -16,8 +15,8 @@ from hermes.core.hooks import CallOutcome
 from hermes.core.messages import Text, ToolCall, ToolResult, joined_text, user_says
 from hermes.core.prompt import Prompt
 from hermes.core.tools import ToolContext
-from hermes.mcp.listing import clean_schema
-from hermes.models.side_model import MAIN, SideModel
+from hermes.mcp.listing import clean_schema, scan_description
+from hermes.mcp.session_hosting import TASK, guest_model
 from hermes.plugins.discovery import PROJECT, FoundPlugin, SearchPaths
 from hermes.plugins.permissions import PluginRules
 from hermes.plugins.protocol import Denied, PluginRequests
@@ -34,9 +33,6 @@ if TYPE_CHECKING:
     from hermes.core.session import Session
     from hermes.hooks.session import SessionHooks
     from hermes.plugins.run_plugins import HostServices
-
-# Plugins use the side-model settings of MCP servers.
-TASK = "mcp"
 
 
 def create_registry(host: HostServices) -> PluginRegistry:
@@ -86,7 +82,7 @@ def load_plugins(
         host,
         run.world.clock,
         serve=partial(serve, rules),
-        scan=_scan,
+        scan=scan_description,
         clean=clean_schema,
         reserved_names=lambda: (*declarations(), *reserved_names()),
     )
@@ -170,15 +166,6 @@ async def _complete(
     session = host.find_session(session_id)
     if session is None:
         raise Denied("The session is closed.")
-    own = host.run.settings.auxiliary.mcp
-    if own == AuxiliaryTaskSettings():
-        own = AuxiliaryTaskSettings(provider=MAIN)
-    auxiliary = SideModel(
-        host.models,
-        replace(host.run.settings, auxiliary=replace(host.run.settings.auxiliary, mcp=own)),
-        session.transcript,
-        session.tell,
-    )
     request = Prompt(
         system=system,
         messages=(user_says(prompt, origin=PREFIX + plugin),),
@@ -186,16 +173,8 @@ async def _complete(
         max_tokens=max_tokens,
     )
     try:
-        reply = await auxiliary.ask(TASK, request, session.meter)
+        model = guest_model(host.run, host.models, session)
+        reply = await model.ask(TASK, request, session.meter)
     except HermesError as error:
         raise Denied(str(error)) from error
     return reply.message.text
-
-
-def _scan(text: str) -> tuple[str, bool]:
-    from hermes.policy.scan.scanner import TextScanner
-
-    scanned = TextScanner().scan(text, "tool_description")
-    if scanned.verdict == "safe":
-        return "", False
-    return scanned.findings[0].id, scanned.verdict == "dangerous"

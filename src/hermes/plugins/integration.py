@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
-from typing import Any, Protocol
+from typing import Any
 
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
@@ -119,12 +119,6 @@ class Service:
 LONGEST_SECONDS = 600.0
 
 
-class ImageRegistrar(Protocol):
-    """A registry of image providers."""
-
-    def register_provider(self, provider: Any, *, source: str) -> None: ...
-
-
 def join_hooks(plugins: PluginRegistry, state: PluginState, place: Hooks) -> None:
     """Adds all hooks of a plugin or none; passes on errors."""
     owner = PREFIX + state.found.name
@@ -169,7 +163,7 @@ def _to_json(value: object) -> object:
         return str(value)
 
 
-def join_images(plugins: PluginRegistry, state: PluginState, place: ImageRegistrar) -> None:
+def join_images(plugins: PluginRegistry, state: PluginState, register: Callable[..., None]) -> None:
     """Registers in-process providers directly and others through a proxy."""
     running = plugins.running(state.found.key)
     for offer in state.surface.images:
@@ -177,7 +171,7 @@ def join_images(plugins: PluginRegistry, state: PluginState, place: ImageRegistr
             provider = running.registered.images[offer.name]
         else:
             provider = RemoteImageProvider(offer, plugins, state.found.key)
-        place.register_provider(provider, source=state.found.source)
+        register(provider, source=state.found.source)
 
 
 def engines_of(plugins: PluginRegistry, state: PluginState) -> dict[str, EngineFactory]:

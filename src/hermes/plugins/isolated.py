@@ -79,7 +79,7 @@ class PluginLink:
         self._send(start_message)
 
     async def call(self, message: JsonObject, caller: PluginCaller) -> Any:
-        """Raises Gone, or Failed with the plugin's error."""
+        """Raises ProcessGone, or PluginCallFailed with the plugin's error."""
         if not self.alive:
             raise ProcessGone
         self._last += 1

@@ -216,7 +216,7 @@ class RunPlugins:
         if surface.hooks:
             join_hooks(self.plugins, state, self._hooks())
         if surface.images:
-            join_images(self.plugins, state, self._images())
+            join_images(self.plugins, state, self._images().register_provider)
         if surface.engines:
             for factory in engines_of(self.plugins, state).values():
                 self.engines.add(factory)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 MAX_HEAD_BYTES = 65_536
 
 
-class HttpRequest(NamedTuple):
+class RawRequest(NamedTuple):
     method: str
     path: str
     headers: dict[str, str]
@@ -24,13 +24,13 @@ class ServerConnection(asyncio.Protocol):
 
     def __init__(
         self,
-        serve: Callable[[HttpRequest, ServerConnection], None],
+        serve: Callable[[RawRequest, ServerConnection], None],
         connections: set[ServerConnection],
     ) -> None:
         self._serve = serve
         self._connections = connections
         self._buffer = bytearray()
-        self._head: HttpRequest | None = None
+        self._head: RawRequest | None = None
         self._busy = False
         self._reading = False
         self._task: asyncio.Task[None] | None = None
@@ -113,7 +113,7 @@ class ServerConnection(asyncio.Protocol):
             self._serve(incoming, self)
         self._reading = False
 
-    def _take(self) -> HttpRequest | None:
+    def _take(self) -> RawRequest | None:
         if self._head is None and not self._take_head():
             return None
         assert self._head is not None
@@ -145,7 +145,7 @@ class ServerConnection(asyncio.Protocol):
             return False
         pairs = (line.partition(":") for line in lines[1:])
         headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
-        self._head = HttpRequest(words[0], words[1], headers)
+        self._head = RawRequest(words[0], words[1], headers)
         if headers.get("expect", "").lower() == "100-continue":
             self.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         return True

@@ -22,7 +22,7 @@ LONG_SECONDS = 3600.0
 End = Literal["whole", "cut", "reset", "hold"]
 
 
-class HttpResponse(NamedTuple):
+class WireResponse(NamedTuple):
     """`frames` are the pieces of the body; a streamed response sends each as an HTTP chunk."""
 
     head: bytes
@@ -50,7 +50,7 @@ class HttpResponse(NamedTuple):
             yield chunk(b"")
 
 
-async def play(answer: HttpResponse, connection: ServerConnection, clock: Clock) -> None:
+async def play(answer: WireResponse, connection: ServerConnection, clock: Clock) -> None:
     """Send with all pauses. Never returns for a response that hangs."""
     pace = answer.pace
     if pace.first_seconds:
@@ -70,32 +70,32 @@ async def play(answer: HttpResponse, connection: ServerConnection, clock: Clock)
             connection.write(chunk(COMMENT))
 
 
-def page(status: int, value: JsonValue) -> HttpResponse:
+def page(status: int, value: JsonValue) -> WireResponse:
     """A small JSON response outside the wire formats."""
     raw = encode(value)
-    return HttpResponse(head(status, {"content-type": "application/json"}, length=len(raw)), (raw,))
+    return WireResponse(head(status, {"content-type": "application/json"}, length=len(raw)), (raw,))
 
 
-def refusal(failure: Failure, wire: WireName, *, now: float, pace: Pace) -> HttpResponse:
+def refusal(failure: Failure, wire: WireName, *, now: float, pace: Pace) -> WireResponse:
     """An error response as the vendors of the wire format send it."""
     if failure.status == 0:
-        return HttpResponse(b"", end="cut", pace=pace)
+        return WireResponse(b"", end="cut", pace=pace)
     anthropic = wire == "messages"
     raw, kind = error_bytes(failure, anthropic=anthropic)
     headers = {"content-type": kind} | error_headers(failure, anthropic=anthropic, now=now)
-    return HttpResponse(head(failure.status, headers, length=len(raw)), (raw,), pace=pace)
+    return WireResponse(head(failure.status, headers, length=len(raw)), (raw,), pace=pace)
 
 
-def reply(draft: ReplyDraft, wire: WireName, *, stream: bool) -> HttpResponse:
+def reply(draft: ReplyDraft, wire: WireName, *, stream: bool) -> WireResponse:
     """The complete response of a step."""
     step = draft.step
     if stream:
         headers = {"content-type": "text/event-stream; charset=utf-8"} | step.headers
         frames = tuple(_frames(draft, wire))
-        return HttpResponse(head(200, headers, length=None), frames, chunked=True, pace=step.pace)
+        return WireResponse(head(200, headers, length=None), frames, chunked=True, pace=step.pace)
     headers = {"content-type": "application/json"} | step.headers
     raw = wire_json(WIRES[wire].body(draft))
-    return HttpResponse(head(200, headers, length=len(raw)), (raw,), pace=step.pace)
+    return WireResponse(head(200, headers, length=len(raw)), (raw,), pace=step.pace)
 
 
 def _frames(draft: ReplyDraft, wire: WireName) -> Iterator[bytes]:
@@ -125,8 +125,8 @@ def head(status: int, headers: dict[str, str], *, length: int | None) -> bytes:
 
 
 def break_response(
-    whole: HttpResponse, broken: Break, draft: ReplyDraft, wire: WireName
-) -> HttpResponse:
+    whole: WireResponse, broken: Break, draft: ReplyDraft, wire: WireName
+) -> WireResponse:
     how = broken.how
     if broken.before_head:
         end: End = how if how in ("cut", "reset") else "hold"
@@ -147,8 +147,8 @@ def break_response(
 
 
 def _break_stream(
-    whole: HttpResponse, broken: Break, draft: ReplyDraft, wire: WireName
-) -> HttpResponse:
+    whole: WireResponse, broken: Break, draft: ReplyDraft, wire: WireName
+) -> WireResponse:
     kept = whole.frames[: broken.after_chunks]
     if broken.how == "hold":
         return whole._replace(frames=kept, end="hold", comment_seconds=broken.comment_seconds)
@@ -165,7 +165,7 @@ def _break_stream(
     return whole._replace(frames=(*whole.frames[:at], torn, *whole.frames[at:]))
 
 
-def _frames_before(whole: HttpResponse, broken: Break) -> Iterator[bytes]:
+def _frames_before(whole: WireResponse, broken: Break) -> Iterator[bytes]:
     count = broken.after_bytes
     if count is None and whole.chunked:
         yield from whole.frames[: broken.after_chunks]

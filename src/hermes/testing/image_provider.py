@@ -13,13 +13,50 @@ import pytest
 
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
+from hermes.core.world import World
 from hermes.images.generator import validate_answer
 from hermes.images.provider import VALID_ASPECT_RATIOS, ImageGenProvider
-from hermes.images.studio import Studio, plain_studio, use_studio
+from hermes.images.storage import MAX_BYTES, ImageCache, ImageFault
+from hermes.images.studio import Studio, use_studio
+from hermes.policy.rules import Blocked
+from hermes.policy.urls.url_policy import make_url_policy
+from hermes.web.fetcher import WebFetcher
 
 AVAILABLE_SECONDS = 0.05
 # No server listens at this port.
 NOWHERE = "http://127.0.0.1:9"
+
+
+def plain_studio(
+    folder: Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    settings: JsonObject | None = None,
+    world: World | None = None,
+    private: bool = False,
+) -> Studio:
+    """Images are stored in `folder`, which is also the only one that sources are read from. The web
+    policy applies; `private` permits this machine, for test servers."""
+    values, world = dict(env or {}), world or World()
+
+    def read(path: str) -> bytes:
+        place = Path(folder, path).resolve()
+        if not place.is_relative_to(folder.resolve()):
+            raise ImageFault(f"{path} is not in {folder}.", kind="invalid_argument")
+        try:
+            with place.open("rb") as file:
+                return file.read(MAX_BYTES + 1)
+        except OSError as error:
+            raise ImageFault(f"{path} cannot be read.", kind="invalid_argument") from error
+
+    return Studio(
+        cache=ImageCache(folder, world),
+        world=world,
+        fetcher=WebFetcher(make_url_policy(None, private, Blocked(), time.monotonic)),
+        read=read,
+        secret=lambda name: values.get(name, ""),
+        settings=settings,
+    )
 
 
 @contextmanager

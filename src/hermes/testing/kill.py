@@ -13,8 +13,9 @@ from hermes.core.world import no_kill_point
 
 
 def kill_points(setting: str) -> Callable[[str], None]:
-    """The `reach` of a World. "" does nothing; "name" or "name:n" kills this process with SIGKILL
-    when it reaches the name for the n-th time; "?path" appends every reached name to that file."""
+    """The `kill_point` of a World. "" does nothing; "name" or "name:n" kills this process with
+    SIGKILL when it reaches the name for the n-th time; "?path" appends every reached name to that
+    file."""
     if not setting:
         return no_kill_point
     if setting.startswith("?"):

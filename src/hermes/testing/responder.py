@@ -11,7 +11,7 @@ from hermes.codec.json import DecodeError, decode
 from hermes.codec.tokens import tokens_of_size
 from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.core.messages import Usage
-from hermes.testing.http_response import HttpResponse, break_response, refusal, reply
+from hermes.testing.http_response import WireResponse, break_response, refusal, reply
 from hermes.testing.request import Request, Violation
 from hermes.testing.steps import Failure, Rule, ScriptExhausted, Step, StepScript, mismatch
 from hermes.testing.wires.draft import DraftCall, ReplyDraft, draft_call, sealer
@@ -101,14 +101,14 @@ class ScriptedResponder:
         self.violations: list[Violation] = []
         self._last_call = 0
 
-    def answer(self, request: Request, wire: WireName) -> HttpResponse | Awaitable[HttpResponse]:
+    def answer(self, request: Request, wire: WireName) -> WireResponse | Awaitable[WireResponse]:
         """The response, at once unless a rule has to be awaited. A rejected request and a rule that
         raises an exception are listed in the violations."""
         chosen = self._choose(request, wire)
         if isinstance(chosen, Step):
             return self._write(request, wire, chosen)
 
-        async def write_later() -> HttpResponse:
+        async def write_later() -> WireResponse:
             try:
                 step = await chosen
             except Exception as error:
@@ -132,7 +132,7 @@ class ScriptedResponder:
         except Exception as error:
             return self._reject(request, wire, f"the rule raised {error!r}")
 
-    def _write(self, request: Request, wire: WireName, step: Step) -> HttpResponse:
+    def _write(self, request: Request, wire: WireName, step: Step) -> WireResponse:
         if reason := mismatch(step.expect, request.body):
             step = self._reject(request, wire, reason)
         if step.failure is not None:

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 from typing import TypedDict, Unpack
 
 from msgspec.structs import asdict
@@ -18,8 +17,8 @@ from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, JsonValue, Value
 from hermes.core.errors import UsageError
 from hermes.core.world import Clock, SystemClock
-from hermes.testing.connection import HttpRequest, ServerConnection
-from hermes.testing.http_response import HttpResponse, page, play
+from hermes.testing.connection import RawRequest, ServerConnection
+from hermes.testing.http_response import WireResponse, page, play
 from hermes.testing.observers import WaitableCounter, notify_observers, running_in_thread
 from hermes.testing.request import Request, Violation
 from hermes.testing.responder import Bill, Prices, ScriptedResponder, body_of
@@ -163,12 +162,7 @@ class ScriptedServer:
         self._port = self._server.sockets[0].getsockname()[1]
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         assert self._server is not None
         for listener in self._server.sockets:
             asyncio.get_running_loop().remove_reader(listener)
@@ -184,21 +178,21 @@ class ScriptedServer:
         # Aborted connections close in the next iteration of the loop.
         await asyncio.sleep(0)
 
-    def _serve(self, incoming: HttpRequest, connection: ServerConnection) -> None:
+    def _serve(self, incoming: RawRequest, connection: ServerConnection) -> None:
         """Answers at once where nothing has to be awaited, otherwise in a task."""
         request = self._record(incoming)
-        answer: HttpResponse | Awaitable[HttpResponse]
+        answer: WireResponse | Awaitable[WireResponse]
         if request.wire is None:
             answer = self._page(request)
         else:
             answer = self._responder.answer(request, request.wire)
-        if isinstance(answer, HttpResponse) and answer.instant:
+        if isinstance(answer, WireResponse) and answer.instant:
             connection.write(b"".join(answer.pieces()))
             _finish(answer, connection, incoming)
             return
 
         async def play_later() -> None:
-            whole = answer if isinstance(answer, HttpResponse) else await answer
+            whole = answer if isinstance(answer, WireResponse) else await answer
             await play(whole, connection, self._clock)
             _finish(whole, connection, incoming)
 
@@ -206,7 +200,7 @@ class ScriptedServer:
         self._tasks.add(task)
         task.add_done_callback(self._forget_task)
 
-    def _record(self, incoming: HttpRequest) -> Request:
+    def _record(self, incoming: RawRequest) -> Request:
         wire = wire_of(incoming.path) if incoming.method == "POST" else None
         kept, tally = (self.probes, self.probed) if wire is None else (self.requests, self.received)
         request = Request(
@@ -231,7 +225,7 @@ class ScriptedServer:
         tally.add()
         return request
 
-    def _page(self, request: Request) -> HttpResponse:
+    def _page(self, request: Request) -> WireResponse:
         path = request.path.partition("?")[0]
         if path in self._pages:
             return page(200, self._pages[path])
@@ -246,7 +240,7 @@ class ScriptedServer:
             self.departed.add()
 
 
-def _finish(answer: HttpResponse, connection: ServerConnection, incoming: HttpRequest) -> None:
+def _finish(answer: WireResponse, connection: ServerConnection, incoming: RawRequest) -> None:
     keep = incoming.headers.get("connection", "").lower() != "close"
     if answer.end == "reset":
         connection.reset()

@@ -9,7 +9,7 @@ from pathlib import Path
 from hermes.core.world import World
 from hermes.hosting.idempotency import Idempotency, digest
 from hermes.hosting.request import resume_request
-from hermes.surfaces.api.store import open_store
+from hermes.surfaces.api.server_context import open_store
 
 OLD = """
 CREATE TABLE runs (id TEXT PRIMARY KEY, at REAL) WITHOUT ROWID;

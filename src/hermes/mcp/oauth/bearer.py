@@ -30,14 +30,12 @@ from hermes.credentials.oauth.client import (
     refresh_grant,
 )
 from hermes.mcp.oauth.login import LoginMemory, token_of, trigger_login
-from hermes.mcp.oauth.store import StoredToken, TokenStore
+from hermes.mcp.oauth.store import OAuthStore, StoredToken
 from hermes.mcp.server import (
+    IssuerFailed,
     LoginRejected,
-    LoginRequired,
     McpServer,
     NeedsLogin,
-    NeedsScope,
-    RefreshFailed,
 )
 from hermes.mcp.transport import http_client_factory
 
@@ -48,7 +46,7 @@ def auth_for(server: McpServer, tokens: Path, clock: Clock) -> httpx2.Auth | Non
     """Raises NeedsLogin when a login is configured but missing."""
     if server.auth != "oauth":
         return UnconfiguredAuth(server) if server.url else None
-    store = TokenStore(tokens, server.name)
+    store = OAuthStore(tokens, server.name)
     if server.uses_client_credentials:
         return MachineBearer(server, store, clock)
     token = store.token()
@@ -72,15 +70,20 @@ class UnconfiguredAuth(httpx2.Auth):
             return
         if self._server.headers:
             raise LoginRejected(self._server.name, "it answers the configured headers with 401.")
-        raise LoginRequired(self._server.name)
+        name = self._server.name
+        raise NeedsLogin(
+            name,
+            f"requires a login or a key: set mcp_servers.{name}.auth to oauth and run "
+            f"`hermes mcp login {name}`, or set the header that it expects.",
+        )
 
 
 class OAuthBearer(httpx2.Auth):
     """Sends the stored token, renewed if it is expired, and once more if the server rejects it.
-    Never asks a person: NeedsLogin when the token cannot be renewed, RefreshFailed when it cannot
+    Never asks a person: NeedsLogin when the token cannot be renewed, IssuerFailed when it cannot
     be renewed now."""
 
-    def __init__(self, server: McpServer, store: TokenStore, clock: Clock) -> None:
+    def __init__(self, server: McpServer, store: OAuthStore, clock: Clock) -> None:
         self._server = server
         self._store = store
         self._clock = clock
@@ -136,14 +139,14 @@ class OAuthBearer(httpx2.Auth):
                     headers=endpoint.client_headers(),
                 )
         except httpx2.TransportError as error:
-            raise RefreshFailed(self._server.name, str(error) or type(error).__name__) from error
+            raise IssuerFailed(self._server.name, str(error) or type(error).__name__) from error
         answer = parse_answer(response.status_code, response.content)
         fresh = parse_tokens(answer, now=self._clock.now())
         if isinstance(fresh, OAuthErrorResponse):
             # A new login also registers a new client.
             if fresh.is_final or fresh.code == "invalid_client":
                 raise NeedsLogin(self._server.name)
-            raise RefreshFailed(self._server.name, fresh.message)
+            raise IssuerFailed(self._server.name, fresh.message)
         token = replace(
             token,
             access_token=fresh.access_token,
@@ -166,7 +169,9 @@ class OAuthBearer(httpx2.Auth):
         async with self._store.lock():
             if (token := self._store.token()) is not None:
                 self._store.put_token(replace(token, wanted=scope))
-        raise NeedsScope(self._server.name, scope)
+        name, words = self._server.name, f" ({scope})" if scope else ""
+        grant = f"run `hermes mcp login {name}` to grant them."
+        raise NeedsLogin(name, f"requires more permissions{words}: {grant}")
 
 
 class MachineBearer(OAuthBearer):
@@ -185,8 +190,8 @@ class MachineBearer(OAuthBearer):
         raise LoginRejected(self._server.name, why)
 
 
-async def machine_token(server: McpServer, store: TokenStore, clock: Clock) -> StoredToken:
-    """Gets and stores a token; LoginRejected or RefreshFailed. The secret is only sent to the
+async def machine_token(server: McpServer, store: OAuthStore, clock: Clock) -> StoredToken:
+    """Gets and stores a token; LoginRejected or IssuerFailed. The secret is only sent to the
     authorization server of the first token unless the settings name another."""
     old = store.token()
     known = old.issuer if old is not None and old.is_for(server.url) else ""
@@ -194,10 +199,10 @@ async def machine_token(server: McpServer, store: TokenStore, clock: Clock) -> S
     try:
         provider = await asyncio.to_thread(_provider, server, memory, server.oauth.issuer or known)
         await trigger_login(server, provider)
-    except RefreshFailed:
+    except IssuerFailed:
         raise
     except httpx2.TransportError as error:
-        raise RefreshFailed(server.name, str(error) or type(error).__name__) from error
+        raise IssuerFailed(server.name, str(error) or type(error).__name__) from error
     except (OAuthFlowError, HermesError, httpx2.HTTPError, OSError, ValueError) as error:
         raise LoginRejected(server.name, f"{error}") from error
     if memory.tokens is None:

@@ -19,8 +19,8 @@ from mcp.shared.auth import (
 from hermes.core.errors import HermesError
 from hermes.core.world import Clock
 from hermes.credentials.oauth.redirect import BrowserScreen, listen_for_redirect
-from hermes.mcp.oauth.store import StoredToken, TokenStore
-from hermes.mcp.server import McpServer, RefreshFailed
+from hermes.mcp.oauth.store import OAuthStore, StoredToken
+from hermes.mcp.server import IssuerFailed, McpServer
 from hermes.mcp.transport import http_client_factory
 
 VERSION = "2025-11-25"
@@ -44,7 +44,7 @@ HEADERS = {
 
 
 async def log_in(
-    server: McpServer, store: TokenStore, screen: BrowserScreen, clock: Clock
+    server: McpServer, store: OAuthStore, screen: BrowserScreen, clock: Clock
 ) -> StoredToken:
     """Logs in and stores the token; HermesError. Concurrent logins wait for each other."""
     own = server.oauth
@@ -112,7 +112,7 @@ async def trigger_login(server: McpServer, provider: OAuthClientProvider) -> Non
         request = response.request
         is_token_request = request.method == "POST" and str(request.url) != server.url
         if is_token_request and response.status_code >= 500:
-            raise RefreshFailed(server.name, f"HTTP {response.status_code}")
+            raise IssuerFailed(server.name, f"HTTP {response.status_code}")
 
     timeout = httpx2.Timeout(server.connect_timeout)
     async with http_client_factory(server)(auth=provider, timeout=timeout) as client:

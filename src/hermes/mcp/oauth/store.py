@@ -33,7 +33,7 @@ class StoredToken(Value):
         return (ours.scheme, ours.netloc.lower()) == (theirs.scheme, theirs.netloc.lower())
 
 
-class TokenStore:
+class OAuthStore:
     """The token and client registration of one server."""
 
     def __init__(self, folder: Path, server: str) -> None:

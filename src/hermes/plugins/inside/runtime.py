@@ -46,7 +46,7 @@ class Runtime:
     def surface(self) -> dict[str, Any]:
         own = self.context.registered
         return {
-            "tools": self._checked(own.tools, "handler"),
+            "tools": self._describe_all(own.tools, "handler"),
             "hooks": [_without(each, "callback") for each in own.hooks],
             "commands": [{"name": n, **_without(e, "handler")} for n, e in own.commands.items()],
             "cli": [{"name": name, "help": each["help"]} for name, each in own.cli.items()],
@@ -57,7 +57,7 @@ class Runtime:
                 describe_provider(kind, each, self._is_available)
                 for (kind, _), each in own.services.items()
             ],
-            "platforms": self._checked(own.platforms, "factory", "validate", "setup"),
+            "platforms": self._describe_all(own.platforms, "factory", "validate", "setup"),
         }
 
     def call(self, kind: str, name: str, given: Any, about: Mapping[str, Any]) -> Any:
@@ -94,7 +94,7 @@ class Runtime:
             call_function(self._loop, unregister)
         self._loop.close()
 
-    def _checked(
+    def _describe_all(
         self, registered: Mapping[str, Mapping[str, Any]], *functions: str
     ) -> list[dict[str, Any]]:
         """Describes tools or platforms; the functions stay here."""

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
+from pathlib import Path
 from typing import assert_never
+from urllib.parse import unquote, urlsplit
 
 from acp import RequestError
 from acp.helpers import (
@@ -17,13 +21,19 @@ from acp.helpers import (
 from acp.interfaces import Client
 from acp.schema import (
     AllowedOutcome,
+    AudioContentBlock,
     AvailableCommand,
     AvailableCommandInput,
     Cost,
     CurrentModeUpdate,
+    EmbeddedResourceContentBlock,
+    ImageContentBlock,
     PermissionOption,
     PromptResponse,
+    ResourceContentBlock,
     StopReason,
+    TextContentBlock,
+    TextResourceContents,
     ToolCallUpdate,
     UnstructuredCommandInput,
     UsageUpdate,
@@ -32,6 +42,7 @@ from acp.schema import Usage as Tokens
 
 from hermes.app.app import App
 from hermes.commands.catalogue import COMMANDS, DYNAMIC_COMMANDS
+from hermes.commands.input import store_image
 from hermes.commands.registry import (
     AttachImage,
     CommandRegistry,
@@ -45,13 +56,14 @@ from hermes.commands.registry import (
     StartWork,
     SwitchSession,
 )
+from hermes.config.home import Home
 from hermes.core.commands import Answer, Interrupt, Say
+from hermes.core.errors import UsageError
 from hermes.core.events import ApprovalAsked, EndReason, QuestionAsked, TurnEnded
-from hermes.core.messages import AssistantMessage
+from hermes.core.messages import AssistantMessage, Image
 from hermes.core.session import Session
 from hermes.hosting.request import is_urgent
 from hermes.surfaces.acp.modes import ModePolicy
-from hermes.surfaces.acp.prompt_content import parse_prompt
 from hermes.surfaces.acp.updates import (
     UpdateEncoder,
     call_id,
@@ -61,6 +73,7 @@ from hermes.surfaces.acp.updates import (
     title_of,
 )
 
+MAX_INLINE_CHARS = 512 * 1024
 DENY = "deny"
 BY = "editor"
 STOPS: dict[EndReason, StopReason] = {"interrupted": "cancelled", "budget": "max_turn_requests"}
@@ -135,7 +148,7 @@ class EditorSession:
 
     async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
         """Run a turn after earlier prompts; returns when it has ended."""
-        text, images = await parse_prompt(self.app, blocks)
+        text, images = await parse_prompt(self.app.run.home, blocks)
         if self.session.busy and is_urgent(text):
             await self._command(text)
             return PromptResponse(stop_reason="end_turn")
@@ -224,7 +237,7 @@ class EditorSession:
         update = UsageUpdate(
             session_update="usage_update",
             used=transcript.last_prompt,
-            size=self.app.window(transcript.model, transcript.provider),
+            size=self.app.models.window(transcript.model, transcript.provider),
             cost=Cost(amount=cost, currency="USD") if cost is not None else None,
         )
         await self._send_update(update)
@@ -283,3 +296,40 @@ def _available(name: str, words: str, arguments: str) -> AvailableCommand:
         description=words,
         input=AvailableCommandInput(root=given) if given is not None else None,
     )
+
+
+async def parse_prompt(home: Home, blocks: Sequence[ContentBlock]) -> tuple[str, tuple[Image, ...]]:
+    """The text and images of a message; UsageError for unsupported content."""
+    words: list[str] = []
+    images: list[Image] = []
+    for block in blocks:
+        match block:
+            case TextContentBlock(text=text):
+                words.append(text)
+            case ImageContentBlock(data=data):
+                try:
+                    image = base64.b64decode(data, validate=True)
+                except binascii.Error as error:
+                    raise UsageError(f"An image is not valid base64: {error}.") from error
+                images.append(await store_image(home, image))
+            case ResourceContentBlock(uri=uri, name=name):
+                # A local file becomes a reference, any other resource a link.
+                path = _local_path(uri)
+                words.append(f"@file:{Path(path)}" if path else f"[{name}]({uri})")
+            case EmbeddedResourceContentBlock(resource=TextResourceContents(uri=uri, text=text)):
+                name = _local_path(uri) or uri
+                if len(text) > MAX_INLINE_CHARS:
+                    words.append(f"[{name} is too long to include: {len(text)} characters]")
+                else:
+                    words.append(f"<file path={name!r}>\n{text}\n</file>")
+            case EmbeddedResourceContentBlock(resource=resource):
+                words.append(f"[{resource.uri}: not text, omitted]")
+            case AudioContentBlock():
+                raise UsageError("Audio is not supported; send text instead.")
+    return "\n".join(word for word in words if word), tuple(images)
+
+
+def _local_path(uri: str) -> str:
+    """The path of a `file:` URI, "" for any other."""
+    place = urlsplit(uri)
+    return unquote(place.path) if place.scheme == "file" else ""

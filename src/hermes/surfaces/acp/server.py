@@ -221,7 +221,7 @@ class EditorAgent:
             await editor.session.send(SwitchModel(model=card.model, provider=card.provider))
         except HermesError as error:
             raise _request_error(error) from error
-        options = model_options(self._app, editor.session)
+        options = model_options(self._app.models, editor.session)
         return SetSessionConfigOptionResponse(config_options=[options])
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -335,7 +335,7 @@ class EditorAgent:
             0.05, lambda: asyncio.ensure_future(editor.announce())
         )
         modes = mode_state(editor.policy.mode)
-        return {"modes": modes, "config_options": [model_options(self._app, editor.session)]}
+        return {"modes": modes, "config_options": [model_options(self._app.models, editor.session)]}
 
 
 def _request_error(error: HermesError) -> RequestError:

@@ -17,10 +17,10 @@ from acp.schema import (
     TerminalAuthMethod,
 )
 
-from hermes.app.app import App
 from hermes.config.extension_settings import McpServerSettings
 from hermes.core.session import Session
 from hermes.models.browser import ModelBrowser
+from hermes.models.models import Models
 
 EditorServers = Sequence[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio]
 # Keeps rules for a configured server from applying to one with the same name.
@@ -72,11 +72,11 @@ def auth_methods(
     return [CONFIGURED_AUTH, SETUP_AUTH] if able.auth and able.auth.terminal else [CONFIGURED_AUTH]
 
 
-def model_options(app: App, session: Session) -> SessionConfigOptionSelect:
+def model_options(models: Models, session: Session) -> SessionConfigOptionSelect:
     """The models of usable providers, and the current one."""
     transcript = session.transcript
     current = f"{transcript.provider}:{transcript.model}"
-    browser = ModelBrowser(app.models)
+    browser = ModelBrowser(models)
     names = [current]
     for row in browser.providers():
         if row.usable:

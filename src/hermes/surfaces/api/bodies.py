@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from hermes.app.app import App
 from hermes.codec.json import encode
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.commands.input import MAX_IMAGE_BYTES, store_image
+from hermes.config.run_context import RunContext
 from hermes.config.schema import Effort
 from hermes.core.effects import Allow, FetchUrl
 from hermes.core.errors import EffectDenied, ToolError, UsageError
@@ -69,7 +69,7 @@ class ConversationName(Value):
     id: Name
 
 
-class ResponseBody(Value):
+class ResponsesBody(Value):
     input: str | list[JsonObject]
     model: ModelName | None = None
     provider: ModelName | None = None
@@ -168,7 +168,7 @@ class PauseBody(Value):
 FETCH_SECONDS = 20.0
 
 
-async def load_image(app: App, url: str, param: str) -> bytes:
+async def load_image(run: RunContext, url: str, param: str) -> bytes:
     """The bytes of a `data:`, `http:` or `https:` URL; HttpError when they cannot be read."""
     if url.startswith("data:"):
         head, _, body = url.partition(",")
@@ -180,21 +180,21 @@ async def load_image(app: App, url: str, param: str) -> bytes:
         except binascii.Error as error:
             raise HttpError(400, "invalid_image", f"The image is not base64: {error}.") from error
     if url.lower().startswith(("http://", "https://")):
-        return await _fetch(app, url, param)
+        return await _fetch(run, url, param)
     words = "Send images as `data:image/…;base64,` or `https:` URLs."
     raise HttpError(400, "unsupported_content_type", words, param=param)
 
 
-async def _fetch(app: App, url: str, param: str) -> bytes:
+async def _fetch(run: RunContext, url: str, param: str) -> bytes:
     """The policy for the agent's own unattended fetches applies, because a client could otherwise
     read private addresses that it cannot reach itself."""
-    rules = rules_for(app.run.config, app.run.settings.terminal.cwd, "api")
+    rules = rules_for(run.config, run.settings.terminal.cwd, "api")
     effect = FetchUrl(url=url)
     decision = rules.decide(effect, "owner", frozenset({"user"}))
     if not isinstance(decision, Allow):
         raise _fetch_error(url, decision.reason, param)
     try:
-        found = await web_access(app.run, rules).fetch(
+        found = await web_access(run, rules).fetch(
             effect, max_bytes=MAX_IMAGE_BYTES, timeout=FETCH_SECONDS
         )
     except (EffectDenied, ToolError) as error:
@@ -257,19 +257,19 @@ def parse_message(role: str, content: Content, param: str) -> ClientMessage:
     )
 
 
-async def store_images(app: App, urls: Sequence[str], param: str) -> tuple[Image, ...]:
+async def store_images(run: RunContext, urls: Sequence[str], param: str) -> tuple[Image, ...]:
     """Store the images where messages refer to them."""
     found: list[Image] = []
     for url in urls:
         try:
-            found.append(await store_image(app.run.home, await load_image(app, url, param)))
+            found.append(await store_image(run.home, await load_image(run, url, param)))
         except UsageError as error:
             raise HttpError(400, "invalid_image", str(error), param=param) from error
     return tuple(found)
 
 
 async def history_messages(
-    app: App, messages: Sequence[ClientMessage], param: str
+    run: RunContext, messages: Sequence[ClientMessage], param: str
 ) -> tuple[Message, ...]:
     """Convert a client's history into messages."""
     found: list[Message] = []
@@ -278,7 +278,7 @@ async def history_messages(
             if each.text:
                 found.append(AssistantMessage(parts=(Text(text=each.text),)))
             continue
-        images = await store_images(app, each.urls, param)
+        images = await store_images(run, each.urls, param)
         if each.text or images:
             origin = "user" if each.role == "user" else "client"
             found.append(UserMessage(parts=(Text(text=each.text), *images), origin=origin))

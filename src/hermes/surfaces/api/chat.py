@@ -37,7 +37,7 @@ from hermes.surfaces.api.encoding import (
     strip_images,
     usage_of,
 )
-from hermes.surfaces.api.http import HttpError, HttpRequest, HttpResponse
+from hermes.surfaces.api.http import ApiRequest, ApiResponse, HttpError
 from hermes.surfaces.api.server_context import ServerContext
 from hermes.surfaces.api.turns import (
     HistoryPoint,
@@ -58,7 +58,7 @@ from hermes.surfaces.api.turns import (
 REPLY_SEPARATOR = "\n\n"
 
 
-async def complete(server: ServerContext, call: HttpRequest) -> HttpResponse | None:
+async def complete(server: ServerContext, call: ApiRequest) -> ApiResponse | None:
     body: ChatBody = call.body
     check_tools(server, body.tools, body.functions)
     if body.n is not None and body.n != 1:
@@ -90,7 +90,7 @@ async def complete(server: ServerContext, call: HttpRequest) -> HttpResponse | N
 
 
 async def display_text(
-    server: ServerContext, call: HttpRequest, run: Run, text: str | None = None
+    server: ServerContext, call: ApiRequest, run: Run, text: str | None = None
 ) -> str:
     """The answer (or `text`) with its files shown for a client that may run on another machine."""
     if server.settings.inline_media:
@@ -113,7 +113,7 @@ def chat_usage(usage: Usage) -> JsonObject:
 
 
 async def _start_turn(
-    server: ServerContext, call: HttpRequest, parsed: ParsedInput, claim: IdempotencyClaim
+    server: ServerContext, call: ApiRequest, parsed: ParsedInput, claim: IdempotencyClaim
 ) -> Run:
     """Start the turn in the session that the message belongs to."""
     server.admission.check()
@@ -160,7 +160,7 @@ async def _start_turn(
 
 async def _resolve_session(
     server: ServerContext,
-    call: HttpRequest,
+    call: ApiRequest,
     own: TurnRequest,
     parsed: ParsedInput,
     claim: IdempotencyClaim,
@@ -168,7 +168,7 @@ async def _resolve_session(
     if claim.run_id:
         # An earlier attempt has chosen the session.
         session_id = session_of(claim.run_id)
-        history = await history_messages(server.app, parsed.before, "messages")
+        history = await history_messages(server.app.run, parsed.before, "messages")
         return replace(own, session_id=session_id, create="if_missing", history=history)
     if parsed.before:
         hash = history_hash(call.owner_key, parsed.system, parsed.before)
@@ -178,14 +178,14 @@ async def _resolve_session(
             except NotFound:
                 # The session was deleted; the client still sends its history.
                 pass
-    history = await history_messages(server.app, parsed.before, "messages")
+    history = await history_messages(server.app.run, parsed.before, "messages")
     return replace(own, session_id=server.runner.new_session_id(), create="always", history=history)
 
 
 class ChatEncoder:
     """Encodes a run as chat completion chunks. Their common part is encoded once."""
 
-    def __init__(self, server: ServerContext, call: HttpRequest, run: Run) -> None:
+    def __init__(self, server: ServerContext, call: ApiRequest, run: Run) -> None:
         inline, is_owner = server.settings.inline_media, call.client.is_owner
         self._media = MediaFilter(lambda: run_images(run), inline=inline, any_file=is_owner)
         options = call.body.stream_options

@@ -11,9 +11,9 @@ from hermes.homes.toolsets import toolset_states
 from hermes.surfaces.api.bodies import MAX_PARTS, MAX_TEXT_CHARS
 from hermes.surfaces.api.http import (
     MAX_BODY_BYTES,
+    ApiRequest,
+    ApiResponse,
     HttpError,
-    HttpRequest,
-    HttpResponse,
     json_response,
 )
 from hermes.surfaces.api.server_context import ServerContext
@@ -25,18 +25,18 @@ LEAST_FREE = 100 * 1024 * 1024
 TEXT = ((b"content-type", b"text/plain; version=0.0.4; charset=utf-8"),)
 
 
-async def health(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def health(server: ServerContext, call: ApiRequest) -> ApiResponse:
     return json_response({"status": "ok", "platform": "hermes-agent"})
 
 
-async def ready(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def ready(server: ServerContext, call: ApiRequest) -> ApiResponse:
     """503 when the server accepts no turns or cannot store them."""
     states = await _readiness(server)
     is_ready = not server.admission.is_draining and all(state == "ok" for state in states.values())
     return json_response({"status": "ready" if is_ready else "not_ready"}, 200 if is_ready else 503)
 
 
-async def detailed(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def detailed(server: ServerContext, call: ApiRequest) -> ApiResponse:
     # Whether a model is configured; sends no request.
     model = await _state(server.app.models.choose(), MODEL_SECONDS)
     states = await _readiness(server) | {"model": model}
@@ -71,14 +71,14 @@ async def detailed(server: ServerContext, call: HttpRequest) -> HttpResponse:
     )
 
 
-async def metrics(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def metrics(server: ServerContext, call: ApiRequest) -> ApiResponse:
     gauges = {
         "hermes_runs_active": float(server.admission.active),
         "hermes_runs_queued": float(server.admission.queued),
         "hermes_sessions_open": float(server.pool.open_sessions),
     }
     text = server.metrics.text(gauges, server.runner.endings)
-    return HttpResponse(status=200, body=text.encode(), headers=TEXT)
+    return ApiResponse(status=200, body=text.encode(), headers=TEXT)
 
 
 async def _readiness(server: ServerContext) -> dict[str, str]:
@@ -107,21 +107,21 @@ def _disk(server: ServerContext) -> str:
         return "error"
 
 
-async def list_models(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def list_models(server: ServerContext, call: ApiRequest) -> ApiResponse:
     names = dict.fromkeys((server.model_name, *server.app.run.settings.model_aliases))
     return json_response(
         {"object": "list", "data": [_discovery_model(server, name) for name in names]}
     )
 
 
-async def show_model(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def show_model(server: ServerContext, call: ApiRequest) -> ApiResponse:
     name = call.path_params["id"]
     if name != server.model_name and name not in server.app.run.settings.model_aliases:
         raise HttpError(404, "model_not_found", "There is no such model.", param="model")
     return json_response(_discovery_model(server, name))
 
 
-async def capabilities(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def capabilities(server: ServerContext, call: ApiRequest) -> ApiResponse:
     settings = server.settings
     return json_response(
         {
@@ -162,7 +162,7 @@ async def capabilities(server: ServerContext, call: HttpRequest) -> HttpResponse
     )
 
 
-async def toolsets(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def toolsets(server: ServerContext, call: ApiRequest) -> ApiResponse:
     """The toolsets a run may choose, and the default tools of a session."""
     settings = server.app.run.settings
     names = server.app.tools.filter_known(wanted_names(settings, platform="api"))
@@ -177,7 +177,7 @@ async def toolsets(server: ServerContext, call: HttpRequest) -> HttpResponse:
     )
 
 
-async def skills(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def skills(server: ServerContext, call: ApiRequest) -> ApiResponse:
     """The skills that the agent can use here."""
     cwd = server.app.run.settings.terminal.cwd
     usable = await asyncio.to_thread(lambda: server.app.skills(cwd).list_usable("api"))

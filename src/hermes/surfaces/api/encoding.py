@@ -15,7 +15,7 @@ from hermes.core.events import Event, ReplyAdded, ToolFinished, ToolStarted
 from hermes.core.messages import ToolCall, ToolResult, Usage
 from hermes.hosting.follower import RunEvent, RunFollower, StreamPosition
 from hermes.hosting.run import Run
-from hermes.surfaces.api.http import NO_RETRY, Headers, HttpError, HttpRequest, http_error
+from hermes.surfaces.api.http import NO_RETRY, ApiRequest, Headers, HttpError, http_error
 from hermes.surfaces.api.server_context import OnDisconnect, ServerContext
 
 
@@ -242,7 +242,7 @@ class _StreamTimer:
     def is_silent(self) -> bool:
         return self._loop.time() >= self._last + self._patience
 
-    async def send(self, call: HttpRequest, data: bytes, *, last: bool = False) -> None:
+    async def send(self, call: ApiRequest, data: bytes, *, last: bool = False) -> None:
         self._last, self._is_sending = self._loop.time(), True
         self._patience = KEEPALIVE_SECONDS
         await call.send({"type": "http.response.body", "body": data, "more_body": not last})
@@ -265,7 +265,7 @@ class _StreamTimer:
 
 async def stream_run(
     server: ServerContext,
-    call: HttpRequest,
+    call: ApiRequest,
     run: Run,
     encoder: StreamEncoder,
     *,
@@ -295,7 +295,7 @@ async def stream_run(
 
 
 async def _stream(
-    call: HttpRequest,
+    call: ApiRequest,
     run: Run,
     encoder: StreamEncoder,
     follower: RunFollower,
@@ -323,7 +323,7 @@ async def _stream(
 
 
 async def wait_for_run(
-    server: ServerContext, call: HttpRequest, run: Run, *, on_leave: OnDisconnect
+    server: ServerContext, call: ApiRequest, run: Run, *, on_leave: OnDisconnect
 ) -> None:
     """Wait for the end of a run; a disconnecting client may stop it."""
     disconnected = asyncio.ensure_future(call.wait_disconnect())

@@ -120,17 +120,17 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 T = TypeVar("T", bound=Value)
 
 
-class HttpResponse(Value):
+class ApiResponse(Value):
     status: int
     body: bytes
     headers: tuple[tuple[bytes, bytes], ...] = JSON
 
 
-def json_response(value: object, status: int = 200, headers: Headers = ()) -> HttpResponse:
-    return HttpResponse(status=status, body=encode(value), headers=(*JSON, *headers))
+def json_response(value: object, status: int = 200, headers: Headers = ()) -> ApiResponse:
+    return ApiResponse(status=status, body=encode(value), headers=(*JSON, *headers))
 
 
-class HttpRequest:
+class ApiRequest:
     """Streaming handlers use `receive` and `send` directly and return no response."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -203,7 +203,7 @@ class HttpRequest:
         while (await self.receive())["type"] != "http.disconnect":
             pass
 
-    async def respond(self, given: HttpResponse) -> None:
+    async def respond(self, given: ApiResponse) -> None:
         headers = [*given.headers, (b"content-length", str(len(given.body)).encode())]
         await self.send({"type": "http.response.start", "status": given.status, "headers": headers})
         body = b"" if self.method == "HEAD" else given.body
@@ -225,7 +225,7 @@ def _decode_error(raw: bytes, words: str) -> HttpError:
     return HttpError(400, "invalid_value", words, param=param)
 
 
-async def _body(call: HttpRequest) -> bytes:
+async def _body(call: ApiRequest) -> bytes:
     if call.headers.get("content-encoding", "identity") != "identity":
         raise HttpError(415, "unsupported_encoding", "Send the body without a content encoding.")
     length = call.headers.get("content-length", "0")
@@ -257,7 +257,7 @@ async def _body(call: HttpRequest) -> bytes:
     return body
 
 
-async def _too_large(call: HttpRequest) -> HttpError:
+async def _too_large(call: ApiRequest) -> HttpError:
     """Reads the rest of the body first: see DRAIN_BYTES."""
     size = 0
     with suppress(TimeoutError):

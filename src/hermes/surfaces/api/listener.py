@@ -22,14 +22,13 @@ from hermes.core.errors import HermesError, UsageError
 from hermes.core.session_request import SessionRequest
 from hermes.surfaces.api.http import RequestGuard, is_loopback
 from hermes.surfaces.api.server import ApiServer
-from hermes.surfaces.api.server_context import ServerContext
-from hermes.surfaces.api.store import delete_expired, open_store
+from hermes.surfaces.api.server_context import ServerContext, delete_expired, open_store
 from hermes.surfaces.api.tokens import TokenStore
 
 HEAD_SECONDS = 15.0
 
 
-class HttpConnection(H11Protocol):
+class ClientConnection(H11Protocol):
     """Closes when the first request head does not arrive in time."""
 
     def connection_made(self, transport: Any) -> None:
@@ -117,7 +116,7 @@ async def serve(
     enable_burst_caching(app, BURST_SECONDS)
     config = Config(
         ApiServer(server, guard),
-        http=HttpConnection,
+        http=ClientConnection,
         ws="none",
         lifespan="off",
         loop="none",

@@ -16,7 +16,7 @@ from hermes.hosting.run import Run, session_of
 from hermes.surfaces.api.bodies import (
     ConversationName,
     ParsedInput,
-    ResponseBody,
+    ResponsesBody,
     chat_messages,
     history_messages,
     input_items,
@@ -28,7 +28,7 @@ from hermes.surfaces.api.encoding import (
     run_error,
     usage_of,
 )
-from hermes.surfaces.api.http import JSON, HttpError, HttpRequest, HttpResponse, json_response
+from hermes.surfaces.api.http import JSON, ApiRequest, ApiResponse, HttpError, json_response
 from hermes.surfaces.api.response_items import (
     IMAGE_PATH,
     ItemEncoder,
@@ -109,8 +109,8 @@ def response_not_found(param: str) -> HttpError:
     return HttpError(404, "response_not_found", "There is no such response.", param=param)
 
 
-async def create_response(server: ServerContext, call: HttpRequest) -> HttpResponse | None:
-    body: ResponseBody = call.body
+async def create_response(server: ServerContext, call: ApiRequest) -> ApiResponse | None:
+    body: ResponsesBody = call.body
     check_tools(server, body.tools)
     if body.background:
         words = "Use `/v1/runs` for background turns."
@@ -132,15 +132,15 @@ async def create_response(server: ServerContext, call: HttpRequest) -> HttpRespo
     return await answer_turn(server, call, start, encode_run)
 
 
-async def show_response(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def show_response(server: ServerContext, call: ApiRequest) -> ApiResponse:
     id = call.path_params["id"]
     data: bytes = (await _load(server, call.owner_key, id, "data", "response_id"))[0]
     if IMAGE_PATH.encode() in data:
         return json_response(await with_images(decode(dict, data)))
-    return HttpResponse(status=200, body=data, headers=JSON)
+    return ApiResponse(status=200, body=data, headers=JSON)
 
 
-async def delete_response(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def delete_response(server: ServerContext, call: ApiRequest) -> ApiResponse:
     response_id = call.path_params["id"]
 
     def work(db: Connection) -> bool:
@@ -155,16 +155,16 @@ async def delete_response(server: ServerContext, call: HttpRequest) -> HttpRespo
     return json_response({"id": response_id, "object": "response", "deleted": True})
 
 
-def _conversation(body: ResponseBody) -> str:
+def _conversation(body: ResponsesBody) -> str:
     named = body.conversation
     return named.id if isinstance(named, ConversationName) else named or ""
 
 
 async def _start_turn(
-    server: ServerContext, call: HttpRequest, parsed: ParsedInput, claim: IdempotencyClaim
+    server: ServerContext, call: ApiRequest, parsed: ParsedInput, claim: IdempotencyClaim
 ) -> Run:
     server.admission.check()
-    body: ResponseBody = call.body
+    body: ResponsesBody = call.body
     own = await turn_request(
         server,
         call,
@@ -174,8 +174,12 @@ async def _start_turn(
         effort=(body.reasoning.effort if body.reasoning else None) or "",
         tier=tier_of(body.service_tier),
     )
-    history = await history_messages(server.app, parsed.before, "input")
-    session_id = await _session_id(server, call, claim)
+    history = await history_messages(server.app.run, parsed.before, "input")
+    previous = body.previous_response_id or ""
+    if name := _conversation(body):
+        previous = await latest_response(server, call.owner_key, name)
+    named = call.headers.get("x-hermes-session-id")
+    session_id = await continued_session(server, call, claim, previous=previous, named=named)
     request = replace(
         own,
         session_id=session_id or server.runner.new_session_id(),
@@ -194,21 +198,24 @@ async def _start_turn(
     return await start_run(server, request, claim, on_end=on_end)
 
 
-async def _session_id(server: ServerContext, call: HttpRequest, claim: IdempotencyClaim) -> str:
-    """The session to continue, "" for a new one."""
-    body: ResponseBody = call.body
+async def continued_session(
+    server: ServerContext,
+    call: ApiRequest,
+    claim: IdempotencyClaim,
+    *,
+    previous: str,
+    named: str | None,
+) -> str:
+    """The session to continue, "" for a new one: that of an earlier attempt, of the `previous`
+    response, or the `named` one."""
     if claim.run_id:
         return session_of(claim.run_id)
-    previous = body.previous_response_id or ""
-    if name := _conversation(body):
-        previous = await latest_response(server, call.owner_key, name)
     if previous:
         point = await response_point(server, call.owner_key, previous)
         try:
             return await continue_from(server, point)
         except NotFound as error:
             raise response_not_found("previous_response_id") from error
-    named = call.headers.get("x-hermes-session-id")
     if named is not None:
         await server.session_or_none(named, call.client)
     return named or ""
@@ -223,7 +230,7 @@ def _with_images(response: JsonObject) -> JsonObject:
     return {**response, "output": [with_image_data(item) for item in response["output"]]}
 
 
-def response_of(server: ServerContext, body: ResponseBody, run: Run) -> JsonObject:
+def response_of(server: ServerContext, body: ResponsesBody, run: Run) -> JsonObject:
     failed = run_error(run) if run.is_over else None
     error = {"code": "server_error", "message": str(failed)} if failed is not None else None
     why = ""
@@ -273,7 +280,7 @@ def response_usage(usage: Usage) -> JsonObject:
 
 
 class ResponseEncoder(ItemEncoder):
-    def __init__(self, server: ServerContext, body: ResponseBody, run: Run) -> None:
+    def __init__(self, server: ServerContext, body: ResponsesBody, run: Run) -> None:
         super().__init__(run, reasoning=server.settings.show_reasoning)
         self._server = server
         self._body = body

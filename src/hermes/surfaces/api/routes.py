@@ -21,19 +21,19 @@ from hermes.surfaces.api.bodies import (
     JobBody,
     JobPatch,
     PauseBody,
-    ResponseBody,
+    ResponsesBody,
     RunBody,
     SessionBody,
     SessionChatBody,
     SessionPatch,
     SteerBody,
 )
-from hermes.surfaces.api.http import HttpRequest, HttpResponse
+from hermes.surfaces.api.http import ApiRequest, ApiResponse
 from hermes.surfaces.api.server_context import ServerContext
 from hermes.surfaces.api.tokens import TokenScope
 from hermes.version import __version__
 
-Handler = Callable[[ServerContext, HttpRequest], Awaitable[HttpResponse | None]]
+Handler = Callable[[ServerContext, ApiRequest], Awaitable[ApiResponse | None]]
 
 
 class Route(NamedTuple):
@@ -50,8 +50,8 @@ class Route(NamedTuple):
     streams: bool = False
 
 
-async def openapi(server: ServerContext, call: HttpRequest) -> HttpResponse:
-    return HttpResponse(status=200, body=_openapi_document())
+async def openapi(server: ServerContext, call: ApiRequest) -> ApiResponse:
+    return ApiResponse(status=200, body=_openapi_document())
 
 
 ROUTES: tuple[Route, ...] = (
@@ -79,7 +79,7 @@ ROUTES: tuple[Route, ...] = (
         "/v1/responses",
         responses.create_response,
         "One turn, as a response that can be continued.",
-        ResponseBody,
+        ResponsesBody,
         streams=True,
     ),
     Route("GET", "/v1/responses/{id}", responses.show_response, "A stored response."),
@@ -161,11 +161,11 @@ ROUTES: tuple[Route, ...] = (
 class RouteTable:
     """Finds the route of a request: fixed paths by lookup, others by pattern."""
 
-    def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
+    def __init__(self) -> None:
         self._fixed: dict[str, dict[str, Route]] = {}
         self._open: list[tuple[re.Pattern[str], dict[str, Route]]] = []
         by_path: dict[str, dict[str, Route]] = {}
-        for route in routes:
+        for route in ROUTES:
             by_path.setdefault(route.path, {})[route.method] = route
         for path, methods in by_path.items():
             if "{" in path:

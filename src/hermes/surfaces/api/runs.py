@@ -29,7 +29,7 @@ from hermes.hosting.follower import (
 )
 from hermes.hosting.idempotency import IdempotencyClaim
 from hermes.hosting.request import TurnRequest
-from hermes.hosting.run import Run, session_of
+from hermes.hosting.run import Run
 from hermes.surfaces.api.bodies import (
     AnswerBody,
     ApprovalBody,
@@ -50,17 +50,20 @@ from hermes.surfaces.api.encoding import (
     usage_of,
 )
 from hermes.surfaces.api.http import (
+    ApiRequest,
+    ApiResponse,
     HttpError,
-    HttpRequest,
-    HttpResponse,
     invalid_value,
     json_response,
 )
-from hermes.surfaces.api.responses import response_point, response_usage
-from hermes.surfaces.api.server_context import ServerContext, check_session_id, on_disconnect
-from hermes.surfaces.api.store import run_once
+from hermes.surfaces.api.responses import continued_session, response_usage
+from hermes.surfaces.api.server_context import (
+    ServerContext,
+    check_session_id,
+    on_disconnect,
+    run_once,
+)
 from hermes.surfaces.api.turns import (
-    continue_from,
     effort_of,
     run_headers,
     start_run,
@@ -69,8 +72,8 @@ from hermes.surfaces.api.turns import (
 )
 
 
-async def create_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
-    async def work(claim: IdempotencyClaim) -> HttpResponse:
+async def create_run(server: ServerContext, call: ApiRequest) -> ApiResponse:
+    async def work(claim: IdempotencyClaim) -> ApiResponse:
         server.admission.check()
         run = await start_run(
             server, await _turn_request(server, call, claim), claim, persistent=True
@@ -82,9 +85,12 @@ async def create_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
 
 
 async def _turn_request(
-    server: ServerContext, call: HttpRequest, claim: IdempotencyClaim
+    server: ServerContext, call: ApiRequest, claim: IdempotencyClaim
 ) -> TurnRequest:
     body: RunBody = call.body
+    if body.session_id and body.previous_response_id:
+        words = "Give `session_id` or `previous_response_id`, not both."
+        raise HttpError(400, "invalid_value", words, param="previous_response_id")
     messages = chat_messages(body.conversation_history or (), "conversation_history")
     parsed = split_input(
         [*messages, *input_items(body.input)], "input", system=body.instructions or ""
@@ -100,10 +106,11 @@ async def _turn_request(
         attended="approve" in call.client.scopes,
         exclusive=False,
     )
-    history = await history_messages(server.app, parsed.before, "input")
-    session_id, is_new = await _session_id(server, call, claim)
+    history = await history_messages(server.app.run, parsed.before, "input")
+    previous, named = body.previous_response_id or "", body.session_id
+    session_id = await continued_session(server, call, claim, previous=previous, named=named)
     if body.toolsets is not None:
-        if not is_new and not claim.run_id:
+        if session_id and not claim.run_id:
             words = "An existing session keeps its tools; omit `session_id`."
             raise invalid_value(words, "toolsets")
         try:
@@ -112,32 +119,14 @@ async def _turn_request(
             raise invalid_value(str(error), "toolsets") from error
     return replace(
         own,
-        session_id=session_id,
+        session_id=session_id or server.runner.new_session_id(),
         history=history,
-        create="always" if is_new else "if_missing",
+        create="if_missing" if session_id else "always",
         toolsets=tuple(body.toolsets or ()),
     )
 
 
-async def _session_id(
-    server: ServerContext, call: HttpRequest, claim: IdempotencyClaim
-) -> tuple[str, bool]:
-    body: RunBody = call.body
-    if claim.run_id:
-        return session_of(claim.run_id), False
-    if body.session_id and body.previous_response_id:
-        words = "Give `session_id` or `previous_response_id`, not both."
-        raise HttpError(400, "invalid_value", words, param="previous_response_id")
-    if body.previous_response_id:
-        point = await response_point(server, call.owner_key, body.previous_response_id)
-        return await continue_from(server, point), False
-    if body.session_id:
-        await server.session_or_none(body.session_id, call.client)
-        return body.session_id, False
-    return server.runner.new_session_id(), True
-
-
-async def show_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def show_run(server: ServerContext, call: ApiRequest) -> ApiResponse:
     run = await _run(server, call)
     state: JsonObject = {
         "object": "hermes.run",
@@ -160,7 +149,7 @@ async def show_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
     return json_response(state)
 
 
-async def run_events(server: ServerContext, call: HttpRequest) -> None:
+async def run_events(server: ServerContext, call: ApiRequest) -> None:
     given = call.headers.get("last-event-id") or call.query.get("after") or "0"
     mark = parse_position(given)
     if mark is None:
@@ -170,13 +159,13 @@ async def run_events(server: ServerContext, call: HttpRequest) -> None:
     await stream_run(server, call, run, encoder, on_leave=on_disconnect(call, "detach"), after=mark)
 
 
-async def stop_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def stop_run(server: ServerContext, call: ApiRequest) -> ApiResponse:
     run = await _active(server, call)
     await server.runner.stop(run)
     return json_response({"run_id": run.id, "status": "stopping"}, 202)
 
 
-async def approve_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def approve_run(server: ServerContext, call: ApiRequest) -> ApiResponse:
     run = await _active(server, call)
     body: ApprovalBody = call.body
     pending = {id: each for id, each in run.pending.items() if isinstance(each, ApprovalAsked)}
@@ -192,7 +181,7 @@ async def approve_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
     return json_response({"run_id": run.id, "approval_id": asked_id, "decision": body.decision})
 
 
-async def answer_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def answer_run(server: ServerContext, call: ApiRequest) -> ApiResponse:
     """Answer a question of the agent."""
     run = await _active(server, call)
     body: AnswerBody = call.body
@@ -205,14 +194,14 @@ async def answer_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
     return json_response({"run_id": run.id, "question_id": asked_id})
 
 
-async def steer_run(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def steer_run(server: ServerContext, call: ApiRequest) -> ApiResponse:
     run = await _active(server, call)
     body: SteerBody = call.body
     await server.runner.send(run, Steer(text=body.text))
     return json_response({"run_id": run.id, "status": run.status}, 202)
 
 
-async def _run(server: ServerContext, call: HttpRequest) -> Run:
+async def _run(server: ServerContext, call: ApiRequest) -> Run:
     run = await server.runner.find(call.path_params["id"])
     check_session_id(run.session_id)
     if not call.client.is_owner:
@@ -223,7 +212,7 @@ async def _run(server: ServerContext, call: HttpRequest) -> Run:
     return run
 
 
-async def _active(server: ServerContext, call: HttpRequest) -> Run:
+async def _active(server: ServerContext, call: ApiRequest) -> Run:
     run = await _run(server, call)
     if run.is_over:
         raise HttpError(409, "run_not_active", f"The run has ended: {run.status}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import MutableMapping
 from typing import Any
@@ -11,10 +10,10 @@ from hermes.core.errors import HermesError
 from hermes.surfaces.api.http import (
     NO_RETRY,
     PREFLIGHT,
+    ApiRequest,
+    ApiResponse,
     Headers,
     HttpError,
-    HttpRequest,
-    HttpResponse,
     Receive,
     RequestGuard,
     Scope,
@@ -47,54 +46,52 @@ class ApiServer:
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": 1008})
             return
-        reply = _ResponseSender(
+        sender = _ResponseSender(
             send, f"req_{self._server.app.run.world.chance.getrandbits(64):016x}"
         )
-        call = HttpRequest(scope, receive, reply.send)
+        call = ApiRequest(scope, receive, sender.send)
         try:
-            given = await self._answer(call, reply)
-            if given is not None:
-                await call.respond(given)
-        except HttpError as refusal:
-            await self._refuse(call, reply, refusal)
+            response = await self._answer(call, sender)
+            if response is not None:
+                await call.respond(response)
+        except HttpError as error:
+            await self._refuse(call, sender, error)
         except HermesError as error:
-            await self._refuse(call, reply, http_error(error))
-        except asyncio.CancelledError:
-            raise
+            await self._refuse(call, sender, http_error(error))
         except Exception:
             log.exception("a request crashed", extra={"route": call.route})
             words = "Internal error; see the server log."
-            await self._refuse(call, reply, HttpError(500, "internal", words, headers=NO_RETRY))
+            await self._refuse(call, sender, HttpError(500, "internal", words, headers=NO_RETRY))
         finally:
-            if reply.status:
-                key = (call.method, call.route or "-", reply.status)
+            if sender.status:
+                key = (call.method, call.route or "-", sender.status)
                 self._server.metrics.requests[key] += 1
 
-    async def _answer(self, call: HttpRequest, reply: _ResponseSender) -> HttpResponse | None:
+    async def _answer(self, call: ApiRequest, sender: _ResponseSender) -> ApiResponse | None:
         self._guard.check_host(call.headers)
-        reply.more = self._guard.cors(call.headers)
-        if call.method == "OPTIONS" and reply.more:
-            return HttpResponse(status=204, body=b"", headers=PREFLIGHT)
+        sender.more = self._guard.cors(call.headers)
+        if call.method == "OPTIONS" and sender.more:
+            return ApiResponse(status=204, body=b"", headers=PREFLIGHT)
         methods, names = self._table.find(call.path)
         route = _route(methods, call.method)
         call.route, call.path_params = route.path, names
         call.client = self._guard.authenticate(call.headers, route.scope)
         if key := call.session_key:
-            reply.more += ((b"x-hermes-session-key", key.encode("latin-1")),)
+            sender.more += ((b"x-hermes-session-key", key.encode("latin-1")),)
         if route.body is not None:
             await call.read_body(route.body)
         return await route.handler(self._server, call)
 
-    async def _refuse(self, call: HttpRequest, reply: _ResponseSender, refusal: HttpError) -> None:
-        if reply.status:
+    async def _refuse(self, call: ApiRequest, sender: _ResponseSender, error: HttpError) -> None:
+        if sender.status:
             # The response has started; it can only be ended.
-            await reply.send({"type": "http.response.body", "body": b"", "more_body": False})
+            await sender.send({"type": "http.response.body", "body": b"", "more_body": False})
             return
-        headers = ((b"content-type", b"application/json"), *refusal.headers)
+        headers = ((b"content-type", b"application/json"), *error.headers)
         # Errors may quote responses of other servers.
-        words = self._server.app.run.redactor.redact_known(str(refusal))
-        body = HttpError(refusal.status, refusal.code, words, param=refusal.param).body
-        await call.respond(HttpResponse(status=refusal.status, body=body, headers=headers))
+        words = self._server.app.run.redactor.redact_known(str(error))
+        body = HttpError(error.status, error.code, words, param=error.param).body
+        await call.respond(ApiResponse(status=error.status, body=body, headers=headers))
 
 
 class _ResponseSender:

@@ -1,26 +1,29 @@
-"""The state that all handlers share: app, session pool, store and metrics."""
+"""The state that all handlers share: app, session pool, metrics, and the store in `api.db`."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 from collections import Counter, deque
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Literal, cast, get_args
 
 from hermes.app.app import App
+from hermes.codec.json import decode, encode
 from hermes.config.settings import ApiServerSettings
 from hermes.core.errors import HermesError, NotFound
 from hermes.core.world import Clock
 from hermes.cron.service import JobService
 from hermes.hosting.admission import Admission
-from hermes.hosting.idempotency import Idempotency
+from hermes.hosting.idempotency import Idempotency, IdempotencyClaim, digest
 from hermes.hosting.run import SESSION_ID
-from hermes.hosting.runner import Runner
+from hermes.hosting.runner import TurnRunner
 from hermes.hosting.session_pool import SessionPool
 from hermes.hosting.store import HostingStore
 from hermes.journal.listing import SessionInfo
 from hermes.models.browser import ModelBrowser
-from hermes.surfaces.api.http import HttpError, HttpRequest, invalid_value
+from hermes.surfaces.api.http import ApiRequest, ApiResponse, HttpError, invalid_value
 from hermes.surfaces.api.tokens import ApiClient
 
 TICK_SECONDS = 0.05
@@ -80,8 +83,42 @@ def resident_bytes() -> int:
     return int(pages) * 4096
 
 
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS threads (
+    hash TEXT PRIMARY KEY, session_id TEXT, n INTEGER, messages INTEGER, at REAL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS threads_at ON threads (at);
+CREATE TABLE IF NOT EXISTS responses (
+    id TEXT PRIMARY KEY, client TEXT, session_id TEXT, n INTEGER, messages INTEGER,
+    data BLOB, created_at REAL, accessed_at REAL
+);
+CREATE INDEX IF NOT EXISTS responses_accessed ON responses (accessed_at);
+CREATE TABLE IF NOT EXISTS conversations (
+    client TEXT, name TEXT, response_id TEXT, PRIMARY KEY (client, name)
+) WITHOUT ROWID;
+"""
+# Earlier versions stored runs without their requests, and responses in another form. A retry of a
+# request from before gets the response of the same run from the journal.
+MIGRATION = """
+CREATE TABLE IF NOT EXISTS runs (id TEXT PRIMARY KEY, at REAL) WITHOUT ROWID;
+INSERT OR IGNORE INTO pending_runs SELECT id, NULL, at FROM runs;
+DROP TABLE runs;
+CREATE TABLE IF NOT EXISTS idempotency (
+    key TEXT PRIMARY KEY, fingerprint TEXT, run_id TEXT, status INTEGER, body BLOB, headers TEXT,
+    at REAL
+) WITHOUT ROWID;
+INSERT OR IGNORE INTO idempotency_keys SELECT key, fingerprint, run_id, NULL, at FROM idempotency;
+DROP TABLE idempotency;
+"""
+THREAD_SECONDS = 90 * 86_400.0
+
+
+def open_store(root: Path) -> HostingStore:
+    return HostingStore(root / "api.db", SCHEMA + MIGRATION)
+
+
 DEFAULT_NAME = "hermes-agent"
-OnDisconnect = str
+OnDisconnect = Literal["interrupt", "detach"]
 
 
 class ServerContext:
@@ -95,7 +132,7 @@ class ServerContext:
             max_queued=self.settings.max_queued_runs,
             wait_seconds=self.settings.queue_seconds,
         )
-        self.runner = Runner(app, self.pool, self.admission, platform="api", store=store)
+        self.runner = TurnRunner(app, self.pool, self.admission, platform="api", store=store)
         self.jobs = JobService(app.run)
         self.metrics = Metrics(app.run.world.clock)
         self.idempotency = Idempotency(store, app.run.world.clock)
@@ -145,11 +182,60 @@ def session_not_found() -> HttpError:
     return HttpError(404, "session_not_found", "There is no such session.")
 
 
-def on_disconnect(call: HttpRequest, default: OnDisconnect) -> OnDisconnect:
+def on_disconnect(call: ApiRequest, default: OnDisconnect) -> OnDisconnect:
     """What happens to the turn when the client disconnects: `interrupt` or `detach`."""
     chosen = (
         call.headers.get("x-hermes-on-disconnect") or call.query.get("on_disconnect") or default
     )
-    if chosen not in ("interrupt", "detach"):
+    if chosen not in get_args(OnDisconnect):
         raise invalid_value("`on_disconnect` is `interrupt` or `detach`.", "on_disconnect")
-    return chosen
+    return cast(OnDisconnect, chosen)
+
+
+async def delete_expired(server: ServerContext) -> None:
+    """Delete expired threads and idempotency keys."""
+    oldest = server.app.run.world.clock.now() - THREAD_SECONDS
+    await server.store.change("DELETE FROM threads WHERE at < ?", [(oldest,)])
+    await server.idempotency.delete_expired()
+
+
+MAX_KEY_CHARS = 255
+REPLAYED = (b"idempotency-replayed", b"true")
+
+
+async def run_once(
+    server: ServerContext,
+    call: ApiRequest,
+    work: Callable[[IdempotencyClaim], Awaitable[ApiResponse]],
+) -> ApiResponse:
+    """Execute the work, or return its stored response. Errors are not stored."""
+    claim = await claim_key(server, call)
+    if not claim.key:
+        return await work(claim)
+
+    async def encoded(claim: IdempotencyClaim) -> bytes:
+        """A line with status and headers, then the body."""
+        response = await work(claim)
+        headers = [[name.decode(), value.decode()] for name, value in response.headers]
+        return encode([response.status, headers]) + b"\n" + response.body
+
+    data, is_replayed = await server.idempotency.once(claim, encoded)
+    head, _, body = data.partition(b"\n")
+    status, pairs = decode(tuple[int, list[tuple[str, str]]], head)
+    headers = tuple((name.encode(), value.encode()) for name, value in pairs)
+    return ApiResponse(
+        status=status, body=body, headers=(*headers, REPLAYED) if is_replayed else headers
+    )
+
+
+async def claim_key(server: ServerContext, call: ApiRequest) -> IdempotencyClaim:
+    """HttpError for an invalid key; IdempotencyConflict."""
+    given = call.headers.get("idempotency-key")
+    if given is None:
+        return IdempotencyClaim()
+    if not 1 <= len(given) <= MAX_KEY_CHARS or not all("!" <= letter <= "~" for letter in given):
+        words = f"An idempotency key has 1 to {MAX_KEY_CHARS} printable ASCII characters."
+        raise HttpError(400, "invalid_idempotency_key", words, param="Idempotency-Key")
+    session = f"{call.headers.get('x-hermes-session-id', '')}\0{call.session_key}"
+    fingerprint = digest(call.path, session, call.raw.decode("utf-8", "replace"))
+    return await server.idempotency.claim(call.client.name, call.route, given, fingerprint)

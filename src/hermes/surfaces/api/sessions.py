@@ -20,7 +20,7 @@ from hermes.surfaces.api.bodies import (
     split_input,
 )
 from hermes.surfaces.api.encoding import hermes_fields, usage_of
-from hermes.surfaces.api.http import HttpError, HttpRequest, HttpResponse, json_response
+from hermes.surfaces.api.http import ApiRequest, ApiResponse, HttpError, json_response
 from hermes.surfaces.api.responses import response_usage
 from hermes.surfaces.api.runs import RunEncoder
 from hermes.surfaces.api.server_context import ServerContext
@@ -34,7 +34,7 @@ PREVIEW_CHARS = 4_096
 CHILD = "subagent"
 
 
-async def list_sessions(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def list_sessions(server: ServerContext, call: ApiRequest) -> ApiResponse:
     limit = call.number("limit", 50, least=1, most=MAX_LISTED)
     offset = call.number("offset", 0, most=100_000)
     source = call.query.get("source") if call.client.is_owner else call.client.source
@@ -78,7 +78,7 @@ async def _search(
     return sorted(by_id.values(), key=lambda info: info.last_at, reverse=True)
 
 
-async def create_session(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def create_session(server: ServerContext, call: ApiRequest) -> ApiResponse:
     """Reserve an id. A session is stored from its first message on."""
     body: SessionBody = call.body
     session_id = body.id or server.runner.new_session_id()
@@ -87,15 +87,15 @@ async def create_session(server: ServerContext, call: HttpRequest) -> HttpRespon
     return json_response({"id": session_id, "source": call.client.source}, 201)
 
 
-async def show_session(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def show_session(server: ServerContext, call: ApiRequest) -> ApiResponse:
     info = await server.session(call.path_params["id"], call.client)
     return json_response(_list_item(info))
 
 
-async def change_session(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def change_session(server: ServerContext, call: ApiRequest) -> ApiResponse:
     body: SessionPatch = call.body
     info = await server.session(call.path_params["id"], call.client)
-    async with server.pool.pinned(info.id):
+    async with server.pool.pin(info.id):
         if body.title is not None:
             await server.app.archive.rename(info.id, body.title)
         if body.archived is not None:
@@ -103,14 +103,14 @@ async def change_session(server: ServerContext, call: HttpRequest) -> HttpRespon
     return await show_session(server, call)
 
 
-async def delete_session(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def delete_session(server: ServerContext, call: ApiRequest) -> ApiResponse:
     info = await server.session(call.path_params["id"], call.client)
     async with server.pool.exclusive(info.id):
         await server.app.archive.delete(info.id)
     return json_response({"id": info.id, "deleted": True})
 
 
-async def session_messages(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def session_messages(server: ServerContext, call: ApiRequest) -> ApiResponse:
     info = await server.session(call.path_params["id"], call.client)
     limit = call.number("limit", 100, least=1, most=1_000)
     after = call.number("after", 0, most=999_999_999)
@@ -135,14 +135,14 @@ async def session_messages(server: ServerContext, call: HttpRequest) -> HttpResp
     return json_response({"messages": shown, "has_more": len(messages) > limit})
 
 
-async def fork_session(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def fork_session(server: ServerContext, call: ApiRequest) -> ApiResponse:
     body: ForkBody = call.body
     info = await server.session(call.path_params["id"], call.client)
     forked = await server.app.archive.fork(info.id, at=body.at_message, title=body.title or "")
     return json_response(_list_item(await server.session(forked, call.client)), 201)
 
 
-async def session_chat(server: ServerContext, call: HttpRequest) -> HttpResponse:
+async def session_chat(server: ServerContext, call: ApiRequest) -> ApiResponse:
     async def encode_run(run: Run) -> JsonObject:
         usage = response_usage(usage_of(run))
         return {"output": run.text, "usage": usage, **hermes_fields(run)}
@@ -150,12 +150,12 @@ async def session_chat(server: ServerContext, call: HttpRequest) -> HttpResponse
     return await answer_turn(server, call, partial(_start_turn, server, call), encode_run)
 
 
-async def session_chat_stream(server: ServerContext, call: HttpRequest) -> None:
+async def session_chat_stream(server: ServerContext, call: ApiRequest) -> None:
     encoder = partial(RunEncoder, delta="assistant.delta")
     await stream_turn(server, call, partial(_start_turn, server, call), encoder)
 
 
-async def _start_turn(server: ServerContext, call: HttpRequest, claim: IdempotencyClaim) -> Run:
+async def _start_turn(server: ServerContext, call: ApiRequest, claim: IdempotencyClaim) -> Run:
     server.admission.check()
     body: SessionChatBody = call.body
     session_id = call.path_params["id"]

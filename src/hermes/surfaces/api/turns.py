@@ -15,9 +15,8 @@ from hermes.hosting.request import TurnRequest
 from hermes.hosting.run import Run, session_of
 from hermes.surfaces.api.bodies import ClientMessage, ModelOptions, ParsedInput, store_images
 from hermes.surfaces.api.encoding import StreamEncoder, run_error, stream_run, wait_for_run
-from hermes.surfaces.api.http import Headers, HttpError, HttpRequest, HttpResponse, json_response
-from hermes.surfaces.api.server_context import ServerContext, on_disconnect
-from hermes.surfaces.api.store import claim_key, run_once
+from hermes.surfaces.api.http import ApiRequest, ApiResponse, Headers, HttpError, json_response
+from hermes.surfaces.api.server_context import ServerContext, claim_key, on_disconnect, run_once
 
 
 class HistoryPoint(Value):
@@ -99,7 +98,7 @@ def check_tools(server: ServerContext, *given: list[JsonObject] | None) -> None:
 
 async def turn_request(
     server: ServerContext,
-    call: HttpRequest,
+    call: ApiRequest,
     parsed: ParsedInput,
     claim: IdempotencyClaim,
     *,
@@ -112,7 +111,7 @@ async def turn_request(
     return TurnRequest(
         session_id="",
         text=parsed.now.text,
-        images=await store_images(server.app, (*parsed.now.urls, *images), param),
+        images=await store_images(server.app.run, (*parsed.now.urls, *images), param),
         source=call.client.source,
         instructions=parsed.system,
         model=model,
@@ -151,7 +150,7 @@ StartTurn = Callable[[IdempotencyClaim], Awaitable[Run]]
 
 async def stream_turn(
     server: ServerContext,
-    call: HttpRequest,
+    call: ApiRequest,
     start: StartTurn,
     make_encoder: Callable[[Run], StreamEncoder],
 ) -> None:
@@ -164,13 +163,13 @@ async def stream_turn(
 
 async def answer_turn(
     server: ServerContext,
-    call: HttpRequest,
+    call: ApiRequest,
     start: StartTurn,
     encode_run: Callable[[Run], Awaitable[JsonObject]],
-) -> HttpResponse:
+) -> ApiResponse:
     """Run a turn and answer with its result; a repeated request gets the same answer."""
 
-    async def work(claim: IdempotencyClaim) -> HttpResponse:
+    async def work(claim: IdempotencyClaim) -> ApiResponse:
         run = await start(claim)
         await wait_for_run(server, call, run, on_leave=on_disconnect(call, "interrupt"))
         if (failed := run_error(run)) is not None:

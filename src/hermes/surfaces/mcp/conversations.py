@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from hermes.app.app import App
 from hermes.codec.json import plain
@@ -22,7 +25,7 @@ from hermes.core.events import (
 from hermes.core.messages import Image
 from hermes.hosting.admission import Admission
 from hermes.hosting.request import TurnRequest
-from hermes.hosting.runner import Runner
+from hermes.hosting.runner import TurnRunner
 from hermes.hosting.session_pool import SessionPool
 from hermes.journal.listing import SessionFilter, SessionInfo
 from hermes.journal.reading import FeedItem, events_after, events_since, newest_cursor
@@ -42,20 +45,43 @@ KINDS = (
     "turn_ended",
 )
 DECISIONS = {"allow-once": "once", "allow-always": "always", "deny": "deny"}
+READING_TOOLS = (
+    "conversations_list",
+    "conversation_get",
+    "messages_read",
+    "messages_search",
+    "attachments_fetch",
+    "channels_list",
+    "events_poll",
+    "events_wait",
+    "permissions_list_open",
+)
+ACTING_TOOLS = ("messages_send", "permissions_respond")
+
+Platform = Annotated[str, Field(description="Only of this surface, e.g. cli")]
+Key = Annotated[str, Field(description="Id, beginning of an id, or title of a conversation")]
+Cursor = Annotated[int, Field(ge=0, description="next_cursor of an earlier answer")]
 
 
 class Conversations:
-    """Implements the tools of `hermes mcp serve`. A session that it opens is closed when its turn
-    has ended, so that the user can continue it elsewhere."""
+    """The tools of `hermes mcp serve`: signatures and docstrings are what other agents see. A
+    session that it opens is closed when its turn has ended, so that the user can continue it
+    elsewhere."""
 
     def __init__(self, app: App) -> None:
         self._app = app
         self._pool = SessionPool(app, with_tasks=True)
-        self._runner = Runner(app, self._pool, Admission(), platform=SOURCE)
+        self._runner = TurnRunner(app, self._pool, Admission(), platform=SOURCE)
 
-    async def list_conversations(self, platform: str, limit: int, search: str) -> JsonObject:
+    async def conversations_list(
+        self,
+        platform: Platform = "",
+        limit: Annotated[int, Field(ge=1, le=200)] = 50,
+        search: Annotated[str, Field(description="Only where these words occur")] = "",
+    ) -> JsonObject:
+        """List conversations, those last used first."""
         if search:
-            hits = await self._app.archive.search(search, limit=min(limit, 200))
+            hits = await self._app.archive.search(search, limit=limit)
             ids = dict.fromkeys(hit.session_id for hit in hits)
             rows = [await self._app.archive.info(each) for each in ids]
         else:
@@ -69,12 +95,16 @@ class Conversations:
         rows = await self._app.archive.recent(limit=200)
         return [row.id for row in rows if row.id.startswith(text)][:100]
 
-    async def get(self, session_key: str) -> JsonObject:
+    async def conversation_get(self, session_key: Key) -> JsonObject:
+        """One conversation, with token counts."""
         info = await self._app.archive.info(await self._app.archive.find(session_key))
         tokens = plain(info.usage)
         return {**_conversation(info), "message_count": info.message_count, "tokens": tokens}
 
-    async def messages(self, session_key: str, limit: int) -> JsonObject:
+    async def messages_read(
+        self, session_key: Key, limit: Annotated[int, Field(ge=1, le=200)] = 50
+    ) -> JsonObject:
+        """The newest messages of a conversation, oldest first."""
         session_id = await self._app.archive.find(session_key)
         messages = await self._app.archive.conversation(session_id)
         found = [each for each in messages if each.role in ("user", "assistant") and each.text]
@@ -90,7 +120,10 @@ class Conversations:
             ]
         }
 
-    async def search(self, query: str, limit: int) -> JsonObject:
+    async def messages_search(
+        self, query: str, limit: Annotated[int, Field(ge=1, le=100)] = 10
+    ) -> JsonObject:
+        """Find messages in all conversations."""
         hits = await self._app.archive.search(query, limit=limit)
         return {
             "hits": [
@@ -105,7 +138,8 @@ class Conversations:
             ]
         }
 
-    async def attachments(self, session_key: str, message_id: int) -> JsonObject:
+    async def attachments_fetch(self, session_key: Key, message_id: int) -> JsonObject:
+        """The files that came with a message."""
         session_id = await self._app.archive.find(session_key)
         for record in await self._app.archive.records(session_id):
             if record.n == message_id and isinstance(record.event, MessageReceived):
@@ -114,17 +148,28 @@ class Conversations:
                 return {"attachments": [{"type": i.media_type, "path": i.file} for i in images]}
         raise NotFound(f"Conversation {session_id} has no user message {message_id}.")
 
-    async def events(self, after: int, session_key: str, limit: int) -> JsonObject:
-        """The events after a cursor, and the next cursor. No event is skipped."""
+    async def events_poll(
+        self,
+        after_cursor: Cursor = 0,
+        session_key: Key = "",
+        limit: Annotated[int, Field(ge=1, le=1000)] = 20,
+    ) -> JsonObject:
+        """What happened after a cursor: messages, approvals, questions, ends of turns."""
         session_id = await self._app.archive.find(session_key) if session_key else ""
         newest = await self._app.journal.reading(newest_cursor)
         found = await self._app.journal.reading(
-            lambda db: events_after(db, after, KINDS, session_id=session_id, limit=limit)
+            lambda db: events_after(db, after_cursor, KINDS, session_id=session_id, limit=limit)
         )
-        cursor = found[-1].cursor if found else max(after, newest)
+        cursor = found[-1].cursor if found else max(after_cursor, newest)
         return {"events": [_event(each) for each in found], "next_cursor": cursor}
 
-    async def wait(self, after: int, session_key: str, timeout_ms: int) -> JsonObject:
+    async def events_wait(
+        self,
+        after_cursor: Cursor = 0,
+        session_key: Key = "",
+        timeout_ms: Annotated[int, Field(ge=0, le=300_000)] = 30_000,
+    ) -> JsonObject:
+        """Wait for the next event after a cursor."""
         clock = self._app.run.world.clock
         deadline = clock.monotonic() + timeout_ms / 1000
         seen: int | None = None
@@ -132,15 +177,19 @@ class Conversations:
             changed = self._app.journal.data_version()
             if changed != seen:
                 seen = changed
-                found = await self.events(after, session_key, 1)
+                found = await self.events_poll(after_cursor, session_key, 1)
                 if found["events"]:
                     return {"event": found["events"][0], "next_cursor": found["next_cursor"]}
             if clock.monotonic() >= deadline:
                 return {"event": None, "reason": "timeout"}
             await clock.sleep(POLL_SECONDS)
 
-    async def send(self, target: str, message: str) -> JsonObject:
-        """Start a turn here, or in the process that has the session open."""
+    async def messages_send(
+        self,
+        target: Annotated[str, Field(description='A conversation, or "new"')],
+        message: str,
+    ) -> JsonObject:
+        """Say something in a conversation; the answer comes as an event."""
         if not message.strip():
             raise UsageError("The message is empty.")
         resume = "" if target == NEW else await self._app.archive.find(target)
@@ -153,12 +202,14 @@ class Conversations:
             attended=True,
             exclusive=False,
         )
+        # The turn runs here, or in the process that has the session open.
         run_id = self._runner.new_run_id(request.session_id)
         run = await self._runner.start(run_id, request)
         delivered = "left for its owner" if run.is_remote else "answered here"
         return {"success": True, "session_key": run.session_id, "delivered": delivered}
 
-    async def channels(self, platform: str) -> JsonObject:
+    async def channels_list(self, platform: str = "") -> JsonObject:
+        """Where messages_send can send to."""
         filter_ = SessionFilter(source=platform or None, ended=False)
         rows = await self._app.archive.recent(filter_, limit=200)
         channels = [
@@ -168,26 +219,29 @@ class Conversations:
         new = {"target": NEW, "name": "a new conversation", "type": SOURCE}
         return {"channels": [new, *channels]}
 
-    async def approvals(self) -> JsonObject:
-        """Approvals that a running process waits for."""
+    async def permissions_list_open(self) -> JsonObject:
+        """Approvals that conversations wait for now."""
         return {"approvals": [_approval(each) for each in await self._open_approvals()]}
 
-    async def respond(self, approval_id: str, decision: str) -> JsonObject:
-        """Post the answer to the inbox of the session. It is resolved when the process that has the
-        session open has recorded it."""
-        if decision not in DECISIONS:
-            raise UsageError(f"The decision is one of {', '.join(DECISIONS)}.")
+    async def permissions_respond(
+        self,
+        id: Annotated[str, Field(description="Of an open approval")],
+        decision: Literal["allow-once", "allow-always", "deny"],
+    ) -> JsonObject:
+        """Decide about an approval. Do so only on the word of the person."""
         for asked in await self._open_approvals():
             record = asked.record
-            if isinstance(record.event, ApprovalAsked) and record.event.id == approval_id:
+            if isinstance(record.event, ApprovalAsked) and record.event.id == id:
                 choice = DECISIONS[decision]
                 if choice not in (*record.event.scopes, "deny"):
                     raise UsageError("This can be allowed only once; choose allow-once or deny.")
-                answer = Answer(id=approval_id, text=choice, by=SOURCE)
-                key = f"answer:{approval_id}"
-                await self._app.journal.post(record.session_id, answer, key=key)
-                return {"resolved": await self._wait_for_answer(asked, approval_id)}
-        raise NotFound(f"No approval {approval_id} is open.")
+                answer = Answer(id=id, text=choice, by=SOURCE)
+                await self._app.journal.post(record.session_id, answer, key=f"answer:{id}")
+                # The process that has the session open records the answer.
+                return {"resolved": await self._wait_for_answer(asked, id)}
+        raise NotFound(
+            f"There is no open approval {id}; permissions_list_open lists the open ones."
+        )
 
     async def close(self) -> None:
         """Interrupt the turns that run here."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable
-from typing import Annotated, Any, Literal, cast
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any, cast
 
 from mcp.server.mcpserver import MCPServer
 from mcp_types import (
@@ -15,11 +16,11 @@ from mcp_types import (
     ResourceTemplateReference,
     ToolAnnotations,
 )
-from pydantic import Field
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from hermes.codec.values import JsonObject
 from hermes.core.errors import HermesError
-from hermes.surfaces.mcp.conversations import Conversations
+from hermes.surfaces.mcp.conversations import ACTING_TOOLS, READING_TOOLS, Conversations
 from hermes.version import __version__
 
 INSTRUCTIONS = (
@@ -30,17 +31,20 @@ INSTRUCTIONS = (
 READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 ACTS = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True)
 
-Key = Annotated[str, Field(description="Id, beginning of an id, or title of a conversation")]
-Cursor = Annotated[int, Field(ge=0, description="next_cursor of an earlier answer")]
-ToolAnswer = dict[str, Any]
 
+def errors_as_data(
+    tool: Callable[..., Awaitable[JsonObject]],
+) -> Callable[..., Awaitable[JsonObject]]:
+    """Wraps a tool so that it returns errors as data."""
 
-async def _tool_result(work: Awaitable[ToolAnswer]) -> ToolAnswer:
-    """Return errors as data."""
-    try:
-        return await work
-    except HermesError as error:
-        return {"error": str(error)}
+    @wraps(tool)
+    async def run(*args: Any, **named: Any) -> JsonObject:
+        try:
+            return await tool(*args, **named)
+        except HermesError as error:
+            return {"error": str(error)}
+
+    return run
 
 
 def make_server(conversations: Conversations, *, read_only: bool = False) -> MCPServer[Any]:
@@ -52,94 +56,12 @@ def make_server(conversations: Conversations, *, read_only: bool = False) -> MCP
         instructions=INSTRUCTIONS,
         log_level="WARNING",
     )
-    _add_reading(server, conversations)
-    _add_following(server, conversations)
-    if not read_only:
-        _add_acting(server, conversations)
+    for name in READING_TOOLS:
+        server.add_tool(errors_as_data(getattr(conversations, name)), annotations=READS)
+    for name in () if read_only else ACTING_TOOLS:
+        server.add_tool(errors_as_data(getattr(conversations, name)), annotations=ACTS)
     _add_resources(server, conversations)
     return server
-
-
-def _add_reading(server: MCPServer[Any], conversations: Conversations) -> None:
-    @server.tool(annotations=READS)
-    async def conversations_list(
-        platform: Annotated[str, Field(description="Only of this surface, e.g. cli")] = "",
-        limit: Annotated[int, Field(ge=1, le=200)] = 50,
-        search: Annotated[str, Field(description="Only where these words occur")] = "",
-    ) -> ToolAnswer:
-        """List conversations, those last used first."""
-        return await _tool_result(conversations.list_conversations(platform, limit, search))
-
-    @server.tool(annotations=READS)
-    async def conversation_get(session_key: Key) -> ToolAnswer:
-        """One conversation, with token counts."""
-        return await _tool_result(conversations.get(session_key))
-
-    @server.tool(annotations=READS)
-    async def messages_read(
-        session_key: Key, limit: Annotated[int, Field(ge=1, le=200)] = 50
-    ) -> ToolAnswer:
-        """The newest messages of a conversation, oldest first."""
-        return await _tool_result(conversations.messages(session_key, limit))
-
-    @server.tool(annotations=READS)
-    async def messages_search(
-        query: str, limit: Annotated[int, Field(ge=1, le=100)] = 10
-    ) -> ToolAnswer:
-        """Find messages in all conversations."""
-        return await _tool_result(conversations.search(query, limit))
-
-    @server.tool(annotations=READS)
-    async def attachments_fetch(session_key: Key, message_id: int) -> ToolAnswer:
-        """The files that came with a message."""
-        return await _tool_result(conversations.attachments(session_key, message_id))
-
-    @server.tool(annotations=READS)
-    async def channels_list(platform: str = "") -> ToolAnswer:
-        """Where messages_send can send to."""
-        return await _tool_result(conversations.channels(platform))
-
-
-def _add_following(server: MCPServer[Any], conversations: Conversations) -> None:
-    @server.tool(annotations=READS)
-    async def events_poll(
-        after_cursor: Cursor = 0,
-        session_key: Key = "",
-        limit: Annotated[int, Field(ge=1, le=1000)] = 20,
-    ) -> ToolAnswer:
-        """What happened after a cursor: messages, approvals, questions, ends of turns."""
-        return await _tool_result(conversations.events(after_cursor, session_key, limit))
-
-    @server.tool(annotations=READS)
-    async def events_wait(
-        after_cursor: Cursor = 0,
-        session_key: Key = "",
-        timeout_ms: Annotated[int, Field(ge=0, le=300_000)] = 30_000,
-    ) -> ToolAnswer:
-        """Wait for the next event after a cursor."""
-        return await _tool_result(conversations.wait(after_cursor, session_key, timeout_ms))
-
-    @server.tool(annotations=READS)
-    async def permissions_list_open() -> ToolAnswer:
-        """Approvals that conversations wait for now."""
-        return await _tool_result(conversations.approvals())
-
-
-def _add_acting(server: MCPServer[Any], conversations: Conversations) -> None:
-    @server.tool(annotations=ACTS)
-    async def messages_send(
-        target: Annotated[str, Field(description='A conversation, or "new"')], message: str
-    ) -> ToolAnswer:
-        """Say something in a conversation; the answer comes as an event."""
-        return await _tool_result(conversations.send(target, message))
-
-    @server.tool(annotations=ACTS)
-    async def permissions_respond(
-        id: Annotated[str, Field(description="Of an open approval")],
-        decision: Literal["allow-once", "allow-always", "deny"],
-    ) -> ToolAnswer:
-        """Decide about an approval. Do so only on the word of the person."""
-        return await _tool_result(conversations.respond(id, decision))
 
 
 def _add_resources(server: MCPServer[Any], conversations: Conversations) -> None:
@@ -149,8 +71,8 @@ def _add_resources(server: MCPServer[Any], conversations: Conversations) -> None
         description="The newest conversations",
         mime_type="application/json",
     )
-    async def newest() -> ToolAnswer:
-        return await _tool_result(conversations.list_conversations("", 50, ""))
+    async def newest() -> JsonObject:
+        return await errors_as_data(conversations.conversations_list)()
 
     @server.resource(
         "hermes://conversations/{session_key}",
@@ -158,8 +80,8 @@ def _add_resources(server: MCPServer[Any], conversations: Conversations) -> None
         description="The newest messages of a conversation",
         mime_type="application/json",
     )
-    async def conversation(session_key: str) -> ToolAnswer:
-        return await _tool_result(conversations.messages(session_key, 200))
+    async def conversation(session_key: str) -> JsonObject:
+        return await errors_as_data(conversations.messages_read)(session_key, 200)
 
     async def complete(
         ref: PromptReference | ResourceTemplateReference,

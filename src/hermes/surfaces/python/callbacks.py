@@ -9,9 +9,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from hermes.app.app import App
 from hermes.codec.values import JsonObject
 from hermes.config.environment import read_env_file
+from hermes.config.home import Home
 from hermes.core.commands import Answer
 from hermes.core.effects import subject
 from hermes.core.events import (
@@ -197,8 +197,8 @@ class SecretPrompt:
     dictionary with `value`, or with `stored` if it wrote the value to `.env` itself; anything
     else means no value."""
 
-    def __init__(self, app: App, callback: Callable[..., Any]) -> None:
-        self._app = app
+    def __init__(self, home: Home, callback: Callable[..., Any]) -> None:
+        self._home = home
         self._callback = callback
 
     async def __call__(self, name: str, prompt: str, facts: JsonObject) -> str | None:
@@ -213,5 +213,5 @@ class SecretPrompt:
             return None
         if value := given.get("value"):
             return str(value)
-        written = read_env_file(self._app.run.home).variables.get(name)
+        written = read_env_file(self._home).variables.get(name)
         return written if given.get("stored") else None

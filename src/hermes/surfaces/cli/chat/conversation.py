@@ -364,7 +364,7 @@ class ChatController:
         status = self._panel.status = self._panel.status or StatusBar(self._entered_at)
         if status.model != transcript.model:
             status.model = transcript.model
-            status.window = self.app.window(transcript.model, transcript.provider)
+            status.window = self.app.models.window(transcript.model, transcript.provider)
         status.used = transcript.last_prompt
         status.title = transcript.title
         status.yolo = controls.mode == "off"

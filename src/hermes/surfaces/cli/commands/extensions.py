@@ -20,7 +20,7 @@ from hermes.hooks.admin import (
     revoke,
     try_hook,
 )
-from hermes.plugins.admin import KINDS, PluginAdmin, PluginDetails
+from hermes.plugins.admin import KINDS, PluginAdmin, PluginDetails, ScaffoldKind
 from hermes.plugins.install import scan_code
 from hermes.surfaces.cli.command_context import (
     PickerRow,
@@ -35,7 +35,6 @@ from hermes.surfaces.cli.output import CommandGroup, Output, confirm, pick, tabl
 
 if TYPE_CHECKING:
     from hermes.plugins.install import CodeFinding, FetchedPlugin
-    from hermes.plugins.scaffold import ScaffoldKind
 
 MOST_SHOWN = 12
 INSIDE = "It runs inside Hermes, with access to all that Hermes can read, change and send."

@@ -1,4 +1,4 @@
-"""Pictures by a ComfyUI server: a workflow is queued, waited for, and its file fetched."""
+"""Generates images with a ComfyUI server: queues a workflow, waits for it and fetches its file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from hermes.codec.values import JsonObject
 from hermes.images.client import ImageServerClient, Upload, error_from_message
 from hermes.images.hosted import GeneratedImage, HostedRequest, SelfHostedProvider
 from hermes.images.provider import aload_source_image
-from hermes.images.registry import BundledContext
 from hermes.images.storage import ImageFault
 
 SIZES = {"landscape": (1216, 832), "square": (1024, 1024), "portrait": (832, 1216)}
@@ -27,60 +26,60 @@ class ComfyProvider(SelfHostedProvider):
     LABEL = "ComfyUI"
     URL = "http://127.0.0.1:8188"
 
-    async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
-        workflow = await self._workflow(order, line)
-        client = self.studio.world.new_id("hermes")
-        begun = await line.post("prompt", {"prompt": workflow, "client_id": client})
+    async def draw(self, request: HostedRequest, client: ImageServerClient) -> GeneratedImage:
+        workflow = await self._workflow(request, client)
+        client_id = self.studio.world.new_id("hermes")
+        begun = await client.post("prompt", {"prompt": workflow, "client_id": client_id})
         id = str(begun.get("prompt_id") or "")
         if not id or begun.get("node_errors"):
             raise error_from_message(self.LABEL, begun.get("node_errors") or begun.get("error"))
         try:
-            image = await self._wait_for_result(id, line)
+            image = await self._wait_for_result(id, client)
         except BaseException:
-            await line.cancel("POST", "interrupt")
+            await client.cancel("POST", "interrupt")
             raise
         query = urlencode({key: image.get(key, "") for key in ("filename", "subfolder", "type")})
-        data = await line.download_image(f"view?{query}")
-        model = str(workflow.get("4", {}).get("inputs", {}).get("ckpt_name") or order.model)
+        data = await client.download_image(f"view?{query}")
+        model = str(workflow.get("4", {}).get("inputs", {}).get("ckpt_name") or request.model)
         return GeneratedImage(data=data, model=model)
 
-    async def _workflow(self, order: HostedRequest, line: ImageServerClient) -> JsonObject:
-        width, height = SIZES[order.aspect]
-        seed = order.seed
+    async def _workflow(self, request: HostedRequest, client: ImageServerClient) -> JsonObject:
+        width, height = SIZES[request.aspect]
+        seed = request.seed
         values: JsonObject = {
-            "prompt": order.prompt,
+            "prompt": request.prompt,
             "negative_prompt": str(self.options.get("negative_prompt") or ""),
             "width": width,
             "height": height,
             "steps": int(self.options.get("steps") or 20),
             "seed": self.studio.world.chance.getrandbits(48) if seed is None else seed,
         }
-        if order.sources:
-            values["image"] = await self._upload(order.sources[0], line)
-        values["model"] = order.model
+        if request.sources:
+            values["image"] = await self._upload(request.sources[0], client)
+        values["model"] = request.model
         file = str(self.options.get("workflow") or "")
         workflow = await asyncio.to_thread(_read, file or str(WORKFLOWS))
         if not file:
-            workflow = workflow["changing" if order.sources else "drawing"]
-            values["model"] = order.model or await self._first_checkpoint(line)
-        elif order.sources and "{image}" not in str(workflow):
+            workflow = workflow["changing" if request.sources else "drawing"]
+            values["model"] = request.model or await self._first_checkpoint(client)
+        elif request.sources and "{image}" not in str(workflow):
             raise ImageFault(
-                f"{file} has no {{image}} in it, so it cannot change pictures.",
+                f"{file} has no {{image}} in it, so it cannot edit images.",
                 kind="invalid_argument",
             )
         filled: JsonObject = _fill_template(workflow, values)
         return filled
 
-    async def _upload(self, source: str, line: ImageServerClient) -> str:
+    async def _upload(self, source: str, client: ImageServerClient) -> str:
         data, name = await aload_source_image(source)
-        answer = await line.post_form(
+        answer = await client.post_form(
             "upload/image", {"overwrite": "true"}, [Upload(field="image", name=name, data=data)]
         )
         folder = str(answer.get("subfolder") or "")
         return f"{folder}/{answer.get('name')}" if folder else str(answer.get("name"))
 
-    async def _first_checkpoint(self, line: ImageServerClient) -> str:
-        info = (await line.get(f"object_info/{_LOADER}")).get(_LOADER) or {}
+    async def _first_checkpoint(self, client: ImageServerClient) -> str:
+        info = (await client.get(f"object_info/{_LOADER}")).get(_LOADER) or {}
         required = (info.get("input") or {}).get("required") or {}
         names = (required.get("ckpt_name") or [[]])[0]
         if not names:
@@ -90,9 +89,9 @@ class ComfyProvider(SelfHostedProvider):
             )
         return str(names[0])
 
-    async def _wait_for_result(self, id: str, line: ImageServerClient) -> JsonObject:
+    async def _wait_for_result(self, id: str, client: ImageServerClient) -> JsonObject:
         while True:
-            entry = (await line.get(f"history/{quote(id)}")).get(id)
+            entry = (await client.get(f"history/{quote(id)}")).get(id)
             if isinstance(entry, dict):
                 status = entry.get("status") or {}
                 if status.get("status_str") == "error":
@@ -103,14 +102,14 @@ class ComfyProvider(SelfHostedProvider):
                             found: JsonObject = image
                             return found
                 if status.get("completed"):
-                    raise ImageFault(f"{self.LABEL} ended without a picture.", kind="api_error")
+                    raise ImageFault(f"{self.LABEL} returned no image.", kind="api_error")
             await self.studio.world.clock.sleep(POLL_SECONDS)
 
 
 def _why(status: JsonObject) -> str:
-    for kind, told in status.get("messages") or ():
+    for kind, details in status.get("messages") or ():
         if kind == "execution_error":
-            return f"{told.get('node_type', 'a node')}: {told.get('exception_message', '')}"
+            return f"{details.get('node_type', 'a node')}: {details.get('exception_message', '')}"
     return "the workflow failed"
 
 
@@ -125,8 +124,8 @@ def _read(file: str) -> JsonObject:
 
 
 def _fill_template(value: Any, values: JsonObject) -> Any:
-    """The workflow with what stands in braces filled in; a text that is only that becomes the
-    value itself, so that numbers stay numbers."""
+    """Replaces `{name}` in all texts. A text that consists of one placeholder becomes the value
+    itself, so that numbers stay numbers."""
     if isinstance(value, dict):
         return {key: _fill_template(each, values) for key, each in value.items()}
     if isinstance(value, list):
@@ -138,7 +137,3 @@ def _fill_template(value: Any, values: JsonObject) -> Any:
     for name, each in values.items():
         value = value.replace(f"{{{name}}}", str(each))
     return value
-
-
-def register(ctx: BundledContext) -> None:
-    ctx.register_image_gen_provider(ComfyProvider(ctx.studio))

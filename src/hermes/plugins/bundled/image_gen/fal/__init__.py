@@ -1,4 +1,4 @@
-"""Pictures by fal.ai: requests wait in a queue and are fetched when they are done."""
+"""Generates images with fal.ai: queues a request and fetches its result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from hermes.images.hosted import (
     model_row,
     source_urls,
 )
-from hermes.images.registry import BundledContext
 from hermes.images.storage import ImageFault
 
 POLL_SECONDS = 0.5
@@ -31,7 +30,7 @@ UPSCALING: JsonObject = {
 }
 
 Sizes = Literal["presets", "presets_4_3", "ratios", "pixels"]
-# For each way: the name of the field, and its values for landscape, square and portrait.
+# The field of the size, and its values for landscape, square and portrait.
 _SIZES: dict[Sizes, tuple[str, tuple[str, str, str]]] = {
     "presets": ("image_size", ("landscape_16_9", "square_hd", "portrait_16_9")),
     "presets_4_3": ("image_size", ("landscape_4_3", "square_hd", "portrait_4_3")),
@@ -41,7 +40,7 @@ _SIZES: dict[Sizes, tuple[str, tuple[str, str, str]]] = {
 
 
 class FalModel(Value):
-    """`edit` is the endpoint that makes a picture from at most `most_sources` others."""
+    """`edit` is the endpoint that edits at most `most_sources` images."""
 
     id: str
     display: str
@@ -93,24 +92,24 @@ class FalProvider(HostedProvider):
     async def headers(self) -> dict[str, str]:
         return {"authorization": f"Key {self.studio.key(self.KEY)}"}
 
-    async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
-        model = MODELS[order.model]
-        wanted: JsonObject = {"prompt": order.prompt, **model.size(order.aspect), **model.fixed}
-        if order.seed is not None:
-            wanted["seed"] = order.seed
+    async def draw(self, request: HostedRequest, client: ImageServerClient) -> GeneratedImage:
+        model = MODELS[request.model]
+        wanted: JsonObject = {"prompt": request.prompt, **model.size(request.aspect), **model.fixed}
+        if request.seed is not None:
+            wanted["seed"] = request.seed
         endpoint = model.id
-        if order.sources:
+        if request.sources:
             endpoint = model.edit
-            urls = await source_urls(order)
+            urls = await source_urls(request)
             wanted |= {"image_urls": urls} if model.most_sources > 1 else {"image_url": urls[0]}
-        drawn = self._parse_image(await self._wait_in_queue(endpoint, wanted, line))
-        return await self._upscale(drawn, line) if order.upscale else drawn
+        drawn = self._parse_image(await self._wait_in_queue(endpoint, wanted, client))
+        return await self._upscale(drawn, client) if request.upscale else drawn
 
-    async def _upscale(self, drawn: GeneratedImage, line: ImageServerClient) -> GeneratedImage:
-        """Twice as large; the picture as it was where that does not work."""
+    async def _upscale(self, drawn: GeneratedImage, client: ImageServerClient) -> GeneratedImage:
+        """Doubles the size; returns the original image when that fails."""
         try:
             answer = await self._wait_in_queue(
-                UPSCALER, {"image_url": drawn.url, **UPSCALING}, line
+                UPSCALER, {"image_url": drawn.url, **UPSCALING}, client
             )
             larger = self._parse_image(answer)
         except (ImageFault, TimeoutError) as error:
@@ -119,25 +118,27 @@ class FalProvider(HostedProvider):
         return replace(larger, extra={**larger.extra, "upscaled": True})
 
     async def _wait_in_queue(
-        self, endpoint: str, wanted: JsonObject, line: ImageServerClient
+        self, endpoint: str, wanted: JsonObject, client: ImageServerClient
     ) -> JsonObject:
-        begun = await line.post(endpoint, wanted)
+        begun = await client.post(endpoint, wanted)
         id = str(begun.get("request_id") or "")
         if not id:
-            raise ImageFault(f"{self.LABEL} took no request.", kind="api_error")
-        # Addresses of a request leave out what comes after the name of the app.
+            raise ImageFault(f"{self.LABEL} accepted no request.", kind="api_error")
+        # URLs of a request contain only the owner and the name of the app.
         here = f"{'/'.join(endpoint.split('/')[:2])}/requests/{id}"
         try:
-            await self._done(_own(begun.get("status_url"), f"{here}/status", line), line)
+            await self._wait_until_done(
+                _own(begun.get("status_url"), f"{here}/status", client), client
+            )
         except BaseException:
-            await line.cancel("PUT", _own(begun.get("cancel_url"), f"{here}/cancel", line))
+            await client.cancel("PUT", _own(begun.get("cancel_url"), f"{here}/cancel", client))
             raise
-        return await line.get(_own(begun.get("response_url"), here, line))
+        return await client.get(_own(begun.get("response_url"), here, client))
 
-    async def _done(self, status_url: str, line: ImageServerClient) -> None:
+    async def _wait_until_done(self, status_url: str, client: ImageServerClient) -> None:
         wait = POLL_SECONDS
         while True:
-            state = await line.get(status_url)
+            state = await client.get(status_url)
             match state.get("status"):
                 case "COMPLETED":
                     if state.get("error"):
@@ -159,17 +160,13 @@ class FalProvider(HostedProvider):
             raise error_from_message(self.LABEL, answer, kind="api_error")
         flags = answer.get("has_nsfw_concepts")
         if isinstance(flags, list) and flags and flags[0] is True:
-            raise error_from_message(self.LABEL, "the picture was flagged by the safety checker")
+            raise error_from_message(self.LABEL, "the image was flagged by the safety checker")
         extra = {key: image[key] for key in ("width", "height") if isinstance(image.get(key), int)}
         if isinstance(answer.get("seed"), int):
             extra["seed"] = answer["seed"]
         return GeneratedImage(url=url, extra=extra)
 
 
-def _own(told: object, usual: str, line: ImageServerClient) -> str:
-    """The address that the server told, if it is its own: the key goes there."""
-    return told if isinstance(told, str) and line.owns(told) else usual
-
-
-def register(ctx: BundledContext) -> None:
-    ctx.register_image_gen_provider(FalProvider(ctx.studio))
+def _own(url: object, usual: str, client: ImageServerClient) -> str:
+    """The URL from the response if it belongs to the same server, since the key is sent there."""
+    return url if isinstance(url, str) and client.owns(url) else usual

@@ -1,4 +1,4 @@
-"""Pictures by OpenAI: one model in three qualities, generations as JSON and edits as forms."""
+"""Generates images with OpenAI: one model in three qualities."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from hermes.images.hosted import (
     generate_like_openai,
     model_row,
 )
-from hermes.images.registry import BundledContext
 from hermes.images.studio import Studio
 
 API_MODEL = "gpt-image-2"
 SIZES = {"landscape": "1536x1024", "square": "1024x1024", "portrait": "1024x1536"}
 _ABOUT = {
-    "medium": ("about 30 s", "good for most pictures"),
+    "medium": ("about 30 s", "good for most images"),
     "low": ("about 15 s", "drafts"),
     "high": ("about 90 s", "fine details and small text"),
 }
@@ -25,7 +24,7 @@ QUALITIES = tuple(_ABOUT)
 
 
 def rows() -> tuple[JsonObject, ...]:
-    """The model in its three qualities, as if they were three."""
+    """Lists each quality as a model of its own."""
     return tuple(
         model_row(
             f"{API_MODEL}-{quality}",
@@ -57,21 +56,16 @@ class OpenAIProvider(HostedProvider):
         self.url = studio.variable("OPENAI_BASE_URL").rstrip("/") or self.URL
 
     def is_available(self) -> bool:
-        """Whoever answers at an address of one's own writes, but rarely draws: that counts only
-        where it was chosen for pictures too."""
+        """A server at another URL rarely generates images, so it must be chosen for them."""
         elsewhere = self.url != self.URL and self.studio.wanted != self.NAME
         return bool(self.studio.key(self.KEY)) and not elsewhere
 
-    async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
+    async def draw(self, request: HostedRequest, client: ImageServerClient) -> GeneratedImage:
         fields: JsonObject = {
             "model": API_MODEL,
-            "prompt": order.prompt,
-            "size": SIZES[order.aspect],
-            "quality": quality_of(order.model),
+            "prompt": request.prompt,
+            "size": SIZES[request.aspect],
+            "quality": quality_of(request.model),
             "n": 1,
         }
-        return await generate_like_openai(order, line, fields, self.LABEL, part="image[]")
-
-
-def register(ctx: BundledContext) -> None:
-    ctx.register_image_gen_provider(OpenAIProvider(ctx.studio))
+        return await generate_like_openai(request, client, fields, self.LABEL, part="image[]")

@@ -1,4 +1,4 @@
-"""Pictures on a ChatGPT plan: the Codex backend, asked for one call of its image tool."""
+"""Generates images on a ChatGPT plan: asks the Codex backend for one call of its image tool."""
 
 from __future__ import annotations
 
@@ -7,23 +7,17 @@ from contextlib import aclosing
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject
 from hermes.core.errors import ProviderError
-from hermes.images.client import (
-    ImageServerClient,
-    error_from_message,
-    error_from_response,
-    unreachable_error,
-)
+from hermes.images.client import ImageServerClient, error_from_message, unreachable_error
 from hermes.images.hosted import GeneratedImage, HostedProvider, HostedRequest, source_urls
-from hermes.images.registry import BundledContext
 from hermes.images.storage import ImageFault, decode_base64
 from hermes.net.http import HttpResponse
 from hermes.net.sse import SseParser
 from hermes.plugins.bundled.image_gen.openai import API_MODEL, SIZES, quality_of, rows
 
 ACCOUNT = "openai-codex"
-# It only passes the wish on to the tool.
+# It only passes the request on to the tool.
 HOST_MODEL = "gpt-5.4"
-# A picture comes in one event.
+# An image arrives in one event.
 MAX_EVENT_BYTES = 48 * 1024 * 1024
 INSTRUCTIONS = "Call the image_generation tool once with what the person asks for."
 
@@ -62,15 +56,15 @@ class CodexProvider(HostedProvider):
             **credential.headers,
         }
 
-    async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
-        content: list[JsonObject] = [{"type": "input_text", "text": order.prompt}]
-        for url in await source_urls(order):
+    async def draw(self, request: HostedRequest, client: ImageServerClient) -> GeneratedImage:
+        content: list[JsonObject] = [{"type": "input_text", "text": request.prompt}]
+        for url in await source_urls(request):
             content.append({"type": "input_image", "image_url": url})
         tool: JsonObject = {
             "type": "image_generation",
             "model": API_MODEL,
-            "size": SIZES[order.aspect],
-            "quality": quality_of(order.model),
+            "size": SIZES[request.aspect],
+            "quality": quality_of(request.model),
             "output_format": "png",
         }
         body: JsonObject = {
@@ -82,17 +76,13 @@ class CodexProvider(HostedProvider):
             "stream": True,
             "store": False,
         }
-        sent = {**line.headers, "content-type": "application/json", "accept": "text/event-stream"}
+        sent = {**client.headers, "content-type": "application/json", "accept": "text/event-stream"}
         try:
-            async with line.http.post(
-                f"{line.url}/responses", body=encode(body), headers=sent, timeouts=line.timeouts
+            async with client.http.post(
+                f"{client.url}/responses", body=encode(body), headers=sent, timeouts=client.timeouts
             ) as answer:
                 if answer.status >= 400:
-                    hide = line.headers.get("authorization", "").partition(" ")[2]
-                    said = await answer.read_error()
-                    raise error_from_response(
-                        self.LABEL, answer.status, said, answer.headers, hide=hide
-                    )
+                    raise await client.error_for(answer)
                 return await self._read_stream(answer)
         except ProviderError as error:
             raise unreachable_error(self.LABEL, error) from error
@@ -102,25 +92,21 @@ class CodexProvider(HostedProvider):
         async with aclosing(answer.chunks()) as chunks:
             async for chunk in chunks:
                 for event in reader.feed(chunk):
-                    if drawn := self._picture(event.data):
+                    if drawn := self._parse_event(event.data):
                         return drawn
-        raise ImageFault(f"{self.LABEL} ended without a picture.", kind="api_error")
+        raise ImageFault(f"{self.LABEL} returned no image.", kind="api_error")
 
-    def _picture(self, data: bytes) -> GeneratedImage | None:
+    def _parse_event(self, data: bytes) -> GeneratedImage | None:
         try:
-            said = decode(JsonObject, data)
+            event = decode(JsonObject, data)
         except DecodeError:
             return None
-        kind, item = said.get("type"), said.get("item") or {}
+        kind, item = event.get("type"), event.get("item") or {}
         if kind == "response.output_item.done" and item.get("type") == "image_generation_call":
             revised = item.get("revised_prompt")
             extra = {"revised_prompt": revised} if revised else {}
             return GeneratedImage(data=decode_base64(str(item.get("result") or "")), extra=extra)
         if kind in ("response.failed", "error"):
-            response = said.get("response") or said
+            response = event.get("response") or event
             raise error_from_message(self.LABEL, response.get("error") or response)
         return None
-
-
-def register(ctx: BundledContext) -> None:
-    ctx.register_image_gen_provider(CodexProvider(ctx.studio))

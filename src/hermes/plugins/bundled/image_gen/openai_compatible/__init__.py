@@ -1,11 +1,10 @@
-"""Pictures by any server that speaks the format of OpenAI's images."""
+"""Generates images with any server that implements the images API of OpenAI."""
 
 from __future__ import annotations
 
 from hermes.codec.values import JsonObject
 from hermes.images.client import ImageServerClient
 from hermes.images.hosted import GeneratedImage, HostedProvider, HostedRequest, generate_like_openai
-from hermes.images.registry import BundledContext
 from hermes.images.storage import ImageFault
 from hermes.images.studio import Studio
 
@@ -24,7 +23,7 @@ class CompatibleProvider(HostedProvider):
         self.url = str(self.options.get("base_url") or "").rstrip("/")
 
     def is_available(self) -> bool:
-        """Many such servers want no key."""
+        """Many such servers need no key."""
         return bool(self.url)
 
     def default_model(self) -> str | None:
@@ -32,12 +31,12 @@ class CompatibleProvider(HostedProvider):
 
     def get_setup_schema(self) -> JsonObject:
         schema = super().get_setup_schema()
-        variable = {**schema["env_vars"][0], "prompt": "API key, if the server wants one"}
+        variable = {**schema["env_vars"][0], "prompt": "API key, if the server needs one"}
         return {**schema, "badge": "local", "env_vars": [{**variable, "required": False}]}
 
     def missing(self) -> ImageFault:
         return ImageFault(
-            "The server's address is missing; give it with "
+            "The URL of the server is missing; set it with "
             "`hermes config set image_gen.openai_compatible.base_url http://…/v1`.",
             kind="invalid_argument",
         )
@@ -49,14 +48,10 @@ class CompatibleProvider(HostedProvider):
     async def headers(self) -> dict[str, str]:
         return await super().headers() if self.studio.key(self.KEY) else {}
 
-    async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
+    async def draw(self, request: HostedRequest, client: ImageServerClient) -> GeneratedImage:
         sizes = {**SIZES, **(self.options.get("size_by_aspect") or {})}
-        fields: JsonObject = {"prompt": order.prompt, "size": sizes[order.aspect], "n": 1}
-        if order.model:
-            fields["model"] = order.model
+        fields: JsonObject = {"prompt": request.prompt, "size": sizes[request.aspect], "n": 1}
+        if request.model:
+            fields["model"] = request.model
         fields |= self.options.get("params") or {}
-        return await generate_like_openai(order, line, fields, self.LABEL, part="image")
-
-
-def register(ctx: BundledContext) -> None:
-    ctx.register_image_gen_provider(CompatibleProvider(ctx.studio))
+        return await generate_like_openai(request, client, fields, self.LABEL, part="image")

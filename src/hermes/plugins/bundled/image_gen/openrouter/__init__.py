@@ -1,4 +1,4 @@
-"""Pictures by OpenRouter: a chat completion whose answer holds a picture."""
+"""Generates images with OpenRouter: the reply of a chat completion contains the image."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from hermes.images.hosted import (
     model_row,
     source_urls,
 )
-from hermes.images.registry import BundledContext
 from hermes.images.storage import ImageFault
 
 
@@ -29,31 +28,31 @@ class OpenRouterProvider(HostedProvider):
             "openai/gpt-5.4-image-2",
             "GPT-5.4 Image 2",
             speed="about 40 s",
-            strengths="follows long descriptions, text in pictures",
+            strengths="follows long descriptions, text in images",
         ),
         model_row(
             "google/gemini-3-pro-image",
             "Gemini 3 Pro Image",
             speed="about 25 s",
-            strengths="changes of pictures, diagrams",
+            strengths="edits, diagrams",
         ),
     )
 
     async def headers(self) -> dict[str, str]:
         return {**await super().headers(), "x-title": "Hermes Agent"}
 
-    async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
-        content: list[JsonObject] = [{"type": "text", "text": order.prompt}]
-        for url in await source_urls(order):
+    async def draw(self, request: HostedRequest, client: ImageServerClient) -> GeneratedImage:
+        content: list[JsonObject] = [{"type": "text", "text": request.prompt}]
+        for url in await source_urls(request):
             content.append({"type": "image_url", "image_url": {"url": url}})
         body: JsonObject = {
-            "model": order.model,
+            "model": request.model,
             "messages": [{"role": "user", "content": content}],
             "modalities": ["image", "text"],
-            "image_config": {"aspect_ratio": RATIOS[order.aspect]},
+            "image_config": {"aspect_ratio": RATIOS[request.aspect]},
             "usage": {"include": True},
         }
-        return self._parse_image(await line.post("chat/completions", body))
+        return self._parse_image(await client.post("chat/completions", body))
 
     def _parse_image(self, answer: JsonObject) -> GeneratedImage:
         if answer.get("error"):
@@ -72,8 +71,4 @@ class OpenRouterProvider(HostedProvider):
         filtered = choices[0].get("finish_reason") == "content_filter" or is_policy(words)
         kind = "content_policy" if filtered else "api_error"
         said = f": {words[:200]}" if words else "."
-        raise ImageFault(f"{self.LABEL} answered without a picture{said}", kind=kind)
-
-
-def register(ctx: BundledContext) -> None:
-    ctx.register_image_gen_provider(OpenRouterProvider(ctx.studio))
+        raise ImageFault(f"{self.LABEL} returned no image{said}", kind=kind)

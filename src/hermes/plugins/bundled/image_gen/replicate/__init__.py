@@ -1,4 +1,4 @@
-"""Pictures by Replicate: a prediction is begun, waited for, and its output fetched."""
+"""Generates images with Replicate: starts a prediction, waits for it and fetches its output."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from hermes.images.hosted import (
     model_row,
     source_urls,
 )
-from hermes.images.registry import BundledContext
 from hermes.images.storage import ImageFault
 
 POLL_SECONDS = 1.0
-_OVER = ("succeeded", "failed", "canceled", "aborted")
-# The input that takes pictures, and whether it takes several.
+_ENDED = ("succeeded", "failed", "canceled", "aborted")
+# The input for source images, and whether it takes several.
 _INPUTS: dict[str, tuple[str, bool]] = {
     "google/nano-banana": ("image_input", True),
     "bytedance/seedream-4": ("image_input", True),
@@ -39,9 +38,9 @@ class ReplicateProvider(HostedProvider):
     MODELS = (
         _row("black-forest-labs/flux-schnell", "FLUX schnell", "fast", "$0.003/image"),
         _row("black-forest-labs/flux-1.1-pro", "FLUX 1.1 pro", "photographs", "$0.04/image"),
-        _row("black-forest-labs/flux-kontext-pro", "FLUX Kontext", "changes", "$0.04/image"),
-        _row("google/nano-banana", "Nano Banana", "changes of pictures", "$0.039/image"),
-        _row("bytedance/seedream-4", "Seedream 4", "large pictures", "$0.03/image"),
+        _row("black-forest-labs/flux-kontext-pro", "FLUX Kontext", "edits", "$0.04/image"),
+        _row("google/nano-banana", "Nano Banana", "edits", "$0.039/image"),
+        _row("bytedance/seedream-4", "Seedream 4", "large images", "$0.03/image"),
     )
 
     def most_sources(self, model: str) -> int:
@@ -49,38 +48,36 @@ class ReplicateProvider(HostedProvider):
             return 0
         return 8 if _INPUTS[model][1] else 1
 
-    async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
-        wanted: JsonObject = {"prompt": order.prompt, "aspect_ratio": RATIOS[order.aspect]}
-        if order.seed is not None:
-            wanted["seed"] = order.seed
-        if order.sources:
-            field, several = _INPUTS[order.model]
-            urls = await source_urls(order)
+    async def draw(self, request: HostedRequest, client: ImageServerClient) -> GeneratedImage:
+        wanted: JsonObject = {"prompt": request.prompt, "aspect_ratio": RATIOS[request.aspect]}
+        if request.seed is not None:
+            wanted["seed"] = request.seed
+        if request.sources:
+            field, several = _INPUTS[request.model]
+            urls = await source_urls(request)
             wanted[field] = urls if several else urls[0]
-        begun = await line.post(
-            f"models/{order.model}/predictions", {"input": wanted}, {"prefer": "wait=30"}
+        begun = await client.post(
+            f"models/{request.model}/predictions", {"input": wanted}, {"prefer": "wait=30"}
         )
-        output = (await self._wait_for_result(begun, line)).get("output")
+        output = (await self._wait_for_result(begun, client)).get("output")
         first = output[0] if isinstance(output, list) and output else output
         if not isinstance(first, str) or not first:
-            raise ImageFault("Replicate gave no picture.", kind="api_error")
+            raise ImageFault("Replicate returned no image.", kind="api_error")
         return GeneratedImage(url=first)
 
-    async def _wait_for_result(self, prediction: JsonObject, line: ImageServerClient) -> JsonObject:
+    async def _wait_for_result(
+        self, prediction: JsonObject, client: ImageServerClient
+    ) -> JsonObject:
         id = str(prediction.get("id") or "")
         try:
-            while prediction.get("status") not in _OVER:
+            while prediction.get("status") not in _ENDED:
                 if not id:
-                    raise ImageFault(f"{self.LABEL} began no prediction.", kind="api_error")
+                    raise ImageFault(f"{self.LABEL} started no prediction.", kind="api_error")
                 await self.studio.world.clock.sleep(POLL_SECONDS)
-                prediction = await line.get(f"predictions/{id}")
+                prediction = await client.get(f"predictions/{id}")
         except BaseException:
-            await line.cancel("POST", f"predictions/{id}/cancel")
+            await client.cancel("POST", f"predictions/{id}/cancel")
             raise
         if prediction["status"] != "succeeded":
             raise error_from_message(self.LABEL, prediction.get("error") or prediction["status"])
         return prediction
-
-
-def register(ctx: BundledContext) -> None:
-    ctx.register_image_gen_provider(ReplicateProvider(ctx.studio))

@@ -1,4 +1,4 @@
-"""Pictures by xAI: JSON for generations and edits, and addresses that soon end."""
+"""Generates images with xAI. The URLs in its responses soon expire."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from hermes.images.hosted import (
     model_row,
     source_urls,
 )
-from hermes.images.registry import BundledContext
 
 RESOLUTIONS = ("1k", "2k")
 
@@ -43,21 +42,17 @@ class XaiProvider(HostedProvider):
         ),
     )
 
-    async def draw(self, order: HostedRequest, line: ImageServerClient) -> GeneratedImage:
+    async def draw(self, request: HostedRequest, client: ImageServerClient) -> GeneratedImage:
         wanted = str(self.options.get("resolution") or RESOLUTIONS[0]).lower()
         body: JsonObject = {
-            "model": order.model,
-            "prompt": order.prompt,
+            "model": request.model,
+            "prompt": request.prompt,
             "n": 1,
-            "aspect_ratio": RATIOS[order.aspect],
+            "aspect_ratio": RATIOS[request.aspect],
             "resolution": wanted if wanted in RESOLUTIONS else RESOLUTIONS[0],
         }
-        if not order.sources:
-            return first_image(await line.post("images/generations", body), self.LABEL)
-        images = [{"type": "image_url", "url": url} for url in await source_urls(order)]
+        if not request.sources:
+            return first_image(await client.post("images/generations", body), self.LABEL)
+        images = [{"type": "image_url", "url": url} for url in await source_urls(request)]
         body |= {"image": images[0]} if len(images) == 1 else {"images": images}
-        return first_image(await line.post("images/edits", body), self.LABEL)
-
-
-def register(ctx: BundledContext) -> None:
-    ctx.register_image_gen_provider(XaiProvider(ctx.studio))
+        return first_image(await client.post("images/edits", body), self.LABEL)
