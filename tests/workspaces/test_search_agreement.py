@@ -131,7 +131,7 @@ def _found(answers: dict[str, SearchResult | str]) -> SearchResult:
 TEXTS = (
     "", "a", "A", "ab", "aB1", "a b", "a-b", "a_b", " ", "\t", "1", "-", "^", "]", "[", "{", "\\",
     ".", "aaaa", "abab", "ab\r", "\r", "ä", "Ä", "aä", "äb", "AÄ", "ü", "€", "😀", "a😀b",
-    "word another", "x.y", "...", "B" * 70_000,
+    "word another", "x.y", "...", "B" * 70_000, "context",
 )  # fmt: skip
 BROKEN = (b"\xff", b"a\xffb", b"\xc3", b"\xc3a", b"\xed\xa0\x80", b"\xf0\x9f\x98")
 CORPUS = b"\n".join((*(text.encode() for text in TEXTS), *BROKEN))
@@ -142,9 +142,10 @@ def _is_complete(answer: SearchResult | str) -> bool:
 
 
 def _on_valid_lines(answer: SearchResult | str) -> SearchResult:
-    """Negated classes may match bytes that are not UTF-8 in Python, and not elsewhere."""
+    """Classes may match bytes that are not UTF-8 in Python, and not elsewhere; the last valid line
+    may be shown as the context of such a match."""
     assert isinstance(answer, SearchResult)
-    return SearchResult(matches=tuple(m for m in answer.matches if m.line <= len(TEXTS)))
+    return SearchResult(matches=tuple(m for m in answer.matches if m.line < len(TEXTS)))
 
 
 def _match_the_same(pattern: str, context: int) -> None:
