@@ -16,7 +16,7 @@ from hermes.core.errors import ProviderError
 from hermes.core.messages import AssistantMessage, Text, Usage, UserMessage, user_says
 from hermes.core.prompt import Notice, Prompt
 from hermes.net.http import HttpClient
-from hermes.providers.local.server import (
+from hermes.providers.local_server import (
     LocalServerProvider,
     ServerWindow,
     TokenLowerBound,

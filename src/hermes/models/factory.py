@@ -235,11 +235,11 @@ class ProviderFactory:
 
     def _local_timeouts(self, endpoint: Endpoint, whole: float) -> Timeouts:
         """A local server may process a long prompt for an hour without sending a byte."""
-        from hermes.providers.local.stalls import ActivityProbe, LocalStallPolicy
+        from hermes.providers.local_server import ActivityProbe, LocalStallPolicy
 
         probe = ActivityProbe(self._http, endpoint)
-        patience = LocalStallPolicy(probe, self._world.clock, host=endpoint.host)
-        return replace(LOCAL_TIMEOUTS, whole=whole, patience=patience)
+        policy = LocalStallPolicy(probe, self._world.clock, host=endpoint.host)
+        return replace(LOCAL_TIMEOUTS, whole=whole, stall_policy=policy)
 
 
 def _unknown_price(_usage: Usage) -> None:

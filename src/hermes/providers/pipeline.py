@@ -117,7 +117,7 @@ def _local_server(
     endpoint: Endpoint, http: HttpClient, lessons: WindowLearner | None
 ) -> Middleware:
     """Truncation and refusals of local servers."""
-    from hermes.providers.local.server import LocalServerProvider
+    from hermes.providers.local_server import LocalServerProvider
 
     learned = lessons.record_reported if lessons else None
     return lambda inner: LocalServerProvider(inner, endpoint, http=http, learned=learned)
@@ -212,7 +212,7 @@ class EndpointProvider:
             async for chunk in chunks:
                 found = events.feed(chunk)
                 now = self._clock.monotonic()
-                quiet = 0.0 if found or self._timeouts.patience else now - newest
+                quiet = 0.0 if found or self._timeouts.stall_policy else now - newest
                 if quiet > self._timeouts.stale:
                     raise build_error(self._endpoint, "timeout", detail="only keep-alives arrived")
                 newest = now if found else newest

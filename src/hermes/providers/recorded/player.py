@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Protocol
 
 from hermes.core.errors import ProviderError
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Prompt, Reply
 from hermes.net.addresses import host_of
-from hermes.net.http import HttpResponse, Interceptor, current_interceptor
+from hermes.net.http import HttpResponse, Interceptor, ResponseContext, current_interceptor
 from hermes.net.http11 import ProtocolError
 from hermes.providers.recorded.frames import RecordedExchange
 from hermes.providers.recorded.tape import is_model_call
@@ -48,7 +48,7 @@ class TapePlayer:
 
     @asynccontextmanager
     async def exchange(
-        self, url: str, body: bytes, real: Callable[[], AbstractAsyncContextManager[HttpResponse]]
+        self, url: str, body: bytes, real: Callable[[], ResponseContext]
     ) -> AsyncIterator[HttpResponse]:
         if not is_model_call(url):
             raise ProviderError(NOT_SENT, reason="timeout", unsent=True)
