@@ -47,11 +47,11 @@ def classify(
     )
 
 
-def classify_event(endpoint: Endpoint, error: JsonValue, *, now: float = 0.0) -> ProviderError:
+def classify_event(endpoint: Endpoint, error: JsonValue) -> ProviderError:
     """The error of an error object inside a response that started with status 200."""
     held: JsonObject = error if isinstance(error, dict) else {"message": str(error)}
     body = msgspec.json.encode(held).decode()
-    failed = classify(endpoint, status=_status(held), body=body, now=now)
+    failed = classify(endpoint, status=_status(held), body=body)
     failed.begun = True
     return failed
 
