@@ -21,7 +21,7 @@ from hermes.core.messages import (
     user_says,
 )
 from hermes.core.prompt import Prompt, ToolSpec
-from hermes.providers.catalogue import ModelCatalogue, Vendor, shipped_catalogue
+from hermes.providers.model_catalogue import ModelCatalogue, Vendor, shipped_catalogue
 from hermes.providers.pipeline import wire_format
 from hermes.providers.profile import WireName
 from hermes.providers.profile_building import RequestOptions

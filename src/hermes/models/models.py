@@ -27,10 +27,10 @@ from hermes.models.model_ref import (
 )
 from hermes.models.ranking import Candidate
 from hermes.models.resolver import Resolver
-from hermes.providers.catalogue import load_catalogue
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.fallback import Fallback, FallbackLink, ModelCooldowns
 from hermes.providers.local_discovery import find_local, first_model
+from hermes.providers.model_catalogue import load_catalogue
 from hermes.providers.model_servers import ModelListingCache
 from hermes.providers.retry import RetryMode
 

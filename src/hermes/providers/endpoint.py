@@ -11,7 +11,7 @@ from hermes.net.addresses import host_of, is_local
 from hermes.providers.profile import ModelProfile, WireName
 
 if TYPE_CHECKING:
-    from hermes.providers.catalogue import ModelCatalogue, Vendor
+    from hermes.providers.model_catalogue import ModelCatalogue, Vendor
 
 Auth = Literal["bearer", "x-api-key", "api-key"]
 

@@ -20,8 +20,8 @@ from hermes.core.messages import (
 )
 from hermes.core.prompt import Prompt
 from hermes.net.sse import SseEvent
-from hermes.providers.catalogue import shipped_catalogue
 from hermes.providers.endpoint import Auth, Endpoint
+from hermes.providers.model_catalogue import shipped_catalogue
 from hermes.providers.pipeline import wire_format
 from hermes.providers.profile import EffortStyle, ModelProfile, WireName
 from hermes.providers.profile_building import RequestOptions

@@ -13,7 +13,7 @@ from hermes.testing.wires.draft import Frame, ReplyDraft
 WireName = Literal["chat", "responses", "messages"]
 
 
-class WireFormat(Protocol):
+class WireModule(Protocol):
     """What each module of a wire format has."""
 
     PATH: str
@@ -28,7 +28,7 @@ class WireFormat(Protocol):
     def find_problems(self, body: JsonObject, headers: dict[str, str], /) -> Iterator[str]: ...
 
 
-WIRES: dict[WireName, WireFormat] = {"chat": chat, "responses": responses, "messages": messages}
+WIRES: dict[WireName, WireModule] = {"chat": chat, "responses": responses, "messages": messages}
 
 
 def wire_of(path: str) -> WireName | None:

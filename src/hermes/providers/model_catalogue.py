@@ -46,7 +46,7 @@ API_MODES: dict[str, WireName] = {
     "anthropic_messages": "messages",
 }
 Login = Literal["api_key", "oauth_device_code", "oauth_pkce", "oauth_external", "copilot", "none"]
-PACKED = Path(__file__).with_name("catalogue.json")
+PACKED = Path(__file__).with_name("model_catalogue.json")
 _OWN_RESPONSES = ("api.openai.com", "chatgpt.com", "api.x.ai")
 _NO_OPTIONS = RequestOptions()
 _DATE = r"-(?:20\d{6}|20\d\d-\d\d-\d\d|latest)$"
