@@ -103,7 +103,9 @@ def _request(catalogue: ModelCatalogue, vendor: Vendor, model: str, key: str) ->
         server="ollama" if vendor.name == "custom" else "",
         options=OPTIONS,
     )
-    wire = wire_format(endpoint.wire)(endpoint, endpoint.profile, life="5m", pictures=ImageLoader())
+    wire = wire_format(endpoint.wire)(
+        endpoint, endpoint.profile, cache_ttl="5m", pictures=ImageLoader()
+    )
     messages = _conversation(endpoint.wire, endpoint.issuer)
     prompt = Prompt(system="Be brief.", messages=messages, tools=(TOOL,), effort="high")
     body = wire.encode(prompt, messages)

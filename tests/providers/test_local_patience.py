@@ -40,7 +40,7 @@ def patient(
     )
     timeouts = Timeouts(read=0.05, stale=0.05, stall_policy=patience)
     return EndpointProvider(
-        at, http=http, clock=clock, fit=AdaptiveProfile(at.profile), timeouts=timeouts
+        at, http=http, clock=clock, adaptive=AdaptiveProfile(at.profile), timeouts=timeouts
     )
 
 
@@ -131,7 +131,7 @@ async def test_a_server_that_no_longer_answers_is_not_waited_for(
         )
         timeouts = Timeouts(stall_policy=patience)
         direct = EndpointProvider(
-            at, http=http, clock=clock, fit=AdaptiveProfile(at.profile), timeouts=timeouts
+            at, http=http, clock=clock, adaptive=AdaptiveProfile(at.profile), timeouts=timeouts
         )
         with pytest.raises(ProviderError, match="no longer responds; check that it is running"):
             await clock.run_until(ask(direct, HI))

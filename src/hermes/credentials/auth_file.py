@@ -209,7 +209,7 @@ class AuthDocument:
             del suppressed[provider]
 
     def activate(self, provider: str) -> None:
-        """ "" for none."""
+        """Sets the active provider; "" clears it."""
         self.raw["active_provider"] = provider or None
 
     def forget_dead(self, now: float) -> None:

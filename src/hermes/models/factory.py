@@ -128,7 +128,7 @@ class ProviderFactory:
             free = self._metering(meter, cause, ref.model, ref.provider, FREE, None)
             local = self._in_process.provider(ref.model, ref.provider)
             return wrap_provider((self._redact, free), local)
-        lessons = self._resolver.lessons(endpoint)
+        window_learner = self._resolver.window_learner(endpoint)
         advice = partial(next_steps, self._resolver, ref, endpoint)
 
         def metered(target: Endpoint) -> Middleware:
@@ -142,14 +142,14 @@ class ProviderFactory:
             http=self._http,
             world=self._world,
             redact=self._redact,
-            advise=lambda inner: ErrorAdvisor(inner, endpoint, advice, lessons),
+            advise=lambda inner: ErrorAdvisor(inner, endpoint, advice, window_learner),
             meter=metered,
             keys=self._key_choice(endpoint, ref),
-            lessons=lessons,
+            window_learner=window_learner,
             attempts=attempts or self._settings.agent.api_max_retries,
-            silences=self._settings.network.stream_stale_giveup,
+            max_timeouts=self._settings.network.stream_stale_giveup,
             mode=mode,
-            mark_life=self._settings.prompt_caching.cache_ttl,
+            cache_ttl=self._settings.prompt_caching.cache_ttl,
             timeouts=self._timeouts(endpoint),
         )
 

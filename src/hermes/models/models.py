@@ -42,9 +42,9 @@ KEY_AS_NAME = (
 
 
 class Models:
-    """Makes no requests until it must choose and nothing is configured. `cooldowns` and
-    `side_cooldowns` are shared by all sessions of the run. `redact` wraps every provider.
-    `is_secret` recognizes keys that were entered as model names."""
+    """Chooses models and builds their providers. Makes a request only to choose a model when none
+    is configured. `cooldowns` and `side_cooldowns` are shared by all sessions of the run. `redact`
+    wraps every provider. `is_secret` recognizes keys that were entered as model names."""
 
     def __init__(
         self,

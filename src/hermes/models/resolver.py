@@ -133,7 +133,7 @@ class Resolver:
         url = self._address(entry, ref).url or entry.vendor.url
         return self._known_window(entry, ref, model, url)[0].source == "guess"
 
-    def lessons(self, endpoint: Endpoint) -> WindowLearner:
+    def window_learner(self, endpoint: Endpoint) -> WindowLearner:
         """Stores what is learned about this model's context window."""
         return WindowLearner(self._learned, endpoint.model, endpoint.url, endpoint.profile.window)
 

@@ -65,7 +65,7 @@ LOCAL_TIMEOUTS = Timeouts(read=1800.0, stale=1800.0)
 
 
 class ResponseSource(Protocol):
-    """A response as it arrives: an `Exchange` on the network, or a recorded one."""
+    """A response as it arrives: an `HttpExchange` on the network, or a recorded one."""
 
     status: int
     headers: dict[str, str]

@@ -34,8 +34,8 @@ class LearnedWindow(Value):
 
 
 class LearnedWindows:
-    """The file `context_length_cache.yaml` of a home. Reading never raises; if writing fails, only
-    the lesson is lost."""
+    """The file `context_length_cache.yaml` of a home. Reading never raises; if writing fails,
+    the learned window is not saved."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

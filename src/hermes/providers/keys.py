@@ -90,9 +90,9 @@ _MAX_REPEATS = 2
 
 
 class KeyRotatingProvider:
-    """Belongs inside RetryingProvider: switching keys neither waits nor counts as an attempt. Each
-    key is used at most three times per reply. When no key is left, the error says when the first
-    one is available again."""
+    """Uses another key when one fails. `RetryingProvider` wraps it, so switching keys neither waits
+    nor counts as an attempt. Each key is used at most three times per reply. When no key is left,
+    the error says when the first one is available again."""
 
     def __init__(self, keys: KeyPool, make: Callable[[Credential], Provider]) -> None:
         self._keys = keys

@@ -46,7 +46,7 @@ _ANYTHING: JsonObject = {}
 
 
 def answer_schema(tools: tuple[ToolSpec, ...]) -> JsonObject:
-    """Without tools the reply can only be text."""
+    """The JSON Schema of a reply: a text, or a call of one of these tools."""
     words = _record({TEXT: {"type": "string"}}, required=[TEXT])
     if not tools:
         return words

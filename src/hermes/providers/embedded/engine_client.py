@@ -264,9 +264,13 @@ class EngineClient:
             key=engine.key,
             profile=profile,
         )
-        fit = AdaptiveProfile(profile)
+        adaptive = AdaptiveProfile(profile)
         direct = EndpointProvider(
-            endpoint, http=self._http, clock=self._world.clock, fit=fit, timeouts=LOCAL_TIMEOUTS
+            endpoint,
+            http=self._http,
+            clock=self._world.clock,
+            adaptive=adaptive,
+            timeouts=LOCAL_TIMEOUTS,
         )
         # Our own process refuses the same request every time.
-        return RetryingProvider(direct, self._world, fit=fit, attempts=1)
+        return RetryingProvider(direct, self._world, adaptive=adaptive, attempts=1)

@@ -108,12 +108,12 @@ class PlayedResponse:
 class InterceptedProvider:
     """The outermost wrapper: covers retries, other keys and other models."""
 
-    def __init__(self, inner: Provider, tap: Interceptor) -> None:
+    def __init__(self, inner: Provider, interceptor: Interceptor) -> None:
         self._inner = inner
-        self._tap = tap
+        self._interceptor = interceptor
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        token = current_interceptor.set(self._tap)
+        token = current_interceptor.set(self._interceptor)
         try:
             async with aclosing(self._inner.reply(prompt)) as items:
                 async for item in items:

@@ -241,7 +241,7 @@ def is_model_call(url: str) -> bool:
 
 
 def plain_url(url: str) -> str:
-    """Without user, password and query, which may contain a key."""
+    """The URL without user, password and query, which may contain a key."""
     place = urlsplit(url)
     return f"{place.scheme}://{place.netloc.rpartition('@')[2]}{place.path}"
 

@@ -258,11 +258,16 @@ Read = Callable[[TextTape], Reading]
 
 
 class CallStyle(NamedTuple):
-    """`openers` are the texts it starts with; in `tool_openers`, `{}` stands for each tool name.
-    `line`: only at the start of a line. `marked`: the markup is used only for calls; other styles
-    look like ordinary text and count only where nothing but a call can be meant. `closers` are its
-    end tokens: one without a start means that something was misread. `ends` starts text that the
-    model invents as a result."""
+    """A way in which models write calls as text.
+
+    openers       the texts that a call starts with
+    tool_openers  the same, with `{}` for the name of each tool
+    line          a call starts only at the start of a line
+    marked        the markup is used only for calls; other styles look like ordinary text and count
+                  only where nothing but a call can be meant
+    closers       the end tokens; one without a start means that something was misread
+    ends          the text that begins a tool result which the model made up
+    """
 
     name: str
     read: Read

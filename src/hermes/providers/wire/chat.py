@@ -23,7 +23,7 @@ from hermes.providers.endpoint import Endpoint
 from hermes.providers.failures import classify_event, malformed_response
 from hermes.providers.normalization import clean_text
 from hermes.providers.wire.events import (
-    chat_words,
+    chat_text,
     event_objects,
     object_of,
     objects_of,
@@ -47,8 +47,8 @@ class CallAssembler:
     call when it has a name plus an id or arguments that cannot belong to the matched call: some
     servers use index 0 for every call, or send no index."""
 
-    def __init__(self, draft: ReplyBuilder) -> None:
-        self._draft = draft
+    def __init__(self, builder: ReplyBuilder) -> None:
+        self._draft = builder
         self._by_index: dict[int, CallBuilder] = {}
         self._last: CallBuilder | None = None
 
@@ -132,16 +132,16 @@ _PLAIN = frozenset(("role", "content"))
 
 
 class ChatReader(ReplyReader):
-    def __init__(self, endpoint: Endpoint, draft: ReplyBuilder) -> None:
-        super().__init__(endpoint, draft)
-        self._calls = CallAssembler(draft)
+    def __init__(self, endpoint: Endpoint, builder: ReplyBuilder) -> None:
+        super().__init__(endpoint, builder)
+        self._calls = CallAssembler(builder)
         self._thoughts: list[str] = []
         self._details: list[JsonObject] = []
         self._signatures: JsonObject = {}
 
-    def words(self, event: SseEvent) -> str | None:
+    def plain_text(self, event: SseEvent) -> str | None:
         # The first chunk also carries the model name, so it needs full parsing.
-        return chat_words(event.data) if self.model else None
+        return chat_text(event.data) if self.model else None
 
     def feed(self, event: SseEvent) -> Iterator[Delta]:
         if event.data.strip() == b"[DONE]":
@@ -191,14 +191,14 @@ class ChatReader(ReplyReader):
         if delta.keys() <= _PLAIN:
             # The common case: plain content.
             if text := text_of(delta.get("content")):
-                yield from self.draft.add_text(text)
+                yield from self.builder.add_text(text)
             return
         yield from self._think(delta)
         if text := text_of(delta.get("content")):
-            yield from self.draft.add_text(text)
+            yield from self.builder.add_text(text)
         if refusal := text_of(delta.get("refusal")):
             self._stop = "filtered"
-            yield from self.draft.add_text(refusal)
+            yield from self.builder.add_text(refusal)
         for place, piece in enumerate(objects_of(delta.get("tool_calls"))):
             yield from self._calls.add(piece)
             if signed := object_of(piece.get("extra_content")):
@@ -216,7 +216,7 @@ class ChatReader(ReplyReader):
             text = "".join(text_of(d.get("text")) or text_of(d.get("summary")) for d in details)
         if content:
             self._thoughts.append(content)
-        yield from self.draft.add_reasoning(text)
+        yield from self.builder.add_reasoning(text)
 
     def _seal(self) -> None:
         """Keeps the reasoning fields that the endpoint expects back in later requests."""
@@ -228,7 +228,7 @@ class ChatReader(ReplyReader):
         if self._signatures:
             sealed["extra_content"] = self._signatures
         if sealed:
-            self.draft.first_reasoning().sealed = sealed
+            self.builder.first_reasoning().sealed = sealed
 
 
 def _join_details(details: list[JsonObject]) -> list[JsonObject]:
@@ -266,7 +266,7 @@ class ChatWire(WireFormat):
             role = "developer" if self._profile.developer else "system"
             content: JsonValue = system
             if self._marks:
-                mark = cache_mark(self._life)
+                mark = cache_mark(self._cache_ttl)
                 content = [{"type": "text", "text": system, "cache_control": mark}]
             first = self._json({"role": role, "content": content})
         return self._open_list(fields, "messages", first)

@@ -115,7 +115,7 @@ _output = msgspec.json.Decoder(_OutputDelta).decode
 _MISMATCH = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
-def chat_words(data: bytes) -> str | None:
+def chat_text(data: bytes) -> str | None:
     """The text of a chunk with nothing else in it; None for any other event."""
     try:
         return _chunk(data).choices[0].delta.content or ""
@@ -123,7 +123,7 @@ def chat_words(data: bytes) -> str | None:
         return None
 
 
-def messages_words(data: bytes) -> str | None:
+def messages_text(data: bytes) -> str | None:
     """The text of a text delta; None for any other event."""
     try:
         return _block(data).delta.text
@@ -131,7 +131,7 @@ def messages_words(data: bytes) -> str | None:
         return None
 
 
-def responses_words(data: bytes) -> tuple[str, str] | None:
+def responses_text(data: bytes) -> tuple[str, str] | None:
     """The text of a text delta and its item number; None for any other event."""
     try:
         found = _output(data)
@@ -175,14 +175,14 @@ def _deltas(reader: ReplyReader, events: Iterable[SseEvent]) -> Iterator[Delta]:
     said: list[str] = []
     size = 0
     for event in events:
-        words = reader.words(event)
+        words = reader.plain_text(event)
         if words is not None:
             said.append(words)
             size += len(words)
         if said and (words is None or size >= MAX_DELTA_CHARS):
-            yield from reader.draft.add_text("".join(said))
+            yield from reader.builder.add_text("".join(said))
             said, size = [], 0
         if words is None:
             yield from reader.feed(event)
     if said:
-        yield from reader.draft.add_text("".join(said))
+        yield from reader.builder.add_text("".join(said))

@@ -83,7 +83,7 @@ def nearest_level(level: str, known: tuple[str, ...]) -> str:
 
 
 def effort_fields(profile: ModelProfile, effort: str) -> JsonObject:
-    """Top-level request fields for every style except "budget" (see `budget`)."""
+    """Top-level request fields for every style except "budget" (see `reasoning_budget`)."""
     level = level_of(effort)
     supported = nearest_level(level, profile.efforts) if level else ""
     if profile.effort == "responses":
