@@ -20,6 +20,7 @@ from hermes.providers.failure_patterns import (
     window_in,
 )
 
+WEB_PAGE = "the response is a web page, so the base URL may be wrong"
 _MAX_DETAIL_CHARS = 300
 _MAX_BODY_CHARS = 4_000
 
@@ -118,7 +119,7 @@ def _extract_detail(body: str) -> str:
     """The message inside an error body; an HTML page is only named."""
     text = body.strip()
     if text.startswith("<"):
-        return "the response is a web page, so the base URL may be wrong"
+        return WEB_PAGE
     try:
         held = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):

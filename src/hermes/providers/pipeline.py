@@ -16,7 +16,7 @@ from hermes.providers.completion import CompletingProvider
 from hermes.providers.context_window import WindowLearner
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.failure_patterns import RETRYABLE
-from hermes.providers.failures import build_error, classify, malformed_response
+from hermes.providers.failures import WEB_PAGE, build_error, classify, malformed_response
 from hermes.providers.keys import Credential, KeyPool, KeyRotatingProvider
 from hermes.providers.normalization import ConversationNormalizer
 from hermes.providers.profile import CacheTtl, WireName
@@ -237,12 +237,8 @@ class EndpointProvider:
         value = parse_json(body)
         if not isinstance(value, dict):
             shown = body[:4_000].decode("utf-8", "replace")
-            page = shown.lstrip().startswith("<")
-            detail = (
-                "the response is a web page, so the base URL may be wrong"
-                if page
-                else "the response is not JSON"
-            )
+            is_page = shown.lstrip().startswith("<")
+            detail = WEB_PAGE if is_page else "the response is not JSON"
             raise malformed_response(self._endpoint, detail, body=shown)
         for delta in reader.read(value):
             yield delta

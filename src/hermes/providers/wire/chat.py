@@ -54,7 +54,7 @@ class CallAssembler:
 
     def add(self, piece: JsonObject) -> Iterator[Delta]:
         function = object_of(piece.get("function"))
-        id, name = _text(piece.get("id")), _text(function.get("name"))
+        id, name = text_of(piece.get("id")), text_of(function.get("name"))
         index, arguments = piece.get("index"), function.get("arguments")
         call = self._find(index, id)
         if call is None or (name and _starts_new_call(call, id, name, arguments)):
@@ -114,10 +114,6 @@ def _append_arguments(call: CallBuilder, piece: object) -> None:
         call.replace(piece)
     else:
         call.append(piece)
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 _STOPS: dict[str, StopReason] = {

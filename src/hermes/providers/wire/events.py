@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hermes.providers.wire.format import ReplyReader
 
 _decode = msgspec.json.Decoder().decode
+_MISMATCH = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
 def event_objects(event: SseEvent) -> list[JsonObject]:
@@ -44,7 +45,7 @@ def parse_json(data: bytes) -> JsonValue:
     be in the next event) and raw control characters."""
     try:
         return _decode(data)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except _MISMATCH:
         pass
     try:
         return json.loads(data.decode("utf-8-sig"), strict=False)
@@ -66,7 +67,11 @@ def object_of(value: JsonValue) -> JsonObject:
 
 
 def objects_of(value: JsonValue) -> list[JsonObject]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return [item for item in list_of(value) if isinstance(item, dict)]
+
+
+def list_of(value: JsonValue) -> list[JsonValue]:
+    return value if isinstance(value, list) else []
 
 
 def count_of(value: JsonValue) -> int:
@@ -112,7 +117,6 @@ class _OutputDelta(msgspec.Struct, gc=False):
 _chunk = msgspec.json.Decoder(_Chunk).decode
 _block = msgspec.json.Decoder(_BlockDelta).decode
 _output = msgspec.json.Decoder(_OutputDelta).decode
-_MISMATCH = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
 def chat_text(data: bytes) -> str | None:
