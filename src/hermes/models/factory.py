@@ -22,9 +22,10 @@ from hermes.providers.endpoint import Endpoint, may_send
 from hermes.providers.fallback import ErrorAdvisor
 from hermes.providers.keys import Credential, SingleKey
 from hermes.providers.pipeline import KeyChoice, build_pipeline
-from hermes.providers.profile import FREE, ModelPrice
+from hermes.providers.profile import FREE, ModelProfile
 from hermes.providers.retry import RetryMode
 
+_IN_PROCESS = ModelProfile(price=FREE)
 SPARE = "add a fallback model with `hermes fallback add NAME`"
 CERTIFICATES = "`hermes config set network.ca_bundle FILE`"
 TOOLS = (
@@ -125,17 +126,11 @@ class ProviderFactory:
         is an in-process model: free, but metered too. With `attempts` None, retries follow the
         settings for chats."""
         if endpoint is None:
-            free = self._metering(meter, cause, ref.model, ref.provider, FREE, None)
+            free = self._metering(meter, cause, ref.model, ref.provider, _IN_PROCESS)
             local = self._in_process.provider(ref.model, ref.provider)
             return wrap_provider((self._redact, free), local)
         window_learner = self._resolver.window_learner(endpoint)
         advice = partial(next_steps, self._resolver, ref, endpoint)
-
-        def metered(target: Endpoint) -> Middleware:
-            profile = target.profile
-            return self._metering(
-                meter, cause, target.model, target.name, profile.price, profile.max_output
-            )
 
         return build_pipeline(
             endpoint,
@@ -143,7 +138,9 @@ class ProviderFactory:
             world=self._world,
             redact=self._redact,
             advise=lambda inner: ErrorAdvisor(inner, endpoint, advice, window_learner),
-            meter=metered,
+            meter=lambda target: self._metering(
+                meter, cause, target.model, target.name, target.profile
+            ),
             keys=self._key_choice(endpoint, ref),
             window_learner=window_learner,
             attempts=attempts or self._settings.agent.api_max_retries,
@@ -154,14 +151,9 @@ class ProviderFactory:
         )
 
     def _metering(
-        self,
-        meter: Meter,
-        cause: str,
-        model: str,
-        provider: str,
-        price: ModelPrice | None,
-        max_output: int | None,
+        self, meter: Meter, cause: str, model: str, provider: str, profile: ModelProfile
     ) -> Middleware:
+        price = profile.price
         return lambda inner: Metered(
             inner,
             meter,
@@ -169,7 +161,7 @@ class ProviderFactory:
             model=model,
             provider=provider,
             cost=price.cost if price is not None else _unknown_price,
-            max_output=max_output,
+            max_output=profile.max_output,
             cause=cause,
         )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.messages import (
     AssistantMessage,
@@ -23,7 +25,7 @@ from hermes.providers.endpoint import Endpoint
 from hermes.providers.failures import classify_event, malformed_response
 from hermes.providers.normalization import clean_text
 from hermes.providers.wire.events import (
-    chat_text,
+    MISMATCH,
     event_objects,
     object_of,
     objects_of,
@@ -127,6 +129,28 @@ _STOPS: dict[str, StopReason] = {
 _PLAIN = frozenset(("role", "content"))
 
 
+class _Delta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    role: str | None = None
+    content: str | None = None
+
+
+class _Choice(msgspec.Struct, gc=False):
+    delta: _Delta
+    finish_reason: None = None
+    error: None = None
+
+
+class _Chunk(msgspec.Struct, gc=False):
+    """A chunk with nothing but text."""
+
+    choices: tuple[_Choice]
+    usage: None = None
+    error: None = None
+
+
+_decode_chunk = msgspec.json.Decoder(_Chunk).decode
+
+
 class ChatReader(ReplyReader):
     def __init__(self, endpoint: Endpoint, builder: ReplyBuilder) -> None:
         super().__init__(endpoint, builder)
@@ -137,7 +161,12 @@ class ChatReader(ReplyReader):
 
     def plain_text(self, event: SseEvent) -> str | None:
         # The first chunk also carries the model name, so it needs full parsing.
-        return chat_text(event.data) if self.model else None
+        if not self.model:
+            return None
+        try:
+            return _decode_chunk(event.data).choices[0].delta.content or ""
+        except MISMATCH:
+            return None
 
     def feed(self, event: SseEvent) -> Iterator[Delta]:
         if event.data.strip() == b"[DONE]":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 import msgspec
 
@@ -24,8 +25,8 @@ from hermes.providers.endpoint import Endpoint
 from hermes.providers.failures import classify_event, malformed_response
 from hermes.providers.normalization import clean_text
 from hermes.providers.wire.events import (
+    MISMATCH,
     event_objects,
-    messages_text,
     object_of,
     objects_of,
     text_of,
@@ -53,6 +54,19 @@ _STOPS: dict[str, StopReason] = {
 }
 
 
+class _Text(msgspec.Struct, gc=False):
+    type: Literal["text_delta"]
+    text: str
+
+
+class _TextDelta(msgspec.Struct, gc=False):
+    type: Literal["content_block_delta"]
+    delta: _Text
+
+
+_decode_text = msgspec.json.Decoder(_TextDelta).decode
+
+
 class MessagesReader(ReplyReader):
     def __init__(self, endpoint: Endpoint, builder: ReplyBuilder) -> None:
         super().__init__(endpoint, builder)
@@ -61,7 +75,10 @@ class MessagesReader(ReplyReader):
         self._signatures: dict[str, str] = {}
 
     def plain_text(self, event: SseEvent) -> str | None:
-        return messages_text(event.data)
+        try:
+            return _decode_text(event.data).delta.text
+        except MISMATCH:
+            return None
 
     def feed(self, event: SseEvent) -> Iterator[Delta]:
         for document in event_objects(event):

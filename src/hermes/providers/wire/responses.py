@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
 
 from hermes.codec.values import IdentityCache, JsonObject
 from hermes.core.messages import (
@@ -20,10 +23,10 @@ from hermes.providers.endpoint import Endpoint
 from hermes.providers.failures import classify_event, malformed_response
 from hermes.providers.normalization import clean_text
 from hermes.providers.wire.events import (
+    MISMATCH,
     event_objects,
     object_of,
     objects_of,
-    responses_text,
     text_of,
 )
 from hermes.providers.wire.format import ReplyReader, WireFormat, sorted_text
@@ -34,6 +37,15 @@ from hermes.providers.wire.vendor_fields import tool_schema
 _TEXT = ("response.output_text.delta", "response.refusal.delta")
 _THOUGHT = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _ENDS = ("response.completed", "response.incomplete", "response.done")
+
+
+class _TextDelta(msgspec.Struct, gc=False):
+    type: Literal["response.output_text.delta"]
+    delta: str
+    output_index: int
+
+
+_decode_text = msgspec.json.Decoder(_TextDelta).decode
 
 
 class ResponsesReader(ReplyReader):
@@ -47,8 +59,11 @@ class ResponsesReader(ReplyReader):
         self._open: set[str] = set()
 
     def plain_text(self, event: SseEvent) -> str | None:
-        found = responses_text(event.data)
-        return found[0] if found is not None and found[1] in self._spoken else None
+        try:
+            found = _decode_text(event.data)
+        except MISMATCH:
+            return None
+        return found.delta if str(found.output_index) in self._spoken else None
 
     def feed(self, event: SseEvent) -> Iterator[Delta]:
         for document in event_objects(event):
