@@ -31,7 +31,7 @@ from hermes.core.prompt import (
     TextDelta,
     ToolSpec,
 )
-from hermes.providers.normalization import fresh_id
+from hermes.providers.normalization import call_ids, fresh_id
 
 TEXT = "text"
 TOOL = "tool"
@@ -320,14 +320,10 @@ class ConstrainedTools:
                     case Reply():
                         for delta in answer.finish():
                             yield delta
-                        message = answer.message(item.message, call_id=_new_id(prompt.messages))
+                        # Unused, and stable for the same conversation.
+                        messages = prompt.messages
+                        call_id = fresh_id(f"call_{len(messages)}", call_ids(messages))
+                        message = answer.message(item.message, call_id=call_id)
                         yield replace(item, message=message)
                     case _:
                         yield item
-
-
-def _new_id(messages: tuple[Message, ...]) -> str:
-    """An unused id, stable for the same conversation."""
-    replies = [message for message in messages if isinstance(message, AssistantMessage)]
-    taken = {call.id for message in replies for call in message.calls}
-    return fresh_id(f"call_{len(messages)}", taken)

@@ -14,6 +14,9 @@ from hermes.core.prompt import CallNamed, Delta, ReasoningDelta, Restarted, Text
 from hermes.providers.normalization import clean_json, clean_text, fresh_id
 from hermes.providers.wire.reasoning_tags import ReasoningSplitter, SplitPiece
 
+# Why a call cannot run, for the model.
+INCOMPLETE = "the reply ended before the arguments were complete"
+CONNECTION_LOST = "the connection was lost before the reply was complete"
 _MAX_SHOWN_CHARS = 500
 _FENCE = re.compile(r"^```[a-z]*\s*\n?(.*?)\s*```$", re.DOTALL)
 _STRING_OR_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
@@ -80,11 +83,7 @@ def _first_object(text: str) -> JsonValue:
 
 def _broken(raw: str, *, whole: bool) -> Arguments:
     shown = clean_text(raw if len(raw) <= _MAX_SHOWN_CHARS else raw[:_MAX_SHOWN_CHARS] + "…")
-    why = (
-        "the arguments are not a valid JSON object"
-        if whole
-        else "the reply ended before the arguments were complete"
-    )
+    why = "the arguments are not a valid JSON object" if whole else INCOMPLETE
     return Arguments(broken=f"{why}: {shown}" if shown else why)
 
 
@@ -282,7 +281,7 @@ class ReplyBuilder:
         found = read_arguments(call.arguments, whole=stop not in ("length", "cut"))
         broken = found.broken
         if stop == "cut" and not broken:
-            broken = "the connection was lost before the reply was complete"
+            broken = CONNECTION_LOST
         arguments = {} if broken else found.value
         made = len(self._new_ids) - len(self._used_ids)
         id = fresh_id(call.id or f"call_{self._message_count}_{made}", self._new_ids)
