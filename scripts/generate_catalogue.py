@@ -1,9 +1,9 @@
-"""Write src/hermes/providers/catalogue.json from vendors.toml and models.toml."""
+"""Write src/hermes/providers/model_catalogue.json from vendors.toml and models.toml."""
 
 from __future__ import annotations
 
 from hermes.codec.json import encode
-from hermes.providers.catalogue import PACKED, parse_catalogue
+from hermes.providers.model_catalogue import PACKED, parse_catalogue
 
 SOURCES = ("vendors.toml", "models.toml")
 

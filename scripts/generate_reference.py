@@ -31,7 +31,7 @@ from hermes.config.schema import (
 )
 from hermes.config.settings import OVERRIDES, Override, Settings
 from hermes.core.prompt import ToolSpec
-from hermes.providers.catalogue import Vendor, shipped_catalogue
+from hermes.providers.model_catalogue import Vendor, shipped_catalogue
 from hermes.providers.offline.table import documentation
 from hermes.surfaces.cli.root import root
 from hermes.surfaces.cli.skins.command import COMMANDS as SKIN_COMMANDS

@@ -15,7 +15,7 @@ import click
 import pytest
 
 from hermes.commands.catalogue import COMMANDS as SLASH_COMMANDS
-from hermes.providers.catalogue import shipped_catalogue
+from hermes.providers.model_catalogue import shipped_catalogue
 from hermes.surfaces.cli.root import root
 from hermes.tools.catalogue import declarations
 from hermes.tools.toolbox import toolsets_by_name

@@ -15,10 +15,10 @@ from hermes.config.load import load
 from hermes.core.errors import NotFound
 from hermes.core.world import World
 from hermes.credentials.accounts import Accounts, open_accounts, pool_name
-from hermes.credentials.key_pool import KeyPool
+from hermes.credentials.key_pool import SharedKeyPool
 from hermes.net.http import HttpClient
-from hermes.providers.catalogue import Vendor, shipped_catalogue
 from hermes.providers.keys import SingleKey
+from hermes.providers.model_catalogue import Vendor, shipped_catalogue
 
 PLAIN = """
 import sys
@@ -28,7 +28,7 @@ from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.world import World
 from hermes.net.http import HttpClient
-from hermes.providers.catalogue import shipped_catalogue
+from hermes.providers.model_catalogue import shipped_catalogue
 
 config = load(Home(Path(sys.argv[1])), env={"OPENROUTER_API_KEY": "sk-or-1234"})
 accounts = Accounts(config, world=World(), http=HttpClient(), env={})
@@ -70,7 +70,7 @@ async def test_numbered_variables_are_shared_out(home: Home) -> None:
     env = {"OPENROUTER_API_KEY": "sk-or-1", "OPENROUTER_API_KEY_2": "sk-or-2"}
     found = accounts(home, env)
     keys = found.keys_for("openrouter", vendor("openrouter"))
-    assert isinstance(keys, KeyPool)
+    assert isinstance(keys, SharedKeyPool)
     assert found.keys_for("openrouter", vendor("openrouter")) is keys
     rows = await found.rows("openrouter")
     assert [(row.label, row.source) for row in rows] == [
@@ -83,7 +83,7 @@ async def test_keys_added_by_hand_are_shared_out_with_the_rest(home: Home) -> No
     env = {"OPENROUTER_API_KEY": "sk-or-1"}
     found = accounts(home, env)
     await found.admin("openrouter").add_key("sk-or-added", label="spare")
-    assert isinstance(found.keys_for("openrouter", vendor("openrouter")), KeyPool)
+    assert isinstance(found.keys_for("openrouter", vendor("openrouter")), SharedKeyPool)
     # A file that says nothing of a provider does not concern it.
     deepseek = accounts(home, {"DEEPSEEK_API_KEY": "sk-ds-1"})
     assert isinstance(deepseek.keys_for("deepseek", vendor("deepseek")), SingleKey)

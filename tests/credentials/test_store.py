@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hermes.codec import file_lock
 from hermes.config.home import Home
 from hermes.core.errors import ConfigError
 from hermes.credentials.auth_file import (
@@ -21,7 +22,6 @@ from hermes.credentials.auth_file import (
     hold_lock,
     parse_time,
     read_entry,
-    try_lock,
     write_entry,
 )
 
@@ -106,9 +106,9 @@ async def test_a_lock_is_waited_for_and_then_complained_about(home: Home) -> Non
         with pytest.raises(ConfigError, match=r"has locked .*auth\.lock for"):
             async with hold_lock(path, patience=0.1):
                 pass
-        with try_lock(path) as inside:
+        with file_lock.hold_lock(path, timeout=0) as inside:
             assert not inside
-    with try_lock(path) as inside:
+    with file_lock.hold_lock(path, timeout=0) as inside:
         assert inside
 
 
@@ -123,7 +123,7 @@ async def test_the_lock_of_a_killed_process_is_free(home: Home) -> None:
     try:
         assert holder.stdout is not None
         assert await holder.stdout.readline() == b"held\n"
-        with try_lock(home.root / "auth.lock") as inside:
+        with file_lock.hold_lock(home.root / "auth.lock", timeout=0) as inside:
             assert not inside
         holder.kill()
         async with hold_lock(home.root / "auth.lock", patience=5):

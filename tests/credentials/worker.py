@@ -55,8 +55,10 @@ async def session(
             headers={"x-session": name},
         )
         at = credential.at(at)
-        fit = AdaptiveProfile(at.profile)
-        return EndpointProvider(at, http=http, clock=world.clock, fit=fit, timeouts=Timeouts())
+        adaptive = AdaptiveProfile(at.profile)
+        return EndpointProvider(
+            at, http=http, clock=world.clock, adaptive=adaptive, timeouts=Timeouts()
+        )
 
     # One attempt: a request that would have to wait has failed.
     provider = RetryingProvider(KeyRotatingProvider(store.pool("p"), make), world, attempts=1)

@@ -13,8 +13,8 @@ from hermes.core.errors import HermesError
 from hermes.core.world import SystemClock
 from hermes.models.model_ref import ModelRef
 from hermes.models.resolver import Resolver
-from hermes.providers.catalogue import Vendor, shipped_catalogue
 from hermes.providers.endpoint import Endpoint
+from hermes.providers.model_catalogue import Vendor, shipped_catalogue
 from hermes.providers.model_servers import ModelListingCache
 
 VENDORS = tuple(shipped_catalogue().vendors.values())

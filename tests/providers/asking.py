@@ -121,9 +121,11 @@ def direct(
     timeouts: Timeouts | None = None,
 ) -> EndpointProvider:
     at = endpoint(wire, url, profile)
-    fit = AdaptiveProfile(msgspec.structs.replace(at.profile, streams=streams))
+    adaptive = AdaptiveProfile(msgspec.structs.replace(at.profile, streams=streams))
     clock = World().clock
-    return EndpointProvider(at, http=http, clock=clock, fit=fit, timeouts=timeouts or Timeouts())
+    return EndpointProvider(
+        at, http=http, clock=clock, adaptive=adaptive, timeouts=timeouts or Timeouts()
+    )
 
 
 def answered(reply: Reply, text: str = "seen") -> tuple[Message, ...]:

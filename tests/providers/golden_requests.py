@@ -21,7 +21,7 @@ from hermes.core.messages import (
     user_says,
 )
 from hermes.core.prompt import Prompt, ToolSpec
-from hermes.providers.catalogue import ModelCatalogue, Vendor, shipped_catalogue
+from hermes.providers.model_catalogue import ModelCatalogue, Vendor, shipped_catalogue
 from hermes.providers.pipeline import wire_format
 from hermes.providers.profile import WireName
 from hermes.providers.profile_building import RequestOptions
@@ -103,7 +103,9 @@ def _request(catalogue: ModelCatalogue, vendor: Vendor, model: str, key: str) ->
         server="ollama" if vendor.name == "custom" else "",
         options=OPTIONS,
     )
-    wire = wire_format(endpoint.wire)(endpoint, endpoint.profile, life="5m", pictures=ImageLoader())
+    wire = wire_format(endpoint.wire)(
+        endpoint, endpoint.profile, cache_ttl="5m", pictures=ImageLoader()
+    )
     messages = _conversation(endpoint.wire, endpoint.issuer)
     prompt = Prompt(system="Be brief.", messages=messages, tools=(TOOL,), effort="high")
     body = wire.encode(prompt, messages)

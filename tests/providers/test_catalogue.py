@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ConfigError
-from hermes.providers.catalogue import PACKED, Vendor, load_catalogue, shipped_catalogue
+from hermes.providers.model_catalogue import PACKED, Vendor, load_catalogue, shipped_catalogue
 from hermes.providers.profile import WireName
 from scripts.generate_catalogue import packed
 
@@ -228,7 +228,7 @@ def test_the_packed_catalogue_is_what_the_files_say() -> None:
 
 def test_the_shipped_catalogue_is_read_without_a_toml_parser() -> None:
     code = (
-        "import sys; from hermes.providers.catalogue import shipped_catalogue; "
+        "import sys; from hermes.providers.model_catalogue import shipped_catalogue; "
         "shipped_catalogue(); print(*sys.modules)"
     )
     done = subprocess.run(

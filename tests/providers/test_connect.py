@@ -149,7 +149,7 @@ async def test_cache_marks_can_be_switched_off(wire: WireName, http: HttpClient)
     async with ScriptedServer([says("ok")] * 2) as server:
         for marks in (profile, replace(profile, marks="off")):
             at = endpoint(wire, server.url, marks)
-            await ask(build_pipeline(at, http=http, world=World(), mark_life="1h"))
+            await ask(build_pipeline(at, http=http, world=World(), cache_ttl="1h"))
         marked, plain = (request.raw for request in server.requests)
         assert (b'"ttl":"1h"' in marked) == (wire != "responses")
         assert b"cache_control" not in plain

@@ -9,7 +9,7 @@ import pytest
 from hermes.codec.values import replace
 from hermes.core.world import World
 from hermes.net.http import HttpClient
-from hermes.providers.catalogue import load_catalogue, shipped_catalogue
+from hermes.providers.model_catalogue import load_catalogue, shipped_catalogue
 from hermes.providers.pipeline import build_pipeline
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says

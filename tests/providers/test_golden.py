@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hermes.providers.catalogue import shipped_catalogue
+from hermes.providers.model_catalogue import shipped_catalogue
 from tests.providers.golden_requests import FOLDER, golden
 
 

@@ -259,7 +259,7 @@ async def test_a_bundle_that_is_missing_is_named() -> None:
 
 def test_no_http_library_is_loaded_before_it_is_needed() -> None:
     code = (
-        "import sys, hermes.providers.pipeline, hermes.providers.catalogue;"
+        "import sys, hermes.providers.pipeline, hermes.providers.model_catalogue;"
         "import hermes.providers.local_discovery;"
         "print([m for m in ('httpx2', 'httpcore2', 'anyio', 'h11') if m in sys.modules])"
     )

@@ -12,7 +12,7 @@ import pytest
 from hermes.codec.values import replace
 from hermes.core.errors import ProviderError
 from hermes.net.http import HttpClient, Timeouts
-from hermes.providers.local.stalls import ALIVE_SECONDS, Activity, ActivityProbe, LocalStallPolicy
+from hermes.providers.local_server import ALIVE_SECONDS, Activity, ActivityProbe, LocalStallPolicy
 from hermes.providers.pipeline import EndpointProvider
 from hermes.providers.retry import AdaptiveProfile
 from hermes.testing.clock import VirtualClock
@@ -38,9 +38,9 @@ def patient(
     patience = LocalStallPolicy(
         ActivityProbe(http, at), clock, host=at.host, first_seconds=0.01, poll_seconds=poll_seconds
     )
-    timeouts = Timeouts(read=0.05, stale=0.05, patience=patience)
+    timeouts = Timeouts(read=0.05, stale=0.05, stall_policy=patience)
     return EndpointProvider(
-        at, http=http, clock=clock, fit=AdaptiveProfile(at.profile), timeouts=timeouts
+        at, http=http, clock=clock, adaptive=AdaptiveProfile(at.profile), timeouts=timeouts
     )
 
 
@@ -129,9 +129,9 @@ async def test_a_server_that_no_longer_answers_is_not_waited_for(
         patience = LocalStallPolicy(
             ActivityProbe(http, at), clock, host=at.host, first_seconds=0.01
         )
-        timeouts = Timeouts(patience=patience)
+        timeouts = Timeouts(stall_policy=patience)
         direct = EndpointProvider(
-            at, http=http, clock=clock, fit=AdaptiveProfile(at.profile), timeouts=timeouts
+            at, http=http, clock=clock, adaptive=AdaptiveProfile(at.profile), timeouts=timeouts
         )
         with pytest.raises(ProviderError, match="no longer responds; check that it is running"):
             await clock.run_until(ask(direct, HI))

@@ -16,7 +16,7 @@ from hermes.core.errors import ProviderError
 from hermes.core.messages import AssistantMessage, Text, Usage, UserMessage, user_says
 from hermes.core.prompt import Notice, Prompt
 from hermes.net.http import HttpClient
-from hermes.providers.local.server import (
+from hermes.providers.local_server import (
     LocalServerProvider,
     ServerWindow,
     TokenLowerBound,
@@ -64,9 +64,13 @@ class Lessons:
         self.windows.append(window)
 
 
-def watched(server: ScriptedServer, http: HttpClient, lessons: Lessons) -> LocalServerProvider:
+def watched(
+    server: ScriptedServer, http: HttpClient, window_learner: Lessons
+) -> LocalServerProvider:
     inner = direct("chat", server.url, http)
-    return LocalServerProvider(inner, endpoint("chat", server.url), http=http, learned=lessons)
+    return LocalServerProvider(
+        inner, endpoint("chat", server.url), http=http, learned=window_learner
+    )
 
 
 def warnings_in(heard: Heard) -> list[str]:
@@ -85,24 +89,24 @@ def warnings_in(heard: Heard) -> list[str]:
 async def test_a_prompt_that_was_cut_is_noticed_once(
     pages: Mapping[str, Any], advice: str, http: HttpClient
 ) -> None:
-    lessons = Lessons()
+    window_learner = Lessons()
     steps = [counted(4000), counted(4050)]
     async with ScriptedServer(steps, pages=pages) as server:
-        provider = watched(server, http, lessons)
+        provider = watched(server, http, window_learner)
         (warning,) = warnings_in(await ask(provider, long_prompt(700)))
         assert re.match(advice, warning), warning
         assert warnings_in(await ask(provider, long_prompt(701))) == []
-    assert lessons.windows == [4096]
+    assert window_learner.windows == [4096]
 
 
 async def test_a_server_that_tells_nothing_is_judged_by_two_counts(http: HttpClient) -> None:
-    lessons = Lessons()
+    window_learner = Lessons()
     async with ScriptedServer([counted(4000), counted(4050)], models=()) as server:
-        provider = watched(server, http, lessons)
+        provider = watched(server, http, window_learner)
         assert warnings_in(await ask(provider, long_prompt(700))) == []
         (warning,) = warnings_in(await ask(provider, long_prompt(720)))
         assert "The server truncated" in warning and "about 4050 tokens" in warning
-    assert lessons.windows == [4050]
+    assert window_learner.windows == [4050]
 
 
 @pytest.mark.parametrize(
@@ -116,20 +120,20 @@ async def test_a_server_that_tells_nothing_is_judged_by_two_counts(http: HttpCli
     ids=["all counted", "only what is new is counted", "cached", "nothing counted"],
 )
 async def test_there_is_no_false_alarm(steps: list[Step], http: HttpClient) -> None:
-    lessons = Lessons()
+    window_learner = Lessons()
     async with ScriptedServer(steps, models=()) as server:
-        provider = watched(server, http, lessons)
+        provider = watched(server, http, window_learner)
         for sentences in (600, 601):
             assert warnings_in(await ask(provider, long_prompt(sentences))) == []
-    assert lessons.windows == []
+    assert window_learner.windows == []
 
 
 async def test_a_window_that_is_large_enough_rules_out_a_cut(http: HttpClient) -> None:
     """Servers that count only what their cache did not hold."""
     pages = {"/props": {"default_generation_settings": {"n_ctx": 65_536}}}
-    lessons = Lessons()
+    window_learner = Lessons()
     async with ScriptedServer([counted(3000), counted(3000)], pages=pages) as server:
-        provider = watched(server, http, lessons)
+        provider = watched(server, http, window_learner)
         for sentences in (600, 601):
             assert warnings_in(await ask(provider, long_prompt(sentences))) == []
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.providers.catalogue import shipped_catalogue
+from hermes.providers.model_catalogue import shipped_catalogue
 from hermes.providers.model_names import newest_match, spell_for_vendor, split_model_ref
 
 VENDORS = shipped_catalogue().vendors

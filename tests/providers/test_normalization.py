@@ -162,7 +162,7 @@ def encoded(wire: WireName, messages: tuple[Message, ...]) -> bytes:
     endpoint = Endpoint(
         name="test", wire=wire, url="http://127.0.0.1", model="scripted", profile=PROFILES[wire]
     )
-    kind = wire_format(wire)(endpoint, PROFILES[wire], life="5m", pictures=ImageLoader())
+    kind = wire_format(wire)(endpoint, PROFILES[wire], cache_ttl="5m", pictures=ImageLoader())
     return kind.encode(
         Prompt(system="be brief", messages=messages), ConversationNormalizer().normalize(messages)
     )

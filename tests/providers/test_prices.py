@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from hermes.core.messages import Usage
-from hermes.providers.catalogue import shipped_catalogue
+from hermes.providers.model_catalogue import shipped_catalogue
 from hermes.providers.model_listing import ModelInfo
 from hermes.providers.profile import FREE, ModelPrice, Rates
 

@@ -10,8 +10,8 @@ import pytest
 from hermes.core.errors import ConfigError
 from hermes.net.http import HttpClient
 from hermes.providers import local_discovery as probe
-from hermes.providers.catalogue import shipped_catalogue
 from hermes.providers.local_discovery import LocalPort, choose_model, find_local, first_model
+from hermes.providers.model_catalogue import shipped_catalogue
 from hermes.testing.server import ScriptedServer
 from tests.providers.asking import endpoint
 
@@ -112,7 +112,7 @@ def test_a_machine_without_servers_is_asked_without_any_http_library() -> None:
         "import asyncio, sys\n"
         "from hermes.net.http import HttpClient\n"
         "from hermes.providers.local_discovery import LocalPort, find_local\n"
-        "from hermes.providers.catalogue import shipped_catalogue\n"
+        "from hermes.providers.model_catalogue import shipped_catalogue\n"
         "places = (LocalPort('vLLM', 9, '/v1/models'),)\n"
         "print(asyncio.run(find_local(HttpClient(), shipped_catalogue(), ports=places)))\n"
         "print([m for m in ('httpx2', 'httpcore2', 'anyio') if m in sys.modules])\n"

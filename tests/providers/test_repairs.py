@@ -47,12 +47,12 @@ def error(reason: Reason, body: str) -> ProviderError:
 
 @pytest.mark.parametrize(("reason", "body", "change"), ROWS)
 def test_each_refusal_teaches_one_change(reason: Reason, body: str, change: dict[str, Any]) -> None:
-    fit = AdaptiveProfile(START)
-    assert fit.learn(error(reason, body))
+    adaptive = AdaptiveProfile(START)
+    assert adaptive.learn(error(reason, body))
     changed = {
-        name: getattr(fit.profile, name)
+        name: getattr(adaptive.profile, name)
         for name in ModelProfile.__struct_fields__
-        if getattr(fit.profile, name) != getattr(START, name)
+        if getattr(adaptive.profile, name) != getattr(START, name)
     }
     assert changed == change
 
@@ -61,9 +61,9 @@ def test_each_refusal_teaches_one_change(reason: Reason, body: str, change: dict
 def test_the_same_refusal_teaches_nothing_the_second_time(
     reason: Reason, body: str, change: dict[str, Any]
 ) -> None:
-    fit = AdaptiveProfile(START)
+    adaptive = AdaptiveProfile(START)
     learned = 0
-    while fit.learn(error(reason, body)):
+    while adaptive.learn(error(reason, body)):
         learned += 1
         assert learned < 4
     assert learned >= 1
@@ -79,6 +79,6 @@ def test_the_same_refusal_teaches_nothing_the_second_time(
     ],
 )
 def test_other_refusals_teach_nothing(reason: Reason, body: str) -> None:
-    fit = AdaptiveProfile(START)
-    assert not fit.learn(error(reason, body))
-    assert fit.profile is START
+    adaptive = AdaptiveProfile(START)
+    assert not adaptive.learn(error(reason, body))
+    assert adaptive.profile is START

@@ -111,11 +111,11 @@ async def test_what_was_shown_before_a_failure_is_void() -> None:
 async def test_a_repair_is_tried_at_once_and_costs_no_attempt() -> None:
     here, clock = world()
     refused = fails("format_error", retryable=False, body="Use 'max_completion_tokens' instead")
-    fit = AdaptiveProfile(ModelProfile())
+    adaptive = AdaptiveProfile(ModelProfile())
     inner = Listed([refused], *([fails("server_error")],) * 2, [DONE], [refused], [DONE])
-    provider = RetryingProvider(inner, here, fit=fit)
+    provider = RetryingProvider(inner, here, adaptive=adaptive)
     await ask(provider)
-    assert fit.profile.output_field == "max_completion_tokens"
+    assert adaptive.profile.output_field == "max_completion_tokens"
     assert len(clock.naps) == 2
 
 
@@ -124,14 +124,14 @@ async def test_a_repair_that_did_not_help_is_not_repeated() -> None:
     refused = fails("format_error", retryable=False, body="failed to parse grammar")
     inner = Listed(*([refused],) * 5)
     with pytest.raises(ProviderError):
-        await ask(RetryingProvider(inner, here, fit=AdaptiveProfile(ModelProfile())))
+        await ask(RetryingProvider(inner, here, adaptive=AdaptiveProfile(ModelProfile())))
     assert len(inner.prompts) == 2
 
 
 async def test_silence_over_several_turns_ends_the_patience() -> None:
     here, _ = world()
     inner = Listed(*([fails("timeout")],) * 8, [DONE], [fails("timeout")], [DONE])
-    provider = RetryingProvider(inner, here, silences=5)
+    provider = RetryingProvider(inner, here, max_timeouts=5)
     asked = []
     for _ in range(4):
         before = len(inner.prompts)
@@ -145,7 +145,7 @@ async def test_an_answer_restores_the_patience() -> None:
     here, _ = world()
     silence = [fails("timeout")]
     inner = Listed(*(silence,) * 2, [DONE], *(silence,) * 2, [DONE], *(silence,) * 2, [DONE])
-    provider = RetryingProvider(inner, here, silences=5)
+    provider = RetryingProvider(inner, here, max_timeouts=5)
     for _ in range(3):
         await ask(provider)
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import pytest
 
 from hermes.net.addresses import host_of, is_local
-from hermes.providers.catalogue import Vendor, shipped_catalogue
 from hermes.providers.endpoint import (
     LOGIN,
     UrlSource,
@@ -16,6 +15,7 @@ from hermes.providers.endpoint import (
     key_variable_for_host,
     may_send,
 )
+from hermes.providers.model_catalogue import Vendor, shipped_catalogue
 from hermes.providers.wire.format import request_headers
 
 CATALOGUE = shipped_catalogue()

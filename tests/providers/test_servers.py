@@ -6,7 +6,7 @@ import pytest
 
 from hermes.core.errors import ProviderError
 from hermes.net.http import HttpClient
-from hermes.providers.catalogue import shipped_catalogue
+from hermes.providers.model_catalogue import shipped_catalogue
 from hermes.providers.model_listing import ModelInfo
 from hermes.providers.model_servers import (
     detect_server,

@@ -52,7 +52,7 @@ def pictures(tmp_path: Path) -> Iterator[None]:
 def wire_to(target: Target) -> tuple[WireFormat, ImageLoader]:
     held = ImageLoader()
     kind = wire_format(target.wire)
-    return kind(target.endpoint, target.profile, life="5m", pictures=held), held
+    return kind(target.endpoint, target.profile, cache_ttl="5m", pictures=held), held
 
 
 def encoded(

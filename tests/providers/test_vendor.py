@@ -4,7 +4,7 @@ import pytest
 
 from hermes.core.errors import ConfigError
 from hermes.net.addresses import is_local
-from hermes.providers.catalogue import Vendor, parse_catalogue, shipped_catalogue
+from hermes.providers.model_catalogue import Vendor, parse_catalogue, shipped_catalogue
 from hermes.providers.profile import WireName
 
 

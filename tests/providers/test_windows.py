@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hermes.providers.catalogue import shipped_catalogue
 from hermes.providers.context_window import ContextWindow, LearnedWindows, context_window
+from hermes.providers.model_catalogue import shipped_catalogue
 from hermes.providers.model_listing import ModelInfo
 from hermes.providers.model_servers import ModelListing
 

@@ -12,9 +12,9 @@ from hermes.config.settings import NetworkSettings
 from hermes.core.errors import ConfigError, NotFound
 from hermes.core.world import World
 from hermes.net.http import HttpClient
-from hermes.providers.catalogue import ModelCatalogue, Vendor, shipped_catalogue
 from hermes.providers.endpoint import LOGIN, is_plausible_key
 from hermes.providers.keys import Credential, KeyPool, SingleKey, numbered_variables
+from hermes.providers.model_catalogue import Vendor, shipped_catalogue
 
 if TYPE_CHECKING:
     from hermes.credentials.admin import AccountRow, CredentialAdmin
@@ -44,13 +44,12 @@ class Accounts:
         world: World,
         http: HttpClient,
         env: Mapping[str, str],
-        catalogue: ModelCatalogue | None = None,
     ) -> None:
         self._config = config
         self._world = world
         self._http = http
         self._env = env
-        self._catalogue = catalogue or shipped_catalogue()
+        self._catalogue = shipped_catalogue()
         self._store: CredentialStore | None = None
 
     def keys_for(self, provider: str, vendor: Vendor) -> KeyPool:

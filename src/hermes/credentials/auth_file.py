@@ -6,31 +6,33 @@ import asyncio
 import calendar
 import hashlib
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
 import msgspec
 
 from hermes.codec.file_lock import FileLock
 from hermes.codec.json import DecodeError, convert, decode
-from hermes.codec.values import JsonObject, JsonValue, Value
+from hermes.codec.values import JsonObject, JsonValue
 from hermes.config.home import Home, replace_file, unwritable_error
 from hermes.core.errors import ConfigError
+from hermes.providers.endpoint import WithSecrets
 
 AuthType = Literal["api_key", "oauth"]
 DEAD = "dead"
 KEYRING = "keyring"
 MANUAL = "manual"
-_SHOWN_BY_REPR = ("id", "label", "auth_type", "source", "last_status")
 
 
-class AuthEntry(Value):
+class AuthEntry(WithSecrets):
     """`source` is `manual`, a login, or a borrowed source (`env:NAME`, `config:NAME`, the name of
     another program), of which only a fingerprint is stored. With `kept_in` "keyring" the token is
     in the system keyring. `last_status` is only ever "dead"; temporary states are elsewhere."""
+
+    hidden: ClassVar[tuple[str, ...]] = ("access_token", "refresh_token")
 
     id: str
     label: str = ""
@@ -58,13 +60,6 @@ class AuthEntry(Value):
     @property
     def is_borrowed(self) -> bool:
         return self.source.partition(":")[0] in ("env", "config")
-
-    def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
-        return f"{type(self).__name__}({fields})"
-
-    def __rich_repr__(self) -> list[tuple[str, Any]]:
-        return [(name, getattr(self, name)) for name in _SHOWN_BY_REPR]
 
 
 _FIELDS = frozenset(AuthEntry.__struct_fields__)
@@ -133,16 +128,6 @@ async def hold_lock(path: Path, *, patience: float = PATIENCE_SECONDS) -> AsyncI
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, _LONGEST_PAUSE)
         yield
-    finally:
-        lock.close()
-
-
-@contextmanager
-def try_lock(path: Path) -> Iterator[bool]:
-    """Yields whether the lock was free."""
-    lock = FileLock(path)
-    try:
-        yield _try_lock(lock)
     finally:
         lock.close()
 
@@ -224,7 +209,7 @@ class AuthDocument:
             del suppressed[provider]
 
     def activate(self, provider: str) -> None:
-        """ "" for none."""
+        """Sets the active provider; "" clears it."""
         self.raw["active_provider"] = provider or None
 
     def forget_dead(self, now: float) -> None:

@@ -10,7 +10,7 @@ from hermes.config.provider_settings import CooldownSettings, PoolStrategy
 from hermes.core.world import World
 from hermes.credentials.auth_file import AuthFile
 from hermes.credentials.key_health import KeyHealth, KeyStateFile
-from hermes.credentials.key_pool import KeyPool
+from hermes.credentials.key_pool import SharedKeyPool
 from hermes.credentials.key_sources import Keyring, KeySources
 from hermes.credentials.oauth.logins import LoginCatalogue
 from hermes.credentials.other_programs import OtherPrograms
@@ -48,7 +48,7 @@ class CredentialStore:
         self._borrowed_keys = borrowed_keys
         self._strategies = strategies or {}
         self._cooldowns = cooldowns or CooldownSettings()
-        self._pools: dict[str, KeyPool] = {}
+        self._pools: dict[str, SharedKeyPool] = {}
         self._key_sources: dict[str, KeySources] = {}
 
     def key_sources(self, provider: str) -> KeySources:
@@ -68,11 +68,11 @@ class CredentialStore:
     def key_health(self, provider: str) -> KeyHealth:
         return KeyHealth(provider, self.states, self.world, self._cooldowns)
 
-    def pool(self, provider: str) -> KeyPool:
+    def pool(self, provider: str) -> SharedKeyPool:
         """The pool of a provider, shared by all sessions of this process."""
         if provider not in self._pools:
             sources = self.key_sources(provider)
-            self._pools[provider] = KeyPool(
+            self._pools[provider] = SharedKeyPool(
                 sources,
                 TokenRefresher(sources, store=self.auth_file, http=self.http, world=self.world),
                 self.key_health(provider),

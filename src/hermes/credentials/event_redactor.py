@@ -45,41 +45,21 @@ S = TypeVar("S", bound=Struct)
 # Events without free text; the opening is redacted when it is built.
 _WITHOUT_TEXT = frozenset(
     (
-        Archived,
-        CallSettled,
-        CapRaised,
-        ModelCalled,
-        ModelSwitched,
-        Rewound,
-        SessionOpened,
-        Steered,
-        ToolStarted,
-        Tuned,
-        TurnStarted,
-        Withdrawn,
+        Archived, CallSettled, CapRaised, ModelCalled, ModelSwitched, Rewound, SessionOpened,
+        Steered, ToolStarted, Tuned, TurnStarted, Withdrawn,
     )
-)
+)  # fmt: skip
 # The text of these was checked a moment ago, as part of a reply or as a result, so that the files
 # with secrets are not checked again. Known values are masked in any case.
 _CHECKED_BEFORE = frozenset((EffectDecided, ToolFinished, ToolIntended))
-# Identifiers and fixed texts, which must not change.
+# Names of fields with identifiers and fixed texts, which must not change. They are not redacted in
+# any event: a new field for free text needs another name.
 _FIXED = frozenset(
     (
-        "call_id",
-        "category",
-        "cwd",
-        "detail",
-        "file",
-        "id",
-        "issuer",
-        "key",
-        "media_type",
-        "model",
-        "name",
-        "origin",
-        "provider",
+        "call_id", "category", "cwd", "detail", "file", "id", "issuer", "key", "media_type",
+        "model", "name", "origin", "provider",
     )
-)
+)  # fmt: skip
 _SCALARS = frozenset((bool, float, int, type(None)))
 _SECRET_WORDS = ("key", "token", "secret", "pass", "pwd", "cred", "auth", "cookie")
 MASKED = (

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from hermes.codec import file_lock
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value, replace
 from hermes.config.home import Home, replace_file
 from hermes.config.provider_settings import CooldownSettings
 from hermes.core.errors import ConfigError, ProviderError
 from hermes.core.world import World
-from hermes.credentials.auth_file import Signature, file_signature, hold_lock, try_lock
+from hermes.credentials.auth_file import Signature, file_signature, hold_lock
 from hermes.credentials.stored_key import StoredKey
 from hermes.providers.keys import Credential
 
@@ -97,11 +98,11 @@ class KeyStateFile:
     def try_change(self, change: Callable[[KeyStates], None]) -> bool:
         """Applies a change unless the file is locked."""
         try:
-            with try_lock(self._lock_file()) as inside:
-                if inside:
+            with file_lock.hold_lock(self._lock_file(), timeout=0) as is_held:
+                if is_held:
                     self._apply(change)
-                return inside
-        except ConfigError:
+                return is_held
+        except (ConfigError, OSError):
             return False
 
     def _lock_file(self) -> Path:

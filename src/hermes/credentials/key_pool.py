@@ -79,8 +79,8 @@ _LOOK_AGAIN_SECONDS = 0.05
 _MOST_RENEWALS = 2
 
 
-class KeyPool:
-    """The keys of one provider for all sessions of this process; implements Keys."""
+class SharedKeyPool:
+    """The keys of one provider for all sessions of this process; implements `KeyPool`."""
 
     def __init__(
         self,

@@ -134,7 +134,7 @@ class SecretRedactor:
         return clean
 
     def line(self, text: str) -> str:
-        """For logs, exports and other text written for people."""
+        """Masks secrets in text for logs, exports and other output for people."""
         return self.text(text, "log")
 
     def redact_known(self, text: str) -> str:
@@ -172,7 +172,7 @@ class SecretRedactor:
         return [(span.start, span.end, redactor.label(text, span, "model")) for span in spans]
 
     def stream(self) -> RedactedStream:
-        """For text that arrives in pieces."""
+        """Returns a redactor for text that arrives in pieces."""
         self.refresh()
         from hermes.policy.redact.redactor import RedactedStream
 
@@ -211,7 +211,7 @@ def _stamp(file: str) -> tuple[int, int]:
 
 
 def line_redactor(home: Home) -> Callable[[str], str]:
-    """For output outside a run."""
+    """Returns a redactor for commands that have no run."""
     redactors: list[SecretRedactor] = []
 
     def clean(text: str) -> str:

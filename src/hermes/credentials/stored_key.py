@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from hermes.codec.values import Value
 from hermes.credentials.auth_file import borrowed_id, fingerprint_of
-from hermes.providers.endpoint import Auth, is_plausible_key
+from hermes.providers.endpoint import Auth, WithSecrets, is_plausible_key
 from hermes.providers.keys import Credential
 
-_HIDDEN = ("key", "renewal_token", "headers")
 
-
-class StoredKey(Value):
+class StoredKey(WithSecrets):
     """`key` is sent to the provider. `renewal_token` is a refresh token or a token to exchange for
     new keys; "" if the key cannot be refreshed. `own` means that auth.json stores it; other keys
     are borrowed and never written. `scope` limits where it may be sent: the variable of its
     provider's keys, LOGIN, or "" for any configured address."""
+
+    hidden: ClassVar[tuple[str, ...]] = ("key", "renewal_token", "headers")
 
     id: str
     provider: str
@@ -59,14 +58,6 @@ class StoredKey(Value):
             source=self.scope,
             probe=probe,
         )
-
-    def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
-        return f"{type(self).__name__}({fields})"
-
-    def __rich_repr__(self) -> list[tuple[str, Any]]:
-        fields = ((name, getattr(self, name)) for name in self.__struct_fields__)
-        return [(name, "…" if value and name in _HIDDEN else value) for name, value in fields]
 
 
 def borrowed_key(

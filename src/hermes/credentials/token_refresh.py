@@ -31,7 +31,8 @@ class RefreshFailed(Value):
 
 
 class TokenRefresher:
-    """Refreshes for one provider. Concurrent requests for the same login share one refresh."""
+    """Refreshes the login tokens of one provider. Concurrent requests for the same login share one
+    refresh."""
 
     def __init__(
         self, sources: KeySources, *, store: AuthFile, http: HttpClient, world: World

@@ -21,7 +21,7 @@ from hermes.journal.index.source import JournalFile
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.verify import verify
 from hermes.memory.entries import FILE_NAMES, entries_size, split_entries
-from hermes.models.explanation import explain_choice
+from hermes.models.browser import explain_choice
 from hermes.models.models import Models
 from hermes.tools.toolbox import wanted_names
 

@@ -14,8 +14,7 @@ from hermes.core.errors import HermesError
 from hermes.homes.backup import used_by
 from hermes.homes.health import index_findings, journal_findings
 from hermes.homes.installation import installation
-from hermes.models.browser import ModelBrowser
-from hermes.models.explanation import explain_choice
+from hermes.models.browser import ModelBrowser, explain_choice
 from hermes.models.model_ref import IN_PROCESS
 from hermes.tools.toolbox import wanted_names
 from hermes.version import __version__

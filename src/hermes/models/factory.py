@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from hermes.codec.ttl_cache import TtlCache
@@ -23,9 +22,10 @@ from hermes.providers.endpoint import Endpoint, may_send
 from hermes.providers.fallback import ErrorAdvisor
 from hermes.providers.keys import Credential, SingleKey
 from hermes.providers.pipeline import KeyChoice, build_pipeline
-from hermes.providers.profile import FREE, ModelPrice
+from hermes.providers.profile import FREE, ModelProfile
 from hermes.providers.retry import RetryMode
 
+_IN_PROCESS = ModelProfile(price=FREE)
 SPARE = "add a fallback model with `hermes fallback add NAME`"
 CERTIFICATES = "`hermes config set network.ca_bundle FILE`"
 TOOLS = (
@@ -34,66 +34,53 @@ TOOLS = (
 )
 
 
-class NextSteps:
-    """Suggests next steps for errors of one endpoint. `key_source` returns the variable or file
-    that holds its key, "" if unknown; it is called only when advice is needed."""
+def next_steps(resolver: Resolver, ref: ModelRef, endpoint: Endpoint, error: ProviderError) -> str:
+    """The two most useful steps after an error of this endpoint; "" where there is no specific
+    advice."""
+    entry = resolver.providers.get(endpoint.name)
+    match error.reason:
+        case "auth" | "auth_permanent":
+            return f"{_key_step(resolver, ref, endpoint, entry)}, or {SPARE}."
+        case "billing":
+            at = f" at {entry.vendor.signup}" if entry.vendor.signup else ""
+            return f"Add credits{at}, or {SPARE}."
+        case "rate_limit" | "upstream_rate_limit":
+            return f"{_wait(error.retry_after)}, or {SPARE}."
+        case "model_not_found":
+            return _model_step(resolver, endpoint, entry)
+        case "timeout" if endpoint.is_local:
+            port = endpoint.url.partition("://")[2].partition("/")[0]
+            return f"Start the server at {port}, or choose another model with /model."
+        case "timeout":
+            proxy = "`hermes config explain network.proxy`"
+            return f"Check the network and the proxy ({proxy}), or {SPARE}."
+        case "ssl_cert_verification":
+            return f"Configure your network's CA certificates: {CERTIFICATES}."
+        case "format_error" if endpoint.is_local:
+            return TOOLS
+        case _:
+            return ""
 
-    def __init__(
-        self,
-        resolver: Resolver,
-        entry: ProviderEntry,
-        endpoint: Endpoint,
-        key_source: Callable[[], str],
-    ) -> None:
-        self._resolver = resolver
-        self._entry = entry
-        self._endpoint = endpoint
-        self._key_source = key_source
 
-    def __call__(self, error: ProviderError) -> str:
-        """The two most useful steps; "" where there is no specific advice."""
-        match error.reason:
-            case "auth" | "auth_permanent":
-                return f"{self._key_step()}, or {SPARE}."
-            case "billing":
-                at = f" at {self._entry.vendor.signup}" if self._entry.vendor.signup else ""
-                return f"Add credits{at}, or {SPARE}."
-            case "rate_limit" | "upstream_rate_limit":
-                return f"{_wait(error.retry_after)}, or {SPARE}."
-            case "model_not_found":
-                return self._model_step()
-            case "timeout" if self._endpoint.is_local:
-                port = self._endpoint.url.partition("://")[2].partition("/")[0]
-                return f"Start the server at {port}, or choose another model with /model."
-            case "timeout":
-                proxy = "`hermes config explain network.proxy`"
-                return f"Check the network and the proxy ({proxy}), or {SPARE}."
-            case "ssl_cert_verification":
-                return f"Configure your network's CA certificates: {CERTIFICATES}."
-            case "format_error" if self._endpoint.is_local:
-                return TOOLS
-            case _:
-                return ""
+def _key_step(resolver: Resolver, ref: ModelRef, endpoint: Endpoint, entry: ProviderEntry) -> str:
+    if variable := resolver.key_source(ref):
+        return f"Correct {variable} (`hermes config set {variable} …`)"
+    if entry.vendor.login != "api_key" or not entry.vendor.keys:
+        return f"Log in again with `hermes auth add {entry.name}`"
+    if endpoint.key:
+        return f"Correct the key of {entry.name} in config.yaml"
+    return f"Set a key for {entry.name} (providers.{entry.name}.key_env)"
 
-    def _key_step(self) -> str:
-        if key := self._key_source():
-            return f"Correct {key} (`hermes config set {key} …`)"
-        vendor = self._entry.vendor
-        if vendor.login != "api_key" or not vendor.keys:
-            return f"Log in again with `hermes auth add {self._entry.name}`"
-        if self._endpoint.key:
-            return f"Correct the key of {self._entry.name} in config.yaml"
-        return f"Set a key for {self._entry.name} (providers.{self._entry.name}.key_env)"
 
-    def _model_step(self) -> str:
-        near = near_names(self._endpoint.model, tuple(self._resolver.known_models(self._entry)))
-        near = tuple(name for name in near if name != self._endpoint.model)
-        if near:
-            return f"Similar: {', '.join(near)}; choose one with /model or `hermes model set`."
-        return (
-            f"`hermes model list {self._entry.name}` lists its models; "
-            "choose one with /model or `hermes model set`."
-        )
+def _model_step(resolver: Resolver, endpoint: Endpoint, entry: ProviderEntry) -> str:
+    near = near_names(endpoint.model, tuple(resolver.known_models(entry)))
+    near = tuple(name for name in near if name != endpoint.model)
+    if near:
+        return f"Similar: {', '.join(near)}; choose one with /model or `hermes model set`."
+    return (
+        f"`hermes model list {entry.name}` lists its models; "
+        "choose one with /model or `hermes model set`."
+    )
 
 
 def _wait(seconds: float | None) -> str:
@@ -139,48 +126,34 @@ class ProviderFactory:
         is an in-process model: free, but metered too. With `attempts` None, retries follow the
         settings for chats."""
         if endpoint is None:
-            free = self._metering(meter, cause, ref.model, ref.provider, FREE, None)
+            free = self._metering(meter, cause, ref.model, ref.provider, _IN_PROCESS)
             local = self._in_process.provider(ref.model, ref.provider)
             return wrap_provider((self._redact, free), local)
-        lessons = self._resolver.lessons(endpoint)
-        advice = NextSteps(
-            self._resolver,
-            self._resolver.providers.get(endpoint.name),
-            endpoint,
-            partial(self._resolver.key_source, ref),
-        )
-
-        def metered(target: Endpoint) -> Middleware:
-            profile = target.profile
-            return self._metering(
-                meter, cause, target.model, target.name, profile.price, profile.max_output
-            )
+        window_learner = self._resolver.window_learner(endpoint)
+        advice = partial(next_steps, self._resolver, ref, endpoint)
 
         return build_pipeline(
             endpoint,
             http=self._http,
             world=self._world,
             redact=self._redact,
-            advise=lambda inner: ErrorAdvisor(inner, endpoint, advice, lessons),
-            meter=metered,
+            advise=lambda inner: ErrorAdvisor(inner, endpoint, advice, window_learner),
+            meter=lambda target: self._metering(
+                meter, cause, target.model, target.name, target.profile
+            ),
             keys=self._key_choice(endpoint, ref),
-            lessons=lessons,
+            window_learner=window_learner,
             attempts=attempts or self._settings.agent.api_max_retries,
-            silences=self._settings.network.stream_stale_giveup,
+            max_timeouts=self._settings.network.stream_stale_giveup,
             mode=mode,
-            mark_life=self._settings.prompt_caching.cache_ttl,
+            cache_ttl=self._settings.prompt_caching.cache_ttl,
             timeouts=self._timeouts(endpoint),
         )
 
     def _metering(
-        self,
-        meter: Meter,
-        cause: str,
-        model: str,
-        provider: str,
-        price: ModelPrice | None,
-        max_output: int | None,
+        self, meter: Meter, cause: str, model: str, provider: str, profile: ModelProfile
     ) -> Middleware:
+        price = profile.price
         return lambda inner: Metered(
             inner,
             meter,
@@ -188,7 +161,7 @@ class ProviderFactory:
             model=model,
             provider=provider,
             cost=price.cost if price is not None else _unknown_price,
-            max_output=max_output,
+            max_output=profile.max_output,
             cause=cause,
         )
 
@@ -235,11 +208,11 @@ class ProviderFactory:
 
     def _local_timeouts(self, endpoint: Endpoint, whole: float) -> Timeouts:
         """A local server may process a long prompt for an hour without sending a byte."""
-        from hermes.providers.local.stalls import ActivityProbe, LocalStallPolicy
+        from hermes.providers.local_server import ActivityProbe, LocalStallPolicy
 
         probe = ActivityProbe(self._http, endpoint)
-        patience = LocalStallPolicy(probe, self._world.clock, host=endpoint.host)
-        return replace(LOCAL_TIMEOUTS, whole=whole, patience=patience)
+        policy = LocalStallPolicy(probe, self._world.clock, host=endpoint.host)
+        return replace(LOCAL_TIMEOUTS, whole=whole, stall_policy=policy)
 
 
 def _unknown_price(_usage: Usage) -> None:

@@ -27,10 +27,10 @@ from hermes.models.model_ref import (
 )
 from hermes.models.ranking import Candidate
 from hermes.models.resolver import Resolver
-from hermes.providers.catalogue import load_catalogue
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.fallback import Fallback, FallbackLink, ModelCooldowns
 from hermes.providers.local_discovery import find_local, first_model
+from hermes.providers.model_catalogue import load_catalogue
 from hermes.providers.model_servers import ModelListingCache
 from hermes.providers.retry import RetryMode
 
@@ -42,9 +42,9 @@ KEY_AS_NAME = (
 
 
 class Models:
-    """Makes no requests until it must choose and nothing is configured. `cooldowns` and
-    `side_cooldowns` are shared by all sessions of the run. `redact` wraps every provider.
-    `is_secret` recognizes keys that were entered as model names."""
+    """Chooses models and builds their providers. Makes a request only to choose a model when none
+    is configured. `cooldowns` and `side_cooldowns` are shared by all sessions of the run. `redact`
+    wraps every provider. `is_secret` recognizes keys that were entered as model names."""
 
     def __init__(
         self,

@@ -8,8 +8,8 @@ from hermes.codec.values import Value, replace
 from hermes.config.provider_settings import ProviderSettings
 from hermes.core.errors import ConfigError, UsageError
 from hermes.models.model_ref import CUSTOM, IN_PROCESS
-from hermes.providers.catalogue import ModelCatalogue, Vendor
 from hermes.providers.local_discovery import HOST, LOCAL_PORTS
+from hermes.providers.model_catalogue import ModelCatalogue, Vendor
 from hermes.providers.model_names import MAKERS, newest_match, spell_for_vendor, split_model_ref
 
 NEAR = 3

@@ -14,8 +14,8 @@ from hermes.models.model_ref import (
     effective_value,
 )
 from hermes.models.names import ModelNames, ProviderNames
-from hermes.providers.catalogue import ModelCatalogue
 from hermes.providers.endpoint import is_plausible_key
+from hermes.providers.model_catalogue import ModelCatalogue
 
 
 class Candidate(Value):

@@ -6,13 +6,13 @@ import logging
 import os
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonValue
 from hermes.core.errors import ProviderError
-from hermes.net.http import HttpResponse, current_interceptor
+from hermes.net.http import HttpResponse, ResponseContext, current_interceptor
 from hermes.providers.recorded.masks import SecretMask
 from hermes.providers.recorded.tape import ResponseRecord, is_model_call, plain_url
 
@@ -40,7 +40,7 @@ class RequestDump:
 
     @asynccontextmanager
     async def exchange(
-        self, url: str, body: bytes, real: Callable[[], AbstractAsyncContextManager[HttpResponse]]
+        self, url: str, body: bytes, real: Callable[[], ResponseContext]
     ) -> AsyncIterator[HttpResponse]:
         if not is_model_call(url):
             async with real() as answer:

@@ -15,11 +15,11 @@ from hermes.models.model_ref import CUSTOM, ModelRef, provider_of_value
 from hermes.models.names import ModelNames, ProviderEntry, ProviderNames
 from hermes.models.ranking import Candidate, ProviderRanking
 from hermes.net.addresses import host_of, is_local
-from hermes.providers.catalogue import ModelCatalogue
 from hermes.providers.context_window import ContextWindow, LearnedWindows, WindowLearner
 from hermes.providers.context_window import context_window as known_window
 from hermes.providers.endpoint import Endpoint, UrlSource, is_plausible_key, key_variable_for_host
 from hermes.providers.local_discovery import LOCAL_PORTS
+from hermes.providers.model_catalogue import ModelCatalogue
 from hermes.providers.model_names import spell_for_vendor
 from hermes.providers.model_servers import ModelListing, ModelListingCache
 from hermes.providers.profile_building import RequestOptions
@@ -133,7 +133,7 @@ class Resolver:
         url = self._address(entry, ref).url or entry.vendor.url
         return self._known_window(entry, ref, model, url)[0].source == "guess"
 
-    def lessons(self, endpoint: Endpoint) -> WindowLearner:
+    def window_learner(self, endpoint: Endpoint) -> WindowLearner:
         """Stores what is learned about this model's context window."""
         return WindowLearner(self._learned, endpoint.model, endpoint.url, endpoint.profile.window)
 

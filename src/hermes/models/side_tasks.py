@@ -54,7 +54,8 @@ class ModelApprover:
 
 
 def approval_request(effect: RunCommand, ask: Ask) -> Prompt:
-    """As JSON, so that the command cannot close its quotation."""
+    """The prompt that asks a model to approve a command. The command is encoded as JSON, so that it
+    cannot end its own quotation."""
     facts = {"command": effect.script, "folder": effect.cwd, "stopped_because": ask.reason}
     return Prompt(
         system=APPROVAL_PROMPT, messages=(user_says(encode(facts).decode()),), effort="low"

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -47,13 +48,13 @@ class StallPolicy(Protocol):
 class Timeouts(Value):
     """In seconds. `read` limits the time without a byte, `stale` the time with nothing but
     keep-alives, and `whole` the wait for a response that is not streamed. A response that keeps
-    arriving has no limit. A `patience` replaces these three."""
+    arriving has no limit. A `stall_policy` replaces these three."""
 
     connect: float = 10.0
     read: float = 120.0
     stale: float = 180.0
     whole: float = 1800.0
-    patience: StallPolicy | None = None
+    stall_policy: StallPolicy | None = None
 
     def for_unstreamed(self) -> Timeouts:
         return replace(self, read=max(self.read, self.whole))
@@ -64,7 +65,7 @@ LOCAL_TIMEOUTS = Timeouts(read=1800.0, stale=1800.0)
 
 
 class ResponseSource(Protocol):
-    """A response as it arrives: an `Exchange` on the network, or a recorded one."""
+    """A response as it arrives: an `HttpExchange` on the network, or a recorded one."""
 
     status: int
     headers: dict[str, str]
@@ -130,15 +131,18 @@ class HttpResponse:
             return
 
 
+ResponseContext = AbstractAsyncContextManager[HttpResponse]
+
+
 class Interceptor(Protocol):
     """Intercepts requests: `real` performs the actual exchange."""
 
     def exchange(
-        self, url: str, body: bytes, real: Callable[[], AbstractAsyncContextManager[HttpResponse]]
-    ) -> AbstractAsyncContextManager[HttpResponse]: ...
+        self, url: str, body: bytes, real: Callable[[], ResponseContext]
+    ) -> ResponseContext: ...
 
 
-current_interceptor: ContextVar[Interceptor | None] = ContextVar("tap_of_task", default=None)
+current_interceptor: ContextVar[Interceptor | None] = ContextVar("interceptor", default=None)
 """The interceptor for requests of the running task."""
 
 
@@ -162,29 +166,24 @@ class HttpClient:
         self._context: ssl.SSLContext | None = None
         self._idle: dict[ConnectionTarget, list[HttpConnection]] = {}
 
-    @asynccontextmanager
-    async def post(
+    def post(
         self, url: str, *, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
-    ) -> AsyncIterator[HttpResponse]:
-        """The response to a POST. Leaving the block before the end of the response closes the
-        connection."""
-        async with self._intercept("POST", url, body, headers, timeouts) as answer:
-            yield answer
+    ) -> ResponseContext:
+        return self.send("POST", url, body=body, headers=headers, timeouts=timeouts)
 
-    @asynccontextmanager
-    async def get(
-        self, url: str, *, headers: Mapping[str, str], timeouts: Timeouts
-    ) -> AsyncIterator[HttpResponse]:
-        async with self._intercept("GET", url, b"", headers, timeouts) as answer:
-            yield answer
+    def get(self, url: str, *, headers: Mapping[str, str], timeouts: Timeouts) -> ResponseContext:
+        return self.send("GET", url, body=b"", headers=headers, timeouts=timeouts)
 
-    @asynccontextmanager
-    async def send(
+    def send(
         self, method: str, url: str, *, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
-    ) -> AsyncIterator[HttpResponse]:
-        """The response to a request with any method."""
-        async with self._intercept(method, url, body, headers, timeouts) as answer:
-            yield answer
+    ) -> ResponseContext:
+        """The response to a request. Leaving the block before the end of the response closes the
+        connection."""
+        interceptor = current_interceptor.get()
+        if interceptor is None:
+            return self._exchange(method, url, body, headers, timeouts)
+        real = partial(self._exchange, method, url, body, headers, timeouts)
+        return interceptor.exchange(url, body, real)
 
     def preload_certificates(self, url: str) -> None:
         """Loads certificates for this address in advance; sends nothing."""
@@ -197,14 +196,6 @@ class HttpClient:
             for connection in connections:
                 connection.close()
 
-    def _intercept(
-        self, method: str, url: str, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
-    ) -> AbstractAsyncContextManager[HttpResponse]:
-        tap = current_interceptor.get()
-        if tap is None:
-            return self._exchange(method, url, body, headers, timeouts)
-        return tap.exchange(url, body, lambda: self._exchange(method, url, body, headers, timeouts))
-
     @asynccontextmanager
     async def _exchange(
         self, method: str, url: str, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
@@ -213,13 +204,10 @@ class HttpClient:
         with _translate_errors(host, begun=False):
             address = self._address(url)
             connection, exchange = await self._send(address, method, url, body, headers, timeouts)
-        patient = (
-            exchange
-            if not timeouts.patience
-            else _StallCheckedExchange(exchange, timeouts.patience)
-        )
+        policy = timeouts.stall_policy
+        source = _StallCheckedExchange(exchange, policy) if policy else exchange
         try:
-            yield HttpResponse(patient, host, timeouts.read)
+            yield HttpResponse(source, host, timeouts.read)
         finally:
             if exchange.reusable:
                 self._keep(address, connection)
@@ -237,18 +225,15 @@ class HttpClient:
     ) -> tuple[HttpConnection, HttpExchange]:
         headers = {"user-agent": USER_AGENT, "accept-encoding": "identity", **headers}
         while True:
-            used = self._take_idle(address)
-            trust = self._tls_context() if address.secure else None
-            if used is None:
+            used = connection = self._take_idle(address)
+            if connection is None:
+                trust = self._tls_context() if address.secure else None
                 with _translate_errors(host_of(url), begun=False, unsent=True):
                     connection = await _open(address, trust, timeouts.connect, self._family)
-            else:
-                connection = used
             try:
                 await connection.send(method, url, headers, body, timeouts.read)
-                patience = timeouts.patience
-                head = connection.head
-                exchange = await (patience.wait_for(head) if patience else head(timeouts.read))
+                policy, head = timeouts.stall_policy, connection.head
+                exchange = await (policy.wait_for(head) if policy else head(timeouts.read))
                 return connection, exchange
             except (ProtocolError, ConnectionError):
                 connection.abort()
@@ -305,20 +290,20 @@ class HttpClient:
 
 
 class _StallCheckedExchange:
-    """An exchange whose waits are controlled by a patience."""
+    """An exchange whose waits are controlled by a stall policy."""
 
-    def __init__(self, exchange: HttpExchange, patience: StallPolicy) -> None:
+    def __init__(self, exchange: HttpExchange, policy: StallPolicy) -> None:
         self.status = exchange.status
         self.headers = exchange.headers
         self._exchange = exchange
-        self._stall_policy = patience
+        self._policy = policy
 
     @property
     def reusable(self) -> bool:
         return self._exchange.reusable
 
     async def read(self, seconds: float) -> bytes:
-        return await self._stall_policy.wait_for(self._exchange.read)
+        return await self._policy.wait_for(self._exchange.read)
 
 
 async def _open(

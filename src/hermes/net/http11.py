@@ -152,21 +152,21 @@ class HttpExchange:
 class HttpConnection:
     """An open connection, reusable after an exchange that was read to its end."""
 
-    def __init__(self, line: ByteStream, address: ConnectionTarget) -> None:
+    def __init__(self, stream: ByteStream, address: ConnectionTarget) -> None:
         self.idle_since = 0.0
-        self.read = line.read
+        self.read = stream.read
         self._buffered = b""
-        self._header_value = line
+        self._stream = stream
         self._address = address
 
     @property
     def is_alive(self) -> bool:
         """An idle connection is alive as long as nothing arrives: any input means that it was
         closed."""
-        if not self._header_value.is_idle:
+        if not self._stream.is_idle:
             return False
         poll = select.poll()
-        poll.register(self._header_value.transport.get_extra_info("socket"), select.POLLIN)
+        poll.register(self._stream.transport.get_extra_info("socket"), select.POLLIN)
         return not poll.poll(0)
 
     async def request(
@@ -190,9 +190,8 @@ class HttpConnection:
         lines += [f"{name}: {_header_value(value)}" for name, value in headers.items()]
         if body or method == "POST":
             lines.append(f"content-length: {len(body)}")
-        await self._header_value.write(
-            "\r\n".join((*lines, "", "")).encode("latin-1") + body, seconds
-        )
+        head = "\r\n".join((*lines, "", "")).encode("latin-1")
+        await self._stream.write(head + body, seconds)
 
     async def head(self, seconds: float) -> HttpExchange:
         """Waits for the response head. May be called again after a TimeoutError."""
@@ -215,11 +214,11 @@ class HttpConnection:
             self._buffered += more
 
     def close(self) -> None:
-        self._header_value.close()
+        self._stream.close()
 
     def abort(self) -> None:
         """Closes the connection immediately and drops pending data."""
-        self._header_value.abort()
+        self._stream.abort()
 
 
 async def open_http_connection(
@@ -230,7 +229,7 @@ async def open_http_connection(
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(seconds):
         if not address.proxy:
-            _, line = await loop.create_connection(
+            _, stream = await loop.create_connection(
                 lambda: ByteStream(loop),
                 address.connect or address.host,
                 address.port,
@@ -238,37 +237,37 @@ async def open_http_connection(
                 server_hostname=address.host if address.secure else None,
                 family=family,
             )
-            return HttpConnection(line, address)
+            return HttpConnection(stream, address)
         place = urlsplit(address.proxy)
-        _, line = await loop.create_connection(
+        _, stream = await loop.create_connection(
             lambda: ByteStream(loop), place.hostname or "", place.port or 3128, family=family
         )
         if trust is not None:
             try:
-                await _tunnel(line, address, trust, seconds)
+                await _tunnel(stream, address, trust, seconds)
             except BaseException:
-                line.abort()
+                stream.abort()
                 raise
-        return HttpConnection(line, address)
+        return HttpConnection(stream, address)
 
 
 async def _tunnel(
-    line: ByteStream, address: ConnectionTarget, trust: ssl.SSLContext, seconds: float
+    stream: ByteStream, address: ConnectionTarget, trust: ssl.SSLContext, seconds: float
 ) -> None:
     """Opens a CONNECT tunnel through the proxy, then starts TLS inside it."""
     target = f"{address.host}:{address.port}"
     lines = [f"CONNECT {target} HTTP/1.1", f"host: {target}"]
     lines += [f"{name}: {value}" for name, value in _proxy_headers(address.proxy).items()]
-    await line.write("\r\n".join((*lines, "", "")).encode("latin-1"), seconds)
+    await stream.write("\r\n".join((*lines, "", "")).encode("latin-1"), seconds)
     head = b""
     while not head.endswith(b"\r\n\r\n"):
-        if len(head) > MAX_HEAD_BYTES or not (more := await line.read(seconds)):
+        if len(head) > MAX_HEAD_BYTES or not (more := await stream.read(seconds)):
             raise ProtocolError("the proxy did not respond")
         head += more
     status, _ = parse_head(head[:-4])
     if status != 200:
         raise ProtocolError(f"the proxy refused with status {status}")
-    await line.start_tls(trust, address.host)
+    await stream.start_tls(trust, address.host)
 
 
 def parse_head(data: bytes) -> tuple[int, dict[str, str]]:

@@ -41,6 +41,7 @@ NO_ANSWER = "(no answer)"
 EMPTY = "(empty)"
 
 _LEAST_CAP = 4_096
+_OUTPUT_CAP = 32_768
 _MAX_QUOTED_CHARS = 4_000
 
 ReplyParts = tuple[Text | Reasoning | ToolCall, ...]
@@ -58,11 +59,11 @@ class Continuation:
     """`prompt` is the next request; `unseen_text` is text of the finished reply that no delta has
     shown yet. Has no side effects: it only counts and decides."""
 
-    def __init__(self, prompt: Prompt, *, output_cap: int) -> None:
+    def __init__(self, prompt: Prompt) -> None:
         self.prompt = prompt
         self.unseen_text = ""
         self._original = prompt
-        self._output_cap = max(output_cap, prompt.max_tokens or 0)
+        self._output_cap = max(_OUTPUT_CAP, prompt.max_tokens or 0)
         self._kept: ReplyParts = ()
         self._stop: StopReason = "done"
         self._usage = Usage()
@@ -184,21 +185,17 @@ def _assistant_text(text: str) -> AssistantMessage:
     return AssistantMessage(parts=(Text(text=text),))
 
 
-OUTPUT_CAP = 32_768
-
-
 class CompletingProvider:
     """Requests again until the reply is complete: text is continued where it was cut, arguments
     parse, and the reply is not empty. These extra messages never enter the transcript. When nothing
     helps, the reply holds broken calls, the partial text, or "(empty)" with a reason."""
 
-    def __init__(self, inner: Provider, world: World, *, output_cap: int = OUTPUT_CAP) -> None:
+    def __init__(self, inner: Provider, world: World) -> None:
         self._inner = inner
         self._world = world
-        self._output_cap = output_cap
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        work = Continuation(prompt, output_cap=self._output_cap)
+        work = Continuation(prompt)
         shown = False
         while True:
             newest: Reply | None = None

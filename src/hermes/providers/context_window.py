@@ -12,7 +12,7 @@ from hermes.codec.atomic_files import replace_file
 from hermes.codec.values import Value
 from hermes.core.errors import ProviderError
 from hermes.net.addresses import host_of, is_local
-from hermes.providers.catalogue import ModelCatalogue, Vendor
+from hermes.providers.model_catalogue import ModelCatalogue, Vendor
 from hermes.providers.model_servers import ModelListing
 from hermes.providers.profile import UNKNOWN_WINDOW, merge_families
 
@@ -34,8 +34,8 @@ class LearnedWindow(Value):
 
 
 class LearnedWindows:
-    """The file `context_length_cache.yaml` of a home. Reading never raises; if writing fails, only
-    the lesson is lost."""
+    """The file `context_length_cache.yaml` of a home. Reading never raises; if writing fails,
+    the learned window is not saved."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

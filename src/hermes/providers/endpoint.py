@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from hermes.codec.values import Value
@@ -11,25 +11,26 @@ from hermes.net.addresses import host_of, is_local
 from hermes.providers.profile import ModelProfile, WireName
 
 if TYPE_CHECKING:
-    from hermes.providers.catalogue import ModelCatalogue, Vendor
+    from hermes.providers.model_catalogue import ModelCatalogue, Vendor
 
 Auth = Literal["bearer", "x-api-key", "api-key"]
 
 
-class WithKey(Value):
-    """A value whose repr hides its key and headers."""
+class WithSecrets(Value):
+    """A value whose repr masks the `hidden` fields."""
+
+    hidden: ClassVar[tuple[str, ...]] = ("key", "headers")
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
         return f"{type(self).__name__}({shown})"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        secret = ("key", "headers")
         fields = ((name, getattr(self, name)) for name in self.__struct_fields__)
-        return [(name, "…" if value and name in secret else value) for name, value in fields]
+        return [(name, "…" if value and name in self.hidden else value) for name, value in fields]
 
 
-class Endpoint(WithKey):
+class Endpoint(WithSecrets):
     """`name` is the provider's name as the user knows it, `vendor` its name in the catalogue. `url`
     is the part before the wire format's path. `server` is the kind of a local server, if known."""
 

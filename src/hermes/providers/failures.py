@@ -20,6 +20,7 @@ from hermes.providers.failure_patterns import (
     window_in,
 )
 
+WEB_PAGE = "the response is a web page, so the base URL may be wrong"
 _MAX_DETAIL_CHARS = 300
 _MAX_BODY_CHARS = 4_000
 
@@ -47,11 +48,11 @@ def classify(
     )
 
 
-def classify_event(endpoint: Endpoint, error: JsonValue, *, now: float = 0.0) -> ProviderError:
+def classify_event(endpoint: Endpoint, error: JsonValue) -> ProviderError:
     """The error of an error object inside a response that started with status 200."""
     held: JsonObject = error if isinstance(error, dict) else {"message": str(error)}
     body = msgspec.json.encode(held).decode()
-    failed = classify(endpoint, status=_status(held), body=body, now=now)
+    failed = classify(endpoint, status=_status(held), body=body)
     failed.begun = True
     return failed
 
@@ -118,7 +119,7 @@ def _extract_detail(body: str) -> str:
     """The message inside an error body; an HTML page is only named."""
     text = body.strip()
     if text.startswith("<"):
-        return "the response is a web page, so the base URL may be wrong"
+        return WEB_PAGE
     try:
         held = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):

@@ -238,19 +238,19 @@ Advice = Callable[[ProviderError], str]
 
 class ErrorAdvisor:
     """Adds advice to the errors of one model. `advice` returns next steps for the error, or "" to
-    keep the existing ones. `lessons` records what the error says about the context window."""
+    keep the existing ones. `window_learner` stores the context window that an error reveals."""
 
     def __init__(
         self,
         inner: Provider,
         endpoint: Endpoint,
         advice: Advice,
-        lessons: WindowLearner | None = None,
+        window_learner: WindowLearner | None = None,
     ) -> None:
         self._inner = inner
         self._endpoint = endpoint
         self._advice = advice
-        self._lessons = lessons
+        self._window_learner = window_learner
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         try:
@@ -258,8 +258,8 @@ class ErrorAdvisor:
                 async for item in stream:
                     yield item
         except ProviderError as error:
-            if self._lessons is not None:
-                self._lessons.record_error(error)
+            if self._window_learner is not None:
+                self._window_learner.record_error(error)
             error.args = (self._describe(error),)
             raise
 

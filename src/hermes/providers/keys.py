@@ -12,7 +12,7 @@ from hermes.codec.values import replace
 from hermes.core.errors import ProviderError
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Notice, Prompt, Reply, Restarted
-from hermes.providers.endpoint import Auth, Endpoint, WithKey
+from hermes.providers.endpoint import Auth, Endpoint, WithSecrets
 from hermes.providers.failure_patterns import CAUSE
 
 MAX_NUMBERED = 20
@@ -22,7 +22,7 @@ KeyVerdict = Literal["again", "rotate", "stop"]
 another key, or give up."""
 
 
-class Credential(WithKey):
+class Credential(WithSecrets):
     """Access to one provider. `url`, `auth` and `headers` override the endpoint's. `source` decides
     where the key may be sent; see `endpoint.may_send`. `probe` identifies the trial request that
     finds out whether a paused key works again."""
@@ -90,9 +90,9 @@ _MAX_REPEATS = 2
 
 
 class KeyRotatingProvider:
-    """Belongs inside Retrying: switching keys neither waits nor counts as an attempt. Each key is
-    used at most three times per reply. When no key is left, the error says when the first one is
-    available again."""
+    """Uses another key when one fails. `RetryingProvider` wraps it, so switching keys neither waits
+    nor counts as an attempt. Each key is used at most three times per reply. When no key is left,
+    the error says when the first one is available again."""
 
     def __init__(self, keys: KeyPool, make: Callable[[Credential], Provider]) -> None:
         self._keys = keys

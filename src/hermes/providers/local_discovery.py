@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from hermes.codec.values import Value
 from hermes.core.errors import ConfigError, ProviderError
 from hermes.net.http import HttpClient
-from hermes.providers.catalogue import ModelCatalogue
 from hermes.providers.endpoint import Endpoint
+from hermes.providers.model_catalogue import ModelCatalogue
 from hermes.providers.model_listing import ModelInfo, read_listing
 from hermes.providers.model_servers import ServerQuery, list_models
 

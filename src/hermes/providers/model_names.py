@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from hermes.codec.values import Value
 
 if TYPE_CHECKING:
-    from hermes.providers.catalogue import ModelCatalogue, Vendor
+    from hermes.providers.model_catalogue import ModelCatalogue, Vendor
 
 NameStyle = Literal["own", "slug", "bare", "as_is"]
 """own: removes this vendor's prefix; slug: every name has a vendor prefix; bare: removes any

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, suppress
-from functools import partial
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,7 +15,7 @@ from hermes.codec.values import JsonObject, JsonValue, Value, replace
 from hermes.core.errors import ProviderError
 from hermes.core.world import Clock
 from hermes.net.addresses import host_of
-from hermes.net.http import HttpClient, HttpResponse, Timeouts
+from hermes.net.http import HttpClient, Timeouts
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.model_listing import (
     ModelInfo,
@@ -36,7 +35,13 @@ class ServerQuery:
     """Queries one server; any failure counts as no response."""
 
     def __init__(
-        self, http: HttpClient, url: str, *, key: str = "", seconds: float = QUERY_SECONDS
+        self,
+        http: HttpClient,
+        url: str,
+        *,
+        key: str = "",
+        headers: Mapping[str, str] | None = None,
+        seconds: float = QUERY_SECONDS,
     ) -> None:
         self._http = http
         self._root = root_of(url)
@@ -44,25 +49,27 @@ class ServerQuery:
         self._headers = {"accept": "application/json", "content-type": "application/json"}
         if key:
             self._headers["authorization"] = f"Bearer {key}"
+        self._headers |= headers or {}
 
     async def get(self, path: str) -> JsonValue:
-        return await self._json(partial(self._http.get, self._root + path))
+        status, body = await self.send("GET", path)
+        return parse_json(body) if status == 200 else None
 
-    async def post(self, path: str, body: JsonObject) -> JsonValue:
-        return await self._json(partial(self._http.post, self._root + path, body=encode(body)))
+    async def post(self, path: str, fields: JsonObject) -> JsonValue:
+        status, body = await self.send("POST", path, encode(fields))
+        return parse_json(body) if status == 200 else None
 
-    async def _json(
-        self, send: Callable[..., AbstractAsyncContextManager[HttpResponse]]
-    ) -> JsonValue:
+    async def send(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+        """Status and body of the response; status 0 if there is none."""
         timeouts = Timeouts(connect=self._seconds, read=self._seconds)
+        request = self._http.send(
+            method, self._root + path, body=body, headers=self._headers, timeouts=timeouts
+        )
         try:
-            async with (
-                asyncio.timeout(self._seconds),
-                send(headers=self._headers, timeouts=timeouts) as answer,
-            ):
-                return parse_json(await answer.read(_MAX_BYTES)) if answer.status == 200 else None
+            async with asyncio.timeout(self._seconds), request as answer:
+                return answer.status, await answer.read(_MAX_BYTES)
         except (ProviderError, TimeoutError):
-            return None
+            return 0, b""
 
 
 async def detect_server(

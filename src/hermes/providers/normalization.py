@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TypeVar
 
 from hermes.codec.values import JsonValue, replace
@@ -198,6 +199,10 @@ class _PendingCalls:
         done.append(first if first is not None and same else ToolMessage(results=results))
         for user in self.users:
             _append(user, done)
+
+
+def call_ids(messages: Iterable[Message]) -> set[str]:
+    return {call.id for m in messages if isinstance(m, AssistantMessage) for call in m.calls}
 
 
 def fresh_id(wanted: str, taken: set[str]) -> str:

@@ -16,10 +16,10 @@ from hermes.providers.completion import CompletingProvider
 from hermes.providers.context_window import WindowLearner
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.failure_patterns import RETRYABLE
-from hermes.providers.failures import build_error, classify, malformed_response
+from hermes.providers.failures import WEB_PAGE, build_error, classify, malformed_response
 from hermes.providers.keys import Credential, KeyPool, KeyRotatingProvider
 from hermes.providers.normalization import ConversationNormalizer
-from hermes.providers.profile import MarkLife, WireName
+from hermes.providers.profile import CacheTtl, WireName
 from hermes.providers.retry import AdaptiveProfile, RetryingProvider, RetryMode
 from hermes.providers.wire.events import coalesce, parse_json
 from hermes.providers.wire.format import ImageLoader, ReplyReader, WireFormat
@@ -61,11 +61,11 @@ def build_pipeline(
     advise: Middleware | None = None,
     meter: Callable[[Endpoint], Middleware] | None = None,
     keys: KeyChoice | None = None,
-    lessons: WindowLearner | None = None,
+    window_learner: WindowLearner | None = None,
     attempts: int = 3,
-    silences: int = 5,
+    max_timeouts: int = 5,
     mode: RetryMode | None = None,
-    mark_life: MarkLife = "5m",
+    cache_ttl: CacheTtl = "5m",
     timeouts: Timeouts | None = None,
 ) -> Provider:
     """The stack of one model, from the caller to the socket: each entry wraps those below it.
@@ -73,31 +73,31 @@ def build_pipeline(
     None chooses by whether the endpoint is local."""
     profile = endpoint.profile
     # Shared by the retries, which adapt it, and the requests.
-    fit = AdaptiveProfile(profile)
+    adaptive = AdaptiveProfile(profile)
 
     def request(target: Endpoint) -> Provider:
         """The lower half, which exists once per key."""
         lower = (
             meter(target) if meter else None,
             _text_calls(profile.tool_calls) if profile.tool_calls else None,
-            _local_server(target, http, lessons) if target.is_local else None,
+            _local_server(target, http, window_learner) if target.is_local else None,
         )
-        socket = EndpointProvider(
+        endpoint_provider = EndpointProvider(
             target,
             http=http,
             clock=world.clock,
-            fit=fit,
+            adaptive=adaptive,
             timeouts=timeouts or (LOCAL_TIMEOUTS if target.is_local else Timeouts()),
-            life=mark_life,
+            cache_ttl=cache_ttl,
         )
-        return wrap_provider(lower, socket)
+        return wrap_provider(lower, endpoint_provider)
 
     upper = (
         redact,
         advise,
         lambda inner: CompletingProvider(inner, world),
         lambda inner: RetryingProvider(
-            inner, world, fit=fit, attempts=attempts, silences=silences, mode=mode
+            inner, world, adaptive=adaptive, attempts=attempts, max_timeouts=max_timeouts, mode=mode
         ),
     )
     if keys is None:
@@ -114,12 +114,12 @@ def _text_calls(style: str) -> Middleware:
 
 
 def _local_server(
-    endpoint: Endpoint, http: HttpClient, lessons: WindowLearner | None
+    endpoint: Endpoint, http: HttpClient, window_learner: WindowLearner | None
 ) -> Middleware:
     """Truncation and refusals of local servers."""
-    from hermes.providers.local.server import LocalServerProvider
+    from hermes.providers.local_server import LocalServerProvider
 
-    learned = lessons.record_reported if lessons else None
+    learned = window_learner.record_reported if window_learner else None
     return lambda inner: LocalServerProvider(inner, endpoint, http=http, learned=learned)
 
 
@@ -133,33 +133,35 @@ class EndpointProvider:
         *,
         http: HttpClient,
         clock: Clock,
-        fit: AdaptiveProfile,
+        adaptive: AdaptiveProfile,
         timeouts: Timeouts,
-        life: MarkLife = "5m",
+        cache_ttl: CacheTtl = "5m",
     ) -> None:
         self._endpoint = endpoint
         self._http = http
         self._clock = clock
-        self._fit = fit
+        self._adaptive = adaptive
         self._timeouts = timeouts
-        self._life: MarkLife = life
+        self._cache_ttl: CacheTtl = cache_ttl
         self._normalizer = ConversationNormalizer()
         self._pictures = ImageLoader()
-        self._profile = fit.profile
+        self._profile = adaptive.profile
         self._wire = self._new_wire()
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         body = await self._encode(prompt)
-        reader = self._wire.reader(taken=self._normalizer.ids, place=len(prompt.messages))
+        reader = self._wire.reader(
+            used_ids=self._normalizer.ids, message_count=len(prompt.messages)
+        )
         try:
             async with aclosing(self._ask(body, reader)) as deltas:
                 async for delta in deltas:
                     yield delta
         except ProviderError as error:
             # When a retry may succeed, partial output is worth keeping.
-            if error.reason not in RETRYABLE or not reader.draft.has_visible_output:
+            if error.reason not in RETRYABLE or not reader.builder.has_visible_output:
                 raise
-        for delta in reader.draft.finish():
+        for delta in reader.builder.finish():
             yield delta
         message = reader.message()
         if message.stop == "cut" and not (message.text or message.calls):
@@ -172,8 +174,8 @@ class EndpointProvider:
         )
 
     async def _encode(self, prompt: Prompt) -> bytes:
-        if self._fit.profile is not self._profile:
-            self._profile = self._fit.profile
+        if self._adaptive.profile is not self._profile:
+            self._profile = self._adaptive.profile
             self._wire = self._new_wire()
         messages = self._normalizer.normalize(prompt.messages)
         await self._pictures.load(self._wire.fragments.missing(messages))
@@ -183,36 +185,38 @@ class EndpointProvider:
 
     def _new_wire(self) -> WireFormat:
         kind = wire_format(self._endpoint.wire)
-        return kind(self._endpoint, self._profile, life=self._life, pictures=self._pictures)
+        return kind(
+            self._endpoint, self._profile, cache_ttl=self._cache_ttl, pictures=self._pictures
+        )
 
     async def _ask(self, body: bytes, reader: ReplyReader) -> AsyncGenerator[Delta]:
         wire, streams = self._wire, self._profile.streams
         timeouts = self._timeouts if streams else self._timeouts.for_unstreamed()
         exchange = self._http.post(wire.url, body=body, headers=wire.headers, timeouts=timeouts)
-        async with exchange as answer:
-            if not 200 <= answer.status < 300:
+        async with exchange as response:
+            if not 200 <= response.status < 300:
                 raise classify(
                     self._endpoint,
-                    status=answer.status,
-                    body=await answer.read_error(),
-                    headers=answer.headers,
+                    status=response.status,
+                    body=await response.read_error(),
+                    headers=response.headers,
                     now=self._clock.now(),
                 )
-            read = self._read_stream if _is_stream(answer, streams) else self._read_whole
-            async with aclosing(read(answer, reader)) as deltas:
+            read = self._read_stream if _is_stream(response, streams) else self._read_whole
+            async with aclosing(read(response, reader)) as deltas:
                 async for delta in deltas:
                     yield delta
 
     async def _read_stream(
-        self, answer: HttpResponse, reader: ReplyReader
+        self, response: HttpResponse, reader: ReplyReader
     ) -> AsyncGenerator[Delta]:
         events = SseParser()
         newest = self._clock.monotonic()
-        async with aclosing(answer.chunks()) as chunks:
+        async with aclosing(response.chunks()) as chunks:
             async for chunk in chunks:
                 found = events.feed(chunk)
                 now = self._clock.monotonic()
-                quiet = 0.0 if found or self._timeouts.patience else now - newest
+                quiet = 0.0 if found or self._timeouts.stall_policy else now - newest
                 if quiet > self._timeouts.stale:
                     raise build_error(self._endpoint, "timeout", detail="only keep-alives arrived")
                 newest = now if found else newest
@@ -224,28 +228,26 @@ class EndpointProvider:
                 for delta in coalesce(reader, events.finish()):
                     yield delta
                 reader.run_out()
-        await answer.drain()
+        await response.drain()
 
-    async def _read_whole(self, answer: HttpResponse, reader: ReplyReader) -> AsyncGenerator[Delta]:
-        body = await answer.read()
+    async def _read_whole(
+        self, response: HttpResponse, reader: ReplyReader
+    ) -> AsyncGenerator[Delta]:
+        body = await response.read()
         value = parse_json(body)
         if not isinstance(value, dict):
             shown = body[:4_000].decode("utf-8", "replace")
-            page = shown.lstrip().startswith("<")
-            detail = (
-                "the response is a web page, so the base URL may be wrong"
-                if page
-                else "the response is not JSON"
-            )
+            is_page = shown.lstrip().startswith("<")
+            detail = WEB_PAGE if is_page else "the response is not JSON"
             raise malformed_response(self._endpoint, detail, body=shown)
         for delta in reader.read(value):
             yield delta
 
 
-def _is_stream(answer: HttpResponse, asked: bool) -> bool:
+def _is_stream(response: HttpResponse, asked: bool) -> bool:
     """Servers may stream unasked, or not stream when asked; most say which."""
-    if answer.media_type == "text/event-stream":
+    if response.media_type == "text/event-stream":
         return True
-    if answer.media_type in ("application/json", "text/html"):
+    if response.media_type in ("application/json", "text/html"):
         return False
     return asked

@@ -80,7 +80,7 @@ EffortStyle = Literal[
     "think", "toggle", "toggle_effort", "enable_thinking", "google",
 ]  # fmt: skip
 MarkStyle = Literal["off", "envelope", "native"]
-MarkLife = Literal["5m", "1h"]
+CacheTtl = Literal["5m", "1h"]
 Replay = Literal["none", "sealed", "reasoning_content", "reasoning_details", "extra_content"]
 SchemaStyle = Literal["full", "reduced"]
 

@@ -26,7 +26,7 @@ from hermes.providers.profile import (
 )
 
 if TYPE_CHECKING:
-    from hermes.providers.catalogue import ServerKind, Vendor, VendorRoute
+    from hermes.providers.model_catalogue import ServerKind, Vendor, VendorRoute
 
 _LEVELS = ("low", "medium", "high")
 _ENVELOPES = ("envelope", "envelope_on")

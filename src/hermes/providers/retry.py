@@ -138,27 +138,27 @@ class RetryMode:
 
 
 class RetryingProvider:
-    """`attempts` counts all requests for one reply except those after a repair of `fit`. Rate-limit
-    waits are announced; other retries are silent unless they fail. After `silences` consecutive
-    time-outs, across turns, the next one is final."""
+    """Repeats failed requests. `attempts` counts all requests for one reply except those after a
+    repair of the profile. Rate-limit waits are announced; other retries are silent unless they
+    fail. After `max_timeouts` consecutive timeouts, across turns, the next one is final."""
 
     def __init__(
         self,
         inner: Provider,
         world: World,
         *,
-        fit: AdaptiveProfile | None = None,
+        adaptive: AdaptiveProfile | None = None,
         attempts: int = 3,
-        silences: int = 5,
+        max_timeouts: int = 5,
         mode: RetryMode | None = None,
     ) -> None:
         self._inner = inner
         self._world = world
-        self._fit = fit
+        self._adaptive = adaptive
         self._attempts = attempts
-        self._silences = silences
+        self._max_timeouts = max_timeouts
         self._mode = mode or RetryMode()
-        self._silent = 0
+        self._timeouts = 0
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         attempts = repairs = 0
@@ -174,10 +174,10 @@ class RetryingProvider:
             except ProviderError as error:
                 failed = error
             if failed is None:
-                self._silent = 0
+                self._timeouts = 0
                 return
             repairs += 1
-            if self._fit is None or repairs > _MAX_REPAIRS or not self._fit.learn(failed):
+            if self._adaptive is None or repairs > _MAX_REPAIRS or not self._adaptive.learn(failed):
                 attempts += 1
                 if self._is_final(failed, attempts):
                     for notice in notices:
@@ -199,8 +199,8 @@ class RetryingProvider:
                 yield Restarted()
 
     def _is_final(self, error: ProviderError, attempts: int) -> bool:
-        self._silent = self._silent + 1 if error.reason == "timeout" else 0
-        stuck = self._silent >= self._silences
+        self._timeouts = self._timeouts + 1 if error.reason == "timeout" else 0
+        stuck = self._timeouts >= self._max_timeouts
         most = self._attempts
         if self._mode.eager:
             most = min(most, EAGER_ATTEMPTS.get(error.reason, most))

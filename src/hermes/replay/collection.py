@@ -29,8 +29,8 @@ from hermes.journal.reading import history_segments
 from hermes.journal.rows import LogRow, read_rows
 from hermes.models.model_ref import IN_PROCESS, ModelRef
 from hermes.models.models import Models, ref_of
-from hermes.providers.catalogue import shipped_catalogue
 from hermes.providers.endpoint import Endpoint
+from hermes.providers.model_catalogue import shipped_catalogue
 from hermes.providers.recorded.frames import RecordedExchange, TapeModel, TapeRun
 from hermes.providers.recorded.masks import SecretMask
 from hermes.providers.recorded.player import InterceptedProvider

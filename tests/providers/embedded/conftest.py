@@ -49,9 +49,10 @@ class Played:
             path, http=self._http, world=World(), engines=self.engines, window=window
         )
 
-    def alone(self) -> EmbeddedModel:
-        """The same model with engines of its own."""
-        return EmbeddedModel(self.folder / "model.gguf", http=self._http, world=World())
+    def with_engines(self, engines: EnginePool) -> EmbeddedModel:
+        """The same model in other engines."""
+        path = self.folder / "model.gguf"
+        return EmbeddedModel(path, http=self._http, world=World(), engines=engines)
 
     def signal(self, pid: int) -> None:
         """ProcessLookupError when there is no such process."""

@@ -208,7 +208,7 @@ async def test_the_runtime_takes_the_schemas_of_all_built_in_tools(
         world=World(),
         engines=engines,
         threads=None,
-        fitting=PromptFitter(known.window),
+        fitter=PromptFitter(known.window),
         generation=GenerationSettings(max_tokens=32, sampling={"temperature": 0}),
     )
     items = [item async for item in asking.reply(prompt, schema=schema)]

@@ -20,6 +20,7 @@ from hermes.core.prompt import (
     ToolSpec,
 )
 from hermes.providers.embedded.constrained_calls import UNCONSTRAINED, answer_schema
+from hermes.providers.embedded.engines import EnginePool
 from tests.providers.embedded.conftest import Played, heard
 
 LS = ToolSpec(
@@ -233,12 +234,12 @@ async def test_ids_of_calls_are_new_and_always_the_same(played: Played) -> None:
     assert ids == ["call_2_2", "call_2_2"]
 
 
-async def test_a_model_of_its_own_ends_its_own_process(played: Played) -> None:
+async def test_closing_the_engines_ends_the_process_of_a_model(played: Played) -> None:
     played.model([{"content": "Hi."}], parameters=9)
-    model = played.alone()
-    await heard(model, ASKED)
+    engines = EnginePool()
+    await heard(played.with_engines(engines), ASKED)
     (request,) = played.requests()
-    await model.close()
+    await engines.close()
     with pytest.raises(ProcessLookupError):
         played.signal(request["pid"])
 

@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from hermes.providers.offline.matching import match_request
-from hermes.providers.offline.table import REFUSAL, Request, documentation, request_groups
+from hermes.providers.offline.table import (
+    REFUSAL,
+    OfflineRequest,
+    documentation,
+    match_request,
+    request_groups,
+)
 from tests.providers.offline.talk import Talk
 
 FOLDER = Path(__file__).parent
@@ -26,7 +31,7 @@ def describe(text: str) -> str:
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda each: each.title)
-def test_every_example_of_a_row_means_that_row(request_: Request) -> None:
+def test_every_example_of_a_row_means_that_row(request_: OfflineRequest) -> None:
     for example in request_.examples:
         assert match_request(example), example
         assert match_request(example)[-1][0] is request_, example

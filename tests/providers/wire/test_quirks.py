@@ -20,8 +20,8 @@ from hermes.core.messages import (
 )
 from hermes.core.prompt import Prompt
 from hermes.net.sse import SseEvent
-from hermes.providers.catalogue import shipped_catalogue
 from hermes.providers.endpoint import Auth, Endpoint
+from hermes.providers.model_catalogue import shipped_catalogue
 from hermes.providers.pipeline import wire_format
 from hermes.providers.profile import EffortStyle, ModelProfile, WireName
 from hermes.providers.profile_building import RequestOptions
@@ -36,7 +36,7 @@ SEEN = ToolMessage(results=(ToolResult(call_id="c", name="look", parts=(Text(tex
 
 def build_wire(wire: WireName, profile: ModelProfile) -> WireFormat:
     at = Endpoint(name="acme", wire=wire, url="http://127.0.0.1/v1", model="m", profile=profile)
-    return wire_format(wire)(at, profile, life="5m", pictures=ImageLoader())
+    return wire_format(wire)(at, profile, cache_ttl="5m", pictures=ImageLoader())
 
 
 def body(
@@ -135,7 +135,7 @@ def test_signatures_of_calls_come_back_with_their_calls() -> None:
     signed = {"google": {"thought_signature": "abc"}}
     call = {"index": 0, "id": "c1", "function": {"name": "look", "arguments": "{}"}}
     other = {"index": 1, "id": "c2", "function": {"name": "look", "arguments": "{}"}}
-    reader = asked.reader(taken=set(), place=1)
+    reader = asked.reader(used_ids=set(), message_count=1)
     for calls in ([call | {"extra_content": signed}], [other]):
         chunk = {"choices": [{"delta": {"tool_calls": calls}, "finish_reason": None}]}
         list(reader.feed(SseEvent("", json.dumps(chunk).encode())))
@@ -279,7 +279,7 @@ def test_models_with_a_temperature_of_their_own_are_sent_none(vendor: str, model
     at = shipped_catalogue().endpoint(
         shipped_catalogue().vendors[vendor], model, key="k", options=RequestOptions(temperature=0.2)
     )
-    wire = wire_format(at.wire)(at, at.profile, life="5m", pictures=ImageLoader())
+    wire = wire_format(at.wire)(at, at.profile, cache_ttl="5m", pictures=ImageLoader())
     assert "temperature" not in body(wire, HI)
 
 

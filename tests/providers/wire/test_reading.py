@@ -23,8 +23,8 @@ ALL: tuple[WireName, ...] = ("chat", "responses", "messages")
 
 def reader(wire: WireName) -> ReplyReader:
     at = Endpoint(name="t", wire=wire, url="http://127.0.0.1/v1", model="m")
-    made = wire_format(wire)(at, ModelProfile(), life="5m", pictures=ImageLoader())
-    return made.reader(taken=set(), place=4)
+    made = wire_format(wire)(at, ModelProfile(), cache_ttl="5m", pictures=ImageLoader())
+    return made.reader(used_ids=set(), message_count=4)
 
 
 def feed(reading: ReplyReader, *events: Any) -> list[Delta]:
@@ -32,7 +32,7 @@ def feed(reading: ReplyReader, *events: Any) -> list[Delta]:
     for event in events:
         data = event if isinstance(event, bytes) else json.dumps(event).encode()
         deltas += reading.feed(SseEvent("", data))
-    return [*deltas, *reading.draft.finish()]
+    return [*deltas, *reading.builder.finish()]
 
 
 def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
@@ -283,7 +283,7 @@ def test_any_json_is_read_without_a_crash(wire: WireName) -> None:
                         feed(reading, {"type": kind, **given_value})
             except ProviderError:
                 continue
-            list(reading.draft.finish())
+            list(reading.builder.finish())
             reading.message()
 
     read()

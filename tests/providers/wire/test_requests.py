@@ -26,7 +26,7 @@ from hermes.core.prompt import Prompt, ToolSpec
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.normalization import ConversationNormalizer
 from hermes.providers.pipeline import wire_format
-from hermes.providers.profile import MarkLife, ModelProfile, WireName
+from hermes.providers.profile import CacheTtl, ModelProfile, WireName
 from hermes.providers.wire.format import ImageLoader, WireFormat
 from tests.providers.conversations import growing_conversation, issuer, sealed_for
 from tests.providers.judges import judge
@@ -46,11 +46,11 @@ ALL: tuple[WireName, ...] = ("chat", "responses", "messages")
 
 
 def build_wire(
-    wire: WireName, profile: ModelProfile | None = None, life: MarkLife = "5m"
+    wire: WireName, profile: ModelProfile | None = None, cache_ttl: CacheTtl = "5m"
 ) -> WireFormat:
     profile = profile or ModelProfile(replay="none" if wire == "chat" else "sealed")
     at = Endpoint(name="t", wire=wire, url="http://127.0.0.1/v1", model="scripted", profile=profile)
-    return wire_format(wire)(at, profile, life=life, pictures=ImageLoader())
+    return wire_format(wire)(at, profile, cache_ttl=cache_ttl, pictures=ImageLoader())
 
 
 def body(wire: WireFormat, prompt: Prompt) -> dict[str, Any]:
@@ -245,7 +245,7 @@ async def seen(
     pictures = ImageLoader()
     await pictures.load(prompt.messages)
     at = Endpoint(name="t", wire=name, url="http://127.0.0.1/v1", model="scripted")
-    wire = wire_format(name)(at, profile or ModelProfile(), life="5m", pictures=pictures)
+    wire = wire_format(name)(at, profile or ModelProfile(), cache_ttl="5m", pictures=pictures)
     return body(wire, prompt)
 
 
@@ -406,8 +406,10 @@ def test_sessions_that_begin_alike_send_the_same_and_others_do_not(name: WireNam
     at = Endpoint(name="t", wire=name, url="http://127.0.0.1/v1", model="scripted", profile=profile)
     other = replace(at, model="another")
 
-    def sent(endpoint: Endpoint, prompt: Prompt, life: MarkLife = "5m") -> bytes:
-        wire = wire_format(name)(endpoint, endpoint.profile, life=life, pictures=ImageLoader())
+    def sent(endpoint: Endpoint, prompt: Prompt, cache_ttl: CacheTtl = "5m") -> bytes:
+        wire = wire_format(name)(
+            endpoint, endpoint.profile, cache_ttl=cache_ttl, pictures=ImageLoader()
+        )
         return wire.encode(prompt, prompt.messages)
 
     first = sent(at, HI)

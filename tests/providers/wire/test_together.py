@@ -30,8 +30,8 @@ PIECES = st.sampled_from(
 
 def reader(kind: Kind = ChatWire) -> ReplyReader:
     at = Endpoint(name="t", wire="chat", url="http://127.0.0.1/v1", model="m")
-    made = kind(at, ModelProfile(), life="5m", pictures=ImageLoader())
-    return made.reader(taken=set(), place=4)
+    made = kind(at, ModelProfile(), cache_ttl="5m", pictures=ImageLoader())
+    return made.reader(used_ids=set(), message_count=4)
 
 
 def event(**delta: object) -> SseEvent:
@@ -127,7 +127,7 @@ def test_a_reply_is_the_same_however_its_events_came(
     together = [delta for group in groups for delta in coalesce(joined, group)]
     assert shown_text(one_by_one) == shown_text(together)
     for each in (alone, joined):
-        list(each.draft.finish())
+        list(each.builder.finish())
     assert alone.message() == joined.message()
     assert alone.usage == joined.usage
     assert (alone.ended, alone.model) == (joined.ended, joined.model)
@@ -150,5 +150,5 @@ def test_a_reply_is_the_same_however_its_events_came(
 def test_an_event_with_more_than_words_gets_a_closer_look(more: dict[str, object]) -> None:
     made = reader()
     list(made.feed(SseEvent("", b'{"model": "m", "choices": []}')))
-    assert made.words(SseEvent("", json.dumps(more).encode())) is None
-    assert made.words(event(content="a")) == "a"
+    assert made.plain_text(SseEvent("", json.dumps(more).encode())) is None
+    assert made.plain_text(event(content="a")) == "a"

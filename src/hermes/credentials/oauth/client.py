@@ -6,14 +6,13 @@ import asyncio
 import base64
 import binascii
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal
 from urllib.parse import quote, urlencode
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, JsonValue, Value, replace
 from hermes.core.errors import ProviderError
-from hermes.net.http import HttpClient, HttpResponse, Timeouts
+from hermes.net.http import HttpClient, ResponseContext, Timeouts
 
 _FINAL_ERRORS = (
     "invalid_grant",
@@ -152,9 +151,7 @@ async def get(
     return await _receive(http.get(url, headers=sent, timeouts=_TIMEOUTS))
 
 
-async def _receive(
-    request: AbstractAsyncContextManager[HttpResponse],
-) -> JsonObject | OAuthErrorResponse:
+async def _receive(request: ResponseContext) -> JsonObject | OAuthErrorResponse:
     try:
         async with asyncio.timeout(_WHOLE_SECONDS), request as answer:
             return parse_answer(answer.status, await answer.read(_MOST_BYTES))

@@ -31,7 +31,7 @@ from hermes.core.prompt import (
     TextDelta,
     ToolSpec,
 )
-from hermes.providers.normalization import fresh_id
+from hermes.providers.normalization import call_ids, fresh_id
 
 TEXT = "text"
 TOOL = "tool"
@@ -46,7 +46,7 @@ _ANYTHING: JsonObject = {}
 
 
 def answer_schema(tools: tuple[ToolSpec, ...]) -> JsonObject:
-    """Without tools the reply can only be text."""
+    """The JSON Schema of a reply: a text, or a call of one of these tools."""
     words = _record({TEXT: {"type": "string"}}, required=[TEXT])
     if not tools:
         return words
@@ -163,11 +163,15 @@ def _results(message: ToolMessage) -> UserMessage:
 _START = r"\s*(?:```(?:json)?\s*)?\{\s*"
 _TEXT = re.compile(rf'{_START}"{TEXT}"\s*:\s*"')
 _TOOL = re.compile(rf'{_START}"{TOOL}"\s*:\s*"((?:[^"\\]|\\.)*)"', re.DOTALL)
-_PLAIN = re.compile(r'[^"\\]+')
-# A whole escape sequence; a surrogate pair counts as one.
-_ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[0-9a-fA-F]{4}|u[0-9a-fA-F]{4}|[^u])")
-_LONGEST_ESCAPE = 12
-_HIGH_SURROGATE = re.compile(r"\\u[dD][89abAB]")
+_HEX = r"[0-9a-fA-F]"
+_HIGH_SURROGATE = rf"u[dD][89abAB]{_HEX}{{2}}"
+# The complete characters of a JSON string. The first half of a surrogate pair waits for the second.
+_CHARACTERS = re.compile(
+    rf'(?:[^"\\]+|\\(?:[^u]|(?!{_HIGH_SURROGATE})u{_HEX}{{4}}'
+    rf"|{_HIGH_SURROGATE}(?:\\u{_HEX}{{4}}|(?=\\[^u]|[^\\]))))*",
+    re.DOTALL,
+)
+_ESCAPES = re.compile(rf"(?:\\u{_HEX}{{4}})+|\\.", re.DOTALL)
 
 ReplyStage = Literal["opening", "text", "call", "closed"]
 
@@ -228,34 +232,16 @@ class ConstrainedReply:
         return ""
 
     def _read_text(self, piece: str) -> Iterator[Delta]:
-        pending, at = self._held + piece, 0
-        self._held = ""
-        said: list[str] = []
-        while at < len(pending):
-            if pending[at] == '"':
-                self._stage = "closed"
-                break
-            found = _PLAIN.match(pending, at)
-            if found:
-                said.append(found[0])
-            elif _is_open(pending[at:]) or not (found := _ESCAPE.match(pending, at)):
-                self._held = pending[at:]
-                break
-            else:
-                said.append(_unquote(found[0]))
-            at = found.end()
-        if said:
-            self._text += said
-            yield TextDelta(text="".join(said))
-
-
-def _is_open(escape: str) -> bool:
-    """More characters may belong to this escape sequence."""
-    if len(escape) >= _LONGEST_ESCAPE:
-        return False
-    if len(escape) < 2 or (escape[1] == "u" and len(escape) < 6):
-        return True
-    return _HIGH_SURROGATE.match(escape) is not None and (r"\u".startswith(escape[6:8]))
+        pending = self._held + piece
+        found = _CHARACTERS.match(pending)
+        end = found.end() if found else 0
+        self._held = pending[end:]
+        if self._held.startswith('"'):
+            self._stage = "closed"
+        if end:
+            text = _ESCAPES.sub(lambda escape: _unquote(escape[0]), pending[:end])
+            self._text.append(text)
+            yield TextDelta(text=text)
 
 
 def _unquote(text: str) -> str:
@@ -334,14 +320,10 @@ class ConstrainedTools:
                     case Reply():
                         for delta in answer.finish():
                             yield delta
-                        message = answer.message(item.message, call_id=_new_id(prompt.messages))
+                        # Unused, and stable for the same conversation.
+                        messages = prompt.messages
+                        call_id = fresh_id(f"call_{len(messages)}", call_ids(messages))
+                        message = answer.message(item.message, call_id=call_id)
                         yield replace(item, message=message)
                     case _:
                         yield item
-
-
-def _new_id(messages: tuple[Message, ...]) -> str:
-    """An unused id, stable for the same conversation."""
-    replies = [message for message in messages if isinstance(message, AssistantMessage)]
-    taken = {call.id for message in replies for call in message.calls}
-    return fresh_id(f"call_{len(messages)}", taken)

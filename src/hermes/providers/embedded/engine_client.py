@@ -155,7 +155,7 @@ _DYING_SECONDS = 0.1
 
 
 class GenerationSettings(Value):
-    """Generation settings. `most_tokens` limits replies that have no other limit."""
+    """`max_tokens` limits replies that have no other limit."""
 
     max_tokens: int
     sampling: JsonObject = {}
@@ -173,7 +173,7 @@ class EngineClient:
         world: World,
         engines: EnginePool,
         threads: int | None,
-        fitting: PromptFitter,
+        fitter: PromptFitter,
         generation: GenerationSettings,
     ) -> None:
         self._weights = weights
@@ -181,7 +181,7 @@ class EngineClient:
         self._world = world
         self._engines = engines
         self._threads = threads
-        self._fitting = fitting
+        self._fitter = fitter
         self._generation = generation
         self._current: tuple[str, JsonObject | None, Provider] | None = None
         self._reported_cut = False
@@ -196,10 +196,10 @@ class EngineClient:
                 size = format_size(self._weights.size)
                 yield Notice(text=f"Loading {self._weights.path.name} ({size})…")
             engine = await self._engines.start(self._weights, threads=self._threads)
-            sent = self._fitting.fit(prompt, most_tokens=self._generation.max_tokens)
-            if self._fitting.is_cut and not self._reported_cut:
+            sent = self._fitter.fit(prompt, most_tokens=self._generation.max_tokens)
+            if self._fitter.is_cut and not self._reported_cut:
                 self._reported_cut = True
-                window = self._fitting.window
+                window = self._fitter.window
                 text = (
                     f"The conversation is longer than the model's window ({window} tokens); it sees"
                     " only the newest part."
@@ -210,13 +210,13 @@ class EngineClient:
                     async for item in stream:
                         streamed |= not isinstance(item, Notice | Reply)
                         if isinstance(item, Reply):
-                            self._fitting.learn(sent, item.usage.prompt)
+                            self._fitter.learn(sent, item.usage.prompt)
                         yield item
                 return
             except ProviderError as error:
                 if error.reason == "context_overflow" and overflows < _MAX_OVERFLOWS:
                     overflows += 1
-                    self._fitting.learn_refusal(sent, error.body)
+                    self._fitter.learn_refusal(sent, error.body)
                     continue
                 if await self._is_dead(engine, error):
                     if crashes >= _MAX_CRASHES:
@@ -264,9 +264,13 @@ class EngineClient:
             key=engine.key,
             profile=profile,
         )
-        fit = AdaptiveProfile(profile)
+        adaptive = AdaptiveProfile(profile)
         direct = EndpointProvider(
-            endpoint, http=self._http, clock=self._world.clock, fit=fit, timeouts=LOCAL_TIMEOUTS
+            endpoint,
+            http=self._http,
+            clock=self._world.clock,
+            adaptive=adaptive,
+            timeouts=LOCAL_TIMEOUTS,
         )
         # Our own process refuses the same request every time.
-        return RetryingProvider(direct, self._world, fit=fit, attempts=1)
+        return RetryingProvider(direct, self._world, adaptive=adaptive, attempts=1)

@@ -39,18 +39,18 @@ class ToolModeChooser:
     """`reduced` is for small models: no tools, and a reply that reaches its limit ends there,
     because more would be repetition."""
 
-    def __init__(self, asking: EngineClient, fitting: PromptFitter, *, reduced: bool) -> None:
-        self._asking = asking
-        self._fitting = fitting
+    def __init__(self, client: EngineClient, fitter: PromptFitter, *, reduced: bool) -> None:
+        self._client = client
+        self._fitter = fitter
         self._reduced = reduced
-        self._imposing = ConstrainedTools(asking.reply)
+        self._constrained = ConstrainedTools(client.reply)
         self._reported_no_tools = False
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         if not (self._reported_no_tools or self._reduced or self._tools_fit(prompt)):
             # Reported once, because the user may expect tools.
             self._reported_no_tools = True
-            window = self._fitting.window
+            window = self._fitter.window
             text = (
                 f"The model's window ({window} tokens) is too small for the tools; it answers"
                 " without them."
@@ -75,13 +75,13 @@ class ToolModeChooser:
         if self._reduced or not prompt.tools or not self._tools_fit(prompt):
             return self._reply_without_tools(prompt)
         # The system text is shortened so that the tools fit after it.
-        tools = self._fitting.tokens(describe_tools(prompt.tools))
-        available = int(self._fitting.budget * SYSTEM_SHARE) - tools
-        system = self._fitting.clip(prompt.system, available)
-        return self._imposing.reply(replace(prompt, system=system))
+        tools = self._fitter.tokens(describe_tools(prompt.tools))
+        available = int(self._fitter.budget * SYSTEM_SHARE) - tools
+        system = self._fitter.clip(prompt.system, available)
+        return self._constrained.reply(replace(prompt, system=system))
 
     async def _reply_without_tools(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        async with aclosing(self._asking.reply(without_tools(prompt))) as items:
+        async with aclosing(self._client.reply(without_tools(prompt))) as items:
             async for item in items:
                 if self._reduced and isinstance(item, Reply) and item.message.stop == "length":
                     yield TextDelta(text=_ELLIPSIS)
@@ -92,8 +92,8 @@ class ToolModeChooser:
     def _tools_fit(self, prompt: Prompt) -> bool:
         if not prompt.tools:
             return True
-        tools = self._fitting.tokens(describe_tools(prompt.tools))
-        return tools <= self._fitting.budget * _TOOLS_SHARE
+        tools = self._fitter.tokens(describe_tools(prompt.tools))
+        return tools <= self._fitter.budget * _TOOLS_SHARE
 
 
 def _append_text(reply: Reply, text: str) -> Reply:
@@ -120,9 +120,8 @@ _GENERATION = GenerationSettings(max_tokens=4_096)
 
 class EmbeddedModel:
     """One per session; the model is loaded with the first reply. Sessions with the same `engines`
-    share the process of a file; their owner closes them. Without `engines` the model owns its
-    engine, ended by `close`. `reduced` (no tools) defaults to true for small models. `window`
-    overrides the cautious default, up to the trained maximum."""
+    share the process of a file; their owner closes them. `reduced` (no tools) defaults to true for
+    small models. `window` overrides the cautious default, up to the trained maximum."""
 
     def __init__(
         self,
@@ -130,30 +129,27 @@ class EmbeddedModel:
         *,
         http: HttpClient,
         world: World,
+        engines: EnginePool,
         threads: int | None = None,
-        engines: EnginePool | None = None,
         reduced: bool | None = None,
         window: int | None = None,
     ) -> None:
         found = describe_model_file(path)
         most = found.trained or found.window
         self.weights = replace(found, window=min(window, most) if window else found.window)
-        own = EnginePool()
-        self._own = own if engines is None else None
-        fitting = PromptFitter(self.window)
-        asking = EngineClient(
+        fitter = PromptFitter(self.window)
+        client = EngineClient(
             self.weights,
             http=http,
             world=world,
-            engines=own if engines is None else engines,
+            engines=engines,
             threads=threads,
-            fitting=fitting,
+            fitter=fitter,
             generation=_SMALL_GENERATION if self.weights.small else _GENERATION,
         )
-        self._speaking = ToolModeChooser(
-            asking, fitting, reduced=self.weights.small if reduced is None else reduced
-        )
-        self._completing = CompletingProvider(self._speaking, world)
+        reduced = self.weights.small if reduced is None else reduced
+        chooser = ToolModeChooser(client, fitter, reduced=reduced)
+        self._inner = CompletingProvider(chooser, world)
 
     @property
     def window(self) -> int:
@@ -161,7 +157,7 @@ class EmbeddedModel:
         return self.weights.window
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        async with aclosing(self._completing.reply(prompt)) as items:
+        async with aclosing(self._inner.reply(prompt)) as items:
             async for item in items:
                 if isinstance(item, Reply):
                     # The path replaces the server's name of the file, and nothing is charged.
@@ -169,7 +165,3 @@ class EmbeddedModel:
                     model = str(self.weights.path)
                     item = replace(item, model=model, provider=NAME, usage=usage)
                 yield item
-
-    async def close(self) -> None:
-        if self._own is not None:
-            await self._own.close()

@@ -19,9 +19,8 @@ from hermes.core.messages import (
     UserMessage,
 )
 from hermes.core.prompt import CallNamed, Delta, Prompt, Reply, TextDelta
-from hermes.providers.offline.matching import MatchedStep, match_request
 from hermes.providers.offline.steps import CallRequest, StepFailed, Steps, block, inline
-from hermes.providers.offline.table import GREETING, REFUSAL
+from hermes.providers.offline.table import GREETING, REFUSAL, MatchedStep, match_request
 
 MODEL = "offline-assistant"
 PROVIDER = "offline"

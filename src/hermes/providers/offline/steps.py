@@ -87,10 +87,10 @@ def block(text: str, *, name: str = "", limit: int = MAX_LINES) -> str:
     return body if len(lines) <= limit else f"{body}\n\n… and {len(lines) - limit} more lines."
 
 
-def bullets(items: Sequence[str], *, limit: int = MAX_LINES) -> str:
-    lines = [f"- {inline(item)}" for item in items[:limit]]
-    if len(items) > limit:
-        lines.append(f"- … and {len(items) - limit} more")
+def bullets(items: Sequence[str]) -> str:
+    lines = [f"- {inline(item)}" for item in items[:MAX_LINES]]
+    if len(items) > MAX_LINES:
+        lines.append(f"- … and {len(items) - MAX_LINES} more")
     return "\n".join(lines)
 
 

@@ -1,12 +1,15 @@
-"""Loads the table of requests, and lists it as an answer and as a page of the documentation."""
+"""The table of requests: loads it, reads a text as rows of it, and lists it as help and as a page
+of the documentation."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
 from hermes.providers.offline import actions, file_actions
+from hermes.providers.offline.arithmetic import evaluate
 from hermes.providers.offline.patterns import Pattern
 from hermes.providers.offline.steps import Action, Slots, inline
 
@@ -47,7 +50,7 @@ as a model, so approvals, undo and replay work in the same way.
 """
 
 
-class Request:
+class OfflineRequest:
     """One row of the table."""
 
     def __init__(self, title: str, fields: dict[str, str], wordings: list[str]) -> None:
@@ -65,16 +68,16 @@ class Request:
 
 
 @lru_cache(maxsize=1)
-def request_groups() -> dict[str, list[Request]]:
+def request_groups() -> dict[str, list[OfflineRequest]]:
     """The requests by the title of their group."""
-    groups: dict[str, list[Request]] = {}
+    groups: dict[str, list[OfflineRequest]] = {}
     text = Path(__file__).with_name("requests.txt").read_text("utf-8")
     for paragraph in text.split("\n\n"):
         head, *lines = paragraph.strip().splitlines()
         if head.startswith("## "):
             fields = dict(line.split(": ", 1) for line in lines if line.startswith(_FIELDS))
             wordings = [line for line in lines if not line.startswith(_FIELDS)]
-            groups[list(groups)[-1]].append(Request(head[3:], fields, wordings))
+            groups[list(groups)[-1]].append(OfflineRequest(head[3:], fields, wordings))
         elif head.startswith("# "):
             groups[head[2:]] = []
     return groups
@@ -116,3 +119,138 @@ def documentation() -> str:
         parts.append("\n".join([f"## {group}\n", "| Request | Examples |", "| --- | --- |", *rows]))
         parts[-1] += "\n"
     return "\n".join(parts)
+
+
+MAX_LENGTH = 2000
+MAX_STEPS = 5
+
+MatchedStep = tuple[OfflineRequest, Slots]
+
+_POLITE_START = re.compile(
+    r"(?:please|hey|hi|hello|ok|okay|so|now|hermes|(?:can|could|would|will) you(?: please)?"
+    r"|I (?:want|would like) you to|tell me)(?:,|!)?[ \t]+",
+    re.IGNORECASE,
+)
+_POLITE_END = re.compile(r",?[ \t]+(?:please|thanks|thank you|for me|hermes)[ \t]*[?!.]*$", re.I)
+_PUNCTUATION = re.compile(r"[ \t]*[?!.]+$")
+_CONNECTOR = re.compile(
+    r"(?:[ \t]*[,;.]?[ \t]+(?:and then|and also|and|then|after that)|[ \t]*[,;]|\.(?=[ \t])|\n)\s+"
+    r"|\n",
+    re.IGNORECASE,
+)
+_CONNECTOR_WORD = re.compile(r"\b(?:and|then|after)\b|[.?!]$", re.IGNORECASE)
+_QUOTATION = re.compile(r"\"[^\"]*\"|“[^”]*”|`[^`]*`|(?<!\w)'[^']*'(?!\w)|‘[^’]*’")
+_REFERENCE = re.compile(r"it|there|(?:in )?there|in(?:to)? it", re.IGNORECASE)
+_SHORT_FORM = re.compile(r"(what|where|who)['’](s|re)(?=[ \t])", re.IGNORECASE)
+# The first words of requests, which a text without quotes must not contain after a connector.
+_VERBS = frozenset(
+    (
+        "add append calculate change clear commit compare copy count create delete display do "
+        "execute find give grep how list make mark move open overwrite print put read remember "
+        "remove rename replace run save say search send show start stop tell undo what when where "
+        "which who write"
+    ).split()
+)
+
+
+def match_request(text: str) -> tuple[MatchedStep, ...]:
+    """The steps of a request; none if it is not understood or has two meanings. "It" and "there"
+    are the file or folder that the step before names."""
+    text = text.strip()
+    if not text or len(text) > MAX_LENGTH:
+        return ()
+    readings = list(_readings(text, MAX_STEPS))
+    return _resolve_references(readings[0]) if len(readings) == 1 else ()
+
+
+def _readings(text: str, most: int) -> Iterator[tuple[MatchedStep, ...]]:
+    """The text as one request, else every way to read it as a sequence of requests."""
+    whole = _match_one(text)
+    if whole is not None:
+        yield (whole,)
+    if whole is not None or most < 2:
+        return
+    for found in _connectors(text):
+        first = _match_one(text[: found.start()])
+        if first is None:
+            continue
+        for rest in _readings(text[found.end() :], most - 1):
+            yield (first, *rest)
+
+
+def _resolve_references(steps: tuple[MatchedStep, ...]) -> tuple[MatchedStep, ...]:
+    """No steps if a reference means nothing."""
+    resolved: list[MatchedStep] = []
+    for request, slots in steps:
+        before = resolved[-1][1] if resolved else {}
+        values = dict(slots)
+        if "there" in values:
+            values["folder"] = values.pop("there")
+        for name in ("file", "folder"):
+            if name in values and _REFERENCE.fullmatch(values[name]):
+                if name not in before or "other" in before:
+                    return ()
+                values[name] = before[name]
+        resolved.append((request, values))
+    return tuple(resolved)
+
+
+def _match_one(text: str) -> MatchedStep | None:
+    """The only row that matches, with or without polite words around it."""
+    for candidate in _candidates(text.strip()):
+        words = frozenset(candidate.casefold().split())
+        found: list[MatchedStep] = []
+        for request in (each for group in request_groups().values() for each in group):
+            valid = (slots for slots in request.matches(candidate, words) if _is_valid(slots))
+            if (slots := next(valid, None)) is not None:
+                found.append((request, slots))
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def _candidates(text: str) -> Iterator[str]:
+    """The text without polite words, with and without its final punctuation, which belongs to a
+    text or a path that ends the request."""
+    text = _POLITE_END.sub("", text)
+    while True:
+        if short := _SHORT_FORM.match(text):
+            text = f"{short[1]} {'is' if short[2] == 's' else 'are'}{text[short.end() :]}"
+        yield text
+        yield _PUNCTUATION.sub("", text)
+        found = _POLITE_START.match(text)
+        if found is None:
+            return
+        text = text[found.end() :]
+
+
+def _is_valid(slots: Slots) -> bool:
+    """What a regular expression cannot decide."""
+    if "command" in slots and _CONNECTOR_WORD.search(_QUOTATION.sub("", slots["command"])):
+        return False
+    if "sum" in slots and not _is_sum(slots["sum"]):
+        return False
+    return not any(
+        _contains_request(slots[name]) for name in ("rest", "fact", "statement") if name in slots
+    )
+
+
+def _is_sum(text: str) -> bool:
+    try:
+        return evaluate(text) is not None
+    except (ArithmeticError, ValueError):
+        return True
+
+
+def _contains_request(text: str) -> bool:
+    """True if a text without quotes seems to go on with another request."""
+    following = (text[found.end() :].split(None, 1) for found in _connectors(text))
+    return any(words and words[0].casefold() in _VERBS for words in following)
+
+
+def _connectors(text: str) -> Iterator[re.Match[str]]:
+    """The connectors outside quotations."""
+    quotations = [found.span() for found in _QUOTATION.finditer(text)]
+    for found in _CONNECTOR.finditer(text):
+        if not any(start < found.start() < end for start, end in quotations):
+            yield found

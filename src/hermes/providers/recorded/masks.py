@@ -60,8 +60,8 @@ class SecretMask:
         return data, count
 
     def answer(self, answer: bytes) -> tuple[bytes, int]:
-        """A model response as the session saw it, and the number of labels in it. It may be an
-        event stream or one JSON document."""
+        """Replaces the secrets in a model response by the labels that the session shows, and counts
+        them. The response is an event stream or one JSON document."""
         return _rewrite(answer, self._label) if self._marks is not None else (answer, 0)
 
     def occurs_in(self, data: bytes) -> bool:
@@ -110,7 +110,8 @@ class SecretMask:
 
 
 def _insert_labels(text: str, at: int, marks: Iterable[SecretSpan]) -> str:
-    """A part of a longer text that starts at `at`. A label goes where its secret starts."""
+    """Replaces the secrets in `text` by labels. `text` begins at offset `at` of the text that
+    `marks` refer to; a label goes where its secret starts."""
     parts, done = [], 0
     for first, last, label in marks:
         start, end = first - at, last - at

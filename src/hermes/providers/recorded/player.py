@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Protocol
 
 from hermes.core.errors import ProviderError
 from hermes.core.ports import Provider
 from hermes.core.prompt import Delta, Prompt, Reply
 from hermes.net.addresses import host_of
-from hermes.net.http import HttpResponse, Interceptor, current_interceptor
+from hermes.net.http import HttpResponse, Interceptor, ResponseContext, current_interceptor
 from hermes.net.http11 import ProtocolError
 from hermes.providers.recorded.frames import RecordedExchange
 from hermes.providers.recorded.tape import is_model_call
@@ -48,7 +48,7 @@ class TapePlayer:
 
     @asynccontextmanager
     async def exchange(
-        self, url: str, body: bytes, real: Callable[[], AbstractAsyncContextManager[HttpResponse]]
+        self, url: str, body: bytes, real: Callable[[], ResponseContext]
     ) -> AsyncIterator[HttpResponse]:
         if not is_model_call(url):
             raise ProviderError(NOT_SENT, reason="timeout", unsent=True)
@@ -108,12 +108,12 @@ class PlayedResponse:
 class InterceptedProvider:
     """The outermost wrapper: covers retries, other keys and other models."""
 
-    def __init__(self, inner: Provider, tap: Interceptor) -> None:
+    def __init__(self, inner: Provider, interceptor: Interceptor) -> None:
         self._inner = inner
-        self._tap = tap
+        self._interceptor = interceptor
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        token = current_interceptor.set(self._tap)
+        token = current_interceptor.set(self._interceptor)
         try:
             async with aclosing(self._inner.reply(prompt)) as items:
                 async for item in items:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from hermes.codec.values import Value, replace
 from hermes.core.errors import ProviderError
 from hermes.core.world import Clock
-from hermes.net.http import HttpResponse, ResponseSource
+from hermes.net.http import HttpResponse, ResponseContext, ResponseSource
 from hermes.net.http11 import ProtocolError
 from hermes.providers.recorded.frames import (
     BodyDelta,
@@ -129,7 +129,7 @@ class TapeRecorder:
 
     @asynccontextmanager
     async def exchange(
-        self, url: str, body: bytes, real: Callable[[], AbstractAsyncContextManager[HttpResponse]]
+        self, url: str, body: bytes, real: Callable[[], ResponseContext]
     ) -> AsyncIterator[HttpResponse]:
         if not is_model_call(url):
             async with real() as answer:
@@ -241,7 +241,7 @@ def is_model_call(url: str) -> bool:
 
 
 def plain_url(url: str) -> str:
-    """Without user, password and query, which may contain a key."""
+    """The URL without user, password and query, which may contain a key."""
     place = urlsplit(url)
     return f"{place.scheme}://{place.netloc.rpartition('@')[2]}{place.path}"
 

@@ -47,6 +47,7 @@ class RawCall(NamedTuple):
     typed: bool = True
 
 
+OneCall = Steps[RawCall]
 Reading = Steps[tuple[RawCall, ...]]
 
 
@@ -91,8 +92,18 @@ class TextTape:
                 return False
             yield ""
 
-    def expect(self, text: str) -> Steps[None]:
+    def expect(self, text: str, *, skip: bool = False) -> Steps[None]:
+        """Consumes the text, with `skip` after spaces; raises NoCall."""
+        if skip:
+            yield from self.skip_spaces()
         if not (yield from self.accept(text)):
+            raise NoCall
+
+    def close(self, *closers: str) -> Steps[None]:
+        """Consumes spaces and one of these. At the end of the reply they may be missing, because
+        some servers hide the closing token; elsewhere raises NoCall."""
+        yield from self.skip_spaces()
+        if not (yield from self.any_of(*closers)) and not self.finished:
             raise NoCall
 
     def any_of(self, *texts: str) -> Steps[str]:
@@ -219,6 +230,18 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
     return found.end() if found else at
 
 
+def read_section(tape: TextTape, opener: str, closer: str, read: Callable[[], OneCall]) -> Reading:
+    """Calls between two tokens, or one call without them. The last token may be missing at the end
+    of the reply."""
+    section = yield from tape.accept(opener)
+    found: list[RawCall] = []
+    while True:
+        yield from tape.skip_spaces()
+        if found and (not section or tape.finished or (yield from tape.accept(closer))):
+            return tuple(found)
+        found.append((yield from read()))
+
+
 def first_of(tape: TextTape, *styles: Reading) -> Reading:
     """Parses with the first of these that fits."""
     start = tape.at
@@ -235,11 +258,16 @@ Read = Callable[[TextTape], Reading]
 
 
 class CallStyle(NamedTuple):
-    """`openers` are the texts it starts with; in `tool_openers`, `{}` stands for each tool name.
-    `line`: only at the start of a line. `marked`: the markup is used only for calls; other styles
-    look like ordinary text and count only where nothing but a call can be meant. `closers` are its
-    end tokens: one without a start means that something was misread. `ends` starts text that the
-    model invents as a result."""
+    """A way in which models write calls as text.
+
+    openers       the texts that a call starts with
+    tool_openers  the same, with `{}` for the name of each tool
+    line          a call starts only at the start of a line
+    marked        the markup is used only for calls; other styles look like ordinary text and count
+                  only where nothing but a call can be meant
+    closers       the end tokens; one without a start means that something was misread
+    ends          the text that begins a tool result which the model made up
+    """
 
     name: str
     read: Read

@@ -19,12 +19,13 @@ from hermes.core.messages import (
 )
 from hermes.core.ports import Provider
 from hermes.core.prompt import CallNamed, Delta, Prompt, Reply, Restarted, TextDelta, ToolSpec
-from hermes.providers.normalization import fresh_id
+from hermes.providers.normalization import call_ids, fresh_id
 from hermes.providers.textcalls.attempts import OpenerIndex
 from hermes.providers.textcalls.parsing import CallStyle
 from hermes.providers.textcalls.scanner import CallScanner, TextCall
 from hermes.providers.textcalls.styles import plain, tags, vendor_tokens
 from hermes.providers.textcalls.validation import OfferedTools
+from hermes.providers.wire.reply_builder import CONNECTION_LOST
 
 AUTO = "auto"
 STYLES: tuple[CallStyle, ...] = (*tags.STYLES, *vendor_tokens.STYLES, *plain.STYLES)
@@ -64,9 +65,6 @@ def trusted_styles(name: str) -> frozenset[str]:
         known = ", ".join((AUTO, *sorted(style.name for style in STYLES)))
         raise ConfigError(f"There is no tool call style {name!r}; available: {known}.")
     return frozenset((name,))
-
-
-_CONNECTION_LOST = "the connection was lost before the reply was complete"
 
 
 class TextCallProvider:
@@ -172,9 +170,7 @@ def _is_void(scanner: CallScanner, prompt: Prompt) -> bool:
 def _with_calls(
     message: AssistantMessage, scanner: CallScanner, prompt: Prompt
 ) -> AssistantMessage:
-    taken = {
-        call.id for m in prompt.messages if isinstance(m, AssistantMessage) for call in m.calls
-    }
+    taken = call_ids(prompt.messages)
     parts: list[Text | Reasoning | ToolCall] = [
         part for part in message.parts if isinstance(part, Reasoning)
     ]
@@ -184,7 +180,7 @@ def _with_calls(
             id = fresh_id(f"call_{place}_{count}", taken)
             taken.add(id)
             count += 1
-            broken = part.broken or (_CONNECTION_LOST if message.stop == "cut" else "")
+            broken = part.broken or (CONNECTION_LOST if message.stop == "cut" else "")
             arguments = {} if broken else part.arguments
             parts.append(ToolCall(id=id, name=part.name, arguments=arguments, broken=broken))
         else:

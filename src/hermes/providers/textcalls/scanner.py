@@ -19,6 +19,7 @@ from hermes.providers.textcalls.attempts import (
 from hermes.providers.textcalls.parsing import CallStyle, NoCall, RawCall
 from hermes.providers.textcalls.validation import OfferedTools, SchemaMismatch
 from hermes.providers.wire.reasoning_tags import TAGS
+from hermes.providers.wire.reply_builder import INCOMPLETE
 
 # A character that shows that a sentence continues.
 _CONTINUATIONS = ",.;:)]}`'\"”’»"
@@ -50,7 +51,6 @@ class CallBlock(NamedTuple):
         return not ahead or "\n" in gap or not (ahead[0].islower() or ahead[0] in _CONTINUATIONS)
 
 
-_INCOMPLETE = "the reply ended before the arguments were complete"
 _THOUGHT_ENDS = "|".join(f"</{tag}>" for tag in TAGS)
 # End-of-turn tokens that some servers let through.
 _TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "</s>")
@@ -193,7 +193,7 @@ class CallScanner:
         """It is not a call. Markup inside a failed call is part of an argument."""
         if not self._whole and attempt.tape.begun and (name := attempt.tool_name):
             yield from self._commit()
-            yield from self._add(TextCall(name, {}, _INCOMPLETE), named=attempt.named)
+            yield from self._add(TextCall(name, {}, INCOMPLETE), named=attempt.named)
             return
         yield from self._release()
         if attempt.tape.begun:

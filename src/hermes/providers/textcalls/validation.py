@@ -9,6 +9,7 @@ from typing import Any
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.prompt import ToolSpec
 from hermes.providers.normalization import clean_json
+from hermes.providers.wire.events import list_of
 
 _WORDS = {"true": True, "false": False, "null": None}
 _TOO_DEEP = (RecursionError, MemoryError)
@@ -130,7 +131,7 @@ class _Check:
             if isinstance(options := schema.get(word), list):
                 value = self._any_option(options, value, text=text, depth=depth)
                 text = False
-        for part in _list(schema.get("allOf")):
+        for part in list_of(schema.get("allOf")):
             value = self.value(part, value, text=text, depth=depth + 1)
             text = False
         value = _to_type(schema, value, text=text)
@@ -179,7 +180,7 @@ class _Check:
     ) -> JsonObject:
         properties = schema.get("properties")
         known: JsonObject = properties if isinstance(properties, dict) else {}
-        needed = set(_list(schema.get("required")))
+        needed = set(list_of(schema.get("required")))
         free = schema.get("additionalProperties", properties is None)
         made: JsonObject = {}
         for name, item in value.items():
@@ -194,15 +195,11 @@ class _Check:
         return made
 
 
-def _list(value: JsonValue) -> list[JsonValue]:
-    return value if isinstance(value, list) else []
-
-
 def _type_names(schema: JsonObject) -> tuple[str, ...]:
     kind = schema.get("type")
     if isinstance(kind, str):
         return (kind,)
-    return tuple(name for name in _list(kind) if isinstance(name, str))
+    return tuple(name for name in list_of(kind) if isinstance(name, str))
 
 
 def _to_type(schema: JsonObject, value: JsonValue, *, text: bool) -> JsonValue:
@@ -241,7 +238,7 @@ def _same(one: JsonValue, other: JsonValue) -> bool:
 def _takes_null(schema: JsonValue) -> bool:
     if not isinstance(schema, dict) or "$ref" in schema:
         return True
-    options = [*_list(schema.get("anyOf")), *_list(schema.get("oneOf"))]
+    options = [*list_of(schema.get("anyOf")), *list_of(schema.get("oneOf"))]
     kinds = _type_names(schema)
     return "null" in kinds or (not kinds and not options) or any(map(_takes_null, options))
 
@@ -299,7 +296,7 @@ class OfferedTools:
 
     def sole_parameter(self, name: str) -> str:
         """The only required parameter of the tool, "" if there are none or several."""
-        needed = _list(self._tools[name].parameters.get("required"))
+        needed = list_of(self._tools[name].parameters.get("required"))
         if len(needed) == 1:
             return str(needed[0])
         known = self.parameters(name)

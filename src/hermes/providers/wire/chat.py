@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from hermes.codec.values import JsonObject, JsonValue
 from hermes.core.messages import (
     AssistantMessage,
@@ -23,7 +25,7 @@ from hermes.providers.endpoint import Endpoint
 from hermes.providers.failures import classify_event, malformed_response
 from hermes.providers.normalization import clean_text
 from hermes.providers.wire.events import (
-    chat_words,
+    MISMATCH,
     event_objects,
     object_of,
     objects_of,
@@ -47,14 +49,14 @@ class CallAssembler:
     call when it has a name plus an id or arguments that cannot belong to the matched call: some
     servers use index 0 for every call, or send no index."""
 
-    def __init__(self, draft: ReplyBuilder) -> None:
-        self._draft = draft
+    def __init__(self, builder: ReplyBuilder) -> None:
+        self._draft = builder
         self._by_index: dict[int, CallBuilder] = {}
         self._last: CallBuilder | None = None
 
     def add(self, piece: JsonObject) -> Iterator[Delta]:
         function = object_of(piece.get("function"))
-        id, name = _text(piece.get("id")), _text(function.get("name"))
+        id, name = text_of(piece.get("id")), text_of(function.get("name"))
         index, arguments = piece.get("index"), function.get("arguments")
         call = self._find(index, id)
         if call is None or (name and _starts_new_call(call, id, name, arguments)):
@@ -116,10 +118,6 @@ def _append_arguments(call: CallBuilder, piece: object) -> None:
         call.append(piece)
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
 _STOPS: dict[str, StopReason] = {
     "stop": "done",
     "tool_calls": "calls",
@@ -131,17 +129,44 @@ _STOPS: dict[str, StopReason] = {
 _PLAIN = frozenset(("role", "content"))
 
 
+class _Delta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    role: str | None = None
+    content: str | None = None
+
+
+class _Choice(msgspec.Struct, gc=False):
+    delta: _Delta
+    finish_reason: None = None
+    error: None = None
+
+
+class _Chunk(msgspec.Struct, gc=False):
+    """A chunk with nothing but text."""
+
+    choices: tuple[_Choice]
+    usage: None = None
+    error: None = None
+
+
+_decode_chunk = msgspec.json.Decoder(_Chunk).decode
+
+
 class ChatReader(ReplyReader):
-    def __init__(self, endpoint: Endpoint, draft: ReplyBuilder) -> None:
-        super().__init__(endpoint, draft)
-        self._calls = CallAssembler(draft)
+    def __init__(self, endpoint: Endpoint, builder: ReplyBuilder) -> None:
+        super().__init__(endpoint, builder)
+        self._calls = CallAssembler(builder)
         self._thoughts: list[str] = []
         self._details: list[JsonObject] = []
         self._signatures: JsonObject = {}
 
-    def words(self, event: SseEvent) -> str | None:
+    def plain_text(self, event: SseEvent) -> str | None:
         # The first chunk also carries the model name, so it needs full parsing.
-        return chat_words(event.data) if self.model else None
+        if not self.model:
+            return None
+        try:
+            return _decode_chunk(event.data).choices[0].delta.content or ""
+        except MISMATCH:
+            return None
 
     def feed(self, event: SseEvent) -> Iterator[Delta]:
         if event.data.strip() == b"[DONE]":
@@ -191,14 +216,14 @@ class ChatReader(ReplyReader):
         if delta.keys() <= _PLAIN:
             # The common case: plain content.
             if text := text_of(delta.get("content")):
-                yield from self.draft.add_text(text)
+                yield from self.builder.add_text(text)
             return
         yield from self._think(delta)
         if text := text_of(delta.get("content")):
-            yield from self.draft.add_text(text)
+            yield from self.builder.add_text(text)
         if refusal := text_of(delta.get("refusal")):
             self._stop = "filtered"
-            yield from self.draft.add_text(refusal)
+            yield from self.builder.add_text(refusal)
         for place, piece in enumerate(objects_of(delta.get("tool_calls"))):
             yield from self._calls.add(piece)
             if signed := object_of(piece.get("extra_content")):
@@ -216,7 +241,7 @@ class ChatReader(ReplyReader):
             text = "".join(text_of(d.get("text")) or text_of(d.get("summary")) for d in details)
         if content:
             self._thoughts.append(content)
-        yield from self.draft.add_reasoning(text)
+        yield from self.builder.add_reasoning(text)
 
     def _seal(self) -> None:
         """Keeps the reasoning fields that the endpoint expects back in later requests."""
@@ -228,7 +253,7 @@ class ChatReader(ReplyReader):
         if self._signatures:
             sealed["extra_content"] = self._signatures
         if sealed:
-            self.draft.first_reasoning().sealed = sealed
+            self.builder.first_reasoning().sealed = sealed
 
 
 def _join_details(details: list[JsonObject]) -> list[JsonObject]:
@@ -266,7 +291,7 @@ class ChatWire(WireFormat):
             role = "developer" if self._profile.developer else "system"
             content: JsonValue = system
             if self._marks:
-                mark = cache_mark(self._life)
+                mark = cache_mark(self._cache_ttl)
                 content = [{"type": "text", "text": system, "cache_control": mark}]
             first = self._json({"role": role, "content": content})
         return self._open_list(fields, "messages", first)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from hermes.providers.wire.format import ReplyReader
 
 _decode = msgspec.json.Decoder().decode
+MISMATCH = (msgspec.DecodeError, UnicodeError, RecursionError)
+"""What a decoder raises for data of another shape."""
 
 
 def event_objects(event: SseEvent) -> list[JsonObject]:
@@ -44,7 +46,7 @@ def parse_json(data: bytes) -> JsonValue:
     be in the next event) and raw control characters."""
     try:
         return _decode(data)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except MISMATCH:
         pass
     try:
         return json.loads(data.decode("utf-8-sig"), strict=False)
@@ -66,7 +68,11 @@ def object_of(value: JsonValue) -> JsonObject:
 
 
 def objects_of(value: JsonValue) -> list[JsonObject]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return [item for item in list_of(value) if isinstance(item, dict)]
+
+
+def list_of(value: JsonValue) -> list[JsonValue]:
+    return value if isinstance(value, list) else []
 
 
 def count_of(value: JsonValue) -> int:
@@ -74,70 +80,6 @@ def count_of(value: JsonValue) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0
     return max(0, int(value)) if value == value and abs(value) < 1e15 else 0
-
-
-class _Delta(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    role: str | None = None
-    content: str | None = None
-
-
-class _Choice(msgspec.Struct, gc=False):
-    delta: _Delta
-    finish_reason: None = None
-    error: None = None
-
-
-class _Chunk(msgspec.Struct, gc=False):
-    choices: tuple[_Choice]
-    usage: None = None
-    error: None = None
-
-
-class _Block(msgspec.Struct, gc=False):
-    type: Literal["text_delta"]
-    text: str
-
-
-class _BlockDelta(msgspec.Struct, gc=False):
-    type: Literal["content_block_delta"]
-    delta: _Block
-
-
-class _OutputDelta(msgspec.Struct, gc=False):
-    type: Literal["response.output_text.delta"]
-    delta: str
-    output_index: int
-
-
-_chunk = msgspec.json.Decoder(_Chunk).decode
-_block = msgspec.json.Decoder(_BlockDelta).decode
-_output = msgspec.json.Decoder(_OutputDelta).decode
-_MISMATCH = (msgspec.DecodeError, UnicodeError, RecursionError)
-
-
-def chat_words(data: bytes) -> str | None:
-    """The text of a chunk with nothing else in it; None for any other event."""
-    try:
-        return _chunk(data).choices[0].delta.content or ""
-    except _MISMATCH:
-        return None
-
-
-def messages_words(data: bytes) -> str | None:
-    """The text of a text delta; None for any other event."""
-    try:
-        return _block(data).delta.text
-    except _MISMATCH:
-        return None
-
-
-def responses_words(data: bytes) -> tuple[str, str] | None:
-    """The text of a text delta and its item number; None for any other event."""
-    try:
-        found = _output(data)
-    except _MISMATCH:
-        return None
-    return found.delta, str(found.output_index)
 
 
 # Consumers yield to other tasks between deltas, so one delta must not get too large.
@@ -175,14 +117,14 @@ def _deltas(reader: ReplyReader, events: Iterable[SseEvent]) -> Iterator[Delta]:
     said: list[str] = []
     size = 0
     for event in events:
-        words = reader.words(event)
+        words = reader.plain_text(event)
         if words is not None:
             said.append(words)
             size += len(words)
         if said and (words is None or size >= MAX_DELTA_CHARS):
-            yield from reader.draft.add_text("".join(said))
+            yield from reader.builder.add_text("".join(said))
             said, size = [], 0
         if words is None:
             yield from reader.feed(event)
     if said:
-        yield from reader.draft.add_text("".join(said))
+        yield from reader.builder.add_text("".join(said))

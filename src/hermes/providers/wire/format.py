@@ -30,7 +30,7 @@ from hermes.core.prompt import Delta, Prompt, ToolSpec
 from hermes.net.sse import SseEvent
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.normalization import ascii_json, clean_text
-from hermes.providers.profile import MarkLife, ModelProfile
+from hermes.providers.profile import CacheTtl, ModelProfile
 from hermes.providers.wire.reply_builder import ReplyBuilder
 from hermes.providers.wire.vendor_fields import ConversationFields, effort_fields
 
@@ -75,13 +75,13 @@ class Fragments:
         return messages[: len(self._messages)] == self._messages
 
 
-def cache_mark(life: MarkLife) -> JsonObject:
-    return {"type": "ephemeral"} if life == "5m" else {"type": "ephemeral", "ttl": life}
+def cache_mark(cache_ttl: CacheTtl) -> JsonObject:
+    return {"type": "ephemeral"} if cache_ttl == "5m" else {"type": "ephemeral", "ttl": cache_ttl}
 
 
-def _add_cache_marks(fragments: list[bytes], life: MarkLife, *, on: bytes) -> list[bytes]:
+def _add_cache_marks(fragments: list[bytes], cache_ttl: CacheTtl, *, on: bytes) -> list[bytes]:
     """Adds cache marks to the last fragments that end with `on`."""
-    addition = b',"cache_control":' + encode(cache_mark(life))
+    addition = b',"cache_control":' + encode(cache_mark(cache_ttl))
     result = list(fragments)
     left = _MAX_MARKS
     for place in range(len(result) - 1, -1, -1):
@@ -142,8 +142,8 @@ class ReplyReader(ABC):
     `closed`: it announced that no more data follows. `model` is the name that the server gave, ""
     if none."""
 
-    def __init__(self, endpoint: Endpoint, draft: ReplyBuilder) -> None:
-        self.draft = draft
+    def __init__(self, endpoint: Endpoint, builder: ReplyBuilder) -> None:
+        self.builder = builder
         self.model = ""
         self.usage: Usage | None = None
         self.ended = False
@@ -152,7 +152,7 @@ class ReplyReader(ABC):
         self._stop: StopReason = "done"
 
     @abstractmethod
-    def words(self, event: SseEvent) -> str | None:
+    def plain_text(self, event: SseEvent) -> str | None:
         """Visible text of an event that holds nothing else; None if the event needs `feed`."""
 
     @abstractmethod
@@ -168,7 +168,7 @@ class ReplyReader(ABC):
 
     def message(self) -> AssistantMessage:
         """The reply so far; its stop is "cut" unless the reply has ended."""
-        return self.draft.message(self._stop if self.ended else "cut")
+        return self.builder.message(self._stop if self.ended else "cut")
 
 
 def request_headers(endpoint: Endpoint) -> dict[str, str]:
@@ -194,7 +194,7 @@ class _Head(NamedTuple):
 
     endpoint: Endpoint
     profile: ModelProfile
-    life: MarkLife
+    cache_ttl: CacheTtl
     system: str
     tools: tuple[ToolSpec, ...]
     data: bytes
@@ -215,12 +215,17 @@ class WireFormat(ABC):
     _heads: ClassVar[deque[_Head]] = deque(maxlen=4)
 
     def __init__(
-        self, endpoint: Endpoint, profile: ModelProfile, *, life: MarkLife, pictures: ImageLoader
+        self,
+        endpoint: Endpoint,
+        profile: ModelProfile,
+        *,
+        cache_ttl: CacheTtl,
+        pictures: ImageLoader,
     ) -> None:
         self.fragments = Fragments(self._fragment)
         self._endpoint = endpoint
         self._profile = profile
-        self._life: MarkLife = life
+        self._cache_ttl: CacheTtl = cache_ttl
         self._pictures = pictures
         self._latest_head: _Head | None = None
         self._conversation = ConversationFields(endpoint, profile)
@@ -233,9 +238,11 @@ class WireFormat(ABC):
     def headers(self) -> dict[str, str]:
         return request_headers(self._endpoint) | self._conversation.headers
 
-    def reader(self, *, taken: set[str], place: int) -> ReplyReader:
-        draft = ReplyBuilder(issuer=self._endpoint.issuer, taken=taken, place=place)
-        return self.reader_type(self._endpoint, draft)
+    def reader(self, *, used_ids: set[str], message_count: int) -> ReplyReader:
+        builder = ReplyBuilder(
+            issuer=self._endpoint.issuer, used_ids=used_ids, message_count=message_count
+        )
+        return self.reader_type(self._endpoint, builder)
 
     def encode(self, prompt: Prompt, messages: tuple[Message, ...]) -> bytes:
         """The request body. `messages` are the repaired messages of the prompt."""
@@ -244,7 +251,7 @@ class WireFormat(ABC):
         head = self._head(prompt)
         fragments = self.fragments.of(messages)
         if self._marks:
-            fragments = _add_cache_marks(fragments, self._life, on=self.mark_end)
+            fragments = _add_cache_marks(fragments, self._cache_ttl, on=self.mark_end)
         fields = self._fields(prompt, messages, head, fragments)
         fields |= effort_fields(profile, prompt.effort) | self._conversation.fields
         if profile.streams:
@@ -280,7 +287,7 @@ class WireFormat(ABC):
         """An image part; `data` is base64."""
 
     def _merge(self, messages: tuple[Message, ...], fragments: list[bytes]) -> list[bytes]:
-        """For formats that send several messages as one."""
+        """Joins messages, in formats that send several as one."""
         return fragments
 
     @property
@@ -295,7 +302,7 @@ class WireFormat(ABC):
             head = next((head for head in self._heads if self._shares(head, prompt)), None)
         if head is None:
             data = self._opening(prompt)
-            inputs = (self._endpoint, self._profile, self._life, prompt.system, prompt.tools)
+            inputs = (self._endpoint, self._profile, self._cache_ttl, prompt.system, prompt.tools)
             head = _Head(*inputs, data)
             self._heads.append(head)
         self._latest_head = head
@@ -305,7 +312,7 @@ class WireFormat(ABC):
         return (
             head.endpoint is self._endpoint
             and head.profile is self._profile
-            and head.life == self._life
+            and head.cache_ttl == self._cache_ttl
             and head.fits(prompt)
         )
 
@@ -357,7 +364,7 @@ class WireFormat(ABC):
         return "\n".join(_text_of_part(part) for part in result.parts)
 
     def _content(self, parts: tuple[Text | Image, ...]) -> JsonValue:
-        """Without white-space-only text, which some endpoints refuse as empty."""
+        """The encoded parts without text that is only white space, which some endpoints refuse."""
         encoded = [self._part(part) for part in parts]
         return [part for part in encoded if "text" not in part or part["text"].strip()]
 

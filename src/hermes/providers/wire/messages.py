@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 import msgspec
 
@@ -24,8 +25,8 @@ from hermes.providers.endpoint import Endpoint
 from hermes.providers.failures import classify_event, malformed_response
 from hermes.providers.normalization import clean_text
 from hermes.providers.wire.events import (
+    MISMATCH,
     event_objects,
-    messages_words,
     object_of,
     objects_of,
     text_of,
@@ -53,15 +54,31 @@ _STOPS: dict[str, StopReason] = {
 }
 
 
+class _Text(msgspec.Struct, gc=False):
+    type: Literal["text_delta"]
+    text: str
+
+
+class _TextDelta(msgspec.Struct, gc=False):
+    type: Literal["content_block_delta"]
+    delta: _Text
+
+
+_decode_text = msgspec.json.Decoder(_TextDelta).decode
+
+
 class MessagesReader(ReplyReader):
-    def __init__(self, endpoint: Endpoint, draft: ReplyBuilder) -> None:
-        super().__init__(endpoint, draft)
+    def __init__(self, endpoint: Endpoint, builder: ReplyBuilder) -> None:
+        super().__init__(endpoint, builder)
         self._counts: JsonObject = {}
         self._blocks: dict[str, CallBuilder | ReasoningBuilder] = {}
         self._signatures: dict[str, str] = {}
 
-    def words(self, event: SseEvent) -> str | None:
-        return messages_words(event.data)
+    def plain_text(self, event: SseEvent) -> str | None:
+        try:
+            return _decode_text(event.data).delta.text
+        except MISMATCH:
+            return None
 
     def feed(self, event: SseEvent) -> Iterator[Delta]:
         for document in event_objects(event):
@@ -111,31 +128,31 @@ class MessagesReader(ReplyReader):
     def _start(self, place: str, block: JsonObject) -> Iterator[Delta]:
         match block.get("type"):
             case "text":
-                yield from self.draft.add_text(text_of(block.get("text")))
+                yield from self.builder.add_text(text_of(block.get("text")))
             case "thinking":
-                self._blocks[place] = self.draft.add_reasoning_part()
+                self._blocks[place] = self.builder.add_reasoning_part()
                 self._signatures[place] = text_of(block.get("signature"))
-                yield from self.draft.add_reasoning(text_of(block.get("thinking")))
+                yield from self.builder.add_reasoning(text_of(block.get("thinking")))
             case "redacted_thinking":
-                self.draft.add_reasoning_part().sealed = block
+                self.builder.add_reasoning_part().sealed = block
             case "tool_use":
-                yield from self.draft.flush()
-                call = self.draft.add_call(text_of(block.get("id")), text_of(block.get("name")))
+                yield from self.builder.flush()
+                call = self.builder.add_call(text_of(block.get("id")), text_of(block.get("name")))
                 self._blocks[place] = call
                 given = block.get("input")
                 if isinstance(given, dict) and given:
                     call.given_arguments = given
                 elif isinstance(given, str):
                     call.append(given)
-                yield from self.draft.announce(call)
+                yield from self.builder.announce(call)
 
     def _delta(self, place: str, delta: JsonObject) -> Iterator[Delta]:
         block = self._blocks.get(place)
         match delta.get("type"):
             case "text_delta":
-                yield from self.draft.add_text(text_of(delta.get("text")))
+                yield from self.builder.add_text(text_of(delta.get("text")))
             case "thinking_delta":
-                yield from self.draft.add_reasoning(text_of(delta.get("thinking")))
+                yield from self.builder.add_reasoning(text_of(delta.get("thinking")))
             case "signature_delta":
                 signature = self._signatures.get(place, "") + text_of(delta.get("signature"))
                 self._signatures[place] = signature
@@ -154,7 +171,7 @@ class MessagesReader(ReplyReader):
         if isinstance(block, ReasoningBuilder) and signature:
             thinking = "".join(block.pieces)
             block.sealed = {"type": "thinking", "thinking": thinking, "signature": signature}
-        yield from self.draft.flush()
+        yield from self.builder.flush()
 
     def _finish(self, delta: JsonObject) -> None:
         if reason := text_of(delta.get("stop_reason")):
@@ -191,7 +208,7 @@ class MessagesWire(WireFormat):
                 for tool in prompt.tools
             ]
         if system := self._system_text(prompt):
-            marks = {"cache_control": cache_mark(self._life)} if self._marks else {}
+            marks = {"cache_control": cache_mark(self._cache_ttl)} if self._marks else {}
             fields["system"] = [{"type": "text", "text": system, **marks}]
         return self._open_list(fields, "messages")
 

@@ -14,6 +14,9 @@ from hermes.core.prompt import CallNamed, Delta, ReasoningDelta, Restarted, Text
 from hermes.providers.normalization import clean_json, clean_text, fresh_id
 from hermes.providers.wire.reasoning_tags import ReasoningSplitter, SplitPiece
 
+# Why a call cannot run, for the model.
+INCOMPLETE = "the reply ended before the arguments were complete"
+CONNECTION_LOST = "the connection was lost before the reply was complete"
 _MAX_SHOWN_CHARS = 500
 _FENCE = re.compile(r"^```[a-z]*\s*\n?(.*?)\s*```$", re.DOTALL)
 _STRING_OR_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
@@ -80,11 +83,7 @@ def _first_object(text: str) -> JsonValue:
 
 def _broken(raw: str, *, whole: bool) -> Arguments:
     shown = clean_text(raw if len(raw) <= _MAX_SHOWN_CHARS else raw[:_MAX_SHOWN_CHARS] + "…")
-    why = (
-        "the arguments are not a valid JSON object"
-        if whole
-        else "the reply ended before the arguments were complete"
-    )
+    why = "the arguments are not a valid JSON object" if whole else INCOMPLETE
     return Arguments(broken=f"{why}: {shown}" if shown else why)
 
 
@@ -154,14 +153,14 @@ def _is_object(text: str) -> bool:
 
 
 class ReplyBuilder:
-    """`taken` holds the call ids of the conversation so far and `place` its number of messages; ids
+    """`used_ids` are the call ids of the conversation so far, `message_count` is its length; ids
     that the model left out are derived from both."""
 
-    def __init__(self, *, issuer: str, taken: set[str], place: int) -> None:
+    def __init__(self, *, issuer: str, used_ids: set[str], message_count: int) -> None:
         self.parts: list[TextBuilder | ReasoningBuilder | CallBuilder] = []
         self._issuer = issuer
-        self._taken = taken
-        self._place = place
+        self._used_ids = used_ids
+        self._message_count = message_count
         self._splitter = ReasoningSplitter()
         self._half = ""
         self._new_ids: set[str] = set()
@@ -240,7 +239,7 @@ class ReplyBuilder:
 
     def message(self, stop: StopReason) -> AssistantMessage:
         """The whole reply. After "length" and "cut", incomplete calls are marked as broken."""
-        self._new_ids = set(self._taken)
+        self._new_ids = set(self._used_ids)
         parts = [part for raw in self.parts if (part := self._part(raw, stop)) is not None]
         calls = any(isinstance(part, ToolCall) for part in parts)
         if calls and stop == "done":
@@ -282,10 +281,10 @@ class ReplyBuilder:
         found = read_arguments(call.arguments, whole=stop not in ("length", "cut"))
         broken = found.broken
         if stop == "cut" and not broken:
-            broken = "the connection was lost before the reply was complete"
+            broken = CONNECTION_LOST
         arguments = {} if broken else found.value
-        made = len(self._new_ids) - len(self._taken)
-        id = fresh_id(call.id or f"call_{self._place}_{made}", self._new_ids)
+        made = len(self._new_ids) - len(self._used_ids)
+        id = fresh_id(call.id or f"call_{self._message_count}_{made}", self._new_ids)
         self._new_ids.add(id)
         name = clean_text(call.name).strip()
         return ToolCall(id=id, name=name, arguments=arguments, broken=broken)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
 
 from hermes.codec.values import IdentityCache, JsonObject
 from hermes.core.messages import (
@@ -20,10 +23,10 @@ from hermes.providers.endpoint import Endpoint
 from hermes.providers.failures import classify_event, malformed_response
 from hermes.providers.normalization import clean_text
 from hermes.providers.wire.events import (
+    MISMATCH,
     event_objects,
     object_of,
     objects_of,
-    responses_words,
     text_of,
 )
 from hermes.providers.wire.format import ReplyReader, WireFormat, sorted_text
@@ -36,19 +39,31 @@ _THOUGHT = ("response.reasoning_summary_text.delta", "response.reasoning_text.de
 _ENDS = ("response.completed", "response.incomplete", "response.done")
 
 
+class _TextDelta(msgspec.Struct, gc=False):
+    type: Literal["response.output_text.delta"]
+    delta: str
+    output_index: int
+
+
+_decode_text = msgspec.json.Decoder(_TextDelta).decode
+
+
 class ResponsesReader(ReplyReader):
     """Deltas are only for display; the whole item at its end is authoritative."""
 
-    def __init__(self, endpoint: Endpoint, draft: ReplyBuilder) -> None:
-        super().__init__(endpoint, draft)
+    def __init__(self, endpoint: Endpoint, builder: ReplyBuilder) -> None:
+        super().__init__(endpoint, builder)
         self._calls: dict[str, CallBuilder] = {}
         self._spoken: set[str] = set()
         self._thought: set[str] = set()
         self._open: set[str] = set()
 
-    def words(self, event: SseEvent) -> str | None:
-        found = responses_words(event.data)
-        return found[0] if found is not None and found[1] in self._spoken else None
+    def plain_text(self, event: SseEvent) -> str | None:
+        try:
+            found = _decode_text(event.data)
+        except MISMATCH:
+            return None
+        return found.delta if str(found.output_index) in self._spoken else None
 
     def feed(self, event: SseEvent) -> Iterator[Delta]:
         for document in event_objects(event):
@@ -56,7 +71,7 @@ class ResponsesReader(ReplyReader):
 
     def run_out(self) -> None:
         """Every item announces its end; when all have ended, the reply is complete."""
-        self.ended = self.ended or (bool(self.draft.parts) and not self._open)
+        self.ended = self.ended or (bool(self.builder.parts) and not self._open)
 
     def read(self, body: JsonObject) -> Iterator[Delta]:
         if error := body.get("error"):
@@ -71,10 +86,10 @@ class ResponsesReader(ReplyReader):
         place = str(event.get("output_index", event.get("item_id")))
         if kind in _TEXT:
             self._spoken.add(place)
-            yield from self.draft.add_text(text_of(event.get("delta")))
+            yield from self.builder.add_text(text_of(event.get("delta")))
         elif kind in _THOUGHT:
             self._thought.add(place)
-            yield from self.draft.add_reasoning(text_of(event.get("delta")))
+            yield from self.builder.add_reasoning(text_of(event.get("delta")))
         elif kind == "response.output_item.added":
             self._open.add(place)
             item = object_of(event.get("item"))
@@ -94,13 +109,13 @@ class ResponsesReader(ReplyReader):
             raise classify_event(self._endpoint, held.get("error") or event.get("error") or event)
 
     def _start_call(self, place: str, item: JsonObject) -> Iterator[Delta]:
-        yield from self.draft.flush()
+        yield from self.builder.flush()
         if place not in self._calls:
-            self._calls[place] = self.draft.add_call()
+            self._calls[place] = self.builder.add_call()
         call = self._calls[place]
         call.id = text_of(item.get("call_id")) or call.id
         call.name = text_of(item.get("name")) or call.name
-        yield from self.draft.announce(call)
+        yield from self.builder.announce(call)
 
     def _item(self, place: str, item: JsonObject) -> Iterator[Delta]:
         match item.get("type"):
@@ -111,8 +126,8 @@ class ResponsesReader(ReplyReader):
                 if place not in self._spoken:
                     for part in parts:
                         text = text_of(part.get("text")) or text_of(part.get("refusal"))
-                        yield from self.draft.add_text(text)
-                yield from self.draft.flush()
+                        yield from self.builder.add_text(text)
+                yield from self.builder.flush()
             case "function_call":
                 yield from self._start_call(place, item)
                 arguments = item.get("arguments")
@@ -124,10 +139,10 @@ class ResponsesReader(ReplyReader):
                 summary = objects_of(item.get("summary"))
                 if place not in self._thought:
                     text = "\n".join(text_of(part.get("text")) for part in summary)
-                    yield from self.draft.add_reasoning(text)
+                    yield from self.builder.add_reasoning(text)
                 if sealed := item.get("encrypted_content"):
                     # The item id is left out: the server was asked not to store the item.
-                    self.draft.open_reasoning().sealed = {
+                    self.builder.open_reasoning().sealed = {
                         "type": "reasoning",
                         "summary": summary,
                         "encrypted_content": sealed,

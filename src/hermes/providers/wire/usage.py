@@ -61,7 +61,7 @@ def estimate_prompt_tokens(prompt: Prompt) -> int:
 
 
 def _tokens(message: Message) -> int:
-    """Without images, which would count as their file names."""
+    """Estimates the tokens of a message without images, which would count as their file names."""
     match message:
         case UserMessage(text=text):
             return estimate_tokens(text)

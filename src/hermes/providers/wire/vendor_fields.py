@@ -12,7 +12,7 @@ from hermes.core.prompt import Prompt, ToolSpec
 from hermes.providers.endpoint import Endpoint
 from hermes.providers.normalization import clean_json
 from hermes.providers.profile import ModelProfile
-from hermes.providers.wire.events import object_of, objects_of
+from hermes.providers.wire.events import list_of, object_of, objects_of
 
 
 class ConversationFields:
@@ -83,7 +83,7 @@ def nearest_level(level: str, known: tuple[str, ...]) -> str:
 
 
 def effort_fields(profile: ModelProfile, effort: str) -> JsonObject:
-    """Top-level request fields for every style except "budget" (see `budget`)."""
+    """Top-level request fields for every style except "budget" (see `reasoning_budget`)."""
     level = level_of(effort)
     supported = nearest_level(level, profile.efforts) if level else ""
     if profile.effort == "responses":
@@ -212,7 +212,7 @@ class _Reducer:
         if kind == "array":
             items = self.reduce(node.get("items"), path, depth=depth + 1)
             return {**kept, "type": kind, "items": items}
-        words = [node["const"]] if "const" in node else _list(node.get("enum"))
+        words = [node["const"]] if "const" in node else list_of(node.get("enum"))
         if kind == "string" and words and all(isinstance(word, str) for word in words):
             return {**kept, "type": kind, "enum": words}
         return {**kept, "type": kind}
@@ -228,7 +228,7 @@ class _Reducer:
         for part in objects_of(node.get("allOf")):
             joined, path = self._resolve(part, path)
             properties = object_of(joined.get("properties")) | object_of(node.get("properties"))
-            required = [*_list(node.get("required")), *_list(joined.get("required"))]
+            required = [*list_of(node.get("required")), *list_of(joined.get("required"))]
             node = {**joined, **node, "required": required}
             if properties:
                 node["properties"] = properties
@@ -239,7 +239,7 @@ class _Reducer:
         if not isinstance(properties, dict):
             return {"properties": {}} if depth == 0 else {}
         made = {n: self.reduce(v, path, depth=depth + 1) for n, v in properties.items()}
-        required = [n for n in _list(node.get("required")) if isinstance(n, str) and n in made]
+        required = [n for n in list_of(node.get("required")) if isinstance(n, str) and n in made]
         return {"properties": made, **({"required": required} if required else {})}
 
 
@@ -261,7 +261,3 @@ def _type_of(node: JsonObject) -> str:
     if isinstance(node.get("properties"), dict):
         return "object"
     return "array" if "items" in node else "string"
-
-
-def _list(value: JsonValue) -> list[JsonValue]:
-    return value if isinstance(value, list) else []

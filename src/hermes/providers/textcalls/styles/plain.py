@@ -67,9 +67,7 @@ def _python_between(tape: TextTape, opener: str, closer: str) -> Reading:
     yield from tape.balanced_text(python=True)
     found = _parse_python(tape.text[start : tape.at], tape.offer)
     tape.mark_name(found[0].name)
-    yield from tape.skip_spaces()
-    if not (yield from tape.accept(closer)) and not tape.finished:
-        raise NoCall
+    yield from tape.close(closer)
     return found
 
 
@@ -93,8 +91,7 @@ def _python_list(tape: TextTape) -> Reading:
     yield from tape.expect("[")
     yield from tape.skip_spaces()
     yield from tape.tool_name()
-    if not (yield from tape.accept("(")):
-        raise NoCall
+    yield from tape.expect("(")
     tape.at = start
     return _parse_python((yield from tape.balanced_text(python=True)), tape.offer)
 
@@ -165,8 +162,7 @@ def _first_key(tape: TextTape) -> Steps[None]:
     if found[1] not in FIRST_KEYS:
         raise NoCall
     tape.at = found.end()
-    yield from tape.skip_spaces()
-    yield from tape.expect(":")
+    yield from tape.expect(":", skip=True)
     yield from tape.skip_spaces()
     if found[1] in NAMES and tape.ahead in ('"', "'"):
         tape.at += 1
@@ -177,8 +173,7 @@ def _fenced(tape: TextTape, languages: tuple[str, ...]) -> Reading:
     if (yield from _language(tape)) not in languages:
         raise NoCall
     found = yield from _in_fence(tape)
-    yield from tape.skip_spaces()
-    yield from tape.expect(_FENCE)
+    yield from tape.expect(_FENCE, skip=True)
     return found
 
 
@@ -226,15 +221,13 @@ def _react(tape: TextTape) -> Reading:
     if (yield from tape.accept("```json")):
         yield from tape.skip_spaces()
         found = _require_known(tape, parse_calls((yield from tape.balanced_text()), strict=True))
-        yield from tape.skip_spaces()
-        yield from tape.expect(_FENCE)
+        yield from tape.expect(_FENCE, skip=True)
         return found
     ticked = yield from tape.accept("`")
     name = tape.mark_name((yield from tape.tool_name()))
     if ticked:
         yield from tape.expect("`")
-    yield from tape.skip_spaces()
-    yield from tape.expect("Action Input:")
+    yield from tape.expect("Action Input:", skip=True)
     yield from tape.skip_spaces()
     fenced = yield from tape.any_of("```json", _FENCE)
     yield from tape.skip_spaces()
@@ -244,8 +237,7 @@ def _react(tape: TextTape) -> Reading:
     else:
         arguments = yield from _one_line(tape, name)
     if fenced:
-        yield from tape.skip_spaces()
-        yield from tape.expect(_FENCE)
+        yield from tape.expect(_FENCE, skip=True)
     return (RawCall(name, arguments, typed=typed),)
 
 

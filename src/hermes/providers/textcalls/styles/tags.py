@@ -4,18 +4,19 @@ argument (Qwen3-Coder, MiniMax, DeepSeek 3.2, `invoke`)."""
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from hermes.codec.values import JsonObject
 from hermes.providers.textcalls.parsing import (
     CallStyle,
     NoCall,
+    OneCall,
     RawCall,
     Reading,
     Steps,
     TextTape,
     first_of,
     parse_calls,
+    read_section,
 )
 
 
@@ -64,43 +65,25 @@ def _functools(tape: TextTape) -> Reading:
     return found
 
 
-def _python_tag(tape: TextTape) -> Reading:
-    """After this token Llama 3 writes to the end of its turn."""
-    return _json_block(tape, "<|python_tag|>", ("<|eom_id|>", "<|eot_id|>"))
-
-
 _NAMED = re.compile(r"""(?:\s*name\s*=\s*|=)\s*(["']?)([^"'<>\s=]+)\1([^<>]*)""")
 _HEAD = 200
 
 
-class Elements(NamedTuple):
-    """Element names for a call and an argument, with a common prefix."""
+class Elements:
+    """The tags of a call and of an argument, with a common prefix."""
 
-    call: str
-    prefix: str = ""
-
-    @property
-    def opener(self) -> str:
-        return f"<{self.prefix}{self.call}"
-
-    @property
-    def closer(self) -> str:
-        return f"</{self.prefix}{self.call}>"
-
-    @property
-    def parameter_opener(self) -> str:
-        return f"<{self.prefix}parameter"
-
-    @property
-    def parameter_closer(self) -> str:
-        return f"</{self.prefix}parameter>"
+    def __init__(self, call: str, prefix: str = "") -> None:
+        self.opener = f"<{prefix}{call}"
+        self.closer = f"</{prefix}{call}>"
+        self.parameter_opener = f"<{prefix}parameter"
+        self.parameter_closer = f"</{prefix}parameter>"
 
 
 FUNCTION = Elements("function")
 INVOKE = Elements("invoke")
 
 
-def _read_element(tape: TextTape, kind: Elements) -> Steps[RawCall]:
+def _read_element(tape: TextTape, kind: Elements) -> OneCall:
     """Parses one call with its arguments."""
     yield from tape.expect(kind.opener)
     name = tape.mark_name((yield from _name(tape)))
@@ -134,16 +117,6 @@ def _name(tape: TextTape) -> Steps[str]:
     return found[2]
 
 
-def _read_wrapped(tape: TextTape, opener: str, closer: str, kind: Elements) -> Reading:
-    yield from tape.expect(opener)
-    found: list[RawCall] = []
-    while True:
-        yield from tape.skip_spaces()
-        if found and (tape.finished or (yield from tape.accept(closer))):
-            return tuple(found)
-        found.append((yield from _read_element(tape, kind)))
-
-
 def _single(tape: TextTape, kind: Elements, stray: str) -> Reading:
     """A call without its wrapper, of which only the end, `stray`, may be there."""
     found = yield from _read_element(tape, kind)
@@ -159,8 +132,7 @@ def _json_function(tape: TextTape) -> Reading:
     yield from tape.expect("<function=")
     name = tape.mark_name((yield from tape.until(">", most=_HEAD)))
     arguments = yield from tape.arguments()
-    yield from tape.skip_spaces()
-    yield from tape.expect("</function>")
+    yield from tape.expect("</function>", skip=True)
     return (RawCall(name, arguments),)
 
 
@@ -174,7 +146,8 @@ def _wrapped_style(name: str, *wrappers: tuple[str, Elements]) -> CallStyle:
 
     def read(tape: TextTape) -> Reading:
         opener = next(o for o in kinds if tape.text.startswith(o, tape.at))
-        return _read_wrapped(tape, opener, *kinds[opener])
+        closer, kind = kinds[opener]
+        return read_section(tape, opener, closer, lambda: _read_element(tape, kind))
 
     closers = {closer for closer, _ in kinds.values()}
     for _, kind in wrappers:
@@ -196,7 +169,13 @@ STYLES = (
         ("<tools>", "</tools>"),
         ("<tool>", "</tool>"),
     ),
-    CallStyle("llama", _python_tag, openers=("<|python_tag|>",), closers=("<|eom_id|>",)),
+    CallStyle(
+        "llama",
+        # After this token Llama 3 writes to the end of its turn.
+        lambda tape: _json_block(tape, "<|python_tag|>", ("<|eom_id|>", "<|eot_id|>")),
+        openers=("<|python_tag|>",),
+        closers=("<|eom_id|>",),
+    ),
     _json_style("granite", ("<|tool_call|>", "<|/tool_call|>", "<|end_of_text|>"), closed=False),
     CallStyle("phi", _functools, openers=("functools[",), line=True),
     _json_style("jamba", ("<tool_calls>", "</tool_calls>")),

@@ -8,11 +8,13 @@ from hermes.codec.values import JsonObject, JsonValue
 from hermes.providers.textcalls.parsing import (
     CallStyle,
     NoCall,
+    OneCall,
     RawCall,
     Reading,
     Steps,
     TextTape,
     parse_calls,
+    read_section,
 )
 from hermes.providers.textcalls.validation import UnreadableValue, parse_value
 
@@ -33,25 +35,17 @@ def _deepseek(tape: TextTape) -> Reading:
     def token(*words: str) -> str:
         return f"<{bar}{gap.join(words)}{bar}>"
 
-    section = yield from tape.accept(token("tool", "calls", "begin"))
-    found: list[RawCall] = []
-    while True:
-        yield from tape.skip_spaces()
-        if section and (yield from tape.accept(token("tool", "calls", "end"))):
-            break
-        if found and (not section or tape.finished):
-            break
+    def read() -> OneCall:
         yield from tape.expect(token("tool", "call", "begin"))
         head = (yield from tape.until(token("tool", "sep"), most=_NAME_SIZE)).strip()
         if head == "function":
             head = (yield from tape.until("\n", most=_NAME_SIZE)).strip()
         name = tape.mark_name(head)
-        found.append(RawCall(name, (yield from _maybe_fenced(tape))))
-        yield from tape.skip_spaces()
-        yield from tape.expect(token("tool", "call", "end"))
-    if not found:
-        raise NoCall
-    return tuple(found)
+        arguments = yield from _maybe_fenced(tape)
+        yield from tape.expect(token("tool", "call", "end"), skip=True)
+        return RawCall(name, arguments)
+
+    return read_section(tape, token("tool", "calls", "begin"), token("tool", "calls", "end"), read)
 
 
 def _maybe_fenced(tape: TextTape) -> Steps[JsonObject]:
@@ -59,30 +53,23 @@ def _maybe_fenced(tape: TextTape) -> Steps[JsonObject]:
     fenced = yield from tape.any_of("```json", "```")
     arguments = yield from tape.arguments()
     if fenced:
-        yield from tape.skip_spaces()
-        yield from tape.expect("```")
+        yield from tape.expect("```", skip=True)
     return arguments
 
 
 def _kimi(tape: TextTape) -> Reading:
-    section = yield from tape.accept("<|tool_calls_section_begin|>")
-    found: list[RawCall] = []
-    while True:
-        yield from tape.skip_spaces()
-        if section and found and (yield from tape.accept("<|tool_calls_section_end|>")):
-            break
-        if found and (not section or tape.finished):
-            break
+    def read() -> OneCall:
         yield from tape.expect("<|tool_call_begin|>")
         id = yield from tape.until("<|tool_call_argument_begin|>", most=_NAME_SIZE)
         named = _KIMI_ID.fullmatch(id.strip())
         if named is None:
             raise NoCall
         name = tape.mark_name(named[1])
-        found.append(RawCall(name, (yield from tape.arguments())))
-        yield from tape.skip_spaces()
-        yield from tape.expect("<|tool_call_end|>")
-    return tuple(found)
+        arguments = yield from tape.arguments()
+        yield from tape.expect("<|tool_call_end|>", skip=True)
+        return RawCall(name, arguments)
+
+    return read_section(tape, "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", read)
 
 
 def _mistral(tape: TextTape) -> Reading:
@@ -113,8 +100,7 @@ def _glm(tape: TextTape) -> Reading:
     while not (yield from tape.accept("</tool_call>")):
         yield from tape.expect("<arg_key>")
         key = (yield from tape.until("</arg_key>", most=_NAME_SIZE)).strip()
-        yield from tape.skip_spaces()
-        yield from tape.expect("<arg_value>")
+        yield from tape.expect("<arg_value>", skip=True)
         tape.mark_name(name)
         value = yield from tape.value("</arg_value>", "<arg_key>", "</tool_call>")
         if key in arguments:
@@ -134,9 +120,7 @@ def _harmony(tape: TextTape) -> Reading:
         raise NoCall
     name = tape.mark_name(recipient[1])
     arguments = yield from tape.arguments()
-    yield from tape.skip_spaces()
-    if not (yield from tape.any_of("<|call|>", "<|end|>")) and not tape.finished:
-        raise NoCall
+    yield from tape.close("<|call|>", "<|end|>")
     return (RawCall(name, arguments),)
 
 
@@ -144,20 +128,16 @@ def _qwen_agent(tape: TextTape) -> Reading:
     yield from tape.expect("✿FUNCTION✿:")
     yield from tape.skip_spaces()
     name = tape.mark_name((yield from tape.word()))
-    yield from tape.skip_spaces()
-    yield from tape.expect("✿ARGS✿:")
+    yield from tape.expect("✿ARGS✿:", skip=True)
     return (RawCall(name, (yield from tape.arguments())),)
 
 
 def _gemma(tape: TextTape, opener: str, closer: str, quote: str) -> Reading:
     yield from tape.expect(opener)
-    yield from tape.skip_spaces()
-    yield from tape.expect("call:")
+    yield from tape.expect("call:", skip=True)
     name = tape.mark_name((yield from tape.word()))
     arguments = yield from _object(tape, quote, 0)
-    yield from tape.skip_spaces()
-    if not (yield from tape.accept(closer)) and not tape.finished:
-        raise NoCall
+    yield from tape.close(closer)
     return (RawCall(name, arguments),)
 
 

@@ -12,8 +12,15 @@ from hermes.config.environment import process_environment
 from hermes.core.errors import UsageError
 from hermes.core.world import World
 from hermes.credentials.redaction import SecretRedactor
-from hermes.models.browser import ModelBrowser, ModelCard, ModelPick, ProviderRow
-from hermes.models.explanation import NOTHING, CandidateReason, explain_choice
+from hermes.models.browser import (
+    NOTHING,
+    CandidateReason,
+    ModelBrowser,
+    ModelCard,
+    ModelPick,
+    ProviderRow,
+    explain_choice,
+)
 from hermes.models.model_ref import EMBEDDED
 from hermes.models.models import Models
 from hermes.surfaces.cli.command_context import Opener, apply_style, config_of, mark

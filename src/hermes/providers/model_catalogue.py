@@ -46,7 +46,7 @@ API_MODES: dict[str, WireName] = {
     "anthropic_messages": "messages",
 }
 Login = Literal["api_key", "oauth_device_code", "oauth_pkce", "oauth_external", "copilot", "none"]
-PACKED = Path(__file__).with_name("catalogue.json")
+PACKED = Path(__file__).with_name("model_catalogue.json")
 _OWN_RESPONSES = ("api.openai.com", "chatgpt.com", "api.x.ai")
 _NO_OPTIONS = RequestOptions()
 _DATE = r"-(?:20\d{6}|20\d\d-\d\d-\d\d|latest)$"
@@ -301,16 +301,16 @@ def shipped_catalogue() -> ModelCatalogue:
     return decode(ModelCatalogue, PACKED.read_bytes())
 
 
-def load_catalogue(path: Path, *, over: ModelCatalogue | None = None) -> ModelCatalogue:
+def load_catalogue(path: Path) -> ModelCatalogue:
     """The shipped catalogue, overridden by the vendors, families and prices of a file. A missing
     file adds nothing; an invalid one raises ConfigError."""
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
-        return over or shipped_catalogue()
+        return shipped_catalogue()
     except (OSError, UnicodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.") from error
-    return parse_catalogue(text, over=over or shipped_catalogue())
+    return parse_catalogue(text, over=shipped_catalogue())
 
 
 def parse_catalogue(text: str, *, over: ModelCatalogue | None = None) -> ModelCatalogue:
