@@ -102,8 +102,8 @@ AT_ONCE = 8
 
 
 class Pacer:
-    """One commit may wake many sessions at once, which would block the loop until the last has run.
-    `turn` lets a few pass per round."""
+    """Lets a few sessions run per round of the event loop. One commit may wake many at once, and
+    without this limit they would block the loop until the last has run."""
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
         self._at_once = at_once
@@ -111,7 +111,7 @@ class Pacer:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._is_counting = False
 
-    async def turn(self) -> None:
+    async def wait(self) -> None:
         """Return at once unless this round is used up."""
         if not self._is_counting:
             self._is_counting = True

@@ -8,7 +8,7 @@ from hermes.codec.values import replace
 from hermes.core.errors import ContextFull, ProviderError
 from hermes.core.events import Compacted
 from hermes.core.prompt import Notice, Prompt, Reply
-from hermes.core.turn import CompactionRequest, Turn
+from hermes.core.turn import CompactionRequest, TurnContext
 
 PASSES = 2
 ATTEMPTS = 3
@@ -19,7 +19,7 @@ _SMALLER = 0.75
 
 
 async def reply_within(
-    turn: Turn, ask: Callable[[Turn, Prompt], Awaitable[Reply]], *, words_only: bool
+    turn: TurnContext, ask: Callable[[TurnContext, Prompt], Awaitable[Reply]], *, words_only: bool
 ) -> Reply:
     """The reply to the conversation, compacted first if necessary. ContextFull when it cannot be
     made to fit."""
@@ -39,7 +39,7 @@ async def reply_within(
     raise AssertionError("every attempt returns or raises")
 
 
-async def _fit_prompt(turn: Turn) -> Prompt:
+async def _fit_prompt(turn: TurnContext) -> Prompt:
     prompt, engine = _prompt(turn), turn.engine
     transcript = turn.recorder.transcript
     if engine is None:
@@ -63,7 +63,7 @@ async def _fit_prompt(turn: Turn) -> Prompt:
     return prompt
 
 
-async def _shrink(turn: Turn, prompt: Prompt, error: ProviderError) -> bool:
+async def _shrink(turn: TurnContext, prompt: Prompt, error: ProviderError) -> bool:
     """After the server rejected the request as too long: whether it is shorter now."""
     if turn.engine is None:
         return False
@@ -79,7 +79,7 @@ async def _shrink(turn: Turn, prompt: Prompt, error: ProviderError) -> bool:
     return True
 
 
-def apply_compaction(turn: Turn, compacted: Compacted) -> None:
+def apply_compaction(turn: TurnContext, compacted: Compacted) -> None:
     """Let the model see this from now on. It is committed with the booking of the next call."""
     turn.world.kill_point("compaction.made")
     turn.recorder.note(compacted)
@@ -99,5 +99,5 @@ def describe_compaction(compacted: Compacted) -> str:
     )
 
 
-def _prompt(turn: Turn) -> Prompt:
+def _prompt(turn: TurnContext) -> Prompt:
     return turn.view(turn.recorder.transcript)

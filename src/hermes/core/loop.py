@@ -22,7 +22,7 @@ from hermes.core.hooks import before_final_answer, before_turn
 from hermes.core.messages import user_says
 from hermes.core.planning import refuse_call
 from hermes.core.prompt import Prompt, Reply, TextDelta
-from hermes.core.turn import Turn
+from hermes.core.turn import TurnContext
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class Ending(Value):
     error: str = ""
 
 
-async def run_turn(turn: Turn) -> None:
+async def run_turn(turn: TurnContext) -> None:
     """Run the open turn to its end. The transcript is valid afterwards in every case: each call has
     a result, and a TurnEnded is in the journal."""
     try:
@@ -62,7 +62,7 @@ async def run_turn(turn: Turn) -> None:
     await _end(turn, ending)
 
 
-async def _steps(turn: Turn) -> Ending:
+async def _steps(turn: TurnContext) -> Ending:
     if turn.hooks is not None:
         # Hooks must not run again for a turn that was resumed.
         await turn.recorder.commit()
@@ -86,9 +86,9 @@ async def _steps(turn: Turn) -> Ending:
     return await _wrap_up(turn)
 
 
-async def _ask(turn: Turn, *, words_only: bool = False) -> Reply:
+async def _ask(turn: TurnContext, *, words_only: bool = False) -> Reply:
     """The model's reply, noted but not committed: it becomes durable with what follows."""
-    await turn.world.pacer.turn()
+    await turn.world.pacer.wait()
     turn.recorder.apply_pending()
     reply = await run_unless_stopped(turn.stop, reply_within(turn, _stream, words_only=words_only))
     if not turn.meter.has_booked:
@@ -105,7 +105,7 @@ async def _ask(turn: Turn, *, words_only: bool = False) -> Reply:
     return reply
 
 
-async def _stream(turn: Turn, prompt: Prompt) -> Reply:
+async def _stream(turn: TurnContext, prompt: Prompt) -> Reply:
     async with aclosing(turn.provider.reply(prompt)) as parts:
         async for part in parts:
             if isinstance(part, Reply):
@@ -113,11 +113,11 @@ async def _stream(turn: Turn, prompt: Prompt) -> Reply:
             if not (turn.hooks and turn.hooks.holds_text and isinstance(part, TextDelta)):
                 turn.recorder.show(part)
             # One read may bring many deltas, and many streams may be active at once.
-            await turn.world.pacer.turn()
+            await turn.world.pacer.wait()
     raise ProviderError("The model's reply was incomplete; try again.", reason="cut")
 
 
-async def _wrap_up(turn: Turn) -> Ending:
+async def _wrap_up(turn: TurnContext) -> Ending:
     """The steps are used up: make one last request, for text only."""
     request = MessageReceived(message=user_says(SUMMARY_REQUEST, origin="hermes"), steer=True)
     await turn.recorder.commit(request)
@@ -129,7 +129,7 @@ async def _wrap_up(turn: Turn) -> Ending:
     return Ending(reason="budget", detail=f"max_iterations_reached({used})")
 
 
-async def _end(turn: Turn, ending: Ending) -> None:
+async def _end(turn: TurnContext, ending: Ending) -> None:
     if ending.reason != "done":
         await turn.recorder.commit()
     for call in turn.recorder.transcript.unanswered:

@@ -120,7 +120,7 @@ class Recorder:
         self._noted: list[DurableEvent] = []
         self._applied: dict[int, DurableEvent] = {}
         self._committing: dict[int, DurableEvent] = {}
-        self._turn = asyncio.Lock()
+        self._write_lock = asyncio.Lock()
         self._readers: list[EventListener] = []
         # May refuse to open the session: its opening may be out of date by then.
         self.before_opening: Callable[[], None] = lambda: None
@@ -168,7 +168,7 @@ class Recorder:
         before = len(self._noted)
         self.note(*events)
         own = {id(event): event for event in self._noted[before:]}
-        if not self._noted and not self._turn.locked():
+        if not self._noted and not self._write_lock.locked():
             return ()
         self._committing.update(own)
         return await asyncio.shield(asyncio.ensure_future(self._commit(own)))
@@ -183,7 +183,7 @@ class Recorder:
 
     async def wait_for_writes(self) -> None:
         """Wait for writes in progress, so that the transcript holds them."""
-        async with self._turn:
+        async with self._write_lock:
             pass
 
     def show(self, event: LiveEvent) -> None:
@@ -209,7 +209,7 @@ class Recorder:
     async def reload(self, *, is_lost: bool) -> None:
         """Drop what was never written and read the transcript again; `is_lost` takes the session
         again first. SessionBusy while another process has it."""
-        async with self._turn:
+        async with self._write_lock:
             if self.lease is None:
                 return
             if is_lost:
@@ -220,7 +220,7 @@ class Recorder:
             self._applied.clear()
 
     async def _flush(self, booking: CallBooking | None = None) -> tuple[Record, ...]:
-        async with self._turn:
+        async with self._write_lock:
             if booking is not None and self.lease is None:
                 # A session without a message yet starts with its side work.
                 await self._write(None)

@@ -1,4 +1,5 @@
-"""What turns and sessions work with. New behaviour is added here as a value, not in the loop."""
+"""What a session and its running turn work with. New behaviour is added here as a value, not in
+the loop."""
 
 from __future__ import annotations
 
@@ -141,8 +142,8 @@ class ToolServices:
                 notify()
 
 
-class Turn:
-    """One turn with everything that it works with."""
+class TurnContext:
+    """The state of the running turn, and everything that the loop uses to run it."""
 
     def __init__(
         self,
