@@ -11,7 +11,7 @@ from hermes.app.app import App
 from hermes.config.settings import ApiServerSettings
 from hermes.core.errors import HermesError, NotFound
 from hermes.core.world import Clock
-from hermes.cron.service import JobService
+from hermes.cron.jobs import JobService
 from hermes.hosting.admission import Admission
 from hermes.hosting.idempotency import Idempotency
 from hermes.hosting.run import SESSION_ID
