@@ -1,4 +1,4 @@
-"""Async primitives: stopping a turn, waking a waiter, threads, and sharing the event loop."""
+"""Async primitives: stopping a turn, waiting and waking, threads, and sharing the event loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextvars import copy_context
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
 
@@ -48,6 +48,25 @@ async def run_unless_stopped(
         if not task.done():
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+
+async def wait_for_first(
+    ended: asyncio.Future[Any], *, timeout: float | None, stop: asyncio.Event | None = None
+) -> Literal["ended", "timeout", "stopped"]:
+    """Return what came first: the end of the work, the timeout, or the signal to stop. The work may
+    still run."""
+    waits: set[asyncio.Future[Any]] = {ended}
+    stopping = asyncio.ensure_future(stop.wait()) if stop else None
+    if stopping:
+        waits.add(stopping)
+    try:
+        await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        if stopping:
+            stopping.cancel()
+    if ended.done():
+        return "ended"
+    return "stopped" if stop and stop.is_set() else "timeout"
 
 
 def start_daemon_thread(work: Callable[[], T]) -> Future[T]:

@@ -15,8 +15,9 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
+from hermes.core.concurrency import wait_for_first
 from hermes.workspaces.process_tree import end_tree
 
 READ_BYTES = 65_536
@@ -341,20 +342,3 @@ class _InputPipe:
             self._rest = self._rest[:0]
         if not self._rest:
             self.close()
-
-
-async def wait_for_first(
-    ended: asyncio.Future[Any], *, timeout: float | None, stop: asyncio.Event | None = None
-) -> Literal["ended", "timeout", "stopped"]:
-    waits: set[asyncio.Future[Any]] = {ended}
-    stopping = asyncio.ensure_future(stop.wait()) if stop else None
-    if stopping:
-        waits.add(stopping)
-    try:
-        await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        if stopping:
-            stopping.cancel()
-    if ended.done():
-        return "ended"
-    return "stopped" if stop and stop.is_set() else "timeout"

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from hermes.core.concurrency import start_daemon_thread
 from hermes.workspaces.child import FileAction, spawn
 from hermes.workspaces.confinement.scope import (
     SOCKET_FOLDERS,
@@ -57,7 +58,7 @@ class LandlockLayout:
 
     def _list_writable(self, scope: ConfinementScope) -> Iterator[str]:
         """New files must be possible in open folders, so ordinary work does not split them;
-        `Scope.exposed` reports what remains reachable."""
+        `ConfinementScope.exposed_secrets` returns what remains reachable."""
         closed = scope.secrets()
         for folder in scope.open_folders():
             inside = [s for s in closed if below(s, folder)]
@@ -172,7 +173,6 @@ class Landlock:
         actions: Sequence[FileAction],
         /,
     ) -> int:
-        outcome: list[int | BaseException] = []
         devices = (action[2] for action in actions if isinstance(action[2], str))
         # The null device is open to all; any other terminal belongs to this command alone.
         more = [*own, *(path for path in devices if path != os.devnull)]
@@ -180,21 +180,16 @@ class Landlock:
         with self._one:
             ruleset = _CachedRuleset(scope, more) if more else self._ruleset(scope)
 
-        def work() -> None:
-            try:
-                _restrict(scope, ruleset.descriptor)
-                outcome.append(spawn(program, argv, variables, actions))
-            except BaseException as error:
-                outcome.append(error)
+        def start() -> int:
+            _restrict(scope, ruleset.descriptor)
+            return spawn(program, argv, variables, actions)
 
-        thread = threading.Thread(target=work, name="confined start")
-        thread.start()
-        thread.join()
-        if more:
-            ruleset.close()
-        if isinstance(outcome[0], BaseException):
-            raise outcome[0]
-        return outcome[0]
+        try:
+            # The restrictions of a thread are permanent, so each start has a thread of its own.
+            return start_daemon_thread(start).result()
+        finally:
+            if more:
+                ruleset.close()
 
     def _ruleset(self, scope: ConfinementScope) -> _CachedRuleset:
         """Return a ruleset, reused while the folders stay the same: creating one takes longer than

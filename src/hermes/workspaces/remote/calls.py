@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from hermes.codec.values import Value
+from hermes.core.concurrency import wait_for_first
 from hermes.core.errors import ToolError
 from hermes.core.world import World
-from hermes.workspaces.child import Sink, wait_for_first
+from hermes.workspaces.child import Sink
 from hermes.workspaces.confinement.scope import ConfinementReport
 
 # Reads the line from stdin up to a NUL and leaves the rest of stdin to it. No login shell treats

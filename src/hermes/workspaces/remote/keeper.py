@@ -8,10 +8,10 @@ import logging
 from collections.abc import Callable
 
 from hermes.codec.values import replace
+from hermes.core.concurrency import wait_for_first
 from hermes.core.errors import ToolError
 from hermes.core.world import Clock
 from hermes.workspaces.background import ProcessFolder, ProcessRecord
-from hermes.workspaces.child import wait_for_first
 from hermes.workspaces.keeper import GRACE_SECONDS, KEEPER
 from hermes.workspaces.remote.calls import RemoteCalls, report_code
 from hermes.workspaces.remote.runner import (

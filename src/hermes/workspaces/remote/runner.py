@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 
 from hermes.config.child_environment import child_environment
+from hermes.core.concurrency import wait_for_first
 from hermes.core.errors import ToolError
 from hermes.workspaces import shell_state
-from hermes.workspaces.child import PASSWORD_FD, Sink, wait_for_first
+from hermes.workspaces.child import PASSWORD_FD, Sink
 from hermes.workspaces.remote.calls import LOST, RemoteCall, RemoteCalls, report_code
 from hermes.workspaces.runner import CommandOutcome, CommandRequest, interrupted
 from hermes.workspaces.shell_state import (

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hermes.config.execution_settings import TerminalSettings
+from hermes.core.concurrency import wait_for_first
 from hermes.core.errors import ToolError
-from hermes.workspaces.child import Child, wait_for_first
+from hermes.workspaces.child import Child
 from hermes.workspaces.confinement.scope import ConfinementReport
 from hermes.workspaces.files import find_program
 from hermes.workspaces.remote.calls import READ_LINE
