@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 RECONNECT_SECONDS = (0.5, 1.0, 2.0, 5.0, 15.0, 60.0)
 INPUT_SECONDS = 4
 # The remote log is truncated at this size, once everything has been copied.
-FAR_LOG_BYTES = 16_000_000
+REMOTE_LOG_BYTES = 16_000_000
 
 
 class RemoteKeeper:
@@ -179,7 +179,7 @@ while [[ ! -s exit ]] && __alive {pid}; do
   cat <&4
   if ((++__n % 50 == 0)); then
     __size=$(wc -c <output.log)
-    if ((__size > {FAR_LOG_BYTES})); then
+    if ((__size > {REMOTE_LOG_BYTES})); then
       cat <&4; __cut=$((__cut + $(wc -c <output.log))); builtin echo $__cut >cut
       : >output.log; exec 4<output.log
     fi

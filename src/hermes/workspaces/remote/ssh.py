@@ -28,7 +28,7 @@ _OPTIONS = (
     "ServerAliveCountMax=3",
     "LogLevel=ERROR",
 )
-_FAR_BASH = f"exec bash --norc --noprofile -c '{READ_LINE}'"
+_REMOTE_BASH = f"exec bash --norc --noprofile -c '{READ_LINE}'"
 # The path of a socket is limited to about a hundred bytes.
 _SOCKET_PATH_BYTES = 90
 _CONNECT_SECONDS = 10
@@ -61,7 +61,7 @@ class SshMachine(CliMachine):
     @property
     def words(self) -> tuple[str, ...]:
         """Use the shared connection if it is up; otherwise ssh opens one."""
-        return (*self._ssh("ControlMaster=no"), _FAR_BASH)
+        return (*self._ssh("ControlMaster=no"), _REMOTE_BASH)
 
     def _ssh(self, *options: str) -> tuple[str, ...]:
         terminal = self._terminal
