@@ -28,7 +28,7 @@ class TerminalSettings(Value):
     auto_source_bashrc: Annotated[bool, "Source ~/.bashrc when a shell starts."] = True
     confinement: Annotated[
         Literal["off", "auto", "bubblewrap", "landlock"],
-        "Sandbox that confines commands to the workspace; `auto` uses the best available.",
+        "Sandbox that confines commands to the workspace; `auto` uses the fastest that works here.",
     ] = "auto"
     confinement_strict: Annotated[
         bool, "Confined commands get no tool folders, no sockets and private temporary files."
