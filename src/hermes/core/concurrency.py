@@ -88,8 +88,8 @@ def start_daemon_thread(work: Callable[[], T]) -> Future[T]:
 
 
 class Wakeup:
-    """A signal that comes before the wait ends the next wait at once. Only one task waits at a
-    time, always in the same event loop."""
+    """An event that one task waits for, always in the same event loop. After a signal that came
+    while no task waited, the next `wait` returns at once."""
 
     def __init__(self) -> None:
         self._is_set = False

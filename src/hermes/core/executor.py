@@ -39,7 +39,7 @@ async def run_calls(
     """Record a result for every call. After a crash, a call that may have run and must not run
     twice gets the result "outcome unknown" instead."""
     batch = CallBatch(turn, calls)
-    before = turn.recorder.transcript
+    transcript = turn.recorder.transcript
     seen: set[str] = set()
     plans: list[PlannedCall] = []
     for call in calls:
@@ -48,16 +48,16 @@ async def run_calls(
             await batch.answer(call, planned, outcome_of(planned))
             continue
         tool, refusal = planned.tool, ""
-        if resumed and tool.repeat == "never" and call.id in before.started:
+        if resumed and tool.repeat == "never" and call.id in transcript.started:
             refusal = UNKNOWN_OUTCOME
         elif resumed and turn.recorder.redactor.lacks(planned.call):
             refusal = LOST_SECRET
         if refusal:
-            answer = batch.complete(call, refuse_call(call, refusal), 0.0)
+            answer = batch.finalize_result(call, refuse_call(call, refusal), 0.0)
             turn.recorder.note(ToolFinished(result=answer))
             continue
         plans.append(planned)
-        if not (resumed and call.id in before.intended):
+        if not (resumed and call.id in transcript.intended):
             id, judged = planned.call.id, planned.judged
             turn.recorder.note(
                 ToolIntended(call_id=id, name=tool.name, repeat=tool.repeat, judged=judged)
@@ -191,12 +191,14 @@ class CallBatch:
 
     def _finish(self, call: ToolCall, result: ToolResult, seconds: float) -> None:
         self._turn.recorder.note(
-            ToolFinished(result=self.complete(call, result, seconds), seconds=round(seconds, 3))
+            ToolFinished(
+                result=self.finalize_result(call, result, seconds), seconds=round(seconds, 3)
+            )
         )
 
-    def complete(self, call: ToolCall, result: ToolResult, seconds: float) -> ToolResult:
-        """The result, with a loop warning and the state of the step budget where the model needs
-        them."""
+    def finalize_result(self, call: ToolCall, result: ToolResult, seconds: float) -> ToolResult:
+        """Count the call as finished. Return its result with a loop warning and the state of the
+        step budget where the model needs them."""
         self._left.discard(call.id)
         added = [self._turn.watch.observe(call, result, seconds)]
         if call.id == self._last_id:

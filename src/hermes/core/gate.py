@@ -1,4 +1,4 @@
-"""The gate between tools and the world: it decides every effect and asks a person when needed."""
+"""The gate decides whether each effect of a tool is allowed, and asks a person when needed."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from contextlib import aclosing
 
 from hermes.codec.values import Value
 from hermes.core.concurrency import TurnStopped, run_unless_stopped
@@ -17,11 +16,11 @@ from hermes.core.events import (
     TurnEnded,
 )
 from hermes.core.executor import NOT_RUN, run_calls
-from hermes.core.fitting import reply_within
+from hermes.core.fitting import request_reply
 from hermes.core.hooks import before_final_answer, before_turn
 from hermes.core.messages import user_says
 from hermes.core.planning import refuse_call
-from hermes.core.prompt import Prompt, Reply, TextDelta
+from hermes.core.prompt import Reply
 from hermes.core.turn import TurnContext
 
 log = logging.getLogger(__name__)
@@ -90,7 +89,7 @@ async def _ask(turn: TurnContext, *, words_only: bool = False) -> Reply:
     """The model's reply, noted but not committed: it becomes durable with what follows."""
     await turn.world.pacer.wait()
     turn.recorder.apply_pending()
-    reply = await run_unless_stopped(turn.stop, reply_within(turn, _stream, words_only=words_only))
+    reply = await run_unless_stopped(turn.stop, request_reply(turn, words_only=words_only))
     if not turn.meter.has_booked:
         raise RuntimeError("a model was called without the meter")
     turn.world.kill_point("reply.received")
@@ -103,18 +102,6 @@ async def _ask(turn: TurnContext, *, words_only: bool = False) -> Reply:
         )
     )
     return reply
-
-
-async def _stream(turn: TurnContext, prompt: Prompt) -> Reply:
-    async with aclosing(turn.provider.reply(prompt)) as parts:
-        async for part in parts:
-            if isinstance(part, Reply):
-                return part
-            if not (turn.hooks and turn.hooks.holds_text and isinstance(part, TextDelta)):
-                turn.recorder.show(part)
-            # One read may bring many deltas, and many streams may be active at once.
-            await turn.world.pacer.wait()
-    raise ProviderError("The model's reply was incomplete; try again.", reason="cut")
 
 
 async def _wrap_up(turn: TurnContext) -> Ending:

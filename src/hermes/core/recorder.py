@@ -121,7 +121,7 @@ class Recorder:
         self._applied: dict[int, DurableEvent] = {}
         self._committing: dict[int, DurableEvent] = {}
         self._write_lock = asyncio.Lock()
-        self._readers: list[EventListener] = []
+        self._listeners: list[EventListener] = []
         # May refuse to open the session: its opening may be out of date by then.
         self.before_opening: Callable[[], None] = lambda: None
         if opening is not None and lease is None:
@@ -130,16 +130,16 @@ class Recorder:
             self.transcript.model, self.transcript.provider = opening.model, opening.provider
 
     def subscribe(self) -> Subscription:
-        reader = Subscription(self.detach)
-        self.attach(reader)
-        return reader
+        subscription = Subscription(self.detach)
+        self.attach(subscription)
+        return subscription
 
-    def attach(self, reader: EventListener) -> None:
-        self._readers.append(reader)
+    def attach(self, listener: EventListener) -> None:
+        self._listeners.append(listener)
 
-    def detach(self, reader: EventListener) -> None:
-        if reader in self._readers:
-            self._readers.remove(reader)
+    def detach(self, listener: EventListener) -> None:
+        if listener in self._listeners:
+            self._listeners.remove(listener)
 
     def begin_turn(self, turn_id: str) -> None:
         """Assign the following events to this turn."""
@@ -190,7 +190,7 @@ class Recorder:
         self._show(self.redactor.live(event))
 
     async def release(self, *, soon: bool = False) -> None:
-        for reader in tuple(self._readers):
+        for reader in tuple(self._listeners):
             reader.close()
         if self.lease is not None:
             await self._journal.release(self.lease, soon=soon)
@@ -277,8 +277,8 @@ class Recorder:
             self._publish(self._live_record(event))
 
     def _publish(self, record: Record) -> None:
-        for reader in self._readers:
-            reader.push(record)
+        for listener in self._listeners:
+            listener.push(record)
 
 
 class CallBooking(NamedTuple):

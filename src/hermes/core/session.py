@@ -253,9 +253,9 @@ class Session:
 
     def preview_compaction(self, command: Compact) -> Compacted | None:
         """An estimate of what `Compact` would do, without a model call."""
-        engine, occasion = self._compaction_request(command)
+        engine, request = self._compaction_request(command)
         prompt = self._deps.view(self.transcript)
-        return engine.preview(self.transcript, prompt, occasion)
+        return engine.preview(self.transcript, prompt, request)
 
     async def wait_until_idle(self) -> None:
         """Wait until no turn runs and no message waits."""
@@ -335,9 +335,9 @@ class Session:
     async def _compact(self, command: Compact) -> None:
         if self.busy:
             raise UsageError("A turn is running; wait for its end or interrupt it first.")
-        engine, occasion = self._compaction_request(command)
+        engine, request = self._compaction_request(command)
         prompt = self._deps.view(self.transcript)
-        compacted = await engine.compact(self.transcript, prompt, occasion, self.meter)
+        compacted = await engine.compact(self.transcript, prompt, request, self.meter)
         if compacted is None:
             raise UsageError("There is nothing to compact in this session yet.")
         self._deps.world.kill_point("compaction.made")
@@ -348,7 +348,7 @@ class Session:
         if self._deps.engine is None:
             raise UsageError("Compaction is off in this session.")
         _, limits = self._runner.connection
-        occasion = CompactionRequest(
+        request = CompactionRequest(
             window=limits.window, cause="asked", topic=command.topic, keep=command.keep
         )
-        return self._deps.engine, occasion
+        return self._deps.engine, request

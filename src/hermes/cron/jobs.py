@@ -111,7 +111,7 @@ class JobStore:
                 if stored.get("id") == id:
                     return stored
             if len(jobs) >= MOST_JOBS:
-                raise UsageError(f"There are already {MOST_JOBS} jobs, the maximum.")
+                raise UsageError(f"There are {MOST_JOBS} jobs, the maximum; delete one first.")
             jobs.append(job)
         return job
 
@@ -171,9 +171,9 @@ class JobStore:
 
     def _check(self, prompt: str) -> None:
         if re.search("[\u200b-\u200f\u2060-\u2064\ufeff\U000e0000-\U000e007f]", prompt):
-            raise UsageError("The prompt contains invisible characters.")
+            raise UsageError("The prompt contains invisible characters; remove them.")
         if finding := scan_for_threats(prompt):
-            raise UsageError(f"The prompt looks like an attack ({finding}).")
+            raise UsageError(f"The prompt looks like an attack ({finding}); rephrase it.")
 
     def _set(self, job_id: str, changes: JsonObject) -> JsonObject:
         with self._edit() as jobs:

@@ -1,4 +1,4 @@
-"""Starts the commands of one session: confined by the best available means, or unconfined."""
+"""Starts the commands of one session: confined by the fastest means that works, or unconfined."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CONTAINER_FOLDERS = ("/usr/local", "/opt", "/srv", "/var/cache", "/var/lib", "/
 
 
 class Confinement(Value):
-    """What the user wants. `auto` takes the cheapest means that works here, or none, and
+    """What the user wants. `auto` takes the fastest means that works here, or none, and
     `protection` says which; a means that is named and missing stops commands instead. `hidden`
     paths are invisible, `writable` ones can be changed although they are outside the workspace;
     `cache` holds downloads of tools. `ordinary` allows ordinary work (see `ConfinementScope`). With
@@ -183,8 +183,8 @@ class Sandbox:
 def find_means(
     wanted: Wanted, search_path: str, *, mounts: bool = False
 ) -> tuple[Means | None, tuple[str, ...]]:
-    """Return the best means that works here, tried for real, and the obstacles of the better ones.
-    With `mounts`, something must be hidden that only bubblewrap can hide."""
+    """Return the fastest means that works here, and why faster ones do not. With `mounts`,
+    something must be hidden that only bubblewrap can hide; it is tried first then."""
     order = ("bubblewrap", "landlock") if mounts else ("landlock", "bubblewrap")
     obstacles: list[str] = []
     for name in order if wanted == "auto" else (wanted,):

@@ -140,7 +140,8 @@ class SshMachine(CliMachine):
 
 
 def _shorten_path(path: Path) -> Path:
-    """ssh appends some characters while it creates the socket."""
+    """Return the socket path, or a short one in /tmp if it is too long: ssh appends some characters
+    while it creates the socket."""
     if len(os.fsencode(path)) <= _SOCKET_PATH_BYTES:
         return path
     name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
