@@ -17,7 +17,7 @@ from hermes.workspaces.child import Child, Sink
 from hermes.workspaces.confinement.sandbox import CommandSandbox, Sandbox
 from hermes.workspaces.files import find_program
 from hermes.workspaces.process_tree import end_tree, identity
-from hermes.workspaces.runner import CommandOutcome, CommandRequest, interrupted
+from hermes.workspaces.runner import CommandOutcome, CommandRequest, interrupted_outcome
 from hermes.workspaces.shell_state import (
     ShellState,
     SnapshotReader,
@@ -146,7 +146,7 @@ class LocalRunner:
             safe = ", ".join(self.sandbox.scope.safe)
             remarks.append(KEPT_IN.format(safe=safe) if safe else CONFINED)
         if how != "ended":
-            return interrupted(how, tuple(remarks))
+            return interrupted_outcome(how, tuple(remarks))
         code = child.ended.result()
         return CommandOutcome(how=how, code=code, after=after, remarks=tuple(remarks))
 

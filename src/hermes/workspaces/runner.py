@@ -132,7 +132,7 @@ class CommandOutcome(Value):
     remarks: tuple[str, ...] = ()
 
 
-def interrupted(
+def interrupted_outcome(
     how: Literal["timeout", "stopped"], remarks: tuple[str, ...] = ()
 ) -> CommandOutcome:
     """Return the outcome of a command that did not end by itself, with the code of a shell."""

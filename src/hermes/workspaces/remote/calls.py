@@ -174,7 +174,7 @@ class RemoteCalls:
         finally:
             self._coming -= 1
         self._running.add(call)
-        call.final.add_done_callback(lambda _final: self._ended(call))
+        call.final.add_done_callback(lambda _final: self._on_end(call))
         try:
             await call.begin(self.machine, line(mark), data)
         except BaseException:
@@ -195,7 +195,7 @@ class RemoteCalls:
             await self.machine.hibernate()
             return True
 
-    def _ended(self, call: RemoteCall) -> None:
+    def _on_end(self, call: RemoteCall) -> None:
         self._running.discard(call)
         self._used = self._world.clock.monotonic()
 

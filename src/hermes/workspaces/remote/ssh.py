@@ -101,7 +101,7 @@ class SshMachine(CliMachine):
             if not up.done():
                 up.set_result(None)
 
-        def echoed(data: bytes) -> None:
+        def on_output(data: bytes) -> None:
             if b"up\n" in data:
                 settle()
 
@@ -110,7 +110,7 @@ class SshMachine(CliMachine):
         os.set_inheritable(self._hold, False)
         try:
             self._master = Child(
-                words[0], words, self._env, echoed, errors=errors.extend, source=reading
+                words[0], words, self._env, on_output, errors=errors.extend, source=reading
             )
         finally:
             os.close(reading)
