@@ -12,7 +12,7 @@ from hermes.app.tool_services import tool_services
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.events import SessionOpened
-from hermes.core.turn import ServiceRegistry
+from hermes.core.session_deps import ServiceRegistry
 from hermes.core.world import World
 
 

@@ -33,8 +33,8 @@ from hermes.core.events import (
 )
 from hermes.core.messages import AssistantMessage, Text, ToolMessage, UserMessage, user_says
 from hermes.core.prompt import Delta, Prompt, Reply, TextDelta
+from hermes.core.session_deps import TurnLimits
 from hermes.core.tools import PathContext, ToolContext, ToolOutput, tool
-from hermes.core.turn import TurnLimits
 from hermes.policy.rules import PolicySettings
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.steps import Pace, Step, calls, calls_many, fails, says

@@ -26,7 +26,7 @@ from hermes.core.ports import Meter, Provider
 from hermes.core.prompt import Notice
 from hermes.core.recorder import Recorder
 from hermes.core.session import Session
-from hermes.core.turn import TurnLimits
+from hermes.core.session_deps import TurnLimits
 from hermes.core.world import World
 from hermes.journal.listing import read_spending
 from hermes.providers.completion import CompletingProvider

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hermes.core.events import SessionOpened
-from hermes.core.turn import ServiceRegistry
+from hermes.core.session_deps import ServiceRegistry
 
 if TYPE_CHECKING:
     from hermes.app.app import App

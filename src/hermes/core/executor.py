@@ -15,8 +15,8 @@ from hermes.core.hooks import CallOutcome, after_tool, before_tool, outcome_of
 from hermes.core.messages import Denial, Text, ToolCall, ToolResult
 from hermes.core.planning import PlannedCall, group_parallel, plan_call, refuse_call
 from hermes.core.ports import Fetcher, Workspace
+from hermes.core.session_deps import TurnContext
 from hermes.core.tools import ServiceT, ToolOutput, ToolSettings
-from hermes.core.turn import TurnContext
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from hermes.codec.values import replace
 from hermes.core.errors import ContextFull, ProviderError
 from hermes.core.events import Compacted
 from hermes.core.prompt import Notice, Prompt, Reply, TextDelta
-from hermes.core.turn import CompactionRequest, TurnContext
+from hermes.core.session_deps import CompactionRequest, TurnContext
 
 PASSES = 2
 ATTEMPTS = 3

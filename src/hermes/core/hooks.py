@@ -15,7 +15,7 @@ from hermes.core.prompt import Delta, Prompt, Reply, TextDelta
 from hermes.core.transcript import Transcript
 
 if TYPE_CHECKING:
-    from hermes.core.turn import TurnContext
+    from hermes.core.session_deps import TurnContext
 
 # A call ran, was refused before it ran, or was blocked by the policy, a person or a hook.
 CallOutcome = Literal["made", "refused", "blocked"]

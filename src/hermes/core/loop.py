@@ -21,7 +21,7 @@ from hermes.core.hooks import before_final_answer, before_turn
 from hermes.core.messages import user_says
 from hermes.core.planning import refuse_call
 from hermes.core.prompt import Reply
-from hermes.core.turn import TurnContext
+from hermes.core.session_deps import TurnContext
 
 log = logging.getLogger(__name__)
 

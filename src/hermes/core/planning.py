@@ -22,7 +22,7 @@ from hermes.core.messages import Text, ToolCall, ToolResult
 from hermes.core.tools import Tool
 
 if TYPE_CHECKING:
-    from hermes.core.turn import Toolbox, TurnContext
+    from hermes.core.session_deps import Toolbox, TurnContext
 
 TOOL_CALL = "tool_call"
 

@@ -60,8 +60,8 @@ from hermes.core.metering import SessionMeter
 from hermes.core.ports import ProcessNotice
 from hermes.core.prompt import Notice
 from hermes.core.recorder import EventListener, Recorder, Subscription
+from hermes.core.session_deps import CompactionRequest, ContextEngine, SessionDeps, ToolServices
 from hermes.core.transcript import Transcript
-from hermes.core.turn import CompactionRequest, ContextEngine, SessionDeps, ToolServices
 from hermes.core.turn_runner import TurnRunner
 
 

@@ -101,12 +101,12 @@ class ServiceRegistry:
     def replace(self, path: str, wrap: Callable[[object], object]) -> ServiceRegistry:
         """Returns a registry in which `wrap` replaces the service of this path."""
 
-        def replaced() -> dict[str, Factory]:
+        def build() -> dict[str, Factory]:
             factories = self._factories()
             inner = factories[path]
             return {**factories, path: lambda: wrap(inner())}
 
-        return ServiceRegistry(replaced)
+        return ServiceRegistry(build)
 
     def create(self, kind: type[T]) -> T:
         factory = self._factories().get(f"{kind.__module__}:{kind.__qualname__}")

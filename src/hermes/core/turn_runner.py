@@ -14,7 +14,7 @@ from hermes.core.loop import run_turn
 from hermes.core.metering import SessionMeter
 from hermes.core.ports import Provider, wrap_provider
 from hermes.core.recorder import Recorder
-from hermes.core.turn import SessionDeps, ToolServices, TurnContext, TurnLimits
+from hermes.core.session_deps import SessionDeps, ToolServices, TurnContext, TurnLimits
 
 log = logging.getLogger(__name__)
 
