@@ -12,8 +12,8 @@ from hermes.app.tool_services import tool_services
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.events import SessionOpened
+from hermes.core.session_deps import ServiceRegistry
 from hermes.core.session_request import SessionRequest
-from hermes.core.turn import ServiceRegistry
 from hermes.core.world import World
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, calls, says

@@ -15,6 +15,7 @@ from hermes.config.schema import (
     describe_type,
     find_setting,
     format_key,
+    from_data,
     parse_key,
 )
 from hermes.config.settings import OVERRIDES, SHORT_FORMS, Settings
@@ -48,6 +49,11 @@ def test_every_setting_is_documented_and_can_be_found() -> None:
         assert setting.meaning, setting.key
         assert setting.meaning.endswith("."), setting.key
         assert find_setting(Settings, setting.path) == setting
+
+
+def test_a_setting_that_explains_zero_accepts_zero() -> None:
+    explained = [each for each in all_settings(Settings) if "; 0 " in each.meaning]
+    assert [each.key for each in explained if from_data(each.kind, 0) != 0] == []
 
 
 def test_every_variable_overrides_a_setting_that_exists() -> None:

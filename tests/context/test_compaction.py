@@ -39,8 +39,8 @@ from hermes.core.messages import (
 )
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt, Reply
+from hermes.core.session_deps import CompactionRequest
 from hermes.core.transcript import Transcript, fold
-from hermes.core.turn import CompactionRequest
 from hermes.core.world import SystemClock
 from hermes.testing.provider import find_problems
 from hermes.testing.request import Request

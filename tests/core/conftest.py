@@ -17,9 +17,9 @@ from hermes.core.ports import Meter, Policy, Provider
 from hermes.core.prompt import Prompt, ToolSpec
 from hermes.core.recorder import Recorder, Subscription
 from hermes.core.session import Session
+from hermes.core.session_deps import SessionDeps, TurnLimits
 from hermes.core.tools import Tool
 from hermes.core.transcript import fold
-from hermes.core.turn import SessionDeps, TurnLimits
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 from hermes.policy.rules import PolicySettings, Rules

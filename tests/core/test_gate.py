@@ -20,8 +20,8 @@ from hermes.core.effects import (
 )
 from hermes.core.events import ApprovalAnswered, ApprovalAsked, EffectDecided, ToolIntended
 from hermes.core.gate import Judge, Preflight
+from hermes.core.session_deps import SessionDeps
 from hermes.core.tools import PathContext, ToolContext, ToolOutput, tool
-from hermes.core.turn import SessionDeps
 from hermes.policy.rules import PolicySettings
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.steps import calls, says

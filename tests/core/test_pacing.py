@@ -13,7 +13,7 @@ async def test_few_pass_in_each_round_in_the_order_in_which_they_came() -> None:
     rounds: list[int] = []
 
     async def walk(n: int) -> None:
-        await pacer.turn()
+        await pacer.wait()
         passed.append(n)
 
     walkers = [asyncio.ensure_future(walk(n)) for n in range(7)]
@@ -27,8 +27,8 @@ async def test_few_pass_in_each_round_in_the_order_in_which_they_came() -> None:
 
 async def test_whoever_gives_up_waiting_takes_nobodys_place() -> None:
     pacer = Pacer(at_once=1)
-    await pacer.turn()
-    passing, leaving, staying = (asyncio.ensure_future(pacer.turn()) for _ in range(3))
+    await pacer.wait()
+    passing, leaving, staying = (asyncio.ensure_future(pacer.wait()) for _ in range(3))
     await asyncio.sleep(0)
     leaving.cancel()
     async with asyncio.timeout(60):
@@ -39,7 +39,7 @@ async def test_whoever_gives_up_waiting_takes_nobodys_place() -> None:
 async def test_one_alone_never_waits() -> None:
     pacer = Pacer(at_once=1)
     for _ in range(5):
-        task = asyncio.ensure_future(pacer.turn())
+        task = asyncio.ensure_future(pacer.wait())
         await asyncio.sleep(0)
         assert task.done()
         await asyncio.sleep(0)

@@ -33,8 +33,8 @@ from hermes.core.events import (
 )
 from hermes.core.messages import AssistantMessage, Text, ToolMessage, UserMessage, user_says
 from hermes.core.prompt import Delta, Prompt, Reply, TextDelta
+from hermes.core.session_deps import TurnLimits
 from hermes.core.tools import PathContext, ToolContext, ToolOutput, tool
-from hermes.core.turn import TurnLimits
 from hermes.policy.rules import PolicySettings
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.steps import Pace, Step, calls, calls_many, fails, says
@@ -196,7 +196,7 @@ async def test_the_same_call_twice_in_a_reply_runs_once(run: Run) -> None:
     run.tools = (put,)
     await run.say("go")
     assert "see its result" in run.results()[0].text or "see its result" in run.results()[1].text
-    assert run.session._turns.services.get(Meeting).order == ["put a"]  # type: ignore[attr-defined]
+    assert run.session._runner.services.get(Meeting).order == ["put a"]  # type: ignore[attr-defined]
 
 
 async def test_reads_and_writes_of_other_paths_meet_and_a_conflict_waits(run: Run) -> None:
@@ -206,7 +206,7 @@ async def test_reads_and_writes_of_other_paths_meet_and_a_conflict_waits(run: Ru
     )
     run.tools = (look, put)
     await run.say("go")
-    meeting = run.session._turns.services.get(Meeting)
+    meeting = run.session._runner.services.get(Meeting)
     assert isinstance(meeting, Meeting)
     assert meeting.most == 2
     assert meeting.order[-1] == "put a"
@@ -224,7 +224,7 @@ async def test_at_most_so_many_calls_run_at_once_and_results_keep_the_order(run:
     )
     run.tools = (look,)
     await run.say("go")
-    meeting = run.session._turns.services.get(Meeting)
+    meeting = run.session._runner.services.get(Meeting)
     assert isinstance(meeting, Meeting)
     assert meeting.most == 3
     message = run.session.transcript.messages[2]
@@ -554,7 +554,7 @@ async def test_what_waits_when_a_session_is_left_is_answered_when_it_is_taken_up
 async def test_a_session_is_released_only_after_its_turn_has_stopped(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hermes.core.turns.END_SECONDS", 0.01)
+    monkeypatch.setattr("hermes.core.turn_runner.END_SECONDS", 0.01)
     happened: list[str] = []
 
     class Lingering:

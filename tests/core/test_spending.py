@@ -26,7 +26,7 @@ from hermes.core.ports import Meter, Provider
 from hermes.core.prompt import Notice
 from hermes.core.recorder import Recorder
 from hermes.core.session import Session
-from hermes.core.turn import TurnLimits
+from hermes.core.session_deps import TurnLimits
 from hermes.core.world import World
 from hermes.journal.listing import read_spending
 from hermes.providers.completion import CompletingProvider
@@ -202,9 +202,9 @@ async def test_a_call_whose_end_was_never_heard_of_is_assumed_on_resume(priced: 
     assert isinstance(called, ModelCalled)
     # The process dies: nobody settles anything any more.
     talk.cancel()
-    assert priced.session._turns._task is not None
-    priced.session._turns._task.cancel()
-    await asyncio.gather(talk, priced.session._turns._task, return_exceptions=True)
+    assert priced.session._runner._task is not None
+    priced.session._runner._task.cancel()
+    await asyncio.gather(talk, priced.session._runner._task, return_exceptions=True)
     priced.session._recorder._noted.clear()
     priced.model = ScriptedProvider(answered("Here I am."))
     session = await priced.reopen()

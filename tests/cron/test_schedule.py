@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.core.errors import UsageError
-from hermes.cron.expression import parse_expression
-from hermes.cron.schedule import next_run, parse_schedule
+from hermes.cron.schedule import next_run, parse_expression, parse_schedule
 
 
 @pytest.fixture(params=["Europe/Berlin"])

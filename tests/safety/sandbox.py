@@ -28,8 +28,8 @@ from hermes.core.ports import Processes, ShellSetup
 from hermes.core.prompt import Prompt
 from hermes.core.recorder import Recorder, Subscription
 from hermes.core.session import Session
+from hermes.core.session_deps import ServiceRegistry, SessionDeps, TurnLimits
 from hermes.core.tools import PathContext, Tool, ToolContext, ToolOutput, tool
-from hermes.core.turn import ServiceRegistry, SessionDeps, TurnLimits
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 from hermes.policy.rules import PolicySettings, Rules

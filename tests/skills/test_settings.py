@@ -10,7 +10,7 @@ import pytest
 
 from hermes.app.session_tasks import run_curator
 from hermes.core.session_request import SessionRequest
-from hermes.cron.service import JobService
+from hermes.cron.jobs import JobService
 from hermes.skills.consolidation import Consolidation
 from hermes.skills.history import Cause
 from hermes.skills.skill import MAIN

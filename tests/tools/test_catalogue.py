@@ -11,8 +11,8 @@ import pytest
 from hermes.codec.json import encode
 from hermes.config.session_settings import ContextSettings
 from hermes.config.settings import Settings
+from hermes.core.session_deps import Toolbox
 from hermes.core.tools import ToolContext, ToolOutput, tool
-from hermes.core.turn import Toolbox
 from hermes.tools.catalogue import (
     SCHEMAS,
     CatalogueEntry,

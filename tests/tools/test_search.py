@@ -14,7 +14,7 @@ from hermes.core.tools import ToolOutput
 from hermes.core.world import World
 from hermes.tools.search import search_files
 from hermes.workspaces.local import LocalWorkspace
-from hermes.workspaces.search.matches import SearchLimits
+from hermes.workspaces.search.engines import SearchLimits
 
 if TYPE_CHECKING:
     from tests.tools.conftest import ToolRunner

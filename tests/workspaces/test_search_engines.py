@@ -11,8 +11,8 @@ import pytest
 
 from hermes.core.errors import ToolError
 from hermes.core.ports import SearchMatch, SearchQuery, SearchResult
+from hermes.workspaces.search.engines import EngineName, SearchLimits
 from hermes.workspaces.search.local import LocalSearch
-from hermes.workspaces.search.matches import EngineName, SearchLimits
 
 ENGINES: tuple[EngineName, ...] = ("ripgrep", "grep", "python")
 INSTALLED = tuple(e for e in ENGINES if e != "ripgrep" or shutil.which("rg"))

@@ -10,8 +10,8 @@ import pytest
 
 from hermes.core.errors import ToolError
 from hermes.core.ports import SearchQuery
+from hermes.workspaces.search.engines import EngineName, SearchLimits
 from hermes.workspaces.search.local import LocalSearch
-from hermes.workspaces.search.matches import EngineName, SearchLimits
 
 
 async def find(root: Path, pattern: str, engine: EngineName | None = None) -> list[str]:

@@ -11,8 +11,8 @@ from hermes.core.events import SessionOpened
 from hermes.core.messages import Message
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt, Reply
+from hermes.core.session_deps import ContextEngine
 from hermes.core.transcript import Transcript
-from hermes.core.turn import ContextEngine
 from hermes.plugins.run_plugins import HostServices, RunPlugins
 
 if TYPE_CHECKING:

@@ -27,9 +27,9 @@ from hermes.core.gate import Judge
 from hermes.core.ports import Meter, Middleware, Provider, Workspace
 from hermes.core.recorder import Recorder
 from hermes.core.session import Session
+from hermes.core.session_deps import Connect, SessionDeps, TurnLimits
 from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import fold
-from hermes.core.turn import Connect, SessionDeps, TurnLimits
 from hermes.credentials.event_redactor import SecretEventRedactor
 from hermes.memory.snapshots import recall_middleware, session_memory
 from hermes.models.limits import SpendingLimits, limits_of

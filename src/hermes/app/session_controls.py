@@ -11,8 +11,8 @@ from hermes.core.commands import SwitchModel, Tune
 from hermes.core.events import Tuned
 from hermes.core.prompt import Prompt
 from hermes.core.session import Session
+from hermes.core.session_deps import View
 from hermes.core.transcript import Transcript
-from hermes.core.turn import View
 from hermes.policy.rules import Rules
 
 if TYPE_CHECKING:

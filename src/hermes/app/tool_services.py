@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hermes.codec.tokens import CHARS_PER_TOKEN
 from hermes.core.events import SessionOpened
 from hermes.core.prompt import Prompt
-from hermes.core.turn import ServiceRegistry
+from hermes.core.session_deps import ServiceRegistry
 
 if TYPE_CHECKING:
     from hermes.app.app import App

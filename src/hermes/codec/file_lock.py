@@ -101,9 +101,7 @@ class FileLock:
         """In a forked child. Closing the copy of the descriptor leaves the parent's lock alone;
         unlocking it would not."""
         self.is_held = False
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        self.close()
 
 
 @contextmanager
@@ -114,14 +112,6 @@ def hold_lock(path: Path, timeout: float | None = None) -> Iterator[bool]:
         yield lock.acquire(timeout)
     finally:
         lock.close()
-
-
-def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock of this file at the moment."""
-    if not path.exists():
-        return False
-    with hold_lock(path, timeout=0) as is_free:
-        return not is_free
 
 
 def _forget_all() -> None:

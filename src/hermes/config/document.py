@@ -1,4 +1,4 @@
-"""Reads config.yaml; a cached copy as JSON saves most starts from loading the YAML library."""
+"""Reads config.yaml. A JSON copy is cached, so that most starts need not load the YAML library."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class TerminalSettings(Value):
     auto_source_bashrc: Annotated[bool, "Source ~/.bashrc when a shell starts."] = True
     confinement: Annotated[
         Literal["off", "auto", "bubblewrap", "landlock"],
-        "Sandbox that confines commands to the workspace; `auto` uses the best available.",
+        "Sandbox that confines commands to the workspace; `auto` uses the fastest that works here.",
     ] = "auto"
     confinement_strict: Annotated[
         bool, "Confined commands get no tool folders, no sockets and private temporary files."
@@ -75,30 +75,18 @@ class TerminalSettings(Value):
     ] = 300
 
 
-# Variable: key below `terminal`.
+# Settings below `terminal` that a variable overrides: `cwd` by TERMINAL_CWD, and so on.
 TERMINAL_VARIABLES = {
     "TERMINAL_ENV": "backend",
-    "TERMINAL_CWD": "cwd",
-    "TERMINAL_TIMEOUT": "timeout",
-    "TERMINAL_MAX_FOREGROUND_TIMEOUT": "max_foreground_timeout",
-    "TERMINAL_PERSISTENT_SHELL": "persistent_shell",
-    "TERMINAL_SSH_HOST": "ssh_host",
-    "TERMINAL_SSH_USER": "ssh_user",
-    "TERMINAL_SSH_PORT": "ssh_port",
-    "TERMINAL_SSH_KEY": "ssh_key",
-    "TERMINAL_DOCKER_IMAGE": "docker_image",
-    "TERMINAL_DOCKER_MOUNT_CWD_TO_WORKSPACE": "docker_mount_cwd_to_workspace",
-    "TERMINAL_DOCKER_RUN_AS_HOST_USER": "docker_run_as_host_user",
-    "TERMINAL_DOCKER_NETWORK": "docker_network",
-    "TERMINAL_SINGULARITY_IMAGE": "singularity_image",
-    "TERMINAL_SCRATCH_DIR": "scratch_dir",
-    "TERMINAL_MODAL_IMAGE": "modal_image",
-    "TERMINAL_DAYTONA_IMAGE": "daytona_image",
-    "TERMINAL_CONTAINER_CPU": "container_cpu",
-    "TERMINAL_CONTAINER_MEMORY": "container_memory",
-    "TERMINAL_CONTAINER_DISK": "container_disk",
-    "TERMINAL_CONTAINER_PERSISTENT": "container_persistent",
-    "TERMINAL_LIFETIME_SECONDS": "lifetime_seconds",
+    **{
+        f"TERMINAL_{key.upper()}": key
+        for key in """
+            cwd timeout max_foreground_timeout persistent_shell ssh_host ssh_user ssh_port ssh_key
+            docker_image docker_mount_cwd_to_workspace docker_run_as_host_user docker_network
+            singularity_image scratch_dir modal_image daytona_image container_cpu container_memory
+            container_disk container_persistent lifetime_seconds
+        """.split()
+    },
 }
 
 

@@ -35,7 +35,7 @@ from hermes.config.provider_settings import (
     TtsSettings,
     WebSettings,
 )
-from hermes.config.schema import Count, Effort, Positive, Seconds
+from hermes.config.schema import Count, Effort, NonNegative, Positive, Seconds
 from hermes.config.session_settings import (
     CompressionSettings,
     ContextSettings,
@@ -60,7 +60,7 @@ class AgentSettings(Value):
     clarify_timeout: Annotated[
         Seconds, "Seconds to wait for an answer to the agent's question."
     ] = 120
-    tool_timeout: Annotated[Seconds, "Timeout of a tool call, in seconds; 0 for none."] = 660
+    tool_timeout: Annotated[NonNegative, "Timeout of a tool call, in seconds; 0 for none."] = 660
     disabled_toolsets: Annotated[tuple[str, ...], "Toolsets that are never offered."] = ()
     task_completion_guidance: Annotated[bool, "Tell the model to finish its task."] = True
     parallel_tool_call_guidance: Annotated[bool, "Tell the model to batch independent calls."] = (
@@ -71,7 +71,7 @@ class AgentSettings(Value):
     tool_use_enforcement: Annotated[
         str, "Tell models to act instead of promising: `auto` by family, `true`, `false`, or names."
     ] = "auto"
-    personalities: Annotated[dict[str, object], "Same as `personalities`."] = {}
+    personalities: Annotated[dict[str, object], "Old place of the top-level `personalities`."] = {}
     local_stream_stale_timeout: Annotated[
         Seconds | None,
         "Seconds without data until a local model counts as stuck; null waits while its server "
@@ -137,7 +137,7 @@ class CheckpointSettings(Value):
     enabled: Annotated[bool, "Save files before a turn changes them."] = True
     max_snapshots: Annotated[Positive, "Turns per project that can be undone."] = 20
     max_total_size_mb: Annotated[Positive, "Maximum size of all checkpoints, in MB."] = 2_000
-    max_file_size_mb: Annotated[Positive, "Larger files are not saved, in MB."] = 100
+    max_file_size_mb: Annotated[Positive, "Maximum size of a saved file, in MB."] = 100
     max_files: Annotated[Positive, "Larger projects are not tracked."] = 50_000
     auto_prune: Annotated[bool, "Delete old checkpoints automatically."] = True
     retention_days: Annotated[Positive, "Days until a checkpoint is old."] = 7
@@ -198,7 +198,7 @@ class NetworkSettings(Value):
     no_proxy: Annotated[str, "Hosts that bypass the proxy, comma-separated."] = ""
     force_ipv4: Annotated[bool, "Never use IPv6."] = False
     request_timeout_seconds: Annotated[Seconds, "Timeout of a model request."] = 1800
-    stream_read_timeout_seconds: Annotated[Seconds, "Timeout of one read."] = 120
+    stream_read_timeout_seconds: Annotated[Seconds, "Longest time without a byte."] = 120
     stream_stale_timeout_seconds: Annotated[Seconds, "Longest pause within a stream."] = 180
     stream_stale_giveup: Annotated[Positive, "Consecutive stalled streams before giving up."] = 5
 

@@ -32,8 +32,8 @@ from hermes.core.events import Compacted
 from hermes.core.messages import Message, ToolMessage, UserMessage, user_says
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt
+from hermes.core.session_deps import CompactionRequest
 from hermes.core.transcript import Transcript
-from hermes.core.turn import CompactionRequest
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from hermes.context.budget import EngineDeps, TokenGauge
 from hermes.core.events import Compacted
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt
+from hermes.core.session_deps import CompactionRequest
 from hermes.core.transcript import Transcript
-from hermes.core.turn import CompactionRequest
 
 if TYPE_CHECKING:
     from hermes.context.compactor import Compactor
@@ -24,7 +24,7 @@ BUILT_IN = "compressor"
 
 
 class BuiltInEngine:
-    """`core.turn.ContextEngine`, for one session."""
+    """`core.session_deps.ContextEngine`, for one session."""
 
     def __init__(self, deps: EngineDeps) -> None:
         self._deps = deps

@@ -14,7 +14,7 @@ from hermes.core.effects import Allow, ReadPath
 from hermes.core.errors import ConfigError
 from hermes.core.events import SessionOpened
 from hermes.core.ports import Policy, Workspace
-from hermes.core.turn import Remark
+from hermes.core.session_deps import Remark
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext

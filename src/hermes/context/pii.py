@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from hermes.codec.values import replace
 from hermes.core.messages import Message, Text, UserMessage
 from hermes.core.prompt import Prompt
+from hermes.core.session_deps import View
 from hermes.core.transcript import Transcript
-from hermes.core.turn import View
 
 if TYPE_CHECKING:
     from hermes.policy.redact.redactor import Redactor

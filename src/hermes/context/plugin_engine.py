@@ -25,8 +25,8 @@ from hermes.core.messages import (
 )
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt
+from hermes.core.session_deps import CompactionRequest
 from hermes.core.transcript import Transcript
-from hermes.core.turn import CompactionRequest
 
 OWN_WORDS = "hermes"
 
@@ -162,7 +162,7 @@ class PluginEngine(ABC):
 
 
 class PluggedEngine:
-    """`core.turn.ContextEngine`. The built-in engine `own` takes over when the plugin fails or
+    """A `ContextEngine` of a plugin. The built-in engine `own` takes over when the plugin fails or
     returns an invalid conversation."""
 
     def __init__(self, plugin: PluginEngine, own: BuiltInEngine, *, threshold: float) -> None:

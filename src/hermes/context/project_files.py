@@ -121,7 +121,7 @@ _WORD = re.compile(r"(?:[\w.@+-]*/)+[\w.@+-]*")
 
 
 class FolderContext:
-    """For one session; a `core.turn.Remark`. `permits` tells whether a path may be read without
+    """For one session; a `Remark` of the core. `permits` tells whether a path may be read without
     asking; folders in `known` are skipped."""
 
     def __init__(

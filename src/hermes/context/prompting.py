@@ -39,9 +39,9 @@ from hermes.core.errors import NotFound
 from hermes.core.events import Overlaid
 from hermes.core.messages import AssistantMessage, Message, Text, user_says
 from hermes.core.prompt import Prompt, ToolSpec
+from hermes.core.session_deps import View
 from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import Transcript
-from hermes.core.turn import View
 from hermes.models.model_ref import ModelChoice
 from hermes.workspaces.shell import describe_backend, is_remote_backend
 

@@ -1,4 +1,4 @@
-"""Async primitives: stopping a turn, waking a waiter, threads, and sharing the event loop."""
+"""Async primitives: stopping a turn, waiting and waking, threads, and sharing the event loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextvars import copy_context
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
 
@@ -50,6 +50,25 @@ async def run_unless_stopped(
             await asyncio.gather(task, return_exceptions=True)
 
 
+async def wait_for_first(
+    ended: asyncio.Future[Any], *, timeout: float | None, stop: asyncio.Event | None = None
+) -> Literal["ended", "timeout", "stopped"]:
+    """Return what came first: the end of the work, the timeout, or the signal to stop. The work may
+    still run."""
+    waits: set[asyncio.Future[Any]] = {ended}
+    stopping = asyncio.ensure_future(stop.wait()) if stop else None
+    if stopping:
+        waits.add(stopping)
+    try:
+        await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        if stopping:
+            stopping.cancel()
+    if ended.done():
+        return "ended"
+    return "stopped" if stop and stop.is_set() else "timeout"
+
+
 def start_daemon_thread(work: Callable[[], T]) -> Future[T]:
     """Run a blocking call in a daemon thread, which does not block exit even if it hangs."""
     done: Future[T] = Future()
@@ -69,8 +88,8 @@ def start_daemon_thread(work: Callable[[], T]) -> Future[T]:
 
 
 class Wakeup:
-    """A signal that comes before the wait ends the next wait at once. Only one task waits at a
-    time, always in the same event loop."""
+    """An event that one task waits for, always in the same event loop. After a signal that came
+    while no task waited, the next `wait` returns at once."""
 
     def __init__(self) -> None:
         self._is_set = False
@@ -102,8 +121,8 @@ AT_ONCE = 8
 
 
 class Pacer:
-    """One commit may wake many sessions at once, which would block the loop until the last has run.
-    `turn` lets a few pass per round."""
+    """Lets a few sessions run per round of the event loop. One commit may wake many at once, and
+    without this limit they would block the loop until the last has run."""
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
         self._at_once = at_once
@@ -111,7 +130,7 @@ class Pacer:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._is_counting = False
 
-    async def turn(self) -> None:
+    async def wait(self) -> None:
         """Return at once unless this round is used up."""
         if not self._is_counting:
             self._is_counting = True

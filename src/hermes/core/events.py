@@ -11,7 +11,7 @@ from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, Tex
 
 
 class SessionOpened(Value, tag="session_opened"):
-    """The first event of a session. `system` is sent verbatim as long as the session lives. A fork
+    """The first event of a session. `system` is sent verbatim until Compacted replaces it. A fork
     names its parent and the last record that they share. Costs are booked to `job`; an empty one
     means the parent, or the session itself. `person` identifies a member or guest as their surface
     knows them; the owner needs no name."""

@@ -15,8 +15,8 @@ from hermes.core.hooks import CallOutcome, after_tool, before_tool, outcome_of
 from hermes.core.messages import Denial, Text, ToolCall, ToolResult
 from hermes.core.planning import PlannedCall, group_parallel, plan_call, refuse_call
 from hermes.core.ports import Fetcher, Workspace
+from hermes.core.session_deps import TurnContext
 from hermes.core.tools import ServiceT, ToolOutput, ToolSettings
-from hermes.core.turn import Turn
 
 log = logging.getLogger(__name__)
 
@@ -33,11 +33,13 @@ LOST_SECRET = (
 NOT_RUN = "skipped: the person interrupted before this call began."
 
 
-async def run_calls(turn: Turn, calls: tuple[ToolCall, ...], *, resumed: bool = False) -> None:
+async def run_calls(
+    turn: TurnContext, calls: tuple[ToolCall, ...], *, resumed: bool = False
+) -> None:
     """Record a result for every call. After a crash, a call that may have run and must not run
     twice gets the result "outcome unknown" instead."""
     batch = CallBatch(turn, calls)
-    before = turn.recorder.transcript
+    transcript = turn.recorder.transcript
     seen: set[str] = set()
     plans: list[PlannedCall] = []
     for call in calls:
@@ -46,16 +48,16 @@ async def run_calls(turn: Turn, calls: tuple[ToolCall, ...], *, resumed: bool = 
             await batch.answer(call, planned, outcome_of(planned))
             continue
         tool, refusal = planned.tool, ""
-        if resumed and tool.repeat == "never" and call.id in before.started:
+        if resumed and tool.repeat == "never" and call.id in transcript.started:
             refusal = UNKNOWN_OUTCOME
         elif resumed and turn.recorder.redactor.lacks(planned.call):
             refusal = LOST_SECRET
         if refusal:
-            answer = batch.complete(call, refuse_call(call, refusal), 0.0)
+            answer = batch.finalize_result(call, refuse_call(call, refusal), 0.0)
             turn.recorder.note(ToolFinished(result=answer))
             continue
         plans.append(planned)
-        if not (resumed and call.id in before.intended):
+        if not (resumed and call.id in transcript.intended):
             id, judged = planned.call.id, planned.judged
             turn.recorder.note(
                 ToolIntended(call_id=id, name=tool.name, repeat=tool.repeat, judged=judged)
@@ -66,7 +68,7 @@ async def run_calls(turn: Turn, calls: tuple[ToolCall, ...], *, resumed: bool = 
 
 
 async def _plan(
-    turn: Turn, call: ToolCall, seen: set[str], *, resumed: bool
+    turn: TurnContext, call: ToolCall, seen: set[str], *, resumed: bool
 ) -> PlannedCall | ToolResult:
     """See `plan_call`. Hooks run first, and the policy judges the call as they changed it. They do
     not see a call again that had started before."""
@@ -91,7 +93,7 @@ async def _plan(
 class CallBatch:
     """The calls of one reply while they run."""
 
-    def __init__(self, turn: Turn, calls: tuple[ToolCall, ...]) -> None:
+    def __init__(self, turn: TurnContext, calls: tuple[ToolCall, ...]) -> None:
         self._turn = turn
         self._left = {call.id for call in calls}
         self._last_id = calls[-1].id if calls else ""
@@ -152,7 +154,7 @@ class CallBatch:
         turn.world.kill_point("tool.finished")
 
     async def _add_remark(self, plan: PlannedCall, result: ToolResult) -> ToolResult:
-        """Add the text of `Turn.remark`. A result that was moved to a file stays as it is."""
+        """Add the text of `SessionDeps.remark`. A result in a file stays as it is."""
         if self._turn.remark is None or result.failed or "persisted" in result.details:
             return result
         words = await self._turn.remark(plan.call, result)
@@ -189,12 +191,14 @@ class CallBatch:
 
     def _finish(self, call: ToolCall, result: ToolResult, seconds: float) -> None:
         self._turn.recorder.note(
-            ToolFinished(result=self.complete(call, result, seconds), seconds=round(seconds, 3))
+            ToolFinished(
+                result=self.finalize_result(call, result, seconds), seconds=round(seconds, 3)
+            )
         )
 
-    def complete(self, call: ToolCall, result: ToolResult, seconds: float) -> ToolResult:
-        """The result, with a loop warning and the state of the step budget where the model needs
-        them."""
+    def finalize_result(self, call: ToolCall, result: ToolResult, seconds: float) -> ToolResult:
+        """Count the call as finished. Return its result with a loop warning and the state of the
+        step budget where the model needs them."""
         self._left.discard(call.id)
         added = [self._turn.watch.observe(call, result, seconds)]
         if call.id == self._last_id:
@@ -205,7 +209,7 @@ class CallBatch:
         return replace(result, parts=(*result.parts, Text(text="\n\n" + words)))
 
 
-async def _run_tool(turn: Turn, plan: PlannedCall, gate: CallGate) -> ToolResult:
+async def _run_tool(turn: TurnContext, plan: PlannedCall, gate: CallGate) -> ToolResult:
     denied: Denial | None = None
     try:
         output = await plan.tool(CallContext(turn, plan.call.id, gate), plan.arguments)
@@ -232,7 +236,7 @@ async def _run_tool(turn: Turn, plan: PlannedCall, gate: CallGate) -> ToolResult
 class CallContext:
     """What one tool call can access."""
 
-    def __init__(self, turn: Turn, call_id: str, gate: CallGate) -> None:
+    def __init__(self, turn: TurnContext, call_id: str, gate: CallGate) -> None:
         self.call_id = call_id
         self.workspace: Workspace = GatedWorkspace(turn.workspace, gate)
         self.web: Fetcher = GatedFetcher(turn.web, gate)

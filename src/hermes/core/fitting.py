@@ -1,14 +1,14 @@
-"""Builds the request of a step, and shortens it when it exceeds the model's window."""
+"""Requests the model's reply of a step, and shortens the request when it exceeds the window."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 
 from hermes.codec.values import replace
 from hermes.core.errors import ContextFull, ProviderError
 from hermes.core.events import Compacted
-from hermes.core.prompt import Notice, Prompt, Reply
-from hermes.core.turn import CompactionRequest, Turn
+from hermes.core.prompt import Notice, Prompt, Reply, TextDelta
+from hermes.core.session_deps import CompactionRequest, TurnContext
 
 PASSES = 2
 ATTEMPTS = 3
@@ -18,28 +18,38 @@ OVERFLOWS = ("context_overflow", "payload_too_large")
 _SMALLER = 0.75
 
 
-async def reply_within(
-    turn: Turn, ask: Callable[[Turn, Prompt], Awaitable[Reply]], *, words_only: bool
-) -> Reply:
-    """The reply to the conversation, compacted first if necessary. ContextFull when it cannot be
-    made to fit."""
+async def request_reply(turn: TurnContext, *, words_only: bool) -> Reply:
+    """The model's reply to the conversation. The conversation is compacted first if necessary;
+    ContextFull when it cannot be made to fit."""
     prompt = await _fit_prompt(turn)
     for attempt in range(1, ATTEMPTS + 1):
         # The tools stay, so that the prefix of the request does not change.
         asked = replace(prompt, words_only=True) if words_only else prompt
         turn.meter.begin_reply(turn.stop)
         try:
-            return await ask(turn, asked)
+            return await _stream(turn, asked)
         except ProviderError as error:
             if error.reason not in OVERFLOWS or attempt == ATTEMPTS:
                 raise
             if not await _shrink(turn, prompt, error):
                 raise
         prompt = _prompt(turn)
-    raise AssertionError("every attempt returns or raises")
+    raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-async def _fit_prompt(turn: Turn) -> Prompt:
+async def _stream(turn: TurnContext, prompt: Prompt) -> Reply:
+    async with aclosing(turn.provider.reply(prompt)) as parts:
+        async for part in parts:
+            if isinstance(part, Reply):
+                return part
+            if not (turn.hooks and turn.hooks.holds_text and isinstance(part, TextDelta)):
+                turn.recorder.show(part)
+            # One read may bring many deltas, and many streams may be active at once.
+            await turn.world.pacer.wait()
+    raise ProviderError("The model's reply was incomplete; try again.", reason="cut")
+
+
+async def _fit_prompt(turn: TurnContext) -> Prompt:
     prompt, engine = _prompt(turn), turn.engine
     transcript = turn.recorder.transcript
     if engine is None:
@@ -49,8 +59,8 @@ async def _fit_prompt(turn: Turn) -> Prompt:
             return prompt
         # The summary refers to older messages by their record numbers, which they have only now.
         await turn.recorder.commit()
-        occasion = CompactionRequest(window=turn.window)
-        compacted = await engine.compact(transcript, prompt, occasion, turn.meter)
+        request = CompactionRequest(window=turn.window)
+        compacted = await engine.compact(transcript, prompt, request, turn.meter)
         if compacted is None:
             break
         apply_compaction(turn, compacted)
@@ -63,23 +73,23 @@ async def _fit_prompt(turn: Turn) -> Prompt:
     return prompt
 
 
-async def _shrink(turn: Turn, prompt: Prompt, error: ProviderError) -> bool:
+async def _shrink(turn: TurnContext, prompt: Prompt, error: ProviderError) -> bool:
     """After the server rejected the request as too long: whether it is shorter now."""
     if turn.engine is None:
         return False
     is_news = error.limit is not None and error.limit < turn.window
     turn.window = error.limit if is_news and error.limit else int(turn.window * _SMALLER)
     await turn.recorder.commit()
-    occasion = CompactionRequest(window=turn.window, cause="overflow")
+    request = CompactionRequest(window=turn.window, cause="overflow")
     transcript = turn.recorder.transcript
-    compacted = await turn.engine.compact(transcript, prompt, occasion, turn.meter)
+    compacted = await turn.engine.compact(transcript, prompt, request, turn.meter)
     if compacted is None:
         return False
     apply_compaction(turn, compacted)
     return True
 
 
-def apply_compaction(turn: Turn, compacted: Compacted) -> None:
+def apply_compaction(turn: TurnContext, compacted: Compacted) -> None:
     """Let the model see this from now on. It is committed with the booking of the next call."""
     turn.world.kill_point("compaction.made")
     turn.recorder.note(compacted)
@@ -99,5 +109,5 @@ def describe_compaction(compacted: Compacted) -> str:
     )
 
 
-def _prompt(turn: Turn) -> Prompt:
+def _prompt(turn: TurnContext) -> Prompt:
     return turn.view(turn.recorder.transcript)

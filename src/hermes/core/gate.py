@@ -1,4 +1,4 @@
-"""The gate between tools and the world: it decides every effect and asks a person when needed."""
+"""The gate decides whether each effect of a tool is allowed, and asks a person when needed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import assert_never
 
 from hermes.codec.values import replace
+from hermes.core.concurrency import wait_for_first
 from hermes.core.effects import Allow, Ask, Decision, Deny, Effect, Principal, RunCommand, Scope
 from hermes.core.errors import EffectDenied
 from hermes.core.events import (
@@ -22,6 +23,8 @@ from hermes.core.messages import InView
 from hermes.core.ports import Policy
 from hermes.core.recorder import Recorder
 from hermes.core.world import World
+
+log = logging.getLogger(__name__)
 
 DENY = "deny"
 # The longest reason that is passed on to the model.
@@ -142,8 +145,6 @@ def expire_question(asked: ApprovalAsked | QuestionAsked) -> ApprovalAnswered | 
     return QuestionAnswered(id=asked.id, text="", by="restart")
 
 
-log = logging.getLogger(__name__)
-
 ANYWHERE = ("/",)
 SCOPES: dict[str, Scope] = {"session": "session", "always": "always"}
 # How long a person waits for steps that only help to decide.
@@ -242,20 +243,14 @@ class Gate:
         if self._judge is None or not asked.simple or not isinstance(effect, RunCommand):
             return False
         work = asyncio.ensure_future(self._judge(effect, asked))
-        stopping = asyncio.ensure_future(stop.wait())
         try:
-            await asyncio.wait(
-                (work, stopping),
-                timeout=APPROVAL_MODEL_SECONDS,
-                return_when=asyncio.FIRST_COMPLETED,
-            )
+            await wait_for_first(work, timeout=APPROVAL_MODEL_SECONDS, stop=stop)
             return work.done() and work.result() is True
         except Exception:
             log.exception("the approval model failed")
             return False
         finally:
             work.cancel()
-            stopping.cancel()
 
     async def _find_irreversible(self, effect: Effect) -> tuple[str, ...]:
         if self._preflight is None:

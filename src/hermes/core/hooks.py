@@ -15,7 +15,7 @@ from hermes.core.prompt import Delta, Prompt, Reply, TextDelta
 from hermes.core.transcript import Transcript
 
 if TYPE_CHECKING:
-    from hermes.core.turn import Turn
+    from hermes.core.session_deps import TurnContext
 
 # A call ran, was refused before it ran, or was blocked by the policy, a person or a hook.
 CallOutcome = Literal["made", "refused", "blocked"]
@@ -112,7 +112,7 @@ BLOCKED = "blocked_by"
 NO_REASON = "A hook requires it and gives no reason."
 
 
-async def before_turn(turn: Turn, hooks: TurnHooks) -> None:
+async def before_turn(turn: TurnContext, hooks: TurnHooks) -> None:
     transcript = turn.recorder.transcript
     if not transcript.has_only_message or transcript.hook_text:
         return
@@ -123,7 +123,7 @@ async def before_turn(turn: Turn, hooks: TurnHooks) -> None:
 
 
 async def before_tool(
-    turn: Turn, hooks: TurnHooks | None, call: ToolCall, known: HookAnswered | None
+    turn: TurnContext, hooks: TurnHooks | None, call: ToolCall, known: HookAnswered | None
 ) -> tuple[ToolCall, str] | ToolResult:
     """The call to make and the reason to ask a person first ("" for none), or its result. A `known`
     answer from the journal is applied without asking hooks again."""
@@ -155,7 +155,7 @@ async def before_tool(
 
 
 async def after_tool(
-    turn: Turn,
+    turn: TurnContext,
     hooks: TurnHooks,
     call: ToolCall,
     result: ToolResult,
@@ -173,7 +173,7 @@ async def after_tool(
     return turn.recorder.redactor.result(changed)
 
 
-async def before_final_answer(turn: Turn, hooks: TurnHooks, reply: Reply) -> Reply:
+async def before_final_answer(turn: TurnContext, hooks: TurnHooks, reply: Reply) -> Reply:
     message = reply.message
     if not message.calls and message.text:
         text = await _wait_briefly(turn.stop, hooks.before_final_answer(message.text))
@@ -195,7 +195,7 @@ def outcome_of(result: ToolResult) -> CallOutcome:
     return "blocked" if BLOCKED in result.details else "refused"
 
 
-def _resolve_call(turn: Turn, call: ToolCall) -> ToolCall:
+def _resolve_call(turn: TurnContext, call: ToolCall) -> ToolCall:
     """The call under the name of the tool that would run, however the model spelled it: hooks must
     not miss a call because of its spelling."""
     while call.name == TOOL_CALL and not call.broken:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from contextlib import aclosing
 
 from hermes.codec.values import Value
 from hermes.core.concurrency import TurnStopped, run_unless_stopped
@@ -17,12 +16,12 @@ from hermes.core.events import (
     TurnEnded,
 )
 from hermes.core.executor import NOT_RUN, run_calls
-from hermes.core.fitting import reply_within
+from hermes.core.fitting import request_reply
 from hermes.core.hooks import before_final_answer, before_turn
 from hermes.core.messages import user_says
 from hermes.core.planning import refuse_call
-from hermes.core.prompt import Prompt, Reply, TextDelta
-from hermes.core.turn import Turn
+from hermes.core.prompt import Reply
+from hermes.core.session_deps import TurnContext
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +38,7 @@ class Ending(Value):
     error: str = ""
 
 
-async def run_turn(turn: Turn) -> None:
+async def run_turn(turn: TurnContext) -> None:
     """Run the open turn to its end. The transcript is valid afterwards in every case: each call has
     a result, and a TurnEnded is in the journal."""
     try:
@@ -62,7 +61,7 @@ async def run_turn(turn: Turn) -> None:
     await _end(turn, ending)
 
 
-async def _steps(turn: Turn) -> Ending:
+async def _steps(turn: TurnContext) -> Ending:
     if turn.hooks is not None:
         # Hooks must not run again for a turn that was resumed.
         await turn.recorder.commit()
@@ -86,11 +85,11 @@ async def _steps(turn: Turn) -> Ending:
     return await _wrap_up(turn)
 
 
-async def _ask(turn: Turn, *, words_only: bool = False) -> Reply:
+async def _ask(turn: TurnContext, *, words_only: bool = False) -> Reply:
     """The model's reply, noted but not committed: it becomes durable with what follows."""
-    await turn.world.pacer.turn()
+    await turn.world.pacer.wait()
     turn.recorder.apply_pending()
-    reply = await run_unless_stopped(turn.stop, reply_within(turn, _stream, words_only=words_only))
+    reply = await run_unless_stopped(turn.stop, request_reply(turn, words_only=words_only))
     if not turn.meter.has_booked:
         raise RuntimeError("a model was called without the meter")
     turn.world.kill_point("reply.received")
@@ -105,19 +104,7 @@ async def _ask(turn: Turn, *, words_only: bool = False) -> Reply:
     return reply
 
 
-async def _stream(turn: Turn, prompt: Prompt) -> Reply:
-    async with aclosing(turn.provider.reply(prompt)) as parts:
-        async for part in parts:
-            if isinstance(part, Reply):
-                return part
-            if not (turn.hooks and turn.hooks.holds_text and isinstance(part, TextDelta)):
-                turn.recorder.show(part)
-            # One read may bring many deltas, and many streams may be active at once.
-            await turn.world.pacer.turn()
-    raise ProviderError("The model's reply was incomplete; try again.", reason="cut")
-
-
-async def _wrap_up(turn: Turn) -> Ending:
+async def _wrap_up(turn: TurnContext) -> Ending:
     """The steps are used up: make one last request, for text only."""
     request = MessageReceived(message=user_says(SUMMARY_REQUEST, origin="hermes"), steer=True)
     await turn.recorder.commit(request)
@@ -129,7 +116,7 @@ async def _wrap_up(turn: Turn) -> Ending:
     return Ending(reason="budget", detail=f"max_iterations_reached({used})")
 
 
-async def _end(turn: Turn, ending: Ending) -> None:
+async def _end(turn: TurnContext, ending: Ending) -> None:
     if ending.reason != "done":
         await turn.recorder.commit()
     for call in turn.recorder.transcript.unanswered:

@@ -149,7 +149,7 @@ _MORE = r"[\w/?=&%#+~@-]"
 
 
 class InView:
-    """Reads the messages at the time of each question."""
+    """A `ConversationText` over the messages of a session; each lookup sees the newest messages."""
 
     def __init__(self, messages: Callable[[], list[Message]]) -> None:
         self._messages = messages

@@ -170,7 +170,7 @@ class Metered:
         )
         try:
             granted = await self._meter.reserve(call, least)
-            await self._world.pacer.turn()
+            await self._world.pacer.wait()
         except asyncio.CancelledError:
             # The booking may be in the journal, but nothing was sent.
             self._settle(call, Usage(requests=1, cost=0.0))

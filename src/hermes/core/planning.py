@@ -22,7 +22,7 @@ from hermes.core.messages import Text, ToolCall, ToolResult
 from hermes.core.tools import Tool
 
 if TYPE_CHECKING:
-    from hermes.core.turn import Toolbox, Turn
+    from hermes.core.session_deps import Toolbox, TurnContext
 
 TOOL_CALL = "tool_call"
 
@@ -63,7 +63,7 @@ class PlannedCall:
         )
 
 
-def plan_call(turn: Turn, call: ToolCall, seen: set[str]) -> PlannedCall | ToolResult:
+def plan_call(turn: TurnContext, call: ToolCall, seen: set[str]) -> PlannedCall | ToolResult:
     """A plan, or the result of a call that will not run. `seen` holds the calls of this reply so
     far: a repeated call runs only once."""
     call = unwrap_tool_call(call)

@@ -68,7 +68,7 @@ class ConversationText(Protocol):
 
 
 class Policy(Protocol):
-    """One function decides every effect. Pure except for what `remember` stored."""
+    """Decides whether each effect is allowed. Pure except for what `remember` stored."""
 
     def decide(
         self,
@@ -263,11 +263,12 @@ class Processes(Protocol):
     async def list(self) -> tuple[ProcessInfo, ...]: ...
 
     async def poll(self, process_id: str) -> ProcessInfo:
-        """With the output since the last poll; NotFound."""
+        """Return the process with its output since the last poll. NotFound for an unknown id."""
         ...
 
     async def log(self, process_id: str, *, offset: int, limit: int) -> ProcessInfo:
-        """With `limit` lines from line `offset`, counted from 0; a negative offset from the end."""
+        """Return the process with `limit` lines of output from line `offset`, counted from 0. A
+        negative offset counts from the end."""
         ...
 
     async def wait(

@@ -48,7 +48,7 @@ class CallNamed(Value, tag="call_named"):
 
 
 class Notice(Value, tag="notice"):
-    """A message to the person during a model call. `kind` is "lifecycle" or "warn"."""
+    """A line for the user that is not part of the conversation. `kind` is "lifecycle" or "warn"."""
 
     text: str
     kind: str = "lifecycle"

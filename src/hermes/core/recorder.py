@@ -120,8 +120,8 @@ class Recorder:
         self._noted: list[DurableEvent] = []
         self._applied: dict[int, DurableEvent] = {}
         self._committing: dict[int, DurableEvent] = {}
-        self._turn = asyncio.Lock()
-        self._readers: list[EventListener] = []
+        self._write_lock = asyncio.Lock()
+        self._listeners: list[EventListener] = []
         # May refuse to open the session: its opening may be out of date by then.
         self.before_opening: Callable[[], None] = lambda: None
         if opening is not None and lease is None:
@@ -130,16 +130,16 @@ class Recorder:
             self.transcript.model, self.transcript.provider = opening.model, opening.provider
 
     def subscribe(self) -> Subscription:
-        reader = Subscription(self.detach)
-        self.attach(reader)
-        return reader
+        subscription = Subscription(self.detach)
+        self.attach(subscription)
+        return subscription
 
-    def attach(self, reader: EventListener) -> None:
-        self._readers.append(reader)
+    def attach(self, listener: EventListener) -> None:
+        self._listeners.append(listener)
 
-    def detach(self, reader: EventListener) -> None:
-        if reader in self._readers:
-            self._readers.remove(reader)
+    def detach(self, listener: EventListener) -> None:
+        if listener in self._listeners:
+            self._listeners.remove(listener)
 
     def begin_turn(self, turn_id: str) -> None:
         """Assign the following events to this turn."""
@@ -168,7 +168,7 @@ class Recorder:
         before = len(self._noted)
         self.note(*events)
         own = {id(event): event for event in self._noted[before:]}
-        if not self._noted and not self._turn.locked():
+        if not self._noted and not self._write_lock.locked():
             return ()
         self._committing.update(own)
         return await asyncio.shield(asyncio.ensure_future(self._commit(own)))
@@ -183,14 +183,14 @@ class Recorder:
 
     async def wait_for_writes(self) -> None:
         """Wait for writes in progress, so that the transcript holds them."""
-        async with self._turn:
+        async with self._write_lock:
             pass
 
     def show(self, event: LiveEvent) -> None:
         self._show(self.redactor.live(event))
 
     async def release(self, *, soon: bool = False) -> None:
-        for reader in tuple(self._readers):
+        for reader in tuple(self._listeners):
             reader.close()
         if self.lease is not None:
             await self._journal.release(self.lease, soon=soon)
@@ -209,7 +209,7 @@ class Recorder:
     async def reload(self, *, is_lost: bool) -> None:
         """Drop what was never written and read the transcript again; `is_lost` takes the session
         again first. SessionBusy while another process has it."""
-        async with self._turn:
+        async with self._write_lock:
             if self.lease is None:
                 return
             if is_lost:
@@ -220,7 +220,7 @@ class Recorder:
             self._applied.clear()
 
     async def _flush(self, booking: CallBooking | None = None) -> tuple[Record, ...]:
-        async with self._turn:
+        async with self._write_lock:
             if booking is not None and self.lease is None:
                 # A session without a message yet starts with its side work.
                 await self._write(None)
@@ -277,8 +277,8 @@ class Recorder:
             self._publish(self._live_record(event))
 
     def _publish(self, record: Record) -> None:
-        for reader in self._readers:
-            reader.push(record)
+        for listener in self._listeners:
+            listener.push(record)
 
 
 class CallBooking(NamedTuple):

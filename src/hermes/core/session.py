@@ -60,9 +60,9 @@ from hermes.core.metering import SessionMeter
 from hermes.core.ports import ProcessNotice
 from hermes.core.prompt import Notice
 from hermes.core.recorder import EventListener, Recorder, Subscription
+from hermes.core.session_deps import CompactionRequest, ContextEngine, SessionDeps, ToolServices
 from hermes.core.transcript import Transcript
-from hermes.core.turn import CompactionRequest, ContextEngine, SessionDeps, ToolServices
-from hermes.core.turns import Turns
+from hermes.core.turn_runner import TurnRunner
 
 
 def import_events(messages: Iterable[Message], model: str, provider: str) -> Iterator[DurableEvent]:
@@ -105,7 +105,7 @@ class Session:
             preflight=deps.preflight,
         )
         self.meter = SessionMeter(recorder, self._questions, deps.world, deps.budgeting)
-        self._turns = Turns(deps, recorder, self._gate, self._questions, self.meter)
+        self._runner = TurnRunner(deps, recorder, self._gate, self._questions, self.meter)
         self._poll_lock = asyncio.Lock()
         # The process that made these calls is gone, so their cost stays an upper bound.
         recorder.note(*recorder.transcript.open_calls)
@@ -116,7 +116,7 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        return self._turns.busy
+        return self._runner.busy
 
     def judge(self, effect: Effect) -> Decision:
         return self._gate.judge(effect)
@@ -151,8 +151,8 @@ class Session:
             # Writes nothing, so a failed journal does not matter.
             await self._execute(command)
             return
-        if self._turns.failure is not None:
-            await self._recover(self._turns.failure)
+        if self._runner.failure is not None:
+            await self._recover(self._runner.failure)
         try:
             await self._execute(command)
         except Fenced as error:
@@ -196,18 +196,18 @@ class Session:
                 await self._receive(MessageReceived(message=message, key=command.key))
             case Steer():
                 if command.text.strip():
-                    message, joins = user_says(command.text), self._turns.running is not None
+                    message, joins = user_says(command.text), self._runner.running is not None
                     received = MessageReceived(message=message, key=command.key, steer=joins)
                     await self._receive(received)
             case Withdraw(n=n):
                 # A message is either withdrawn or answered, so not while a turn takes it.
-                async with self._turns.take_lock:
+                async with self._runner.take_lock:
                     waiting = self.transcript.waiting.get(n)
                     if waiting is None or waiting.steer:
                         raise UsageError("That message is no longer waiting.")
                     await self._recorder.commit(Withdrawn(n=n))
             case Interrupt():
-                self._turns.interrupt()
+                self._runner.interrupt()
             case Answer():
                 self._questions.answer(command.id, command.text, command.by, command.reason)
             case SwitchModel():
@@ -241,7 +241,7 @@ class Session:
 
     async def ask_secret(self, question: str, seconds: float) -> str | None:
         """The person's input, kept in this process only; None when the session is unattended."""
-        return await self._questions.ask("", question, (), seconds, self._turns.stop, secret=True)
+        return await self._questions.ask("", question, (), seconds, self._runner.stop, secret=True)
 
     def tell(self, text: str) -> None:
         """Show the person a notice outside of the conversation."""
@@ -249,17 +249,17 @@ class Session:
 
     def resume(self) -> None:
         """Continue an open turn and start waiting messages. Returns at once."""
-        self._turns.start()
+        self._runner.start()
 
     def preview_compaction(self, command: Compact) -> Compacted | None:
         """An estimate of what `Compact` would do, without a model call."""
-        engine, occasion = self._compaction_request(command)
+        engine, request = self._compaction_request(command)
         prompt = self._deps.view(self.transcript)
-        return engine.preview(self.transcript, prompt, occasion)
+        return engine.preview(self.transcript, prompt, request)
 
     async def wait_until_idle(self) -> None:
         """Wait until no turn runs and no message waits."""
-        await self._turns.wait_until_settled()
+        await self._runner.wait_until_settled()
 
     async def check_inbox(self) -> None:
         """Execute commands that other processes left for this session."""
@@ -282,7 +282,7 @@ class Session:
     async def close(self, *, soon: bool = False) -> None:
         """Stop the running turn and release the session. Waiting messages stay in the journal.
         `soon`: see `Journal.release`."""
-        await self._turns.end()
+        await self._runner.end()
         await self._deps.workspace.close()
         if self._recorder.lease is not None:
             # The costs of the last calls, if the journal accepts them.
@@ -293,28 +293,28 @@ class Session:
     async def _recover(self, error: Exception) -> None:
         """Continue from what the journal holds, after it failed under this session."""
         await self._recorder.reload(is_lost=isinstance(error, Fenced))
-        self._turns.failure = None
-        self._turns.services = ToolServices(self._deps.services)
+        self._runner.failure = None
+        self._runner.services = ToolServices(self._deps.services)
 
     async def _receive(self, received: MessageReceived) -> None:
         await self._recorder.commit(received)
         self._deps.world.kill_point("message.received")
-        self._turns.start()
+        self._runner.start()
 
     async def _switch(self, command: SwitchModel) -> None:
         # Connect first: a model that cannot be used is refused before anything is written.
-        self._turns.connect(command.model, command.provider)
+        self._runner.connect(command.model, command.provider)
         switched = ModelSwitched(model=command.model, provider=command.provider)
         try:
             await self._recorder.commit(switched)
         except BaseException:
-            self._turns.disconnect()
+            self._runner.disconnect()
             raise
 
     async def _tune(self, command: Tune) -> None:
         tuned = Tuned(effort=command.effort, tier=command.tier, mode=command.mode)
         if tuned.tier != self.transcript.tuned.tier:
-            self._turns.disconnect()
+            self._runner.disconnect()
         if self._recorder.lease is None:
             # A session without a message stores nothing.
             self._recorder.note(tuned)
@@ -330,25 +330,25 @@ class Session:
             raise UsageError("There is nothing to undo.")
         await self._recorder.commit(Rewound(turns=turns))
         # What tools remember of the conversation may be out of view now.
-        self._turns.services = ToolServices(self._deps.services)
+        self._runner.services = ToolServices(self._deps.services)
 
     async def _compact(self, command: Compact) -> None:
         if self.busy:
             raise UsageError("A turn is running; wait for its end or interrupt it first.")
-        engine, occasion = self._compaction_request(command)
+        engine, request = self._compaction_request(command)
         prompt = self._deps.view(self.transcript)
-        compacted = await engine.compact(self.transcript, prompt, occasion, self.meter)
+        compacted = await engine.compact(self.transcript, prompt, request, self.meter)
         if compacted is None:
             raise UsageError("There is nothing to compact in this session yet.")
         self._deps.world.kill_point("compaction.made")
         await self._recorder.commit(compacted)
-        self._turns.services.on_compaction()
+        self._runner.services.on_compaction()
 
     def _compaction_request(self, command: Compact) -> tuple[ContextEngine, CompactionRequest]:
         if self._deps.engine is None:
             raise UsageError("Compaction is off in this session.")
-        _, limits = self._turns.connection
-        occasion = CompactionRequest(
+        _, limits = self._runner.connection
+        request = CompactionRequest(
             window=limits.window, cause="asked", topic=command.topic, keep=command.keep
         )
-        return self._deps.engine, occasion
+        return self._deps.engine, request

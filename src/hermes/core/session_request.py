@@ -7,13 +7,28 @@ from hermes.core.effects import Principal
 
 
 class SessionRequest(Value):
-    """Opens a new session, unless `resume` names one (id, id prefix or title) or `newest` is given:
-    "" for the newest of this source, else a title. `attended`: someone can answer questions.
-    `person` identifies a user other than the owner, such as "telegram:42", and selects their
-    memory. `job` groups sessions for spending caps. `toolsets` limits the tools of a new session;
-    `worktree` gives it its own git worktree; `tell_id` puts its id into the prompt;
-    `brings_tools` makes `tool_search` available. A resumed session continues in its old folder
-    unless `stay` is set. Empty strings leave a choice to the settings."""
+    """Asks for a new session, or for an existing one with `resume` or `newest`. An empty string
+    leaves the choice to the settings.
+
+    source        who opens it, such as "cli" or "api:phone"
+    attended      a person can answer questions
+    platform      the surface whose toolsets and hints apply
+    resume        id, id prefix or title of the session to resume
+    newest        resume the newest session of this source (""), or the newest with this title
+    cwd           the folder of a new session
+    extra         text at the end of the system prompt
+    principal     on whose behalf the session acts
+    person        a user other than the owner, such as "telegram:42"; selects their memory
+    session_id    the id of a new session
+    parent        the session that this one belongs to
+    job           groups sessions for spending caps
+    toolsets      limits the tools of a new session
+    rules         use context files, SOUL.md and memory
+    worktree      give a new session its own git worktree
+    brings_tools  make `tool_search` available
+    tell_id       put the id of the session into the prompt
+    stay          do not change to the folder of a resumed session
+    """
 
     source: str
     attended: bool

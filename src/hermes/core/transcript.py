@@ -55,8 +55,8 @@ class Transcript:
     everything said, `seen` what the model sees of it. `usage` is the certain cost of calls;
     `unsettled` are calls without a certain cost, with their upper bound. `measured` is the
     provider's count for the first `measured_upto` messages as the model sees them now, 0 when
-    unknown. `beside` is added to the user message in requests of the running turn; `hooked` are the
-    answers of hooks to calls of the newest reply."""
+    unknown. `hook_text` is added to the user message in requests of the running turn;
+    `hook_answers` are the answers of hooks to calls of the newest reply."""
 
     def __init__(self) -> None:
         self.opened: SessionOpened | None = None
@@ -216,7 +216,7 @@ class Transcript:
         is_new = bool(self.turn_starts) and self.turn_starts[-1] == len(self.messages) - 1
         return is_new and bool(self.turn_id)
 
-    def next_turn(self) -> int | None:
+    def oldest_waiting(self) -> int | None:
         """The record number of the oldest message that waits for a turn."""
         return min(self.waiting, default=None)
 

@@ -37,8 +37,8 @@ def no_kill_point(_name: str) -> None:
 
 
 class World:
-    """The sources of nondeterminism of a session. `reach(name)` marks a kill point; `pacer` shares
-    the event loop among the sessions of a process."""
+    """The sources of nondeterminism of a session. `kill_point(name)` marks a place where
+    tests kill the process; `pacer` shares the event loop among the sessions of a process."""
 
     def __init__(
         self,

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from msgspec import Meta
 
 from hermes.codec.atomic_files import PRIVATE, replace_file
 from hermes.codec.file_lock import hold_lock
-from hermes.codec.json import DecodeError, decode, encode
+from hermes.codec.json import DecodeError, convert, decode, encode
 from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import HermesError, NotFound, UsageError
-from hermes.core.world import World
 from hermes.cron.schedule import Schedule, format_time, next_run, parse_schedule
+from hermes.policy.threat_scan import scan_for_threats
+
+if TYPE_CHECKING:
+    from hermes.config.run_context import RunContext
 
 VERSION = 1
 JOB_ID = r"[a-f0-9]{12}"
@@ -25,16 +28,19 @@ MOST_JOBS = 1_000
 HEARTBEAT_SECONDS = 180
 NOBODY = "No scheduler is running in this home: jobs are stored but not started."
 
-Scan = Callable[[str], str]
+T = TypeVar("T")
 Short = Annotated[str, Meta(max_length=200)]
+PromptText = Annotated[str, Meta(min_length=1, max_length=5_000)]
+ScheduleText = Annotated[str, Meta(min_length=1, max_length=200)]
+SkillNames = Annotated[tuple[Short, ...], Meta(max_length=50)]
 
 
 class NewJob(Value, forbid_unknown_fields=True):
-    prompt: Annotated[str, Meta(min_length=1, max_length=5_000)]
-    schedule: Annotated[str, Meta(min_length=1, max_length=200)]
+    prompt: PromptText
+    schedule: ScheduleText
     name: Short = ""
     deliver: Short = ""
-    skills: Annotated[tuple[Short, ...], Meta(max_length=50)] = ()
+    skills: SkillNames = ()
     repeat: int | None = None
     model: Short = ""
     provider: Short = ""
@@ -44,11 +50,11 @@ class NewJob(Value, forbid_unknown_fields=True):
 class JobChange(Value, forbid_unknown_fields=True):
     """Fields that are None stay unchanged."""
 
-    prompt: Annotated[str, Meta(min_length=1, max_length=5_000)] | None = None
-    schedule: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    prompt: PromptText | None = None
+    schedule: ScheduleText | None = None
     name: Short | None = None
     deliver: Short | None = None
-    skills: Annotated[tuple[Short, ...], Meta(max_length=50)] | None = None
+    skills: SkillNames | None = None
     repeat: int | None = None
     enabled: bool | None = None
     model: Short | None = None
@@ -62,14 +68,13 @@ class _File(Value):
 
 
 class JobStore:
-    """`scan` returns what looks like an attack in a prompt, or "". Unknown fields of a job are
-    kept. Every method rereads the file, because other processes change it."""
+    """Keeps unknown fields of a job. Every method rereads the file, because other processes change
+    it."""
 
-    def __init__(self, folder: Path, world: World, *, scan: Scan = lambda _text: "") -> None:
-        self._folder = folder
-        self._file = folder / "jobs.json"
-        self._world = world
-        self._scan = scan
+    def __init__(self, run: RunContext) -> None:
+        self._folder = run.home.root / "cron"
+        self._file = self._folder / "jobs.json"
+        self._world = run.world
 
     def all(self, *, disabled: bool = True) -> list[JsonObject]:
         return [job for job in self._read().jobs if disabled or job.get("enabled")]
@@ -106,7 +111,7 @@ class JobStore:
                 if stored.get("id") == id:
                     return stored
             if len(jobs) >= MOST_JOBS:
-                raise UsageError(f"There are already {MOST_JOBS} jobs, the maximum.")
+                raise UsageError(f"There are {MOST_JOBS} jobs, the maximum; delete one first.")
             jobs.append(job)
         return job
 
@@ -114,9 +119,11 @@ class JobStore:
         now = self._world.clock.now()
         if change.prompt is not None:
             self._check(change.prompt)
-        plain = {name: getattr(change, name) for name in ("prompt", "name", "deliver", "model",
-                 "provider", "skills")}  # fmt: skip
-        changes: JsonObject = {name: value for name, value in plain.items() if value is not None}
+        changes: JsonObject = {
+            name: value
+            for name in ("prompt", "name", "deliver", "model", "provider", "skills")
+            if (value := getattr(change, name)) is not None
+        }
         if change.schedule is not None:
             changes |= _schedule_fields(parse_schedule(change.schedule, now), now)
         if change.enabled is not None:
@@ -164,9 +171,9 @@ class JobStore:
 
     def _check(self, prompt: str) -> None:
         if re.search("[\u200b-\u200f\u2060-\u2064\ufeff\U000e0000-\U000e007f]", prompt):
-            raise UsageError("The prompt contains invisible characters.")
-        if finding := self._scan(prompt):
-            raise UsageError(f"The prompt looks like an attack ({finding}).")
+            raise UsageError("The prompt contains invisible characters; remove them.")
+        if finding := scan_for_threats(prompt):
+            raise UsageError(f"The prompt looks like an attack ({finding}); rephrase it.")
 
     def _set(self, job_id: str, changes: JsonObject) -> JsonObject:
         with self._edit() as jobs:
@@ -239,3 +246,61 @@ def _state(*, enabled: bool, now: str = "", reason: str = "") -> JsonObject:
         "paused_at": None if enabled else now or None,
         "paused_reason": reason or None,
     }
+
+
+class JobService:
+    """The jobs for surfaces. Raises NotFound and UsageError. `creator` limits access to the jobs of
+    one creator; "" gives access to all."""
+
+    def __init__(self, run: RunContext) -> None:
+        self._jobs = JobStore(run)
+        self._redactor = run.redactor
+
+    async def all(self, *, disabled: bool = True, creator: str = "") -> list[JsonObject]:
+        found = await asyncio.to_thread(self._jobs.all, disabled=disabled)
+        return [job for job in found if not creator or job.get("created_by") == creator]
+
+    async def get(self, job_id: str, *, creator: str = "") -> JsonObject:
+        job = await asyncio.to_thread(self._jobs.get, job_id)
+        if creator and job.get("created_by") != creator:
+            raise NotFound("There is no such job.")
+        return job
+
+    async def add(self, fields: JsonObject, *, by: str, id: str = "") -> JsonObject:
+        """Adds a job; with an explicit `id`, repeated calls add it once."""
+        if isinstance(prompt := fields.get("prompt"), str):
+            fields = {**fields, "prompt": self._redactor.text(prompt)}
+        new = _convert(NewJob, fields)
+        return await asyncio.to_thread(self._jobs.add, new, by=by, id=id)
+
+    async def change(self, job_id: str, fields: JsonObject, *, creator: str = "") -> JsonObject:
+        change = _convert(JobChange, fields)
+        await self.get(job_id, creator=creator)
+        return await asyncio.to_thread(self._jobs.change, job_id, change)
+
+    async def pause(self, job_id: str, *, reason: str = "", creator: str = "") -> JsonObject:
+        await self.get(job_id, creator=creator)
+        return await asyncio.to_thread(self._jobs.pause, job_id, reason=reason)
+
+    async def resume(self, job_id: str, *, creator: str = "") -> JsonObject:
+        await self.get(job_id, creator=creator)
+        return await asyncio.to_thread(self._jobs.resume, job_id)
+
+    async def run_now(self, job_id: str, *, creator: str = "") -> JsonObject:
+        await self.get(job_id, creator=creator)
+        return await asyncio.to_thread(self._jobs.run_now, job_id)
+
+    async def remove(self, job_id: str, *, creator: str = "") -> None:
+        await self.get(job_id, creator=creator)
+        await asyncio.to_thread(self._jobs.remove, job_id)
+
+    async def scheduler(self) -> JsonObject:
+        """Returns whether a scheduler runs, with an explanation."""
+        return await asyncio.to_thread(self._jobs.scheduler)
+
+
+def _convert(kind: type[T], fields: JsonObject) -> T:
+    try:
+        return convert(kind, fields)
+    except DecodeError as error:
+        raise UsageError(f"Invalid job: {error}.") from error

@@ -1,15 +1,101 @@
-"""Parses schedules and computes the next run."""
+"""Parses schedules, including cron expressions, and computes the next run."""
 
 from __future__ import annotations
 
 import re
 import time
 from datetime import date, datetime, timedelta
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from hermes.codec.values import Value
 from hermes.core.errors import UsageError
-from hermes.cron.expression import CronExpression, parse_expression
+
+_MONTHS = dict(
+    zip("jan feb mar apr may jun jul aug sep oct nov dec".split(), range(1, 13), strict=True)
+)
+_WEEK = dict(zip("sun mon tue wed thu fri sat".split(), range(7), strict=True))
+
+
+class CronField(NamedTuple):
+    name: str
+    least: int
+    most: int
+    names: dict[str, int]
+
+
+_FIELDS = (
+    CronField("minute", 0, 59, {}),
+    CronField("hour", 0, 23, {}),
+    CronField("day", 1, 31, {}),
+    CronField("month", 1, 12, _MONTHS),
+    CronField("day of the week", 0, 7, _WEEK),
+)
+
+
+class CronExpression(NamedTuple):
+    """`any_day` and `any_weekday` mark a field that starts with `*`. When neither does, one
+    match suffices."""
+
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+    any_day: bool
+    any_weekday: bool
+
+    @property
+    def times(self) -> list[tuple[int, int]]:
+        return [(hour, minute) for hour in sorted(self.hours) for minute in sorted(self.minutes)]
+
+    def covers(self, day: date) -> bool:
+        if day.month not in self.months:
+            return False
+        by_day, by_weekday = day.day in self.days, day.isoweekday() % 7 in self.weekdays
+        if self.any_day or self.any_weekday:
+            return by_day and by_weekday
+        return by_day or by_weekday
+
+
+def parse_expression(text: str) -> CronExpression:
+    """Raises UsageError naming the invalid field."""
+    words = text.lower().split()
+    if len(words) != len(_FIELDS):
+        raise UsageError(f"{text!r} must have five fields.")
+    sets = [_parse_field(word, field) for word, field in zip(words, _FIELDS, strict=True)]
+    minutes, hours, days, months, week = sets
+    weekdays = frozenset(day % 7 for day in week)
+    return CronExpression(
+        minutes, hours, days, months, weekdays, words[2][0] == "*", words[4][0] == "*"
+    )
+
+
+def _parse_field(word: str, field: CronField) -> frozenset[int]:
+    found: set[int] = set()
+    for part in word.split(","):
+        span, _, step = part.partition("/")
+        every = _number(step, field) if step else 1
+        if span == "*":
+            low, high = field.least, min(field.most, 6) if field.names is _WEEK else field.most
+        elif "-" in span:
+            first, _, last = span.partition("-")
+            low, high = _number(first, field), _number(last, field)
+        else:
+            low = _number(span, field)
+            high = field.most if step else low
+        if not field.least <= low <= high <= field.most or every < 1:
+            raise UsageError(f"{part!r} is not a valid {field.name}.")
+        found.update(range(low, high + 1, every))
+    return frozenset(found)
+
+
+def _number(word: str, field: CronField) -> int:
+    if word in field.names:
+        return field.names[word]
+    if not (word.isascii() and word.isdigit() and len(word) <= 3):
+        raise UsageError(f"{word!r} is not a valid {field.name}.")
+    return int(word)
+
 
 LEAST_SECONDS = 60
 # A time that has just passed is still accepted.

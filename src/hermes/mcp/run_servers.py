@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import NotFound
 from hermes.core.prompt import ToolSpec
+from hermes.core.session_deps import SessionDeps, Toolbox
 from hermes.core.tools import Tool
-from hermes.core.turn import SessionDeps, Toolbox
 from hermes.tools.discovery import ToolDirectory
 
 if TYPE_CHECKING:

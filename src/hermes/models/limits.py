@@ -12,8 +12,8 @@ from hermes.core.caps import Caps
 from hermes.core.events import SessionOpened
 from hermes.core.guardrails import Guardrails, limit_file_reads
 from hermes.core.metering import CHAT, Budgeting
+from hermes.core.session_deps import TurnLimits
 from hermes.core.tools import ToolSettings
-from hermes.core.turn import TurnLimits
 
 
 def limits_of(settings: Settings, window: int) -> TurnLimits:

@@ -12,7 +12,7 @@ from hermes.codec.values import replace
 from hermes.core.events import SessionOpened
 from hermes.core.ports import Middleware, Provider
 from hermes.core.prompt import Delta, Prompt, Reply
-from hermes.core.turn import ContextEngine
+from hermes.core.session_deps import ContextEngine
 
 if TYPE_CHECKING:
     from hermes.config.settings import Settings

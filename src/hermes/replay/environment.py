@@ -17,8 +17,8 @@ from hermes.core.effects import Effect
 from hermes.core.errors import HermesError
 from hermes.core.events import ApprovalAsked, EffectDecided, SessionOpened
 from hermes.core.ports import Meter, Provider, Workspace
+from hermes.core.session_deps import Connect, SessionDeps, TurnLimits
 from hermes.core.tools import Tool
-from hermes.core.turn import Connect, SessionDeps, TurnLimits
 from hermes.core.world import World
 from hermes.models.limits import limits_of
 from hermes.models.model_ref import EMBEDDED, OFFLINE, ModelRef

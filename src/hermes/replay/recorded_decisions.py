@@ -27,8 +27,8 @@ from hermes.core.hooks import (
 from hermes.core.messages import AssistantMessage, Text, ToolCall, ToolResult, Usage
 from hermes.core.ports import ConversationText, Meter, Policy
 from hermes.core.prompt import Prompt, Reply
+from hermes.core.session_deps import CompactionRequest
 from hermes.core.transcript import Transcript
-from hermes.core.turn import CompactionRequest
 from hermes.replay.expected_events import ExpectedEvents
 from hermes.replay.sync_points import SyncPoints
 

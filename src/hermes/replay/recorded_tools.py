@@ -29,8 +29,8 @@ from hermes.core.events import (
 )
 from hermes.core.messages import Image, Text, ToolCall, ToolResult
 from hermes.core.prompt import ToolSpec
+from hermes.core.session_deps import Toolbox
 from hermes.core.tools import Tool, ToolContext, ToolOutput
-from hermes.core.turn import Toolbox
 from hermes.replay.sync_points import SyncPoints
 from hermes.tools.toolbox import SessionTools
 

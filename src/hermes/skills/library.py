@@ -87,9 +87,9 @@ class SkillLibrary:
 
     def job_skills(self) -> tuple[str, ...]:
         """Returns the names of skills that scheduled jobs use, including disabled jobs."""
-        from hermes.cron.service import jobs_of
+        from hermes.cron.jobs import JobStore
 
-        lists = (job.get("skills") for job in jobs_of(self._run).all(disabled=True))
+        lists = (job.get("skills") for job in JobStore(self._run).all(disabled=True))
         return tuple(str(name) for names in lists if isinstance(names, list) for name in names)
 
     def curator(self) -> Curator:

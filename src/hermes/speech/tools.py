@@ -64,8 +64,8 @@ class SaveAudio(Protocol):
 
 
 class SpeechProviders:
-    """What the tools get from `ToolContext.kept`. `keep` stores a sound for the user and returns
-    its path."""
+    """The active providers, which the tools get from `ToolContext.service`. `keep` stores a sound
+    for the user and returns its path."""
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from hermes.codec.values import JsonObject, replace
+from hermes.core.concurrency import wait_for_first
 from hermes.core.effects import ReadPath
 from hermes.core.errors import ToolError
 from hermes.core.messages import Text
@@ -96,15 +97,12 @@ def _names_hidden(glob: str) -> bool:
 
 async def _until_stopped(ctx: ToolContext, query: SearchQuery) -> SearchResult:
     searching = asyncio.ensure_future(ctx.workspace.search(query))
-    stopping = asyncio.ensure_future(ctx.stop.wait())
     try:
-        await asyncio.wait((searching, stopping), return_when=asyncio.FIRST_COMPLETED)
-        if searching.done():
+        if await wait_for_first(searching, timeout=None, stop=ctx.stop) == "ended":
             return searching.result()
     finally:
         searching.cancel()
-        stopping.cancel()
-        await asyncio.wait((searching, stopping))
+        await asyncio.wait((searching,))
     raise ToolError("The search was interrupted.")
 
 

@@ -35,7 +35,8 @@ CORE = (
 )
 # These two find and use the others.
 SEARCHING = ("tool_search", "tool_call")
-
+# The share of the token limit that direct tools may use where others have to be found.
+CROWDED = 0.8
 
 DEFAULT_TOOLSET = "hermes-cli"
 # Toolsets that consist of other toolsets, or name a tool a second time.
@@ -43,6 +44,8 @@ COMPOSED = {
     DEFAULT_TOOLSET: "clarify file image_gen memory session_search skills terminal todo tts web",
     "search": "web_search",
 }
+# Toolsets of the memory providers.
+PROVIDER_TOOLSETS = {"local": ("user_model",), "honcho": ("honcho",)}
 
 
 @cache
@@ -82,16 +85,6 @@ def _tools_of(names: Iterable[str]) -> set[str]:
                 advice = f"Did you mean {' or '.join(near)}?"
             raise UsageError(f"There is no toolset named {name!r}. {advice}")
     return found
-
-
-CROWDED = 0.8
-
-# Tools of the memory providers.
-PROVIDER_TOOLSETS: dict[str, tuple[str, ...]] = {
-    "": (),
-    "local": ("user_model",),
-    "honcho": ("honcho",),
-}
 
 
 class SessionTools:

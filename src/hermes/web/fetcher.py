@@ -9,7 +9,6 @@ import zlib
 from collections.abc import Callable, Mapping
 from urllib.parse import unquote, urljoin
 
-from hermes.codec.values import Value
 from hermes.core.effects import Allow, Ask, Deny, FetchUrl
 from hermes.core.errors import EffectDenied, HermesError, ToolError
 from hermes.core.ports import FetchResponse
@@ -52,17 +51,10 @@ TIMEOUTS = Timeouts(connect=10, read=30)
 MOST_BYTES = 20 * 1024 * 1024
 
 
-class HttpResponse(Value):
-    """Header names are in lower case."""
-
-    status: int
-    headers: dict[str, str] = {}
-    body: bytes = b""
-
-
 class JudgedHttp:
-    """`own` URLs come from the user's settings and are exempt from the check. Behind a proxy the
-    proxy resolves names, so only the text of a URL can be checked here."""
+    """An HTTP client for the URLs of skills and MCP servers; the policy judges each before it is
+    requested. `own` URLs come from the user's settings and are not judged. Behind a proxy the proxy
+    resolves names, so only the text of a URL can be judged here."""
 
     def __init__(self, http: HttpClient, own: Mapping[str, str], *, proxied: bool = False) -> None:
         self._http = http
@@ -70,7 +62,9 @@ class JudgedHttp:
         self._proxied = proxied
         self._urls = UrlPolicy(SystemResolver())
 
-    async def fetch(self, url: str, headers: Mapping[str, str], body: bytes | None) -> HttpResponse:
+    async def fetch(
+        self, url: str, headers: Mapping[str, str], body: bytes | None
+    ) -> FetchResponse:
         for _ in range(MOST_REDIRECTS + 1):
             await self._check(url)
             if body is None:
@@ -83,7 +77,9 @@ class JudgedHttp:
                     data = await answer.read(MOST_BYTES + 1)
                     if len(data) > MOST_BYTES:
                         raise HermesError(f"{url} sends more than {MOST_BYTES} bytes; refused.")
-                    return HttpResponse(status=answer.status, headers=answer.headers, body=data)
+                    return FetchResponse(
+                        url=url, status=answer.status, headers=answer.headers, body=data
+                    )
             url = urljoin(url, location)
             # A key for one server is not sent to the next.
             headers = {name: value for name, value in headers.items() if name != "authorization"}

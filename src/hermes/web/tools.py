@@ -48,7 +48,7 @@ class WebProvider(Protocol):
 
 
 class WebProviders:
-    """What the tools get from `ToolContext.kept`: the providers, where there are any."""
+    """The active providers, which the tools get from `ToolContext.service`."""
 
     def __init__(
         self, searching: WebProvider | None = None, reading: WebProvider | None = None

@@ -19,6 +19,8 @@ from hermes.core.world import Clock
 from hermes.workspaces.notices import NoticeQueue, OutputWatch
 from hermes.workspaces.runner import complete_characters, plain_text
 
+log = logging.getLogger(__name__)
+
 KEPT_BYTES = 200_000
 # Trimmed at this size; the process never has to stop writing.
 TRIM_AT_BYTES = 4_000_000
@@ -182,8 +184,6 @@ class ProcessFolder:
                 file.unlink(missing_ok=True)
             self.path.rmdir()
 
-
-log = logging.getLogger(__name__)
 
 NOTICE_CHARACTERS = 2_000
 HIT_LINES = 20

@@ -15,8 +15,9 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
+from hermes.core.concurrency import wait_for_first
 from hermes.workspaces.process_tree import end_tree
 
 READ_BYTES = 65_536
@@ -217,26 +218,26 @@ class Child:
             dup2_action(source, 0) if source >= 0 else open_action(0, os.devnull, os.O_RDONLY)
         ]
         if feed is not None:
-            far_end, near_end = os.pipe()
-            passed.append(far_end)
-            self._feed = _InputPipe(near_end, self._loop)
-            actions = [dup2_action(far_end, 0)]
+            child_end, own_end = os.pipe()
+            passed.append(child_end)
+            self._feed = _InputPipe(own_end, self._loop)
+            actions = [dup2_action(child_end, 0)]
         output = self._source(sink, passed)
         complaints = output if errors is None else self._source(errors, passed)
         return [*actions, dup2_action(output, 1), dup2_action(complaints, 2)]
 
     def _source(self, sink: Sink, passed: list[int]) -> int:
-        source, far_end = os.pipe()
-        passed.append(far_end)
+        source, child_end = os.pipe()
+        passed.append(child_end)
         self._sources.append(_OutputPipe(source, sink, self._loop))
-        return far_end
+        return child_end
 
     def _terminal(self, sink: Sink) -> list[FileAction]:
         """The new session opens the terminal first, so it becomes the controlling terminal."""
-        far_end = self._new_terminal()
+        child_end = self._new_terminal()
         self._sources.append(_OutputPipe(os.dup(self._held[0]), sink, self._loop))
         return [
-            open_action(0, os.ttyname(far_end), os.O_RDWR),
+            open_action(0, os.ttyname(child_end), os.O_RDWR),
             dup2_action(0, 1),
             dup2_action(0, 2),
         ]
@@ -254,11 +255,11 @@ class Child:
         return [controlling, dup2_action(reading, PASSWORD_FD)]
 
     def _new_terminal(self) -> int:
-        near_end, far_end = os.openpty()
-        self._held += (near_end, far_end)
-        fcntl.ioctl(far_end, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-        os.write(near_end, b"\x04")  # end of input for readers
-        return far_end
+        own_end, child_end = os.openpty()
+        self._held += (own_end, child_end)
+        fcntl.ioctl(child_end, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        os.write(own_end, b"\x04")  # end of input for readers
+        return child_end
 
     def _close_pipes(self) -> None:
         for part in (*self._sources, self._feed):
@@ -341,20 +342,3 @@ class _InputPipe:
             self._rest = self._rest[:0]
         if not self._rest:
             self.close()
-
-
-async def wait_for_first(
-    ended: asyncio.Future[Any], *, timeout: float | None, stop: asyncio.Event | None = None
-) -> Literal["ended", "timeout", "stopped"]:
-    waits: set[asyncio.Future[Any]] = {ended}
-    stopping = asyncio.ensure_future(stop.wait()) if stop else None
-    if stopping:
-        waits.add(stopping)
-    try:
-        await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        if stopping:
-            stopping.cancel()
-    if ended.done():
-        return "ended"
-    return "stopped" if stop and stop.is_set() else "timeout"

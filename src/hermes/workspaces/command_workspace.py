@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.core.effects import RunCommand
 from hermes.core.ports import CommandResult, ProcessInfo, ShellSetup
-from hermes.core.world import World
-from hermes.workspaces.processes import ProcessKeeper, ProcessLimits, SessionProcesses
-from hermes.workspaces.runner import Runner
-from hermes.workspaces.shell import Shell, ShellSettings, Sudo
+from hermes.workspaces.processes import SessionProcesses
+from hermes.workspaces.shell import Shell
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -20,27 +17,9 @@ if TYPE_CHECKING:
     from hermes.core.delegating import RunOptions, SpawnOptions
 
 
-class CommandRuntime:
-    """The shell of a session and its background processes. `shell_folder` is a name below
-    `state`."""
-
-    def __init__(
-        self,
-        root: str,
-        state: Path,
-        *,
-        runner: Runner,
-        keeper: ProcessKeeper,
-        world: World,
-        settings: ShellSettings,
-        sudo: Sudo | None,
-        shell_folder: str = "shell",
-        limits: ProcessLimits | None = None,
-    ) -> None:
-        self.shell = Shell(root, state / shell_folder, runner=runner, settings=settings, sudo=sudo)
-        self.processes = SessionProcesses(
-            state / "processes", shell=self.shell, keeper=keeper, world=world, limits=limits
-        )
+class CommandRuntime(NamedTuple):
+    shell: Shell
+    processes: SessionProcesses
 
 
 class CommandWorkspace:

@@ -15,14 +15,22 @@ from hermes.core.errors import ToolError
 from hermes.core.ports import FileInfo
 
 MAX_READ_BYTES = 64 * 1024 * 1024
-_FULL = "the disk is full; nothing was written. Free space or ask the user."
-_REASONS = {
-    errno.ENOTEMPTY: "the folder is not empty; delete its content first.",
+_PARENT = "A parent of {path} is a file, not a folder. Check the path."
+_FORBIDDEN = "No permission for {path}. Use another path or ask the user."
+_FULL = "{path}: the disk is full; nothing was written. Free space or ask the user."
+EXPLANATIONS = {
+    errno.ENOENT: "{path} does not exist. Check the path with search_files.",
+    errno.EISDIR: "{path} is a folder. Name a file in it.",
+    errno.ENOTDIR: _PARENT,
+    errno.EEXIST: _PARENT,
+    errno.EACCES: _FORBIDDEN,
+    errno.EPERM: _FORBIDDEN,
+    errno.ENOTEMPTY: "{path}: the folder is not empty; delete its content first.",
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
-    errno.EROFS: "the file system is read-only. Choose another path.",
-    errno.ELOOP: "the symbolic links form a loop. Check the path.",
-    errno.ENAMETOOLONG: "the name is too long. Choose a shorter one.",
+    errno.EROFS: "{path}: the file system is read-only. Choose another path.",
+    errno.ELOOP: "{path}: the symbolic links form a loop. Check the path.",
+    errno.ENAMETOOLONG: "{path}: the name is too long. Choose a shorter one.",
 }
 
 
@@ -132,14 +140,6 @@ def explain_errors(path: str) -> Iterator[None]:
     """Turn a system error into advice for the model."""
     try:
         yield
-    except FileNotFoundError as error:
-        raise ToolError(f"{path} does not exist. Check the path with search_files.") from error
-    except IsADirectoryError as error:
-        raise ToolError(f"{path} is a folder. Name a file in it.") from error
-    except (NotADirectoryError, FileExistsError) as error:
-        raise ToolError(f"A parent of {path} is a file, not a folder. Check the path.") from error
-    except PermissionError as error:
-        raise ToolError(f"No permission for {path}. Use another path or ask the user.") from error
     except OSError as error:
-        other = f"{error.strerror or error}. Check the path and try again."
-        raise ToolError(f"{path}: {_REASONS.get(error.errno or 0, other)}") from error
+        known = EXPLANATIONS.get(error.errno or 0, "{path}: {why}. Check the path and try again.")
+        raise ToolError(known.format(path=path, why=error.strerror or error)) from error

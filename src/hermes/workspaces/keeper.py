@@ -29,19 +29,20 @@ from hermes.workspaces.shell_state import (
 GRACE_SECONDS = 0.5
 READY_LOOKS = 400
 
-_WAY_IN = 8
+# The keeper holds this end of the pipe to stdin open until the signal USR1.
+_STDIN_FD = 8
 _TERMINAL_KEEPER = Path(__file__).with_name("terminal_keeper.py")
 
 # Job control gives the command its own group. The keeper forwards signals, so that `kill <pid>`
 # reaches the command and its exit code is recorded. Job messages of bash do not go to the log.
 KEEPER = f"""set -m
 __folder=$1; builtin shift
-builtin trap 'exec {_WAY_IN}>&-' USR1
+builtin trap 'exec {_STDIN_FD}>&-' USR1
 for __signal in TERM INT HUP; do
   builtin trap "[[ \\$! ]] || builtin exit 143; builtin kill -$__signal -- -\\$!" $__signal
 done
 exec 4>&1 5>&2 1>/dev/null 2>&1
-"$@" <&0 1>&4 2>&5 4>&- 5>&- {_WAY_IN}>&- &
+"$@" <&0 1>&4 2>&5 4>&- 5>&- {_STDIN_FD}>&- &
 __child=$!
 exec 0</dev/null 4>&- 5>&-
 builtin echo ready >"$__folder/ready"
@@ -67,20 +68,20 @@ class LocalKeeper:
         env = self._runner.environment(state)
         line = start_code(command.cwd, state) + pass_variables_inside(env)
         line += f"builtin eval {shell_quote(command.script)}"
-        cell = self._runner.sandbox.cell(command.script, unconfined=command.unconfined)
-        self._guards[folder.path.name] = cell.guards()
+        sandbox = self._runner.sandbox.for_command(command.script, unconfined=command.unconfined)
+        self._guards[folder.path.name] = sandbox.guards()
         program = self._runner.program()
         os.mkfifo(folder.stdin, 0o600)
         word = fit_argument(line, folder.script)
         inner = (program, "--norc", "--noprofile", "-c", word)
-        words = (str(folder.path), *cell.wrap(inner, readable=(str(folder.script),)))
+        words = (str(folder.path), *sandbox.wrap(inner, readable=(str(folder.script),)))
         reading, writing = _pipe_ends(folder.stdin)
         output = os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         actions: list[FileAction] = [
             dup2_action(reading, 0),
             dup2_action(output, 1),
             dup2_action(output, 2),
-            dup2_action(writing, _WAY_IN),
+            dup2_action(writing, _STDIN_FD),
         ]
         own = [str(file) for file in (folder.exit, folder.ready, folder.script)]
         passed = [reading, writing, output]
@@ -94,7 +95,7 @@ class LocalKeeper:
                 words = (words[0], own[-1], *words[1:])
                 program, env = sys.executable, {**env, "TERM": "xterm-256color"}
                 keeper = (program, "-I", "-S", str(_TERMINAL_KEEPER))
-            pid = cell.starter(own=own)(program, (*keeper, *words), env, actions)
+            pid = sandbox.starter(own=own)(program, (*keeper, *words), env, actions)
         finally:
             for descriptor in passed:
                 os.close(descriptor)

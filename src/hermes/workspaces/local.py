@@ -17,11 +17,11 @@ from hermes.workspaces.command_workspace import CommandRuntime, CommandWorkspace
 from hermes.workspaces.confinement.sandbox import Confinement, Sandbox
 from hermes.workspaces.keeper import LocalKeeper
 from hermes.workspaces.local_runner import LocalRunner
-from hermes.workspaces.processes import ProcessLimits
-from hermes.workspaces.search.matches import SearchLimits
-from hermes.workspaces.shell import ShellSettings, Sudo
+from hermes.workspaces.processes import ProcessLimits, SessionProcesses
+from hermes.workspaces.shell import Shell, ShellSettings, Sudo
 
 if TYPE_CHECKING:
+    from hermes.workspaces.search.engines import SearchLimits
     from hermes.workspaces.search.local import LocalSearch
 
 
@@ -49,26 +49,25 @@ class LocalWorkspace(CommandWorkspace):
         self.root = os.path.realpath(root)
         self._state = state.absolute()
         self._env = env
-        self._limits = limits or SearchLimits()
+        self._limits = limits
 
         def make_runtime() -> CommandRuntime:
             sandbox = Sandbox(confinement or Confinement(), self.root, self._state, env)
             # Definitions of confined commands must not run unconfined later.
-            folder = "shell-confined" if sandbox.wanted else "shell"
+            folder = self._state / ("shell-confined" if sandbox.wanted else "shell")
             runner = LocalRunner(
-                self._state / folder, world=world, env=env, sandbox=sandbox, secret_env=secret_env
+                folder, world=world, env=env, sandbox=sandbox, secret_env=secret_env
             )
-            return CommandRuntime(
-                self.root,
-                self._state,
-                runner=runner,
+            settings = shell or ShellSettings()
+            bash = Shell(self.root, folder, runner=runner, settings=settings, sudo=sudo)
+            processes = SessionProcesses(
+                self._state / "processes",
+                shell=bash,
                 keeper=LocalKeeper(runner),
                 world=world,
-                settings=shell or ShellSettings(),
-                sudo=sudo,
-                shell_folder=folder,
                 limits=process_limits,
             )
+            return CommandRuntime(bash, processes)
 
         super().__init__(make_runtime)
 

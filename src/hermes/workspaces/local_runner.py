@@ -17,7 +17,7 @@ from hermes.workspaces.child import Child, Sink
 from hermes.workspaces.confinement.sandbox import CommandSandbox, Sandbox
 from hermes.workspaces.files import find_program
 from hermes.workspaces.process_tree import end_tree, identity
-from hermes.workspaces.runner import CommandOutcome, CommandRequest, interrupted
+from hermes.workspaces.runner import CommandOutcome, CommandRequest, interrupted_outcome
 from hermes.workspaces.shell_state import (
     ShellState,
     SnapshotReader,
@@ -109,8 +109,8 @@ class LocalRunner:
     ) -> CommandOutcome:
         if not Path(command.cwd).is_dir():  # noqa: ASYNC240
             return CommandOutcome(how="nowhere", code=1)
-        cell = self.sandbox.cell(command.script, unconfined=command.unconfined)
-        guards = cell.guards()
+        sandbox = self.sandbox.for_command(command.script, unconfined=command.unconfined)
+        guards = sandbox.guards()
         note = self._folder / f"after-{os.getpid()}-{next(self._numbers)}"
         line = start_code(command.cwd, state, command.preface)
         line += record_state(command.script, str(note), self._secret_env())
@@ -122,10 +122,10 @@ class LocalRunner:
             for each in sinks:
                 each(data)
             # A confined command may not know why the system refused something.
-            if cell.confines and not refused:
+            if sandbox.confines and not refused:
                 refused = any(words in data for words in REFUSALS)
 
-        child = await self._start(cell, line, state, sink, pty=command.pty, password=password)
+        child = await self._start(sandbox, line, state, sink, pty=command.pty, password=password)
         try:
             how = await child.wait(timeout=command.timeout, stop=stop)
             if how != "ended":
@@ -146,13 +146,13 @@ class LocalRunner:
             safe = ", ".join(self.sandbox.scope.safe)
             remarks.append(KEPT_IN.format(safe=safe) if safe else CONFINED)
         if how != "ended":
-            return interrupted(how, tuple(remarks))
+            return interrupted_outcome(how, tuple(remarks))
         code = child.ended.result()
         return CommandOutcome(how=how, code=code, after=after, remarks=tuple(remarks))
 
     async def _start(
         self,
-        cell: CommandSandbox,
+        sandbox: CommandSandbox,
         line: str,
         state: ShellState,
         sink: Sink,
@@ -164,12 +164,12 @@ class LocalRunner:
         program = self.program()
         env = self.environment(state)
         inside = pass_variables_inside(env)
-        words = cell.wrap((program, "--norc", "--noprofile", "-c", inside + line))
+        words = sandbox.wrap((program, "--norc", "--noprofile", "-c", inside + line))
         if pty and env.get("TERM", "dumb") == "dumb":
             env["TERM"] = "xterm-256color"
         # The shell's name appears in its error messages.
         argv = words if words[0] != program else ("bash", *words[1:])
-        start = cell.starter()
+        start = sandbox.starter()
         for pause in START_PAUSES:
             try:
                 return Child(words[0], argv, env, sink, pty=pty, password=password, spawn=start)

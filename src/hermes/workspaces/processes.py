@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Protocol
 
 from hermes.codec.values import Value, replace
+from hermes.core.concurrency import wait_for_first
 from hermes.core.effects import RunCommand
 from hermes.core.errors import NotFound, ToolError
 from hermes.core.ports import ProcessInfo, ProcessNotice
 from hermes.core.world import World
 from hermes.workspaces.background import BackgroundProcess, ProcessFolder, ProcessRecord
-from hermes.workspaces.child import wait_for_first
 from hermes.workspaces.notices import NoticeLimit, NoticeQueue, OutputWatch
 from hermes.workspaces.runner import ANYWHERE, CommandRequest
 from hermes.workspaces.shell import Shell

@@ -123,7 +123,7 @@ class CommandRequest(Value):
 
 class CommandOutcome(Value):
     """How a command ended: `nowhere` means that its folder does not exist and it never began. Only
-    a command that ended normally has an aftermath. `remarks` are notes for the reader of the
+    a command that ended normally has a snapshot (`after`). `remarks` are notes for readers of the
     output."""
 
     how: Literal["ended", "timeout", "stopped", "nowhere"]
@@ -132,7 +132,7 @@ class CommandOutcome(Value):
     remarks: tuple[str, ...] = ()
 
 
-def interrupted(
+def interrupted_outcome(
     how: Literal["timeout", "stopped"], remarks: tuple[str, ...] = ()
 ) -> CommandOutcome:
     """Return the outcome of a command that did not end by itself, with the code of a shell."""

@@ -25,7 +25,7 @@ from hermes.workspaces.runner import (
     LiveText,
     OutputWindow,
     Runner,
-    interrupted,
+    interrupted_outcome,
 )
 from hermes.workspaces.shell_state import ShellState, merge_states, shell_quote
 
@@ -179,7 +179,7 @@ class Shell:
             pty=pty,
             unconfined=ANYWHERE in effect.grants,
         )
-        before, outcome = self._state, interrupted("stopped")
+        before, outcome = self._state, interrupted_outcome("stopped")
         if not stop.is_set():
             outcome = await self._execute(command, sinks, stop)
         if outcome.how == "nowhere":

@@ -57,10 +57,11 @@ def is_name(word: str) -> bool:
 
 
 def record_state(script: str, note: str, secret_env: Iterable[str] = ()) -> str:
-    """Run a script and write its final state to the file `note`, without the variables in
-    `secret_env`. The trap covers `exit` and `set -e`; the code after the script covers scripts that
-    set their own trap. Only builtins write, so that no process starts unless there are secrets. The
-    last byte proves that the note is complete; `set -x` and `set -o noclobber` do not affect it."""
+    """Return bash that runs a script and then writes the state of the shell to the file `note`,
+    without the variables in `secret_env`. The trap covers `exit` and `set -e`; the code after the
+    script covers scripts that set their own trap. Only builtins write, so that no process starts
+    unless there are secrets. The last byte proves that the note is complete; `set -x` and
+    `set -o noclobber` do not affect it."""
     zero, exports = r'builtin printf "\0"', "builtin export -p"
     if names := [name for name in secret_env if is_name(name)]:
         exports = f"( builtin export -n {' '.join(names)}; {exports} )"
@@ -120,7 +121,7 @@ class ShellSnapshot(Value):
 
 
 class SnapshotReader:
-    """Reads aftermaths. Most commands export the same variables as the one before; those are not
+    """Reads snapshots. Most commands export the same variables as the one before; those are not
     parsed again."""
 
     def __init__(self) -> None:

@@ -19,11 +19,11 @@ from types import FrameType
 CHUNK = 65_536
 LAST_READS = 64
 END_OF_INPUT = b"\x04"
-FAR_END, NEAR_END, WAY_IN = 6, 7, 8
+CHILD_END, OWN_END, STDIN_FD = 6, 7, 8
 
 
 def main(folder: Path, name: str, words: list[str]) -> int:
-    terminal = NEAR_END
+    terminal = OWN_END
     child = os.fork()
     if child == 0:
         _begin(name, words)
@@ -43,7 +43,7 @@ def _begin(name: str, words: list[str]) -> None:
     descriptor = os.open(name, os.O_RDWR)
     for target in (0, 1, 2):
         os.dup2(descriptor, target)
-    for unneeded in (FAR_END, NEAR_END, WAY_IN, descriptor):
+    for unneeded in (CHILD_END, OWN_END, STDIN_FD, descriptor):
         os.close(unneeded)
     os.execv(words[0], words)
 

@@ -19,7 +19,7 @@ from hermes.core.metering import Metered
 from hermes.core.prompt import CallNamed, Delta, Notice, Prompt, Reply, TextDelta, ToolSpec
 from hermes.core.recorder import Recorder
 from hermes.core.session import Session
-from hermes.core.turn import SessionDeps, TurnLimits
+from hermes.core.session_deps import SessionDeps, TurnLimits
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 from hermes.net.http import HttpClient

@@ -20,7 +20,7 @@ from hermes.policy.taint.workspace import TaintTrackedWorkspace
 if TYPE_CHECKING:
     from hermes.config.execution_settings import TerminalSettings
     from hermes.config.run_context import RunContext
-    from hermes.core.turn import SessionDeps
+    from hermes.core.session_deps import SessionDeps
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from hermes.policy.taint.workspace import TaintTrackedWorkspace
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
-    from hermes.core.turn import SessionDeps
+    from hermes.core.session_deps import SessionDeps
     from hermes.policy.rules import Rules
     from hermes.policy.suspects.suspects import Suspects
 

@@ -15,7 +15,7 @@ from hermes.core.world import Clock
 from hermes.skills.skill import parse_skill
 
 if TYPE_CHECKING:
-    from hermes.web.fetcher import HttpResponse
+    from hermes.core.ports import FetchResponse
 
 SourceTrust = Literal["builtin", "trusted", "community"]
 
@@ -102,7 +102,7 @@ def best_matches(
     return tuple(one for _, one in best[:limit])
 
 
-Fetch = Callable[[str, Mapping[str, str], bytes | None], Awaitable["HttpResponse"]]
+Fetch = Callable[[str, Mapping[str, str], bytes | None], Awaitable["FetchResponse"]]
 """Sends a GET, or a POST when there is a body. Follows redirects and checks every URL against
 the policy."""
 
@@ -154,7 +154,7 @@ def decode_body(kind: type[T], url: str, body: bytes) -> T:
         raise HermesError(f"{url} sent an unexpected response ({error}).") from error
 
 
-def _success(url: str, answer: HttpResponse) -> bytes:
+def _success(url: str, answer: FetchResponse) -> bytes:
     if 200 <= answer.status < 300:
         return answer.body
     if answer.status in (404, 410):

@@ -42,8 +42,8 @@ from hermes.codec.values import replace
 from hermes.core.commands import SwitchModel
 from hermes.core.errors import HermesError, NotFound, SessionBusy, UsageError
 from hermes.core.ports import Workspace
+from hermes.core.session_deps import SessionDeps
 from hermes.core.session_request import SessionRequest
-from hermes.core.turn import SessionDeps
 from hermes.hosting.session_pool import SessionPool, SessionSlot
 from hermes.journal.listing import SessionFilter
 from hermes.mcp.run_servers import SessionServers

@@ -14,7 +14,7 @@ from hermes.codec.json import decode, encode
 from hermes.config.settings import ApiServerSettings
 from hermes.core.errors import HermesError, NotFound
 from hermes.core.world import Clock
-from hermes.cron.service import JobService
+from hermes.cron.jobs import JobService
 from hermes.hosting.admission import Admission
 from hermes.hosting.idempotency import Idempotency, IdempotencyClaim, digest
 from hermes.hosting.run import SESSION_ID

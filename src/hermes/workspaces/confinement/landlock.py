@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from hermes.core.concurrency import start_daemon_thread
 from hermes.workspaces.child import FileAction, spawn
 from hermes.workspaces.confinement.scope import (
     SOCKET_FOLDERS,
@@ -57,7 +58,7 @@ class LandlockLayout:
 
     def _list_writable(self, scope: ConfinementScope) -> Iterator[str]:
         """New files must be possible in open folders, so ordinary work does not split them;
-        `Scope.exposed` reports what remains reachable."""
+        `ConfinementScope.exposed_secrets` returns what remains reachable."""
         closed = scope.secrets()
         for folder in scope.open_folders():
             inside = [s for s in closed if below(s, folder)]
@@ -99,7 +100,7 @@ _SCOPES = 3  # abstract sockets and signals
 # Capabilities that root keeps for ordinary work: owners and modes of files, other users, low ports.
 _ORDINARY_CAPABILITIES = sum(1 << number for number in (0, 1, 3, 4, 5, 6, 7, 10))
 
-MOST_HELD = 6
+MOST_RULESETS = 6
 # A folder that changed in the moment of the scan may have got another entry since.
 SETTLED_NS = 50_000_000
 
@@ -128,14 +129,13 @@ class Landlock:
     fixes_names = False
 
     def __init__(self) -> None:
-        self._held: dict[ConfinementScope, _CachedRuleset] = {}
-        self._one = threading.Lock()
+        self._rulesets: dict[ConfinementScope, _CachedRuleset] = {}
+        self._lock = threading.Lock()
 
     def protection(self, scope: ConfinementScope) -> ConfinementReport:
         known = filter_program(()) is not None
-        network = "the network is open" if scope.network else "no TCP"
-        if known and not scope.network:
-            network = "no network"
+        closed = "no network" if known else "no TCP"
+        network = "the network is open" if scope.network else closed
         return ConfinementReport(
             kind="landlock",
             details=(
@@ -172,41 +172,35 @@ class Landlock:
         actions: Sequence[FileAction],
         /,
     ) -> int:
-        outcome: list[int | BaseException] = []
         devices = (action[2] for action in actions if isinstance(action[2], str))
         # The null device is open to all; any other terminal belongs to this command alone.
         more = [*own, *(path for path in devices if path != os.devnull)]
         variables = env if scope.ordinary else {**env, "TMPDIR": scope.temporary}
-        with self._one:
+        with self._lock:
             ruleset = _CachedRuleset(scope, more) if more else self._ruleset(scope)
 
-        def work() -> None:
-            try:
-                _restrict(scope, ruleset.descriptor)
-                outcome.append(spawn(program, argv, variables, actions))
-            except BaseException as error:
-                outcome.append(error)
+        def start() -> int:
+            _restrict(scope, ruleset.descriptor)
+            return spawn(program, argv, variables, actions)
 
-        thread = threading.Thread(target=work, name="confined start")
-        thread.start()
-        thread.join()
-        if more:
-            ruleset.close()
-        if isinstance(outcome[0], BaseException):
-            raise outcome[0]
-        return outcome[0]
+        try:
+            # The restrictions of a thread are permanent, so each start has a thread of its own.
+            return start_daemon_thread(start).result()
+        finally:
+            if more:
+                ruleset.close()
 
     def _ruleset(self, scope: ConfinementScope) -> _CachedRuleset:
         """Return a ruleset, reused while the folders stay the same: creating one takes longer than
         starting a program."""
-        held = self._held.get(scope)
-        if held is not None and held.is_fresh():
-            return held
-        if held is not None:
-            held.close()
-        elif len(self._held) >= MOST_HELD:
-            self._held.pop(next(iter(self._held))).close()
-        self._held[scope] = made = _CachedRuleset(scope, ())
+        known = self._rulesets.get(scope)
+        if known is not None and known.is_fresh():
+            return known
+        if known is not None:
+            known.close()
+        elif len(self._rulesets) >= MOST_RULESETS:
+            self._rulesets.pop(next(iter(self._rulesets))).close()
+        self._rulesets[scope] = made = _CachedRuleset(scope, ())
         return made
 
 

@@ -1,4 +1,4 @@
-"""Starts the commands of one session: confined by the best available means, or unconfined."""
+"""Starts the commands of one session: confined by the fastest means that works, or unconfined."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _CONTAINER_FOLDERS = ("/usr/local", "/opt", "/srv", "/var/cache", "/var/lib", "/
 
 
 class Confinement(Value):
-    """What the user wants. `auto` takes the cheapest means that works here, or none, and
+    """What the user wants. `auto` takes the fastest means that works here, or none, and
     `protection` says which; a means that is named and missing stops commands instead. `hidden`
     paths are invisible, `writable` ones can be changed although they are outside the workspace;
-    `cache` holds downloads of tools. `ordinary` allows ordinary work (see `Scope`). If there are
+    `cache` holds downloads of tools. `ordinary` allows ordinary work (see `ConfinementScope`). With
     `safe` folders, no command changes a file outside them, not even an unconfined one; without
     means to enforce that, it does not run."""
 
@@ -116,11 +116,11 @@ class Sandbox:
         return self._means is not None
 
     def prepare(self) -> None:
-        """Find the means once; this may take some milliseconds. ToolError when a required one is
-        missing: nothing runs less confined than was asked for."""
+        """Choose the means once; this may take some milliseconds. ToolError when a required one is
+        missing: nothing runs less confined than the settings require."""
         if not self.wanted or self._entered:
             return
-        self._means, obstacles = self._find_scope()
+        self._means, obstacles = self._find_means()
         if self._means is None and self._safe:
             raise ToolError(
                 f"Files may be changed in {', '.join(self._safe)} only, and nothing here enforces "
@@ -144,7 +144,7 @@ class Sandbox:
         """Return what holds for the next command, as found on the system."""
         if not self.wanted:
             return ConfinementReport(kind="none", gaps=("confinement is disabled in the settings",))
-        means, obstacles = self._find_scope()
+        means, obstacles = self._find_means()
         if means is None:
             return ConfinementReport(kind="none", gaps=obstacles)
         return means.protection(self.scope)
@@ -152,9 +152,9 @@ class Sandbox:
     def environment(self, env: Mapping[str, str]) -> Mapping[str, str]:
         return self.scope.environment(env) if self._means else env
 
-    def cell(self, script: str, *, unconfined: bool = False) -> CommandSandbox:
-        """Return the cell for one command; an `unconfined` one is only bound to the `safe`
-        folders."""
+    def for_command(self, script: str, *, unconfined: bool = False) -> CommandSandbox:
+        """Return the sandbox of one command. An `unconfined` command is only kept from changing
+        files outside the `safe` folders."""
         means = None if unconfined and not self._safe else self._means
         if means is not None:
             self.scope.prepare()
@@ -174,7 +174,7 @@ class Sandbox:
                 scope = replace(scope, shown=needs.keys)
         return CommandSandbox(means, scope, self._reserved)
 
-    def _find_scope(self) -> tuple[Means | None, tuple[str, ...]]:
+    def _find_means(self) -> tuple[Means | None, tuple[str, ...]]:
         mounts = self._wanted == "auto" and bool(self.scope.exposed_secrets())
         return find_means(self._wanted, self._search_path, mounts=mounts)
 
@@ -183,8 +183,8 @@ class Sandbox:
 def find_means(
     wanted: Wanted, search_path: str, *, mounts: bool = False
 ) -> tuple[Means | None, tuple[str, ...]]:
-    """Return the best means that works here, tried for real, and the obstacles of the better ones.
-    With `mounts`, something must be hidden that only bubblewrap can hide."""
+    """Return the fastest means that works here, and why faster ones do not. With `mounts`,
+    something must be hidden that only bubblewrap can hide; it is tried first then."""
     order = ("bubblewrap", "landlock") if mounts else ("landlock", "bubblewrap")
     obstacles: list[str] = []
     for name in order if wanted == "auto" else (wanted,):

@@ -101,13 +101,24 @@ RESOLVER = "/run/systemd/resolve"
 
 
 class ConfinementScope(Value):
-    """`root` and `writable` can be changed. `private` is a session folder for temporary files,
-    `cache` one for downloads that sessions share. `hidden` paths are invisible in addition to the
-    known secrets of `home` except those in `shown`; `readable` paths lie inside something hidden.
-    Without `shared_memory`, that of other programs is unreachable. An `ordinary` scope also allows
-    the machine's temporary files, the folders of tools below the home folder and of the `system`,
-    and sockets of services. `repository` is where `git commit` writes, if outside `root`. With
-    `safe` folders, nothing outside them can be changed except what is private."""
+    """What a confined command may read and change.
+
+    root           the workspace, which can be changed
+    home           the user's home folder
+    private        a session folder for temporary files
+    cache          a folder for downloads that sessions share
+    hidden         paths that are invisible in addition to the known secrets of `home`
+    writable       other paths that can be changed
+    readable       paths inside something hidden that can be read
+    shown          known secrets that stay visible
+    network        the network can be used
+    shared_memory  the shared memory of other programs can be used
+    ordinary       allow ordinary work: the machine's temporary files, the folders of tools below
+                   `home` and in `system`, and sockets of services
+    system         machine-wide folders of tools
+    repository     where `git commit` writes, if outside `root`
+    safe           if set, nothing outside these folders can be changed except `private`
+    """
 
     root: str
     home: str

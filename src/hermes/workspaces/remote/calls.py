@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from hermes.codec.values import Value
+from hermes.core.concurrency import wait_for_first
 from hermes.core.errors import ToolError
 from hermes.core.world import World
-from hermes.workspaces.child import Sink, wait_for_first
+from hermes.workspaces.child import Sink
 from hermes.workspaces.confinement.scope import ConfinementReport
 
 # Reads the line from stdin up to a NUL and leaves the rest of stdin to it. No login shell treats
@@ -173,7 +174,7 @@ class RemoteCalls:
         finally:
             self._coming -= 1
         self._running.add(call)
-        call.final.add_done_callback(lambda _final: self._ended(call))
+        call.final.add_done_callback(lambda _final: self._on_end(call))
         try:
             await call.begin(self.machine, line(mark), data)
         except BaseException:
@@ -194,7 +195,7 @@ class RemoteCalls:
             await self.machine.hibernate()
             return True
 
-    def _ended(self, call: RemoteCall) -> None:
+    def _on_end(self, call: RemoteCall) -> None:
         self._running.discard(call)
         self._used = self._world.clock.monotonic()
 

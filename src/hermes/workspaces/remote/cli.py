@@ -6,12 +6,12 @@ import asyncio
 import os
 import select
 import subprocess
-import threading
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
 from hermes.codec.values import Value
+from hermes.core.concurrency import start_daemon_thread
 from hermes.core.errors import ToolError
 from hermes.workspaces.child import Child, Sink
 from hermes.workspaces.remote.calls import RemoteMachine, RemoteProcess
@@ -20,19 +20,7 @@ from hermes.workspaces.remote.calls import RemoteMachine, RemoteProcess
 def run_blocking(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Block until the work is done, in its own loop and thread, and raise its errors. Nothing that
     it leaves behind may belong to that loop."""
-    raised: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            asyncio.run(work())
-        except BaseException as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=run, name="blocking start")
-    thread.start()
-    thread.join()
-    if raised:
-        raise raised[0]
+    start_daemon_thread(lambda: asyncio.run(work())).result()
 
 
 class ProgramResult(Value):

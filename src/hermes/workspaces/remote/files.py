@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from hermes.core.errors import ToolError
 from hermes.core.ports import FileInfo, SearchQuery, SearchResult
 from hermes.workspaces.files import (
+    EXPLANATIONS,
     MAX_READ_BYTES,
     explain_errors,
     kind_of,
@@ -17,23 +18,21 @@ from hermes.workspaces.files import (
     too_large_error,
 )
 from hermes.workspaces.remote.calls import RemoteAnswer, RemoteCalls
-from hermes.workspaces.search.engines import OPTIONS, grep_regexp
-from hermes.workspaces.search.matches import MatchReader, SearchLimits
+from hermes.workspaces.search.engines import (
+    GREP_OPTIONS,
+    WALK_OPTIONS,
+    MatchReader,
+    SearchLimits,
+    grep_regexp,
+)
 from hermes.workspaces.search.selection import Selection
 from hermes.workspaces.search.worker import check_pattern
 from hermes.workspaces.shell_state import shell_quote
 
-_ERRORS = (
-    errno.ENOENT, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ENOTEMPTY,
-    errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ELOOP, errno.ENAMETOOLONG, errno.EEXIST,
-)  # fmt: skip
 _LOOK = "stat -L -c '%f %s %.9Y' --"
 
 
-_RG = (
-    "rg --no-config --no-messages --color=never --null --no-require-git --no-ignore-parent "
-    "--no-ignore-global --no-ignore-exclude --no-ignore-dot --glob='!.git' --files"
-)
+_RG = f"rg {' '.join(WALK_OPTIONS)} --glob='!.git' --files"
 # Separates the parts of a listing; no path looks like it.
 _BREAK = b"//"
 LIMITS = SearchLimits()
@@ -160,7 +159,7 @@ mv -fT -- "$__new" "$__t" || __drop""",
         return found[:most], len(found) > most
 
     async def _lines(self, query: SearchQuery, names: tuple[str, ...], reader: MatchReader) -> None:
-        grep = f"grep {' '.join(OPTIONS)} --context={query.context}"
+        grep = f"grep {' '.join(GREP_OPTIONS)} --context={query.context}"
         # The first grep drops binary files. In a UTF-8 locale it would also drop Latin-1 text.
         body = (
             "LC_ALL=C xargs -0 -r grep -I --no-messages --null --files-with-matches '' -- | "
@@ -188,7 +187,7 @@ def _info(path: str, line: str) -> FileInfo:
 
 def _error(answer: RemoteAnswer, path: str) -> OSError:
     """Map the error message of a program to a system error."""
-    for number in _ERRORS:
+    for number in EXPLANATIONS:
         if os.strerror(number).lower() in answer.errors.lower():
             return OSError(number, os.strerror(number), path)
     return OSError(errno.EIO, answer.errors or "failed", path)

@@ -8,10 +8,10 @@ import logging
 from collections.abc import Callable
 
 from hermes.codec.values import replace
+from hermes.core.concurrency import wait_for_first
 from hermes.core.errors import ToolError
 from hermes.core.world import Clock
 from hermes.workspaces.background import ProcessFolder, ProcessRecord
-from hermes.workspaces.child import wait_for_first
 from hermes.workspaces.keeper import GRACE_SECONDS, KEEPER
 from hermes.workspaces.remote.calls import RemoteCalls, report_code
 from hermes.workspaces.remote.runner import (
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 RECONNECT_SECONDS = (0.5, 1.0, 2.0, 5.0, 15.0, 60.0)
 INPUT_SECONDS = 4
 # The remote log is truncated at this size, once everything has been copied.
-FAR_LOG_BYTES = 16_000_000
+REMOTE_LOG_BYTES = 16_000_000
 
 
 class RemoteKeeper:
@@ -179,7 +179,7 @@ while [[ ! -s exit ]] && __alive {pid}; do
   cat <&4
   if ((++__n % 50 == 0)); then
     __size=$(wc -c <output.log)
-    if ((__size > {FAR_LOG_BYTES})); then
+    if ((__size > {REMOTE_LOG_BYTES})); then
       cat <&4; __cut=$((__cut + $(wc -c <output.log))); builtin echo $__cut >cut
       : >output.log; exec 4<output.log
     fi

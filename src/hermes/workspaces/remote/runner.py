@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 
 from hermes.config.child_environment import child_environment
+from hermes.core.concurrency import wait_for_first
 from hermes.core.errors import ToolError
 from hermes.workspaces import shell_state
-from hermes.workspaces.child import PASSWORD_FD, Sink, wait_for_first
+from hermes.workspaces.child import PASSWORD_FD, Sink
 from hermes.workspaces.remote.calls import LOST, RemoteCall, RemoteCalls, report_code
-from hermes.workspaces.runner import CommandOutcome, CommandRequest, interrupted
+from hermes.workspaces.runner import CommandOutcome, CommandRequest, interrupted_outcome
 from hermes.workspaces.shell_state import (
     ShellState,
     SnapshotReader,
@@ -268,7 +269,7 @@ class RemoteRunner:
         finally:
             call.close()
         if how != "ended":
-            return interrupted(how)
+            return interrupted_outcome(how)
         return self._read_outcome(call, bytes(reports))
 
     def _read_outcome(self, call: RemoteCall, reports: bytes) -> CommandOutcome:

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hermes.config.execution_settings import TerminalSettings
+from hermes.core.concurrency import wait_for_first
 from hermes.core.errors import ToolError
-from hermes.workspaces.child import Child, wait_for_first
+from hermes.workspaces.child import Child
 from hermes.workspaces.confinement.scope import ConfinementReport
 from hermes.workspaces.files import find_program
 from hermes.workspaces.remote.calls import READ_LINE
@@ -27,7 +28,7 @@ _OPTIONS = (
     "ServerAliveCountMax=3",
     "LogLevel=ERROR",
 )
-_FAR_BASH = f"exec bash --norc --noprofile -c '{READ_LINE}'"
+_REMOTE_BASH = f"exec bash --norc --noprofile -c '{READ_LINE}'"
 # The path of a socket is limited to about a hundred bytes.
 _SOCKET_PATH_BYTES = 90
 _CONNECT_SECONDS = 10
@@ -60,7 +61,7 @@ class SshMachine(CliMachine):
     @property
     def words(self) -> tuple[str, ...]:
         """Use the shared connection if it is up; otherwise ssh opens one."""
-        return (*self._ssh("ControlMaster=no"), _FAR_BASH)
+        return (*self._ssh("ControlMaster=no"), _REMOTE_BASH)
 
     def _ssh(self, *options: str) -> tuple[str, ...]:
         terminal = self._terminal
@@ -100,7 +101,7 @@ class SshMachine(CliMachine):
             if not up.done():
                 up.set_result(None)
 
-        def echoed(data: bytes) -> None:
+        def on_output(data: bytes) -> None:
             if b"up\n" in data:
                 settle()
 
@@ -109,7 +110,7 @@ class SshMachine(CliMachine):
         os.set_inheritable(self._hold, False)
         try:
             self._master = Child(
-                words[0], words, self._env, echoed, errors=errors.extend, source=reading
+                words[0], words, self._env, on_output, errors=errors.extend, source=reading
             )
         finally:
             os.close(reading)
@@ -139,7 +140,8 @@ class SshMachine(CliMachine):
 
 
 def _shorten_path(path: Path) -> Path:
-    """ssh appends some characters while it creates the socket."""
+    """Return the socket path, or a short one in /tmp if it is too long: ssh appends some characters
+    while it creates the socket."""
     if len(os.fsencode(path)) <= _SOCKET_PATH_BYTES:
         return path
     name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]

@@ -13,11 +13,12 @@ from hermes.core.errors import ToolError
 from hermes.core.ports import CommandResult
 from hermes.core.world import World
 from hermes.workspaces.command_workspace import CommandRuntime, CommandWorkspace
+from hermes.workspaces.processes import SessionProcesses
 from hermes.workspaces.remote.calls import RemoteCalls, RemoteMachine
 from hermes.workspaces.remote.files import RemoteFiles
 from hermes.workspaces.remote.keeper import RemoteKeeper
 from hermes.workspaces.remote.runner import RemoteRunner
-from hermes.workspaces.shell import ShellSettings, Sudo
+from hermes.workspaces.shell import Shell, ShellSettings, Sudo
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -81,16 +82,14 @@ class RemoteWorkspace(RemoteFiles, CommandWorkspace):
 
         def make_runtime() -> CommandRuntime:
             """The root may have to be requested from the machine."""
-            keeper = RemoteKeeper(self._runner, self._calls, world.clock)
-            return CommandRuntime(
-                self.root,
-                state,
-                runner=self._runner,
-                keeper=keeper,
-                world=world,
-                settings=settings,
-                sudo=sudo,
+            bash = Shell(
+                self.root, state / "shell", runner=self._runner, settings=settings, sudo=sudo
             )
+            keeper = RemoteKeeper(self._runner, self._calls, world.clock)
+            processes = SessionProcesses(
+                state / "processes", shell=bash, keeper=keeper, world=world
+            )
+            return CommandRuntime(bash, processes)
 
         CommandWorkspace.__init__(self, make_runtime)
 

@@ -1,4 +1,4 @@
-"""The search engines: ripgrep, GNU grep and Python."""
+"""The search engines (ripgrep, GNU grep and Python), and the parser for their output."""
 
 from __future__ import annotations
 
@@ -6,18 +6,33 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import Literal
 
 from hermes.codec.json import encode
+from hermes.codec.values import Value
 from hermes.core.errors import ToolError
-from hermes.core.ports import SearchQuery
+from hermes.core.ports import SearchMatch, SearchQuery
 from hermes.workspaces.child import Child
-from hermes.workspaces.search.matches import MatchReader
 from hermes.workspaces.search.selection import Selection
 from hermes.workspaces.search.worker import SearchTask, match_before_cr
+
+EngineName = Literal["ripgrep", "grep", "python"]
 
 # File names per call; the limit of the kernel is far higher.
 ARGUMENT_BYTES = 100_000
 ERROR_BYTES = 4_000
+# A longer line is cut while it arrives, so that no line can fill the memory.
+HELD_BYTES = 65_536
+
+
+class SearchLimits(Value):
+    """A search that reaches a limit stops there and is marked as cut."""
+
+    matches: int = 5_000
+    files: int = 20_000
+    candidates: int = 200_000
+    seconds: float = 30.0
+    line_bytes: int = 4_000
 
 
 async def run_program(
@@ -51,6 +66,69 @@ async def run_program(
         named = [line for line in lines if line.startswith("error: ")]
         first = named[0].removeprefix("error: ") if named else lines[0]
         raise ToolError(first.removeprefix(f"{program}: ").removeprefix("grep: "))
+
+
+class MatchReader:
+    """Collects matches from a stream until there are enough."""
+
+    def __init__(self, *, most: int, line_bytes: int) -> None:
+        self.matches: list[SearchMatch] = []
+        self.enough = asyncio.Event()
+        self._most = most
+        self._line_bytes = line_bytes
+        self._count = 0
+        self._held = bytearray()
+        self._in_long_line = False
+
+    @property
+    def full(self) -> bool:
+        return self.enough.is_set()
+
+    def add(self, data: bytes) -> None:
+        if self.full:
+            return
+        if self._in_long_line:
+            end = data.find(b"\n")
+            if end < 0:
+                return
+            data = data[end:]
+            self._in_long_line = False
+        self._held += data
+        at = 0
+        while not self.full:
+            zero = self._held.find(b"\0", at)
+            end = self._held.find(b"\n", zero) if zero >= 0 else -1
+            if end < 0:
+                break
+            self._take(bytes(self._held[at:zero]), bytes(self._held[zero + 1 : end]))
+            at = end + 1
+        del self._held[:at]
+        zero = self._held.find(b"\0")
+        if zero >= 0 and len(self._held) - zero > HELD_BYTES:
+            del self._held[zero + HELD_BYTES :]
+            self._in_long_line = True
+
+    def _take(self, path: bytes, record: bytes) -> None:
+        digits = 0
+        while record[digits : digits + 1].isdigit():
+            digits += 1
+        is_context = record[digits : digits + 1] == b"-"
+        if not is_context and self._count == self._most:
+            # The context before this match is not shown either.
+            while self.matches and self.matches[-1].is_context:
+                self.matches.pop()
+            self.enough.set()
+            return
+        self._count += not is_context
+        text = record[digits + 1 :].removesuffix(b"\r")[: self._line_bytes]
+        self.matches.append(
+            SearchMatch(
+                path=path.decode("utf-8", "replace"),
+                line=int(record[:digits]),
+                text=text.decode("utf-8", "replace"),
+                is_context=is_context,
+            )
+        )
 
 
 class NameReader:
@@ -87,9 +165,9 @@ def batches(paths: Iterable[str]) -> Iterator[list[str]]:
         yield batch
 
 
-# It must not skip anything that the selection takes: rules of parent folders, other ignore files
-# and user settings are off. `Selection` filters what is listed too much.
-_WALK = (
+# Options of ripgrep. It must list every file of the selection, so rules of parent folders, other
+# ignore files and user settings are off. `Selection` drops the files that it lists in addition.
+WALK_OPTIONS = (
     "--no-config",
     "--no-messages",
     "--color=never",
@@ -100,7 +178,7 @@ _WALK = (
     "--no-ignore-exclude",
     "--no-ignore-dot",
 )
-_LINES = (
+_LINE_OPTIONS = (
     "--no-config",
     "--no-messages",
     "--color=never",
@@ -113,11 +191,9 @@ _LINES = (
     "--no-heading",
     "--no-context-separator",
 )
-
-
 # Characters, digits and word boundaries are those of Unicode, as in the other engines.
 UNICODE = "(*UTF)(*UCP)"
-OPTIONS = (
+GREP_OPTIONS = (
     "--perl-regexp",
     "--no-messages",
     "--color=never",
@@ -141,7 +217,7 @@ class WalkSearch:
 
 
 class GrepSearch(WalkSearch):
-    line_options: tuple[str, ...] = OPTIONS
+    line_options: tuple[str, ...] = GREP_OPTIONS
 
     def __init__(self, program: str) -> None:
         self._program = program
@@ -167,7 +243,7 @@ class GrepSearch(WalkSearch):
 
 
 class RipgrepSearch(GrepSearch):
-    line_options = _LINES
+    line_options = _LINE_OPTIONS
 
     def regexp(self, pattern: str) -> str:
         return f"--regexp={match_before_cr(pattern)}"
@@ -193,7 +269,7 @@ class RipgrepSearch(GrepSearch):
         simple = next((glob.names for glob in selection.globs if glob.names), ())
         globs = [f"--glob={name}" for name in (*simple, "!.git")]
         hidden = ["--hidden"] if selection.hidden else []
-        arguments = (*_WALK, *hidden, *globs, *options, "--", selection.root)
+        arguments = (*WALK_OPTIONS, *hidden, *globs, *options, "--", selection.root)
         await run_program(self._program, arguments, names.add, enough=enough)
         names.names = await asyncio.to_thread(lambda: [*filter(selection.includes, names.names)])
 

@@ -13,8 +13,15 @@ from pathlib import Path
 from hermes.core.errors import ToolError
 from hermes.core.ports import SearchQuery, SearchResult
 from hermes.workspaces.files import find_program
-from hermes.workspaces.search.engines import GrepSearch, NameReader, PythonSearch, RipgrepSearch
-from hermes.workspaces.search.matches import EngineName, MatchReader, SearchLimits
+from hermes.workspaces.search.engines import (
+    EngineName,
+    GrepSearch,
+    MatchReader,
+    NameReader,
+    PythonSearch,
+    RipgrepSearch,
+    SearchLimits,
+)
 from hermes.workspaces.search.selection import Selection, is_text
 from hermes.workspaces.search.worker import check_pattern
 
@@ -28,11 +35,15 @@ class LocalSearch:
     answers in the same order for the expressions that they share."""
 
     def __init__(
-        self, env: Mapping[str, str], *, limits: SearchLimits, engine: EngineName | None = None
+        self,
+        env: Mapping[str, str],
+        *,
+        limits: SearchLimits | None = None,
+        engine: EngineName | None = None,
     ) -> None:
         self._search_path = env.get("PATH", os.defpath)
         self._wanted = engine
-        self._limits = limits
+        self._limits = limits or SearchLimits()
         self._engines: list[Engine] | None = None
 
     async def find(self, query: SearchQuery) -> SearchResult:

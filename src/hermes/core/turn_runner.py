@@ -1,4 +1,4 @@
-"""Runs the turns of a session one after the other."""
+"""Runs the turns of a session, one at a time: takes a waiting message and runs the loop."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from hermes.core.loop import run_turn
 from hermes.core.metering import SessionMeter
 from hermes.core.ports import Provider, wrap_provider
 from hermes.core.recorder import Recorder
-from hermes.core.turn import SessionDeps, ToolServices, Turn, TurnLimits
+from hermes.core.session_deps import SessionDeps, ToolServices, TurnContext, TurnLimits
 
 log = logging.getLogger(__name__)
 
 END_SECONDS = 5
 
 
-class Turns:
+class TurnRunner:
     """`take_lock` is held while a turn takes its message; `services` are the tool services."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Turns:
         self._connection: tuple[Provider, TurnLimits] | None = None
         self.services = ToolServices(deps.services)
         self._hooks = deps.hooks(recorder)
-        self.running: Turn | None = None
+        self.running: TurnContext | None = None
         self._stop: Stop | None = None
         self.take_lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
@@ -128,7 +128,7 @@ class Turns:
     async def _take_next(self) -> bool:
         """Start the turn of the oldest waiting message; False without one."""
         async with self.take_lock:
-            n = self._recorder.transcript.next_turn()
+            n = self._recorder.transcript.oldest_waiting()
             if n is None:
                 return False
             self._recorder.begin_turn(self._deps.world.new_id("turn"))
@@ -137,7 +137,7 @@ class Turns:
             self._recorder.note(TurnStarted(takes=(n,)))
             self._recorder.apply_pending()
         self._deps.world.kill_point("turn.started")
-        await self._deps.world.pacer.turn()
+        await self._deps.world.pacer.wait()
         return True
 
     async def _run(self) -> None:
@@ -153,13 +153,13 @@ class Turns:
             self.running = None
             self._stop = None
 
-    def _new_turn(self) -> Turn:
+    def _new_turn(self) -> TurnContext:
         if self._hooks is None:
             self._hooks = self._deps.hooks(self._recorder)
             if self._hooks is not None:
                 # Middlewares that serve hooks are left out while there are none.
                 self.disconnect()
-        return Turn(
+        return TurnContext(
             self._deps,
             self._recorder,
             self._gate,

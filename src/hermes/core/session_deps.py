@@ -1,4 +1,5 @@
-"""What turns and sessions work with. New behaviour is added here as a value, not in the loop."""
+"""What a session and its running turn work with. New behaviour is added here as a value, not in
+the loop."""
 
 from __future__ import annotations
 
@@ -100,12 +101,12 @@ class ServiceRegistry:
     def replace(self, path: str, wrap: Callable[[object], object]) -> ServiceRegistry:
         """Returns a registry in which `wrap` replaces the service of this path."""
 
-        def replaced() -> dict[str, Factory]:
+        def build() -> dict[str, Factory]:
             factories = self._factories()
             inner = factories[path]
             return {**factories, path: lambda: wrap(inner())}
 
-        return ServiceRegistry(replaced)
+        return ServiceRegistry(build)
 
     def create(self, kind: type[T]) -> T:
         factory = self._factories().get(f"{kind.__module__}:{kind.__qualname__}")
@@ -141,8 +142,8 @@ class ToolServices:
                 notify()
 
 
-class Turn:
-    """One turn with everything that it works with."""
+class TurnContext:
+    """The state of the running turn, and everything that the loop uses to run it."""
 
     def __init__(
         self,
