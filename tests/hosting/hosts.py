@@ -12,7 +12,7 @@ from hermes.app.app import App
 from hermes.hosting.admission import Admission
 from hermes.hosting.request import TurnRequest
 from hermes.hosting.run import Run
-from hermes.hosting.runner import TurnRunner
+from hermes.hosting.run_executor import RunExecutor
 from hermes.hosting.session_pool import SessionPool
 from hermes.hosting.store import HostingStore
 from hermes.testing.request import Request
@@ -32,7 +32,7 @@ class Host:
         self.admission = admission
         self.pool = pool
         self.store = HostingStore(stage.home / "hosting.db")
-        self.runner = TurnRunner(app, self.pool, admission, platform="api", store=self.store)
+        self.runner = RunExecutor(app, self.pool, admission, platform="api", store=self.store)
 
     def request(self, text: str, session_id: str = "", **given: Any) -> TurnRequest:
         session_id = session_id or self.runner.new_session_id()

@@ -18,7 +18,7 @@ from hermes.cron.jobs import JobService
 from hermes.hosting.admission import Admission
 from hermes.hosting.idempotency import Idempotency, IdempotencyClaim, digest
 from hermes.hosting.run import SESSION_ID
-from hermes.hosting.runner import TurnRunner
+from hermes.hosting.run_executor import RunExecutor
 from hermes.hosting.session_pool import SessionPool
 from hermes.hosting.store import HostingStore
 from hermes.journal.listing import SessionInfo
@@ -132,7 +132,7 @@ class ServerContext:
             max_queued=self.settings.max_queued_runs,
             wait_seconds=self.settings.queue_seconds,
         )
-        self.runner = TurnRunner(app, self.pool, self.admission, platform="api", store=store)
+        self.runner = RunExecutor(app, self.pool, self.admission, platform="api", store=store)
         self.jobs = JobService(app.run)
         self.metrics = Metrics(app.run.world.clock)
         self.idempotency = Idempotency(store, app.run.world.clock)

@@ -25,7 +25,7 @@ from hermes.core.events import (
 from hermes.core.messages import Image
 from hermes.hosting.admission import Admission
 from hermes.hosting.request import TurnRequest
-from hermes.hosting.runner import TurnRunner
+from hermes.hosting.run_executor import RunExecutor
 from hermes.hosting.session_pool import SessionPool
 from hermes.journal.listing import SessionFilter, SessionInfo
 from hermes.journal.reading import FeedItem, events_after, events_since, newest_cursor
@@ -71,7 +71,7 @@ class Conversations:
     def __init__(self, app: App) -> None:
         self._app = app
         self._pool = SessionPool(app, with_tasks=True)
-        self._runner = TurnRunner(app, self._pool, Admission(), platform=SOURCE)
+        self._runner = RunExecutor(app, self._pool, Admission(), platform=SOURCE)
 
     async def conversations_list(
         self,

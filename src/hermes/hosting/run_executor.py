@@ -30,7 +30,7 @@ CANCELLED_RUNS = 1_000
 OnEnd = Callable[[Run], Awaitable[None]]
 
 
-class TurnRunner:
+class RunExecutor:
     """`platform` is that of the sessions which it opens. `store` is needed for persistent runs."""
 
     def __init__(
