@@ -15,9 +15,9 @@ from hermes.learning.ledger import TurnReview
 from hermes.learning.regression import SkillRun, SkillUseTracker, find_regression
 from hermes.learning.rehearsal import SkillRehearsal
 from hermes.learning.rehearsals import Rehearsals, ledger_of
-from hermes.learning.review import PastSession, SkillReview
+from hermes.learning.review import SkillReview
 from hermes.learning.triggers import ReviewTrigger, TriggerWatch
-from hermes.memory.review import ReviewedSession
+from hermes.memory.review import PastSession, ReviewedSession
 from hermes.models.model_ref import IN_PROCESS
 from hermes.policy.threat_scan import untrusted_in
 from hermes.skills.history import Cause, Version
@@ -160,9 +160,7 @@ class Learner:
         if not await asyncio.to_thread(self._has_proposed, reviewed.id, turn_id):
             try:
                 async with asyncio.timeout(SECONDS):
-                    await SkillReview(self._deps, reviewed, opened, turn_id).run(
-                        trigger.why, trigger.calls
-                    )
+                    await SkillReview(self._deps, reviewed, opened, turn_id).run(trigger)
             except (HermesError, TimeoutError):
                 # The user did not request the review, so a failure is not reported.
                 pass
