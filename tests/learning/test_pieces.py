@@ -28,7 +28,6 @@ from hermes.core.messages import (
     user_says,
 )
 from hermes.learning.ledger import LearningLedger
-from hermes.learning.regression import SkillRun, SkillUseTracker, find_regression
 from hermes.learning.rehearsal import (
     Introduction,
     RehearsalTrial,
@@ -39,7 +38,14 @@ from hermes.learning.rehearsal import (
     outcome_of,
 )
 from hermes.learning.review import MOST_CHARS, conversation_digest
-from hermes.learning.triggers import ReviewTrigger, TriggerWatch, is_correction
+from hermes.learning.session_watch import (
+    ReviewTrigger,
+    SkillRun,
+    SkillUseTracker,
+    TriggerWatch,
+    find_regression,
+    is_correction,
+)
 
 
 @pytest.mark.parametrize(

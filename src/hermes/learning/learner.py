@@ -12,11 +12,16 @@ from hermes.core.recorder import Subscription
 from hermes.core.session import Session
 from hermes.core.transcript import fold
 from hermes.learning.ledger import TurnReview
-from hermes.learning.regression import SkillRun, SkillUseTracker, find_regression
 from hermes.learning.rehearsal import SkillRehearsal
 from hermes.learning.rehearsals import Rehearsals, ledger_of
 from hermes.learning.review import SkillReview
-from hermes.learning.triggers import ReviewTrigger, TriggerWatch
+from hermes.learning.session_watch import (
+    ReviewTrigger,
+    SkillRun,
+    SkillUseTracker,
+    TriggerWatch,
+    find_regression,
+)
 from hermes.memory.review import PastSession, ReviewedSession
 from hermes.models.model_ref import IN_PROCESS
 from hermes.policy.threat_scan import untrusted_in

@@ -31,7 +31,7 @@ from hermes.learning.rehearsal import (
     SkillRehearsal,
     outcome_of,
 )
-from hermes.learning.triggers import is_correction
+from hermes.learning.session_watch import is_correction
 from hermes.models.model_ref import IN_PROCESS
 from hermes.replay.collection import collect_recording
 from hermes.replay.environment import ReplayOverrides

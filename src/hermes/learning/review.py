@@ -20,7 +20,7 @@ from hermes.core.messages import (
 )
 from hermes.core.prompt import Prompt
 from hermes.core.tools import Tool, ToolOutput
-from hermes.learning.triggers import ReviewTrigger, TriggerReason
+from hermes.learning.session_watch import ReviewTrigger, TriggerReason
 from hermes.memory.review import REVIEW_TASK, MemoryReview, ReviewedSession
 from hermes.memory.tools import memory
 from hermes.models.side_model import SideModel
