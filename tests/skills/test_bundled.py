@@ -9,16 +9,11 @@ from pathlib import Path
 import pytest
 
 from hermes.config.extension_settings import SkillSettings
-from hermes.skills.catalogue import (
-    CATEGORY_FILE,
-    SkillEnvironment,
-    SkillRoot,
-    SkillScanner,
-    index_text,
-)
+from hermes.skills.discovery import CATEGORY_FILE, SkillEnvironment, SkillRoot, SkillScanner
 from hermes.skills.files import read_tree
 from hermes.skills.hub.lock import scan_skill
 from hermes.skills.seeding import BUNDLED_SKILLS, OPTIONAL
+from hermes.skills.session_index import index_text
 from hermes.skills.skill import COMPILED, MAIN, READABLE, parse_skill
 from hermes.tools.catalogue import declarations
 from hermes.tools.toolbox import toolsets_by_name

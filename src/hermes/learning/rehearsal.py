@@ -17,7 +17,7 @@ from hermes.core.events import (
     TurnEnded,
 )
 from hermes.core.messages import Text, ToolResult, UserMessage
-from hermes.skills.catalogue import index_line
+from hermes.skills.session_index import index_line
 from hermes.skills.skill import MAIN, parse_skill
 
 # More tokens alone are not harmful, up to this.

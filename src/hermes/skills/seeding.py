@@ -7,7 +7,7 @@ from pathlib import Path
 from hermes.codec.atomic_files import replace_file
 from hermes.codec.values import Value
 from hermes.core.errors import NotFound
-from hermes.skills.catalogue import CATEGORY_FILE, SkillEntry, SkillRoot, SkillScanner
+from hermes.skills.discovery import CATEGORY_FILE, SkillEntry, SkillRoot, SkillScanner
 from hermes.skills.files import (
     Tree,
     content_hash,

@@ -12,7 +12,7 @@ from hermes.core.effects import ChangeSkill, Effect, RunCommand
 from hermes.core.errors import HermesError, NotFound, ToolError
 from hermes.core.secrets import Captured, SecretRequest, SecretStore
 from hermes.core.tools import PathContext, ToolContext, ToolDisplay, ToolOutput, tool
-from hermes.skills.catalogue import SkillEntry
+from hermes.skills.discovery import SkillEntry
 from hermes.skills.invocation import (
     RunInline,
     linked_files,

@@ -12,7 +12,7 @@ import msgspec
 
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.core.errors import HermesError, NotFound
-from hermes.skills.catalogue import SkillEntry, SkillRoot, SkillScanner
+from hermes.skills.discovery import SkillEntry, SkillRoot, SkillScanner
 from hermes.skills.files import read_tree
 from hermes.skills.hub.source import (
     IndexCache,

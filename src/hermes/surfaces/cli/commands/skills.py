@@ -20,7 +20,7 @@ from hermes.surfaces.cli.output import CommandGroup, Output, fields, table
 
 if TYPE_CHECKING:
     from hermes.journal.journal import SqliteJournal
-    from hermes.skills.catalogue import SkillEntry
+    from hermes.skills.discovery import SkillEntry
     from hermes.skills.invocation import Bundles
     from hermes.skills.library import SkillLibrary
 
