@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hermes.context.block import BLOCK_BEGINS, BLOCK_ENDS
 from hermes.context.budget import CompressionRules, EngineDeps, budget_for, messages_tokens
 from hermes.context.engine import BuiltInEngine
-from hermes.context.references import BLOCK_BEGINS, BLOCK_ENDS
 from hermes.core.commands import Compact, Rewind
 from hermes.core.errors import ProviderError, UsageError
 from hermes.core.events import (

@@ -16,7 +16,7 @@ from hermes.app.session_environment import (
 )
 from hermes.app.tool_services import tool_services
 from hermes.codec.values import replace
-from hermes.context.file_scan import nearby_files
+from hermes.context.project_files import nearby_files
 from hermes.context.prompting import chosen_personality, prefill_messages, prompt_view
 from hermes.context.system import join_layers
 from hermes.core.caps import Caps, StepBudget

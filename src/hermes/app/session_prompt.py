@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hermes.codec.json import encode
 from hermes.codec.tokens import tokens_of_size
 from hermes.codec.values import Value
-from hermes.context.file_scan import file_scan
+from hermes.context.project_files import file_scan
 from hermes.context.prompting import SystemText, system_text, toolchain_notes, write_default_soul
 from hermes.context.system import Slots
 from hermes.core.session_request import SessionRequest

@@ -11,7 +11,7 @@ from hermes.codec.tokens import CHARS_PER_TOKEN, estimate_tokens
 from hermes.codec.values import JsonValue, Value
 from hermes.context.budget import TokenBudget, reduce_budget
 from hermes.context.pruning import elide, fitting
-from hermes.context.references import ATTACHED, BLOCK_BEGINS, BLOCK_ENDS
+from hermes.context.references import ATTACHED
 from hermes.core.messages import Message, ToolMessage, ToolResult, UserMessage
 from hermes.core.transcript import Transcript
 
@@ -207,6 +207,8 @@ def _detail_texts(details: dict[str, JsonValue], *keys: str) -> list[str]:
 
 
 SEARCH_TOOL = "session_search"
+BLOCK_BEGINS = "[The earlier part of this conversation, shortened by the program."
+BLOCK_ENDS = "[End of the shortened part. What follows is newer and wins over it.]"
 
 
 class Carried(Value):

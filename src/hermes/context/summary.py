@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from hermes.codec.tokens import CHARS_PER_TOKEN, estimate_tokens
+from hermes.context.block import BLOCK_BEGINS, BLOCK_ENDS
 from hermes.context.pruning import Number, describe_result, elide, fitting, main_argument, truncate
-from hermes.context.references import BLOCK_BEGINS, BLOCK_ENDS
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage, user_says
 from hermes.core.prompt import Prompt
 
