@@ -20,7 +20,6 @@ from hermes.core.errors import ConfigError, ToolError
 from hermes.core.events import SessionOpened
 from hermes.core.messages import ToolCall, ToolResult
 from hermes.core.ports import Policy, Workspace
-from hermes.core.turn import Remark
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
@@ -131,23 +130,17 @@ _WORD = re.compile(r"(?:[\w.@+-]*/)+[\w.@+-]*")
 
 
 class FolderContext:
-    """For one session; a `core.turn.Remark`. `permits` tells whether a path may be read without
-    asking; folders in `known` are skipped."""
+    """Adds the context files of folders that a session enters later; a `core.turn.Remark`. Files
+    that the policy would ask about are skipped."""
 
     def __init__(
-        self,
-        workspace: Workspace,
-        permits: Callable[[str], bool],
-        *,
-        known: Iterable[str],
-        scan: Scan = no_scan,
-        max_chars: int = FOLDER_CONTEXT_CHARS,
+        self, run: RunContext, workspace: Workspace, policy: Policy, opened: SessionOpened
     ) -> None:
         self._workspace = workspace
-        self._permits = permits
-        self._seen = set(known)
-        self._scan = scan
-        self._max_chars = max_chars
+        self._policy = policy
+        self._principal = opened.principal
+        self._scan = file_scan(run, opened.cwd)
+        self._seen: set[str] = set()
 
     async def __call__(self, call: ToolCall, _result: ToolResult) -> str:
         found = [await self._read_context(folder) for folder in self._new_folders(call)]
@@ -176,7 +169,10 @@ class FolderContext:
     async def _read_context(self, folder: str) -> str:
         for name in NAMES:
             path = posixpath.join(folder, name)
-            if not self._permits(path):
+            decision = self._policy.decide(
+                ReadPath(path=path), self._principal, frozenset({"user"})
+            )
+            if not isinstance(decision, Allow):
                 continue
             try:
                 info = await self._workspace.stat(path)
@@ -187,7 +183,7 @@ class FolderContext:
                 continue
             if text := data.decode("utf-8", "replace").strip():
                 shown = posixpath.relpath(path, self._workspace.root)
-                text, _ = cut_middle(self._scan(shown, text), self._max_chars, path)
+                text, _ = cut_middle(self._scan(shown, text), FOLDER_CONTEXT_CHARS, path)
                 return f"\n\n<context file: {shown}>\n{text}\n</context>"
         return ""
 
@@ -243,18 +239,6 @@ class ScanCache:
             files = sorted((each.name, each.stat()) for each in entries if each.is_file())
         facts = "".join(f"{name} {stat.st_size} {stat.st_mtime_ns};" for name, stat in files)
         return blake2b(facts.encode(), digest_size=32).digest()
-
-
-def nearby_files(
-    run: RunContext, workspace: Workspace, policy: Policy, opened: SessionOpened
-) -> Remark:
-    """Adds the context files of folders that the session enters later."""
-
-    def permits(path: str) -> bool:
-        effect = ReadPath(path=path)
-        return isinstance(policy.decide(effect, opened.principal, frozenset({"user"})), Allow)
-
-    return FolderContext(workspace, permits, known=(), scan=file_scan(run, opened.cwd))
 
 
 def file_scan(run: RunContext, cwd: str) -> Scan:
