@@ -71,7 +71,7 @@ class Compactor:
         if cut and self._wants_summary(shortened, size, budget):
             notes = await self._notes(task, cut, meter)
             # Without a summary, pruning suffices while it stays below the threshold.
-            if notes or not (self._rules.abort_on_failure or size < budget.threshold):
+            if notes or not (self._rules.abort_on_summary_failure or size < budget.threshold):
                 shortened = self._with_summary(task, cut, notes)
             elif size > budget.limit:
                 # Truncating messages would lose what a summary should keep.
@@ -132,7 +132,7 @@ class Compactor:
         if task.occasion.cause != "threshold":
             whole = self._gauge.request_tokens(task.transcript, task.prompt)
             tokens = min(tokens, (whole - self._gauge.fixed_tokens(task.prompt)) // 4)
-        start, protected = len(messages), self._rules.protect_last
+        start, protected = len(messages), self._rules.protect_last_n
         while start > least:
             size = self._gauge.range_tokens(messages, start - 1, len(messages))
             count = len(messages) - start
