@@ -22,7 +22,7 @@ from hermes.config.schema import (
 )
 from hermes.config.settings import Settings
 from hermes.context.prompting import is_custom
-from hermes.homes.migration.sources import ForeignHome, Kind, MigrationItem, State
+from hermes.homes.foreign_homes import ForeignHome
 from hermes.memory.entries import ChangeSource, MemoryRefusal, Operation
 from hermes.skills.files import read_tree, replace_folder
 from hermes.skills.hub.lock import scan_skill
@@ -33,9 +33,20 @@ if TYPE_CHECKING:
     from hermes.journal.archive import SessionArchive
     from hermes.memory.service import MemoryService
 
+Kind = Literal["setting", "secret", "soul", "memory", "skill", "sessions"]
+State = Literal["taken", "would be taken", "there already", "left out"]
 SkillConflict = Literal["skip", "overwrite", "rename"]
 IMPORTS = "imported"
 _NEEDS_FLAG = "import it with --secrets"
+
+
+class MigrationItem(Value):
+    """One item and its outcome; `note` gives the reason."""
+
+    kind: Kind
+    name: str
+    state: State
+    note: str = ""
 
 
 class MigrationOptions(Value):
