@@ -25,7 +25,7 @@ from hermes.context.prompting import is_custom
 from hermes.homes.foreign_homes import ForeignHome
 from hermes.memory.entries import ChangeSource, MemoryRefusal, Operation
 from hermes.skills.files import read_tree, replace_folder
-from hermes.skills.hub.lock import scan_skill
+from hermes.skills.hub.lock import scan_files
 from hermes.skills.session_index import skills_folder
 
 if TYPE_CHECKING:
@@ -171,8 +171,7 @@ class Migration:
 
     def _skill(self, folder: Path, target: Path) -> MigrationItem:
         tree = read_tree(folder)
-        texts = {name: data.decode("utf-8", "replace") for name, data in tree.items()}
-        found = scan_skill(texts.get("SKILL.md", ""), texts)
+        found = scan_files(tree)
         if found.verdict == "dangerous":
             why = f"the scan found it dangerous ({found.findings[0].id})"
             return self._item("skill", folder.name, "left out", why)

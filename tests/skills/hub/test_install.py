@@ -10,7 +10,7 @@ import pytest
 from hermes.core.errors import ConfigError, HermesError, NotFound, UsageError
 from hermes.skills.files import content_hash
 from hermes.skills.hub.lock import decide_ruling, read_snapshot
-from hermes.skills.hub.publish import publish_skill
+from hermes.skills.hub.skill_hub import publish_skill
 from hermes.skills.hub.sources.websites import unpack
 from hermes.skills.skill import MAIN
 from tests.skills.bench import skill_text

@@ -31,7 +31,7 @@ from hermes.skills.hub.lock import (
     decide_ruling,
     scan_files,
 )
-from hermes.skills.hub.source import SkillListing, SkillPackage, SkillSource
+from hermes.skills.hub.source import SkillListing, SkillPackage, SkillSource, after_prefix
 from hermes.skills.skill import MAIN, Skill, check_name, parse_skill, place_of, validate_skill
 from hermes.skills.store import SkillChange, SkillStore
 
@@ -109,6 +109,9 @@ class Hub:
         return tuple(reversed(unique.values()))[:limit], tuple(problems)
 
     async def fetch(self, identifier: str) -> SkillPackage:
+        for source in self._sources:
+            if rest := after_prefix(identifier, source.id):
+                return await source.package(rest)
         for source in self._sources:
             if source.claims(identifier):
                 return await source.package(identifier)
