@@ -80,7 +80,7 @@ def view(skills: SkillLibrary, name: str, file: str = "") -> Output:
     with_app.part(lambda app: (app.journal, app.skills(str(Path.cwd().resolve())))),
 )
 async def stats(services: tuple[SqliteJournal, SkillLibrary], name: str = "") -> Output:
-    from hermes.skills.stats import skill_stats
+    from hermes.skills.usage import skill_stats
 
     every = await skill_stats(*services)
     found = [each for each in every if not name or each.name == name]
