@@ -189,7 +189,7 @@ def test_one_bad_trial_refuses_and_one_unclear_trial_waits() -> None:
     }
     for trials, verdict in verdicts.items():
         assert SkillRehearsal(skill="a", version="v", trials=trials).verdict == verdict
-    words = SkillRehearsal(skill="a", version="v", trials=(good, bad)).words
+    words = SkillRehearsal(skill="a", version="v", trials=(good, bad)).summary
     assert words == "worse in session s1 from record 7 on: 9 calls instead of 4"
 
 

@@ -16,8 +16,9 @@ from hermes.app.session_environment import (
 )
 from hermes.app.tool_services import tool_services
 from hermes.codec.values import replace
+from hermes.context.persona import chosen_personality
 from hermes.context.project_files import FolderContext
-from hermes.context.prompting import chosen_personality, prefill_messages, prompt_view
+from hermes.context.prompting import prefill_messages, prompt_view
 from hermes.context.system import join_layers
 from hermes.core.caps import Caps, StepBudget
 from hermes.core.effects import Ask, RunCommand

@@ -82,7 +82,8 @@ class TokenGauge:
     def budget(
         self, transcript: Transcript, prompt: Prompt, window: int, rules: CompressionSettings
     ) -> TokenBudget:
-        """Returns the budgets; the window shrinks by the factor of our underestimate."""
+        """Returns the budgets. The window is divided by the ratio of the provider's token count to
+        our estimate."""
         scale = self.scale(transcript, prompt)
         most = int(prompt.max_tokens / scale) if prompt.max_tokens else None
         fixed = self.fixed_tokens(prompt)

@@ -166,9 +166,9 @@ class Compactor:
             tokens=task.budget.limit,
             most=most,
         )
-        words = user_says(self._deps.redact(asked.messages[0].text))  # type: ignore[union-attr]
+        redacted = user_says(self._deps.redact(asked.messages[0].text))  # type: ignore[union-attr]
         try:
-            reply = await self._deps.summarise(replace(asked, messages=(words,)), meter)
+            reply = await self._deps.summarise(replace(asked, messages=(redacted,)), meter)
             if notes := clean_summary(reply.message.text, most):
                 return notes
             raise ProviderError("The summary was empty.", reason="cut")
@@ -192,7 +192,9 @@ class Compactor:
             last_number=number(older[-1]) if older else 0,
             cwd=self._deps.cwd,
             rules=tuple((number(each.message), each.text) for each in rules if each.strong),
-            wishes=tuple((number(each.message), each.text) for each in rules if not each.strong),
+            possible_rules=tuple(
+                (number(each.message), each.text) for each in rules if not each.strong
+            ),
             summary=notes or local_notes(older, number, budget.summary),
             first=(number(first), first.text) if first and first not in request else (0, ""),
             todos=tuple(open_todos(transcript)),

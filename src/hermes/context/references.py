@@ -228,7 +228,7 @@ async def _file(mention: Mention, sources: SessionSources) -> str:
     rows = data.decode("utf-8", "replace").splitlines()
     if mention.first:
         if mention.first > len(rows):
-            raise ToolError(f"the file has {len(rows)} lines.")
+            raise ToolError(f"line {mention.first} does not exist; the file has {len(rows)}.")
         rows = rows[mention.first - 1 : mention.last or mention.first]
     suffix = posixpath.splitext(mention.target)[1].lstrip(".")
     return _fence("\n".join(rows), suffix) if rows else ""
@@ -312,7 +312,7 @@ class SessionSources:
         from hermes.web.reading import extract_text
 
         if self._session.busy:
-            raise ToolError("a page can be attached when no turn is running.")
+            raise ToolError("a turn is running; attach the page when it has ended.")
         effect = FetchUrl(url=url)
         self._permit(effect)
         fetched = await self._session.web.fetch(

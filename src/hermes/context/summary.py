@@ -50,8 +50,8 @@ def summary_prompt(
     parts.append(f"The conversation:\n\n{rendered}")
     # Reasoning models count their reasoning as output.
     limit = most * 2 + 1_000
-    words = user_says("\n\n".join(parts))
-    return Prompt(system=system, messages=(words,), max_tokens=limit, effort="low")
+    text = user_says("\n\n".join(parts))
+    return Prompt(system=system, messages=(text,), max_tokens=limit, effort="low")
 
 
 def render_conversation(messages: Sequence[Message], number: Number, chars: int) -> str:

@@ -21,7 +21,7 @@ from hermes.config.schema import (
     mapping_section,
 )
 from hermes.config.settings import Settings
-from hermes.context.prompting import is_custom
+from hermes.context.persona import has_persona
 from hermes.homes.foreign_homes import ForeignHome
 from hermes.memory.entries import ChangeSource, MemoryRefusal, Operation
 from hermes.skills.files import read_tree, replace_folder
@@ -67,7 +67,7 @@ async def run_migration(
     options: MigrationOptions,
 ) -> tuple[MigrationItem, ...]:
     """The outcome of every item found."""
-    migration = Migration(run, memory, archive, foreign, options)
+    migration = HomeMigration(run, memory, archive, foreign, options)
     return (
         *(migration.settings() if options.settings else ()),
         *migration.secrets(),
@@ -78,7 +78,7 @@ async def run_migration(
     )
 
 
-class Migration:
+class HomeMigration:
     def __init__(
         self,
         run: RunContext,
@@ -133,7 +133,7 @@ class Migration:
     def soul(self) -> Iterator[MigrationItem]:
         if not self._foreign.soul:
             return
-        if is_custom(self._home) and not self._options.overwrite:
+        if has_persona(self._home) and not self._options.overwrite:
             yield self._item("soul", "SOUL.md", "there already")
             return
         if not self._options.dry_run:

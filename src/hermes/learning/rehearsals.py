@@ -219,7 +219,7 @@ def _find_target(recording: Recording, revision: Revision) -> _TargetTurn:
     ends = (i for i in range(position, len(events)) if isinstance(events[i], TurnEnded))
     end = next(ends, None)
     if end is None:
-        raise UsageError("its turn has not ended")
+        raise UsageError("the turn that loaded it has not ended; rehearse it later")
     is_listed = any(lines[i] is not recording.lines[i] for i in range(first))
     return _TargetTurn(
         lines=tuple(lines),

@@ -103,9 +103,8 @@ async def forget(
             memory.journal, phrases, near=near, by=by, patience_seconds=patience_seconds
         )
     left = [] if done.is_wiped else [_IN_WAL.format(home.journal)]
-    entries = tuple(sorted({c.entry for c in await memory.of().changes()
-                            if c.id in plan.changes}))  # fmt: skip
     memories = memory.of()
+    entries = {each.entry for each in await memories.changes() if each.id in plan.changes}
     for scope in sorted(await memories.holders(plan) | {OWNER}):
         await memory.of(scope).forget(plan)
     if not await memories.scrub(patience_seconds=patience_seconds):
@@ -120,7 +119,7 @@ async def forget(
     left += await memory.forget_outside(phrases.remove_phrases)
     return ForgetReport(
         texts=len(plan.texts),
-        entries=entries,
+        entries=tuple(sorted(entries)),
         sessions=tuple(done.sessions),
         records=sum(map(len, done.sessions.values())),
         files=tuple(files),

@@ -21,6 +21,7 @@ from hermes.skills.history import Cause
 from hermes.skills.library import SkillLibrary
 from hermes.skills.skill import MAIN
 from hermes.skills.store import SkillChange
+from hermes.skills.usage import recently_used
 
 if TYPE_CHECKING:
     from hermes.config.settings import Settings
@@ -115,7 +116,7 @@ class Consolidation:
         store, usages = self._skills.store, self._skills.usages
         fixed = set(self._skills.job_skills())
         known = {entry.name: entry for entry in store.scan().entries}
-        recent = [name for name in usages.recent() if name in known]
+        recent = [name for name in recently_used(store.folder) if name in known]
         texts: dict[str, str] = {}
         left = MOST_CHARS
         for name in dict.fromkeys((*recent, *sorted(known))):

@@ -71,12 +71,13 @@ class SkillScan(Value):
 
 
 class _Seen(Value, array_like=True):
-    """The cached content of a file."""
+    """The cached content of a file. `note` is the description of a category, or the problem of a
+    skill."""
 
     modified_ns: int
     size: int
     skill: Skill | None = None
-    words: str = ""
+    note: str = ""
 
 
 class _Snapshot(Value):
@@ -129,9 +130,9 @@ def _build_result(found: Sequence[tuple[str, str, RootKind, _Seen]]) -> SkillSca
     for path, category, kind, file in found:
         folder = os.path.dirname(path)  # noqa: PTH120 - called for every file at every start
         if path.endswith(CATEGORY_FILE):
-            categories.setdefault(category, file.words)
+            categories.setdefault(category, file.note)
         elif file.skill is None:
-            broken.append(BrokenSkill(folder=folder, problem=file.words))
+            broken.append(BrokenSkill(folder=folder, problem=file.note))
         else:
             entry = SkillEntry(skill=file.skill, folder=folder, category=category, kind=kind)
             if entries.setdefault(entry.name, entry) is not entry:
@@ -140,7 +141,7 @@ def _build_result(found: Sequence[tuple[str, str, RootKind, _Seen]]) -> SkillSca
         entries=tuple(sorted(entries.values(), key=lambda each: (each.category, each.name))),
         shadowed=tuple(shadowed),
         broken=tuple(broken),
-        categories={name: words for name, words in categories.items() if words},
+        categories={name: about for name, about in categories.items() if about},
     )
 
 
@@ -175,21 +176,21 @@ def _read_changed(path: str, stat: os.stat_result, before: _Seen | None) -> _See
     """Returns the skill or an error; for a category file, its description."""
     if before and (before.modified_ns, before.size) == (stat.st_mtime_ns, stat.st_size):
         return before
-    skill, words, is_category = None, "", path.endswith(CATEGORY_FILE)
+    skill, note, is_category = None, "", path.endswith(CATEGORY_FILE)
     try:
         text = Path(path).read_text(encoding="utf-8")
         if is_category:
             fields = read_frontmatter(split_frontmatter(text)[0])
-            words = " ".join(str(fields.get("description", "")).split())
+            note = " ".join(str(fields.get("description", "")).split())
         elif len(text) > MOST_CHARS:
-            words = f"The skill is longer than {MOST_CHARS} characters."
+            note = f"The skill is longer than {MOST_CHARS} characters."
         else:
             skill = parse_skill(text)[0]
     except UsageError as error:
-        words = "" if is_category else str(error)
+        note = "" if is_category else str(error)
     except (OSError, UnicodeError) as error:
-        words = f"The file cannot be read ({error})."
-    return _Seen(modified_ns=stat.st_mtime_ns, size=stat.st_size, skill=skill, words=words)
+        note = f"The file cannot be read ({error})."
+    return _Seen(modified_ns=stat.st_mtime_ns, size=stat.st_size, skill=skill, note=note)
 
 
 class SkillEnvironment(Value):

@@ -169,8 +169,8 @@ def _text(entries: Sequence[SkillEntry], described: set[str], *, hidden: int) ->
 def index_line(skill: Skill) -> str:
     """Formats one skill for the index."""
     # A description must not close the list.
-    words = skill.description.replace("<", "‹").replace(">", "›")
-    short = words if len(words) <= LONGEST_LINE else words[: LONGEST_LINE - 1].rstrip() + "…"
+    about = skill.description.replace("<", "‹").replace(">", "›")
+    short = about if len(about) <= LONGEST_LINE else about[: LONGEST_LINE - 1].rstrip() + "…"
     return f"- {skill.name}: {short}"
 
 
@@ -263,10 +263,9 @@ def skill_index(
 
     def recent() -> Sequence[str]:
         # Imported late: needed only when the index is truncated.
-        from hermes.core.world import SystemClock
-        from hermes.skills.usage import SkillUsageStore
+        from hermes.skills.usage import recently_used
 
-        return SkillUsageStore(skills_folder(home), SystemClock()).recent()
+        return recently_used(skills_folder(home))
 
     here = skills_here(settings, platform, tools)
     most_chars = settings.skills.index_max_chars

@@ -83,28 +83,32 @@ class SkillUsage(Value, omit_defaults=False):
         return max(moment or "" for moment in moments)
 
 
+def read_usages(folder: Path) -> dict[str, SkillUsage]:
+    try:
+        return decode(dict[str, SkillUsage], (folder / FILE).read_bytes())
+    except (OSError, DecodeError):
+        return {}
+
+
+def recently_used(folder: Path) -> tuple[str, ...]:
+    """Returns the names of skills by last use, newest first."""
+    known = read_usages(folder)
+    return tuple(sorted(known, key=lambda name: known[name].last_at, reverse=True))
+
+
 class SkillUsageStore:
     """Counters in one file under a lock. They are best effort: an unreadable file restarts the
     counts."""
 
     def __init__(self, folder: Path, clock: Clock) -> None:
         self._folder = folder
-        self._path = folder / FILE
         self._clock = clock
 
     def all(self) -> dict[str, SkillUsage]:
-        try:
-            return decode(dict[str, SkillUsage], self._path.read_bytes())
-        except (OSError, DecodeError):
-            return {}
+        return read_usages(self._folder)
 
     def of(self, name: str) -> SkillUsage:
         return self.all().get(name, SkillUsage())
-
-    def recent(self) -> tuple[str, ...]:
-        """Returns names by last use, newest first."""
-        known = self.all()
-        return tuple(sorted(known, key=lambda name: known[name].last_at, reverse=True))
 
     def count_view(self, name: str, version: str) -> None:
         self._count(name, version, views=1)
@@ -131,7 +135,7 @@ class SkillUsageStore:
         with lock_skills(self._folder):
             known = self.all()
             known[name] = change(known.get(name, SkillUsage(created_at=self.timestamp())))
-            replace_file(self._path, encode(known), durable=False)
+            replace_file(self._folder / FILE, encode(known), durable=False)
 
     def _count(self, name: str, version: str, *, views: int = 0, uses: int = 0) -> None:
         at = self.timestamp()

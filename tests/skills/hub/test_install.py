@@ -225,7 +225,7 @@ async def test_hidden_files_of_a_repository_stay_behind(store: Store) -> None:
 async def test_what_lies_in_quarantine_is_what_is_installed(store: Store) -> None:
     prepared = await store.hub.prepare(serve(store))
     (Path(prepared.quarantine) / MAIN).write_bytes(EVIL)
-    with pytest.raises(UsageError, match="changed in quarantine"):
+    with pytest.raises(UsageError, match="changed after the scan, so it was not installed"):
         store.hub.commit(prepared)
     assert store.bench.names() == []
 

@@ -172,8 +172,8 @@ class HubLedger:
     ) -> None:
         """Appends to the audit log."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        words = (self.timestamp(), action, name, source, trust, verdict, more)
-        line = " ".join(" ".join(word.split()) or "-" for word in words)
+        fields = (self.timestamp(), action, name, source, trust, verdict, more)
+        line = " ".join(" ".join(field.split()) or "-" for field in fields)
         with (self.folder / "audit.log").open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
 

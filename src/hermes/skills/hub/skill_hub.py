@@ -131,7 +131,10 @@ async def publish_skill(
     try:
         ref = await web.json(_Ref, f"{git}/ref/heads/{place.default_branch}", headers)
     except NotFound as error:
-        raise HermesError(f"{place.full_name} is not ready yet; try again soon.") from error
+        raise HermesError(
+            f"GitHub has not finished creating {place.full_name}, or it has no commit; try again "
+            "in a minute."
+        ) from error
     base = await web.json(_CommitTree, f"{git}/commits/{ref.object.sha}", headers)
     entries: list[JsonObject] = []
     for path, data in sorted(files.items()):

@@ -270,8 +270,8 @@ class GitHub(SkillSource):
         if len(chosen) == 1:
             return chosen[0]
         near = tuple(f"{repo}/{each}" for each in (chosen or folders)[:5])
-        words = "several skills; name one" if len(chosen) > 1 else f"no skill at {path!r}"
-        raise NotFound(f"{repo} has {words}.", near=near)
+        what = "several skills; name one" if len(chosen) > 1 else f"no skill at {path!r}"
+        raise NotFound(f"{repo} has {what}.", near=near)
 
 
 def skill_folders(blobs: Sequence[Blob]) -> list[str]:

@@ -165,11 +165,11 @@ def _name(identifier: str) -> str:
 
 
 def _to_skill_md(agent: _Agent) -> str:
-    words = " ".join((agent.meta.description or agent.meta.title or agent.identifier).split())
+    about = " ".join((agent.meta.description or agent.meta.title or agent.identifier).split())
     tags = encode(agent.meta.tags).decode()
     head = (
         f"name: {_name(agent.identifier)}",
-        f"description: {encode(words[:LONGEST_DESCRIPTION]).decode()}",
+        f"description: {encode(about[:LONGEST_DESCRIPTION]).decode()}",
         f"author: {encode(agent.author or 'LobeHub').decode()}",
         "metadata:",
         "  hermes:",

@@ -172,8 +172,8 @@ class WellKnown(SkillSource):
         if not site:
             return ()
         base, index = await self._index(site)
-        words = query.replace(site, "")
-        return best_matches(words, (self._listing(base, each) for each in index.skills), limit)
+        rest = query.replace(site, "")
+        return best_matches(rest, (self._listing(base, each) for each in index.skills), limit)
 
     async def package(self, identifier: str) -> SkillPackage:
         base, index = await self._index(identifier)
