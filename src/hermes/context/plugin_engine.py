@@ -43,7 +43,7 @@ class PlainMessages:
         self.dicts: list[JsonObject] = []
         self._known: dict[bytes, UserMessage | AssistantMessage | ToolResult] = {}
         for message in messages:
-            for as_dict, whole in _to_dicts(message):
+            for as_dict, whole in message_dicts(message):
                 self.dicts.append(as_dict)
                 self._known[encode_sorted(as_dict)] = whole
 
@@ -103,9 +103,11 @@ def _call(given: Any) -> ToolCall:
             raise InvalidConversation("a call cannot be read")
 
 
-def _to_dicts(
+def message_dicts(
     message: Message,
 ) -> Iterator[tuple[JsonObject, UserMessage | AssistantMessage | ToolResult]]:
+    """Yields a message as dicts with `role` and `content`, each with the part that it stands for.
+    Assistants have `tool_calls`; each tool result is a dict with its `tool_call_id`."""
     match message:
         case UserMessage():
             yield {"role": "user", "content": message.text}, message

@@ -40,6 +40,7 @@ SIGNS = {"file": "📄", "folder": "📁", "url": "🌐"}
 ABOVE = "It is in the previous message."
 MOST_ENTRIES = 200
 MOST_COMMITS = 10
+MOST_COMPLETIONS = 20
 WARN_SHARE, REFUSE_SHARE = 0.25, 0.5
 GIT_SECONDS = 30
 PAGE_SECONDS = 30
@@ -101,7 +102,7 @@ async def expand_references(
     return found
 
 
-async def complete_path(session: Session, prefix: str, limit: int = 20) -> list[FileInfo]:
+async def complete_path(session: Session, prefix: str) -> list[FileInfo]:
     """Completions for the beginning of a path."""
     workspace = session.workspace
     folder, _, name = prefix.rpartition("/")
@@ -113,7 +114,7 @@ async def complete_path(session: Session, prefix: str, limit: int = 20) -> list[
     visible = [
         each for each in matches if name or not posixpath.basename(each.path).startswith(".")
     ]
-    return sorted(visible, key=lambda each: (each.kind != "folder", each.path))[:limit]
+    return sorted(visible, key=lambda each: (each.kind != "folder", each.path))[:MOST_COMPLETIONS]
 
 
 def find_mentions(text: str) -> tuple[Mention, ...]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from typing import assert_never
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject
+from hermes.context.plugin_engine import message_dicts
 from hermes.core.effects import subject
 from hermes.core.events import (
     ApprovalAnswered,
@@ -20,11 +20,9 @@ from hermes.core.events import (
 )
 from hermes.core.hooks import CallOutcome, HookVerdict
 from hermes.core.messages import (
-    AssistantMessage,
     Message,
     Text,
     ToolCall,
-    ToolMessage,
     ToolResult,
     UserMessage,
 )
@@ -35,26 +33,7 @@ from hermes.hooks.registry import Hooks
 def history(messages: Iterable[Message]) -> list[JsonObject]:
     """Returns dicts with `role` and `content`; assistants have `tool_calls`, each tool result
     has its `tool_call_id`."""
-    found: list[JsonObject] = []
-    for message in messages:
-        match message:
-            case UserMessage():
-                found.append({"role": "user", "content": message.text})
-            case AssistantMessage():
-                entry: JsonObject = {"role": "assistant", "content": message.text}
-                if message.calls:
-                    entry["tool_calls"] = [
-                        {"id": call.id, "name": call.name, "arguments": call.arguments}
-                        for call in message.calls
-                    ]
-                found.append(entry)
-            case ToolMessage():
-                for result in message.results:
-                    answered: JsonObject = {"role": "tool", "content": result.text}
-                    found.append(answered | {"tool_call_id": result.call_id, "name": result.name})
-            case _:
-                assert_never(message)
-    return found
+    return [as_dict for message in messages for as_dict, _ in message_dicts(message)]
 
 
 log = logging.getLogger(__name__)

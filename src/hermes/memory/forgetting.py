@@ -90,7 +90,6 @@ async def forget(
     archive: SessionArchive,
     plan: ForgetPlan,
     *,
-    by: str = "owner",
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> ForgetReport:
     """Erases the texts everywhere. Raises SessionBusy and changes nothing when an affected session
@@ -100,7 +99,7 @@ async def forget(
     done = Erasure()
     if home.journal.exists():
         done = await erase(
-            memory.journal, phrases, near=near, by=by, patience_seconds=patience_seconds
+            memory.journal, phrases, near=near, by=OWNER, patience_seconds=patience_seconds
         )
     left = [] if done.is_wiped else [_IN_WAL.format(home.journal)]
     memories = memory.of()
