@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hermes.skills.catalogue import CATEGORY_FILE
+from hermes.skills.discovery import CATEGORY_FILE
 from hermes.skills.seeding import BUNDLED_SKILLS
 from hermes.skills.skill import COMPILED, MAIN, digest, parse_yaml, split_frontmatter
 

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.context.budget import CompressionRules, EngineDeps, budget_for, messages_tokens
+from hermes.config.session_settings import CompressionSettings
+from hermes.context.block import BLOCK_BEGINS, BLOCK_ENDS
+from hermes.context.budget import EngineDeps, budget_for, messages_tokens
 from hermes.context.engine import BuiltInEngine
-from hermes.context.references import BLOCK_BEGINS, BLOCK_ENDS
 from hermes.core.commands import Compact, Rewind
 from hermes.core.errors import ProviderError, UsageError
 from hermes.core.events import (
@@ -91,7 +92,7 @@ def engine(notes: str = NOTES, **rules: object) -> BuiltInEngine:
         said = AssistantMessage(parts=(Text(text=notes),))
         return Reply(message=said, usage=Usage(), model="m", provider="p")
 
-    own = CompressionRules(**rules)  # type: ignore[arg-type]
+    own = CompressionSettings(**rules)  # type: ignore[arg-type]
     return BuiltInEngine(EngineDeps("s-1", summarise, clock=SystemClock(), rules=own))
 
 
@@ -141,7 +142,7 @@ def test_whatever_was_said_the_result_is_valid_and_smaller(
         assert messages_tokens(transcript.seen) < before
         request = Prompt(system="s", messages=(*transcript.seen, user_says("And now?")))
         assert list(find_problems(request)) == []
-        room = budget_for(window, 10, CompressionRules())
+        room = budget_for(window, 10, CompressionSettings())
         assert messages_tokens(transcript.seen) <= room.limit or _is_incompressible(transcript)
         everything = "\n".join(_text(message) for message in transcript.seen)
         if any("Never use tabs" in words for words, _ in turns):
@@ -240,7 +241,7 @@ def test_a_switched_off_engine_is_never_due() -> None:
     [(8_192, 6_963), (16_384, 13_926), (128_000, 96_000), (200_000, 150_000), (1_000_000, 500_000)],
 )
 def test_when_it_begins_depends_on_the_window(window: int, threshold: int) -> None:
-    assert budget_for(window, 2_000, CompressionRules()).threshold == threshold
+    assert budget_for(window, 2_000, CompressionSettings()).threshold == threshold
 
 
 async def test_a_request_that_is_too_long_is_cut_and_answered(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from hermes.config.home import Home
-from hermes.context.file_scan import MAX_DIGESTS, SCANNER, ScanCache
+from hermes.context.project_files import MAX_DIGESTS, SCANNER, ScanCache
 
 HERMES = str(Path(sys.executable).with_name("hermes"))
 

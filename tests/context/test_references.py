@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from hermes.app.app import App
-from hermes.context.references import Mention, find_mentions
-from hermes.context.session_references import expand_references, without_attachments
+from hermes.context.references import Mention, expand_references, find_mentions, without_attachments
 from hermes.core.session import Session
 from hermes.testing.steps import says
 from tests.context.ground import Stage, say, stage

@@ -7,18 +7,21 @@ from pathlib import Path
 import pytest
 
 from hermes.config.settings import Settings
-from hermes.context.prompting import STARTER, overlay
+from hermes.context.persona import (
+    BUILT_IN_PERSONALITIES,
+    STARTER,
+    find_personality,
+    personality_overlay,
+    personality_text,
+)
 from hermes.context.system import (
-    BUILT_IN,
     DEFAULT_IDENTITY,
     SLOT_CHARS,
     PromptFacts,
     Slots,
-    find_personality,
+    build_layers,
     fit_block,
     join_layers,
-    layers,
-    personality_text,
     platform_hint,
 )
 from hermes.core.commands import Overlay
@@ -36,11 +39,13 @@ HERE = PromptFacts(
     platform_hint="You are in a terminal.",
     profile="work",
 )
-SLOTS = Slots(skills="- ride: how to ride", memory="M", provider="P")
+SLOTS = Slots(skills="- ride: how to ride", memory="M", external_memory="P")
 
 
 def test_layers_come_in_their_order() -> None:
-    made = layers(HERE, tools=("terminal", "session_search"), extra="E", project="F", slots=SLOTS)
+    made = build_layers(
+        HERE, tools=("terminal", "session_search"), extra="E", project="F", slots=SLOTS
+    )
     assert [layer.name for layer in made] == [
         "identity", "completion", "parallel calls", "about tools", "tool use", "skills index",
         "environment", "profile", "platform", "caller", "project files", "memory",
@@ -50,7 +55,7 @@ def test_layers_come_in_their_order() -> None:
 
 
 def test_without_tools_nothing_is_said_about_them() -> None:
-    names = {layer.name for layer in layers(HERE)}
+    names = {layer.name for layer in build_layers(HERE)}
     assert not names & {"completion", "parallel calls", "about tools", "tool use"}
 
 
@@ -67,7 +72,7 @@ def test_without_tools_nothing_is_said_about_them() -> None:
 )
 def test_who_is_told_to_act(wanted: str, model: str, there: bool) -> None:
     here = PromptFacts(platform="cli", cwd="/", system="L", model=model, provider="p", now=0.0)
-    made = layers(here, tools=("terminal",), enforcement=wanted)
+    made = build_layers(here, tools=("terminal",), enforcement=wanted)
     assert any(layer.name == "tool use" for layer in made) == there
 
 
@@ -91,7 +96,7 @@ def test_personalities_are_found_and_joined() -> None:
     own = {"Coach": {"system_prompt": "Coach me.", "tone": "warm", "style": "short"}}
     assert find_personality("coach", own) == ("coach", "Coach me.\nTone: warm\nStyle: short")
     assert find_personality("none", own) == ("", "")
-    assert len(BUILT_IN) == 14
+    assert len(BUILT_IN_PERSONALITIES) == 14
     assert personality_text(7) == ""
     with pytest.raises(NotFound, match="There is no personality 'clown'"):
         find_personality("clown", own)
@@ -104,7 +109,7 @@ async def test_a_personality_stands_behind_the_system_text_and_survives(tmp_path
         async with ground.session() as (_, session):
             assert session.transcript.overlay.name == "concise"
             await say(session, "Hi.")
-            await session.send(overlay(Settings(), "pirate"))
+            await session.send(personality_overlay(Settings(), "pirate"))
             await say(session, "Hi again.")
         async with ground.session(session.id) as (_, session):
             await say(session, "Still there?")
@@ -113,8 +118,8 @@ async def test_a_personality_stands_behind_the_system_text_and_survives(tmp_path
         systems = [request.messages[0].text for request in ground.chats]
     plain = systems[3]
     assert systems == [
-        f"{plain}\n\n{BUILT_IN['concise']}",
-        *[f"{plain}\n\n{BUILT_IN['pirate']}"] * 2,
+        f"{plain}\n\n{BUILT_IN_PERSONALITIES['concise']}",
+        *[f"{plain}\n\n{BUILT_IN_PERSONALITIES['pirate']}"] * 2,
         plain,
     ]
 

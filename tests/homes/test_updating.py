@@ -76,7 +76,7 @@ async def test_changes_of_ones_own_stay(here: Installation, upstream: Path) -> N
         await update(here)
     assert (here.path / "a.txt").read_text() == "mine\n"
     git(here.path, "commit", "-a", "-m", "mine")
-    with pytest.raises(ConfigError, match="merge them yourself"):
+    with pytest.raises(ConfigError, match="merge or rebase your own commits yourself"):
         await update(here)
     assert (here.path / "a.txt").read_text() == "mine\n"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from hermes.learning.rehearsals import ledger_of
 from hermes.skills.history import Cause
-from hermes.skills.stats import skill_stats
 from hermes.skills.store import SkillChange
+from hermes.skills.usage import skill_stats
 from hermes.testing.server import ScriptedServer
 from tests.durability.observing import eventually
 from tests.learning.school import NAME, SKILL, Pupil, School, commands_in, say

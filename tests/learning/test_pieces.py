@@ -28,7 +28,6 @@ from hermes.core.messages import (
     user_says,
 )
 from hermes.learning.ledger import LearningLedger
-from hermes.learning.regression import SkillRun, SkillUseTracker, find_regression
 from hermes.learning.rehearsal import (
     Introduction,
     RehearsalTrial,
@@ -39,7 +38,14 @@ from hermes.learning.rehearsal import (
     outcome_of,
 )
 from hermes.learning.review import MOST_CHARS, conversation_digest
-from hermes.learning.triggers import ReviewTrigger, TriggerWatch, is_correction
+from hermes.learning.session_watch import (
+    ReviewTrigger,
+    SkillRun,
+    SkillUseTracker,
+    TriggerWatch,
+    find_regression,
+    is_correction,
+)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +189,7 @@ def test_one_bad_trial_refuses_and_one_unclear_trial_waits() -> None:
     }
     for trials, verdict in verdicts.items():
         assert SkillRehearsal(skill="a", version="v", trials=trials).verdict == verdict
-    words = SkillRehearsal(skill="a", version="v", trials=(good, bad)).words
+    words = SkillRehearsal(skill="a", version="v", trials=(good, bad)).summary
     assert words == "worse in session s1 from record 7 on: 9 calls instead of 4"
 
 

@@ -14,8 +14,7 @@ from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.world import World
 from hermes.memory.entries import OWNER, ChangeSource, Operation
-from hermes.memory.forgetting import forget, plan_forget
-from hermes.memory.sweep import sweep
+from hermes.memory.forgetting import forget, plan_forget, sweep
 from tests.memory.life import assert_nowhere
 
 SECRET = "The code of the door is 4711"

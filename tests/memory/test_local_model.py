@@ -13,8 +13,7 @@ from hermes.core.commands import Say
 from hermes.core.errors import ProviderError
 from hermes.core.session_request import SessionRequest
 from hermes.core.world import SystemClock, World
-from hermes.memory.local.model import ANSWER, CONCLUDE, LocalModel
-from hermes.memory.local.person_store import PersonStore
+from hermes.memory.local import ANSWER, CONCLUDE, LocalModel, PersonStore
 from hermes.memory.provider import MemoryProvider, MemoryProviderSession, ProviderContext
 from hermes.testing.request import Request
 from hermes.testing.server import ScriptedServer
@@ -74,7 +73,7 @@ async def test_strangers_words_teach_nothing(tmp_path: Path) -> None:
 async def test_forgetting_leaves_no_byte(tmp_path: Path) -> None:
     model = model_in(tmp_path, Small("The door code is 4711"))
     await model.sync_turn("The door code is 4711", "Noted", trusted=True)
-    await model.forget(lambda text: text.replace("The door code is 4711", ""))
+    await model.people.forget(lambda text: text.replace("The door code is 4711", ""))
     assert await model.people.facts("card") == await model.people.facts("conclusion") == []
     assert_nowhere(tmp_path, "4711")
 

@@ -125,7 +125,9 @@ async def test_what_is_rejected_never_stands(notes: Notes) -> None:
     try:
         await notes.memories.accept(waiting.id, source=PERSON)
     except NotFound as error:
-        assert str(error) == f"No held change c{waiting.id}."
+        assert str(error) == (
+            f"There is no pending change c{waiting.id}; `hermes memory pending` lists them."
+        )
     else:
         raise AssertionError
 

@@ -21,7 +21,7 @@ from hermes.app.app import App
 from hermes.app.side_questions import in_background
 from hermes.commands.catalogue import COMMANDS, DYNAMIC_COMMANDS
 from hermes.commands.registry import CommandRegistry, StartWork
-from hermes.context.session_references import expand_references
+from hermes.context.references import expand_references
 from hermes.core.commands import Answer, Say
 from hermes.core.errors import HermesError
 from hermes.core.events import ApprovalAsked, QuestionAsked, ToolFinished

@@ -13,7 +13,7 @@ from hermes.core.ports import Fetcher, Workspace
 from hermes.core.secrets import SecretStore
 from hermes.core.tools import Tool, ToolOutput, ToolSettings
 from hermes.core.world import World
-from hermes.skills.catalogue import SkillEnvironment, SkillRoot, SkillScanner
+from hermes.skills.discovery import SkillEnvironment, SkillRoot, SkillScanner
 from hermes.skills.files import Tree, content_hash, read_tree
 from hermes.skills.history import Cause, Version, Who
 from hermes.skills.hub.lock import HubLedger

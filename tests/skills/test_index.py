@@ -8,18 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.skills.catalogue import (
-    CLOSING,
-    HEAD,
-    LEAST,
-    OPENING,
-    SkillEntry,
-    SkillEnvironment,
-    disabled_names,
-    index_text,
-    is_available,
-    is_indexed,
-)
+from hermes.skills.discovery import SkillEntry, SkillEnvironment, disabled_names, is_available
+from hermes.skills.session_index import CLOSING, HEAD, LEAST, OPENING, index_text, is_indexed
 from hermes.skills.skill import Skill, SkillConditions
 from tests.judges.tokens import tokens_in
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from hermes.skills.catalogue import SkillRoot, SkillScanner
+from hermes.skills.discovery import SkillRoot, SkillScanner
 from tests.skills.bench import Bench, skill_text
 
 

@@ -24,9 +24,8 @@ from hermes.core.world import World
 from hermes.skills.history import Cause
 from hermes.skills.library import with_skills
 from hermes.skills.skill import MAIN
-from hermes.skills.stats import skill_stats
 from hermes.skills.store import SkillChange
-from hermes.skills.usage import CuratorState, SkillUsage, write_state
+from hermes.skills.usage import CuratorState, SkillUsage, skill_stats, write_state
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
 from tests.skills.bench import skill_text

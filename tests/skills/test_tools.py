@@ -10,7 +10,7 @@ import pytest
 from hermes.codec.values import JsonObject
 from hermes.core.effects import ChangeSkill
 from hermes.core.secrets import SecretStore
-from hermes.skills.catalogue import SkillEnvironment
+from hermes.skills.discovery import SkillEnvironment
 from hermes.skills.skill import MAIN
 from hermes.skills.tools import ALLOW, DONE, skill_manage, skill_view, skills_list
 from tests.skills.bench import Bench, Caller, DictVault, said, skill_text

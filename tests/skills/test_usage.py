@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hermes.skills.usage import MOST_VERSIONS, Outcomes
+from hermes.skills.usage import MOST_VERSIONS, Outcomes, recently_used
 from tests.skills.bench import Bench
 
 
@@ -27,7 +27,7 @@ async def test_those_used_last_come_first(bench: Bench) -> None:
         bench.usages.count_view(name, "v")
         await bench.clock.advance(60)
     bench.usages.count_use("a", "v")
-    assert bench.usages.recent() == ("a", "c", "b")
+    assert recently_used(bench.skills) == ("a", "c", "b")
 
 
 def test_the_file_has_all_fields(bench: Bench) -> None:

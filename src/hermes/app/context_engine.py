@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hermes.context.budget import CompressionRules, EngineDeps
+from hermes.codec.values import replace
+from hermes.config.session_settings import CompressionSettings
+from hermes.context.budget import EngineDeps
 from hermes.context.engine import BUILT_IN, BuiltInEngine
 from hermes.core.events import SessionOpened
 from hermes.core.messages import Message
@@ -69,18 +71,12 @@ def engine_deps(app: App, session_id: str, opened: SessionOpened) -> EngineDeps:
     )
 
 
-def compression_rules(app: App, model: str) -> CompressionRules:
+def compression_rules(app: App, model: str) -> CompressionSettings:
+    """The settings with the threshold of this model."""
     own = app.run.settings.compression
     matches = [name for name in own.model_thresholds if name and name.lower() in model.lower()]
     threshold = own.model_thresholds[max(matches, key=len)] if matches else own.threshold
-    return CompressionRules(
-        enabled=own.enabled,
-        threshold=threshold,
-        target_ratio=own.target_ratio,
-        protect_last=own.protect_last_n,
-        message_limit=own.hygiene_hard_message_limit,
-        abort_on_failure=own.abort_on_summary_failure,
-    )
+    return replace(own, threshold=threshold)
 
 
 async def _flush_memory(

@@ -16,8 +16,9 @@ from hermes.app.session_environment import (
 )
 from hermes.app.tool_services import tool_services
 from hermes.codec.values import replace
-from hermes.context.file_scan import nearby_files
-from hermes.context.prompting import chosen_personality, prefill_messages, prompt_view
+from hermes.context.persona import chosen_personality
+from hermes.context.project_files import FolderContext
+from hermes.context.prompting import prefill_messages, prompt_view
 from hermes.context.system import join_layers
 from hermes.core.caps import Caps, StepBudget
 from hermes.core.effects import Ask, RunCommand
@@ -192,7 +193,7 @@ class SessionBuilder:
             judge=self._approver(session_id),
             preflight=partial(preflight, workspace),
             engine=context_engine(self._app, session_id, opened, rules=request.rules),
-            remark=nearby_files(self._run, workspace, policy, opened) if request.rules else None,
+            remark=FolderContext(self._run, workspace, policy, opened) if request.rules else None,
             tune=controls.apply,
         )
         if self._replay is None:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from hermes.codec.json import encode
 from hermes.codec.tokens import tokens_of_size
 from hermes.codec.values import Value
-from hermes.context.file_scan import file_scan
-from hermes.context.prompting import SystemText, system_text, toolchain_notes, write_default_soul
+from hermes.context.persona import write_default_soul
+from hermes.context.project_files import file_scan
+from hermes.context.prompting import SystemText, system_text, toolchain_notes
 from hermes.context.system import Slots
 from hermes.core.session_request import SessionRequest
 from hermes.memory.snapshots import external_block, session_memory
@@ -70,12 +71,12 @@ def session_prompt(
         slots=Slots(
             memory=memory,
             skills=skills,
-            provider=external_block(app.run, lambda: app.memory, request),
+            external_memory=external_block(app.run, lambda: app.memory, request),
         ),
         session_id=request.session_id if request.tell_id else "",
         scan=file_scan(app.run, cwd),
         clean=app.run.redactor.text,
-        unusual=_toolchain_notes(app, tools),
+        toolchain=_toolchain_notes(app, tools),
     )
     return SessionPrompt(text, tools)
 

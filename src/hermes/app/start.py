@@ -19,7 +19,6 @@ from hermes.credentials.redaction import SecretRedactor
 
 if TYPE_CHECKING:
     from hermes.core.session import Session
-    from hermes.learning.rehearsals import LearningDeps
 
 
 def start(
@@ -57,14 +56,16 @@ def start(
 
 
 async def run_learning(app: App, session: Session) -> None:
-    from hermes.learning.start import learn
+    """Learn from the session in the background while it is open, if the settings allow it."""
+    skills, opened = app.run.settings.skills, session.transcript.opened
+    if opened is None or not skills.enabled or "skill_view" not in opened.tools:
+        return
+    if not skills.review_calls and not skills.creation_nudge_interval:
+        return
+    from hermes.app.replay import learning_deps
+    from hermes.learning.learner import Learner
 
-    def deps() -> LearningDeps:
-        from hermes.app.replay import learning_deps
-
-        return learning_deps(app)
-
-    await learn(app.run.settings.skills, session, deps)
+    await Learner(learning_deps(app), session, opened).follow(session.subscribe())
 
 
 def _kill_points(env: Mapping[str, str]) -> Any:

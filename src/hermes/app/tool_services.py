@@ -25,7 +25,7 @@ def tool_services(
             "hermes.memory.tools:MemoryToolService": lambda: app.memory.tool_service(
                 session_id, opened
             ),
-            "hermes.memory.local.model:UserModel": lambda: app.memory.user_model.local_tool_service(
+            "hermes.memory.local:UserModel": lambda: app.memory.user_model.local_tool_service(
                 session_id, opened
             ),
             "hermes.memory.honcho.model:HonchoService": lambda: (

@@ -56,6 +56,21 @@ def write_new(
             os.fsync(file.fileno())
 
 
+def append_line(path: Path, line: bytes) -> None:
+    """Append a line durably. An unfinished line, which a crash has left behind, is ended first."""
+    is_new = not path.exists()
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags, PRIVATE), "r+b") as file:
+        end = file.seek(0, os.SEEK_END)
+        is_unfinished = end > 0 and os.pread(file.fileno(), 1, end - 1) != b"\n"
+        file.write(b"\n" * is_unfinished + line + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    if is_new:
+        sync_folder(path.parent)
+
+
 def sync_folder(path: Path) -> None:
     """Make renames and removals in this folder survive a power cut."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

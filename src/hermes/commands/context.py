@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from hermes.commands.formatting import format_count
 from hermes.commands.registry import CommandContext, SlashCommand, Suggestion
-from hermes.context.prompting import names as personality_names
-from hermes.context.prompting import overlay as personality_overlay
+from hermes.context.persona import personality_names, personality_overlay
 from hermes.core.commands import Compact
 from hermes.core.events import Compacted
 

@@ -18,7 +18,7 @@ from hermes.commands.formatting import (
 )
 from hermes.commands.registry import CommandContext, CopyText, Outcome, SlashCommand, SwitchSession
 from hermes.commands.session import recent, running_work, split_confirmation
-from hermes.context.session_references import without_attachments
+from hermes.context.references import without_attachments
 from hermes.core.errors import UsageError
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
 

@@ -21,7 +21,7 @@ from hermes.commands.registry import (
     Suggestion,
 )
 from hermes.config.home import Home
-from hermes.context.session_references import complete_path
+from hermes.context.references import complete_path
 from hermes.core.errors import UsageError
 from hermes.core.messages import Image
 

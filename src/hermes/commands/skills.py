@@ -14,8 +14,8 @@ from hermes.commands.tuning import choices
 from hermes.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from hermes.skills.catalogue import SkillScan
     from hermes.skills.curator import Curator, Move
+    from hermes.skills.discovery import SkillScan
     from hermes.skills.history import Version
     from hermes.skills.hub.source import SkillListing
     from hermes.skills.invocation import Bundle

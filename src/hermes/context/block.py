@@ -11,7 +11,7 @@ from hermes.codec.tokens import CHARS_PER_TOKEN, estimate_tokens
 from hermes.codec.values import JsonValue, Value
 from hermes.context.budget import TokenBudget, reduce_budget
 from hermes.context.pruning import elide, fitting
-from hermes.context.references import ATTACHED, BLOCK_BEGINS, BLOCK_ENDS
+from hermes.context.references import ATTACHED
 from hermes.core.messages import Message, ToolMessage, ToolResult, UserMessage
 from hermes.core.transcript import Transcript
 
@@ -207,6 +207,8 @@ def _detail_texts(details: dict[str, JsonValue], *keys: str) -> list[str]:
 
 
 SEARCH_TOOL = "session_search"
+BLOCK_BEGINS = "[The earlier part of this conversation, shortened by the program."
+BLOCK_ENDS = "[End of the shortened part. What follows is newer and wins over it.]"
 
 
 class Carried(Value):
@@ -218,7 +220,7 @@ class Carried(Value):
     last_number: int
     cwd: str = ""
     rules: tuple[tuple[int, str], ...] = ()
-    wishes: tuple[tuple[int, str], ...] = ()
+    possible_rules: tuple[tuple[int, str], ...] = ()
     summary: str = ""
     first: tuple[int, str] = (0, "")
     todos: tuple[str, ...] = ()
@@ -243,7 +245,7 @@ def block_text(carried: Carried, budget: TokenBudget) -> str:
     number, text = carried.first
     chars = budget.request * CHARS_PER_TOKEN
     most = chars // max(1, len(carried.request))
-    request = [elide(words, most, n) for n, words in carried.request]
+    request = [elide(each, most, n) for n, each in carried.request]
     sections = (
         _section("Standing rules of the user, verbatim", _rules(carried, budget)),
         _section("How it began, verbatim", elide(text, chars // 4, number)),
@@ -281,14 +283,16 @@ def _section(title: str, text: str) -> str:
 
 
 def _rules(carried: Carried, budget: TokenBudget) -> str:
-    """Lists rules, then wishes in the remaining space."""
+    """Lists the rules and, in half of the remaining space, sentences that may be rules."""
     strong, weak = (
         [f"- [{number}] {text}" if number else f"- {text}" for number, text in some]
-        for some in (carried.rules, carried.wishes)
+        for some in (carried.rules, carried.possible_rules)
     )
     rules = _fit_newest(strong, budget.rules, "older rules")
     left = (budget.rules - estimate_tokens(rules)) // 2
-    return "\n".join(filter(None, (rules, _fit_newest(weak, left, "older wishes"))))
+    return "\n".join(
+        filter(None, (rules, _fit_newest(weak, left, "older sentences that may be rules")))
+    )
 
 
 def _format_files(carried: Carried, budget: TokenBudget) -> str:

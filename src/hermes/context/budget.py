@@ -8,6 +8,7 @@ from typing import NamedTuple, assert_never
 from hermes.codec.json import encode
 from hermes.codec.tokens import IMAGE_TOKENS, estimate_tokens, tokens_of_size
 from hermes.codec.values import Value, replace
+from hermes.config.session_settings import CompressionSettings
 from hermes.core.events import Compacted
 from hermes.core.messages import Image, Message, Reasoning, Text, ToolCall, ToolMessage
 from hermes.core.ports import Meter
@@ -79,9 +80,10 @@ class TokenGauge:
         return round(max(_LEAST_SCALE, min(_MOST_SCALE, transcript.measured / max(1, ours))), 3)
 
     def budget(
-        self, transcript: Transcript, prompt: Prompt, window: int, rules: CompressionRules
+        self, transcript: Transcript, prompt: Prompt, window: int, rules: CompressionSettings
     ) -> TokenBudget:
-        """Returns the budgets; the window shrinks by the factor of our underestimate."""
+        """Returns the budgets. The window is divided by the ratio of the provider's token count to
+        our estimate."""
         scale = self.scale(transcript, prompt)
         most = int(prompt.max_tokens / scale) if prompt.max_tokens else None
         fixed = self.fixed_tokens(prompt)
@@ -111,17 +113,6 @@ _MOST_SUMMARY = 10_000
 LEAST_SUMMARY = 300
 
 
-class CompressionRules(Value):
-    """The user's compression settings."""
-
-    enabled: bool = True
-    threshold: float = 0.5
-    target_ratio: float = 0.2
-    protect_last: int = 20
-    message_limit: int = 5_000
-    abort_on_failure: bool = False
-
-
 class TokenBudget(Value):
     """Budgets in tokens. A request may have at most `limit`; above `threshold` it is compacted,
     and pruning suffices if it gets below `content`. `tail` is for the newest messages, the rest
@@ -140,7 +131,7 @@ class TokenBudget(Value):
 
 
 def budget_for(
-    window: int, fixed: int, rules: CompressionRules, *, max_tokens: int | None = None
+    window: int, fixed: int, rules: CompressionSettings, *, max_tokens: int | None = None
 ) -> TokenBudget:
     """Computes the budgets for a window of which `fixed` tokens are used in every request."""
     reserved = min(max_tokens, window // 2) if max_tokens else 0
@@ -195,7 +186,7 @@ class EngineDeps(NamedTuple):
     session_id: str
     summarise: Summarise
     clock: Clock
-    rules: CompressionRules = CompressionRules()
+    rules: CompressionSettings = CompressionSettings()
     cwd: str = ""
     hints: Hints = no_hints
     redact: Callable[[str], str] = str

@@ -71,7 +71,7 @@ class Compactor:
         if cut and self._wants_summary(shortened, size, budget):
             notes = await self._notes(task, cut, meter)
             # Without a summary, pruning suffices while it stays below the threshold.
-            if notes or not (self._rules.abort_on_failure or size < budget.threshold):
+            if notes or not (self._rules.abort_on_summary_failure or size < budget.threshold):
                 shortened = self._with_summary(task, cut, notes)
             elif size > budget.limit:
                 # Truncating messages would lose what a summary should keep.
@@ -132,7 +132,7 @@ class Compactor:
         if task.occasion.cause != "threshold":
             whole = self._gauge.request_tokens(task.transcript, task.prompt)
             tokens = min(tokens, (whole - self._gauge.fixed_tokens(task.prompt)) // 4)
-        start, protected = len(messages), self._rules.protect_last
+        start, protected = len(messages), self._rules.protect_last_n
         while start > least:
             size = self._gauge.range_tokens(messages, start - 1, len(messages))
             count = len(messages) - start
@@ -166,9 +166,9 @@ class Compactor:
             tokens=task.budget.limit,
             most=most,
         )
-        words = user_says(self._deps.redact(asked.messages[0].text))  # type: ignore[union-attr]
+        redacted = user_says(self._deps.redact(asked.messages[0].text))  # type: ignore[union-attr]
         try:
-            reply = await self._deps.summarise(replace(asked, messages=(words,)), meter)
+            reply = await self._deps.summarise(replace(asked, messages=(redacted,)), meter)
             if notes := clean_summary(reply.message.text, most):
                 return notes
             raise ProviderError("The summary was empty.", reason="cut")
@@ -192,7 +192,9 @@ class Compactor:
             last_number=number(older[-1]) if older else 0,
             cwd=self._deps.cwd,
             rules=tuple((number(each.message), each.text) for each in rules if each.strong),
-            wishes=tuple((number(each.message), each.text) for each in rules if not each.strong),
+            possible_rules=tuple(
+                (number(each.message), each.text) for each in rules if not each.strong
+            ),
             summary=notes or local_notes(older, number, budget.summary),
             first=(number(first), first.text) if first and first not in request else (0, ""),
             todos=tuple(open_todos(transcript)),

@@ -37,14 +37,14 @@ class BuiltInEngine:
         if not rules.enabled:
             return False
         estimated = self._gauge.request_tokens(transcript, prompt)
-        share = min(rules.threshold, 0.5)
-        if estimated * 2 < window * share and len(prompt.messages) < rules.message_limit:
+        few_messages = len(prompt.messages) < rules.hygiene_hard_message_limit
+        if few_messages and estimated * 2 < window * min(rules.threshold, 0.5):
             # Provider token counts do not exceed our estimate by that factor.
             return False
         budget = self._gauge.budget(transcript, prompt, window, rules)
         if estimated > budget.limit:
             return True
-        if estimated < budget.threshold and len(prompt.messages) < rules.message_limit:
+        if few_messages and estimated < budget.threshold:
             return False
         return not self._is_stuck(transcript)
 

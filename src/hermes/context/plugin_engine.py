@@ -48,8 +48,8 @@ class PlainMessages:
                 self._known[encode_sorted(as_dict)] = whole
 
     def read(self, given: object) -> tuple[Message, ...]:
-        """Raises Invalid unless the list starts with a user, pairs calls with results and keeps
-        the last message."""
+        """Raises InvalidConversation unless the list starts with a user, pairs calls with results
+        and keeps the last message."""
         if not isinstance(given, list) or not given:
             raise InvalidConversation("no messages were returned")
         found: list[Message] = []
@@ -86,8 +86,8 @@ class PlainMessages:
                 return user_says(text, origin=OWN_WORDS)
             case {"role": "assistant", "content": str() as text}:
                 calls = tuple(_call(call) for call in each.get("tool_calls") or ())
-                words = (Text(text=text),) if text else ()
-                return AssistantMessage(parts=(*words, *calls))
+                spoken = (Text(text=text),) if text else ()
+                return AssistantMessage(parts=(*spoken, *calls))
             case {"role": "tool", "content": str() as text, "tool_call_id": str() as call_id}:
                 name = str(each.get("name", ""))
                 return ToolResult(call_id=call_id, name=name, parts=(Text(text=text),))
@@ -106,8 +106,8 @@ def _call(given: Any) -> ToolCall:
 def message_dicts(
     message: Message,
 ) -> Iterator[tuple[JsonObject, UserMessage | AssistantMessage | ToolResult]]:
-    """Yields dicts with `role` and `content`, `tool_calls` of assistants and `tool_call_id` of
-    results, each with what it was made from."""
+    """Yields a message as dicts with `role` and `content`, each with the part that it stands for.
+    Assistants have `tool_calls`; each tool result is a dict with its `tool_call_id`."""
     match message:
         case UserMessage():
             yield {"role": "user", "content": message.text}, message

@@ -1,4 +1,4 @@
-"""Finds project context files and limits how much of them is sent."""
+"""Finds context files, scans them and limits how much of them is sent."""
 
 from __future__ import annotations
 
@@ -7,13 +7,22 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hermes.codec.tokens import CHARS_PER_TOKEN
 from hermes.codec.values import Value
-from hermes.core.errors import ToolError
+from hermes.config.home import Home, replace_file
+from hermes.core.effects import Allow, ReadPath
+from hermes.core.errors import ConfigError, ToolError
+from hermes.core.events import SessionOpened
 from hermes.core.messages import ToolCall, ToolResult
-from hermes.core.ports import Workspace
+from hermes.core.ports import Policy, Workspace
+
+if TYPE_CHECKING:
+    from hermes.config.run_context import RunContext
 
 OWN_NAMES = (".hermes.md", "HERMES.md")
 GUEST_NAMES = (("AGENTS.md", "agents.md"), ("CLAUDE.md", "claude.md"))
@@ -121,23 +130,17 @@ _WORD = re.compile(r"(?:[\w.@+-]*/)+[\w.@+-]*")
 
 
 class FolderContext:
-    """For one session; a `Remark` of the core. `permits` tells whether a path may be read without
-    asking; folders in `known` are skipped."""
+    """Adds the context files of folders that a session enters later; implements `Remark` of the
+    core. Files that the policy would ask about are skipped."""
 
     def __init__(
-        self,
-        workspace: Workspace,
-        permits: Callable[[str], bool],
-        *,
-        known: Iterable[str],
-        scan: Scan = no_scan,
-        max_chars: int = FOLDER_CONTEXT_CHARS,
+        self, run: RunContext, workspace: Workspace, policy: Policy, opened: SessionOpened
     ) -> None:
         self._workspace = workspace
-        self._permits = permits
-        self._seen = set(known)
-        self._scan = scan
-        self._max_chars = max_chars
+        self._policy = policy
+        self._principal = opened.principal
+        self._scan = file_scan(run, opened.cwd)
+        self._seen: set[str] = set()
 
     async def __call__(self, call: ToolCall, _result: ToolResult) -> str:
         found = [await self._read_context(folder) for folder in self._new_folders(call)]
@@ -166,7 +169,10 @@ class FolderContext:
     async def _read_context(self, folder: str) -> str:
         for name in NAMES:
             path = posixpath.join(folder, name)
-            if not self._permits(path):
+            decision = self._policy.decide(
+                ReadPath(path=path), self._principal, frozenset({"user"})
+            )
+            if not isinstance(decision, Allow):
                 continue
             try:
                 info = await self._workspace.stat(path)
@@ -177,7 +183,7 @@ class FolderContext:
                 continue
             if text := data.decode("utf-8", "replace").strip():
                 shown = posixpath.relpath(path, self._workspace.root)
-                text, _ = cut_middle(self._scan(shown, text), self._max_chars, path)
+                text, _ = cut_middle(self._scan(shown, text), FOLDER_CONTEXT_CHARS, path)
                 return f"\n\n<context file: {shown}>\n{text}\n</context>"
         return ""
 
@@ -189,3 +195,77 @@ def _parents_below(folder: str, root: str) -> list[str]:
         found.append(folder)
         folder = posixpath.dirname(folder)
     return found
+
+
+MAX_DIGESTS = 400
+SCANNER = Path(__file__).parents[1] / "policy" / "scan"
+
+
+class ScanCache:
+    """Digests of safe texts in the home's cache, newest last. A changed scanner invalidates
+    them."""
+
+    def __init__(self, home: Home, scanner: Path = SCANNER) -> None:
+        self._home = home
+        self._path = home.cache / "harmless.txt"
+        self._scanner = scanner
+
+    def is_known_safe(self, text: str) -> bool:
+        return self._digest(text) in self._digests()
+
+    def add(self, text: str) -> None:
+        digests = [*self._digests(), self._digest(text)]
+        try:
+            data = "\n".join(digests[-MAX_DIGESTS:]).encode()
+            replace_file(self._home, self._path, data, durable=False)
+        except ConfigError:
+            # In a read-only home every text is scanned each time.
+            return
+
+    def _digests(self) -> list[str]:
+        try:
+            return self._path.read_text(encoding="ascii").split()
+        except (OSError, UnicodeDecodeError):
+            return []
+
+    def _digest(self, text: str) -> str:
+        data = text.encode("utf-8", "surrogatepass")
+        return blake2b(data, digest_size=20, key=self._scanner_key).hexdigest()
+
+    @cached_property
+    def _scanner_key(self) -> bytes:
+        """Changes when any file of the scanner changes."""
+        with os.scandir(self._scanner) as entries:
+            files = sorted((each.name, each.stat()) for each in entries if each.is_file())
+        facts = "".join(f"{name} {stat.st_size} {stat.st_mtime_ns};" for name, stat in files)
+        return blake2b(facts.encode(), digest_size=32).digest()
+
+
+def file_scan(run: RunContext, cwd: str) -> Scan:
+    """The scan for files shown to a model working in this folder. Findings are reported to the
+    user; in trusted folders they are warnings only."""
+    mode = run.settings.security.context_scan
+    if mode == "off":
+        return no_scan
+    trusted = [Path(each).expanduser() for each in run.settings.security.trusted_dirs if cwd]
+    if any(Path(cwd).resolve().is_relative_to(each.resolve()) for each in trusted):
+        mode = "warn"
+    cache = ScanCache(run.home)
+
+    def scan(name: str, text: str) -> str:
+        if cache.is_known_safe(text):
+            return text
+        # Loaded only for texts that are not cached.
+        from hermes.policy.scan.scanner import judge_context
+
+        found = judge_context(text)
+        if not found.suspicious:
+            cache.add(text)
+            return text
+        if mode == "block":
+            run.notices.append(found.blocked_text(name))
+            return found.blocked_text(name)
+        run.notices.append(found.warning(name))
+        return f"{found.warning(name)}\n\n{text}"
+
+    return scan

@@ -1,4 +1,4 @@
-"""Collects the inputs of the system prompt: persona, environment, guidance, prefilled messages."""
+"""Builds the prompts of a session: the system text, the environment and prefilled messages."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from hermes.codec.atomic_files import write_new
 from hermes.codec.json import DecodeError, decode
 from hermes.codec.values import Value
 from hermes.config.home import Home
 from hermes.config.schema import Effort
 from hermes.config.settings import AgentSettings, Settings
+from hermes.context.persona import read_soul
 from hermes.context.pii import hides_people, without_people
 from hermes.context.project_files import (
     ProjectContext,
     Scan,
-    cut_middle,
     limit_for,
     no_scan,
     project_context,
@@ -28,15 +27,10 @@ from hermes.context.system import (
     Layer,
     PromptFacts,
     Slots,
-    all_personalities,
-    find_personality,
-    layers,
+    build_layers,
     platform_hint,
     with_model,
 )
-from hermes.core.commands import Overlay
-from hermes.core.errors import NotFound
-from hermes.core.events import Overlaid
 from hermes.core.messages import AssistantMessage, Message, Text, user_says
 from hermes.core.prompt import Prompt, ToolSpec
 from hermes.core.session_deps import View
@@ -47,54 +41,6 @@ from hermes.workspaces.shell import describe_backend, is_remote_backend
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
-
-STARTER = """\
-<!-- Who Hermes is for you. What you write below this line takes the place of
-the built-in introduction in every new session: a name, a manner, what matters.
-As long as there is nothing, the built-in one is used. -->
-"""
-
-
-def write_default_soul(home: Home) -> None:
-    """Write a template SOUL.md for the user to edit; never overwrite an existing one."""
-    # A read-only home has none.
-    with suppress(OSError):
-        home.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_new(home.soul, STARTER.encode(), durable=False)
-
-
-def is_custom(home: Home) -> bool:
-    """Whether the user has written a persona."""
-    return bool(_persona(home))
-
-
-def read_soul(home: Home, limit: int, scan: Scan) -> str:
-    """The user's persona, scanned and limited in length; "" if there is none."""
-    text = _persona(home)
-    return cut_middle(scan(home.soul.name, text), limit, str(home.soul))[0] if text else ""
-
-
-def _persona(home: Home) -> str:
-    try:
-        text = home.soul.read_text("utf-8", "replace").strip()
-    except OSError:
-        return ""
-    return text.removeprefix(STARTER.strip()).strip()
-
-
-def names(settings: Settings) -> list[str]:
-    return sorted(all_personalities(_own(settings)))
-
-
-def overlay(settings: Settings, name: str) -> Overlay:
-    """The overlay for a personality; "none" removes the current one. Raises NotFound."""
-    found, text = find_personality(name, _own(settings))
-    return Overlay(name=found, text=text)
-
-
-def _own(settings: Settings) -> dict[str, object]:
-    return settings.agent.personalities | settings.personalities
-
 
 NO_PYTHON = "Python is not installed."
 ONLY_PYTHON3 = "Python: python3."
@@ -154,7 +100,7 @@ class SystemText(NamedTuple):
 
 
 def system_text(
-    opening: SessionRequest,
+    request: SessionRequest,
     choice: ModelChoice,
     settings: Settings,
     home: Home,
@@ -166,32 +112,32 @@ def system_text(
     session_id: str = "",
     scan: Scan = no_scan,
     clean: Callable[[str], str] = str,
-    unusual: str = "",
+    toolchain: str = "",
 ) -> SystemText:
     """`slots` are the current blocks of other packages. Files pass `scan`; user-written files and
-    settings pass `clean`. `unusual` describes peculiarities of this machine."""
+    settings pass `clean`. `toolchain` describes peculiarities of this machine."""
     if choice.reduced:
         # Very small models lose track of the question after a long system prompt.
         return SystemText((Layer(name="identity", text=REDUCED),), ())
     limit = settings.context_file_max_chars
     project = ProjectContext()
-    if opening.rules and not is_remote_backend(settings.terminal):
+    if request.rules and not is_remote_backend(settings.terminal):
         project = project_context(Path(cwd), window=choice.window, max_chars=limit, scan=scan)
-    soul = read_soul(home, limit or limit_for(choice.window), scan) if opening.rules else ""
+    soul = read_soul(home, limit or limit_for(choice.window), scan) if request.rules else ""
     agent = settings.agent
     backend = describe_backend(settings.terminal)
-    place = f"Files and commands are not on this machine: {backend}." if backend else unusual
+    place = f"Files and commands are not on this machine: {backend}." if backend else toolchain
     hints = filter(None, (place, agent.environment_hint))
-    parts = layers(
+    parts = build_layers(
         PromptFacts(
-            platform=opening.platform,
+            platform=request.platform,
             cwd=cwd,
             system=f"{platform.system()} ({platform.machine()})",
             model=choice.model,
             provider=choice.provider,
             now=now,
             hint=clean("\n".join(hints)),
-            platform_hint=clean(platform_hint(opening.platform, settings.platform_hints)),
+            platform_hint=clean(platform_hint(request.platform, settings.platform_hints)),
             profile="" if home.profile == DEFAULT_PROFILE else home.profile,
             window=choice.window,
             session_id=session_id,
@@ -201,9 +147,9 @@ def system_text(
         completion=agent.task_completion_guidance,
         parallel=agent.parallel_tool_call_guidance,
         enforcement=agent.tool_use_enforcement,
-        extra=clean("\n\n".join(filter(None, (opening.extra, agent.system_prompt)))),
+        extra=clean("\n\n".join(filter(None, (request.extra, agent.system_prompt)))),
         project=clean(project.text),
-        slots=slots if opening.rules else None,
+        slots=slots if request.rules else None,
     )
     return SystemText(parts, project.warnings)
 
@@ -224,8 +170,8 @@ def prompt_view(
         system, overlay = transcript.system, transcript.overlay.text
         key = (system, overlay, transcript.model, transcript.provider)
         if key not in texts:
-            first_model, now = transcript.opened, (transcript.model, transcript.provider)
-            if first_model and (first_model.model, first_model.provider) != now:
+            opened, now = transcript.opened, (transcript.model, transcript.provider)
+            if opened and (opened.model, opened.provider) != now:
                 # Switching models starts with an empty cache anyway.
                 system = with_model(system, *now)
             texts[key] = f"{system}\n\n{overlay}" if overlay else system
@@ -246,17 +192,6 @@ def effort_for(agent: AgentSettings, model: str) -> Effort:
     """If several overrides match the model name, the longest one applies."""
     parts = [part for part in agent.reasoning_overrides if part.lower() in model.lower()]
     return agent.reasoning_overrides[max(parts, key=len)] if parts else agent.reasoning_effort
-
-
-def chosen_personality(settings: Settings) -> Overlaid | None:
-    """The personality of new sessions, if the settings name an existing one."""
-    if not settings.display.personality:
-        return None
-    try:
-        found = overlay(settings, settings.display.personality)
-    except NotFound:
-        return None
-    return Overlaid(name=found.name, text=found.text) if found.text else None
 
 
 class PrefillLine(Value):

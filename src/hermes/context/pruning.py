@@ -71,12 +71,12 @@ def result_line(result: ToolResult, call: ToolCall | None, number: int) -> ToolR
 def describe_result(result: ToolResult, call: ToolCall | None) -> str:
     """Describes a call and its outcome in a few words."""
     text, details = result.text, result.details
-    words = [result.name, main_argument(call.arguments) if call else ""]
+    named = [result.name, main_argument(call.arguments) if call else ""]
     facts = [f"exit code {details['exit_code']}" if "exit_code" in details else ""]
     facts += ["failed" if result.failed else "", f"{text.count(chr(10)) + 1} lines"]
     persisted = details.get("persisted")
     facts.append(f"whole in {persisted}" if persisted else f"{len(text)} characters")
-    return f"{' '.join(filter(None, words))}: {', '.join(filter(None, facts))}"
+    return f"{' '.join(filter(None, named))}: {', '.join(filter(None, facts))}"
 
 
 def main_argument(arguments: JsonObject) -> str:

@@ -1,23 +1,28 @@
-"""Expands `@` references in a message."""
+"""Expands `@` references in a user's message, within the limits of the policy."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import posixpath
 import re
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from hermes.codec.tokens import estimate_tokens
 from hermes.codec.values import Value
+from hermes.core.effects import Allow, Effect, FetchUrl, ReadPath, RunCommand
 from hermes.core.errors import HermesError, ToolError
+from hermes.core.messages import user_says
 from hermes.core.ports import FileInfo
+from hermes.core.session import Session
+
+if TYPE_CHECKING:
+    from hermes.config.run_context import RunContext
+    from hermes.models.models import Models
 
 ATTACHED = "--- Attached Context ---"
 WARNINGS = "--- Context Warnings ---"
-BLOCK_BEGINS = "[The earlier part of this conversation, shortened by the program."
-BLOCK_ENDS = "[End of the shortened part. What follows is newer and wins over it.]"
-
 
 _MENTION = re.compile(
     r"""(?x) (?<![\w/@.]) @ (?:
@@ -35,7 +40,11 @@ SIGNS = {"file": "📄", "folder": "📁", "url": "🌐"}
 ABOVE = "It is in the previous message."
 MOST_ENTRIES = 200
 MOST_COMMITS = 10
+MOST_COMPLETIONS = 20
 WARN_SHARE, REFUSE_SHARE = 0.25, 0.5
+GIT_SECONDS = 30
+PAGE_SECONDS = 30
+MAX_BYTES = 2_000_000
 
 
 class Mention(Value):
@@ -71,16 +80,41 @@ class ExpandedMessage(Value):
     pages: tuple[ReferencePage, ...] = ()
 
 
-class ReferenceSources(Protocol):
-    """Resolves references. ToolError says why one fails."""
+def without_attachments(text: str) -> str:
+    """The text that the user typed, without attachments."""
+    for mark in (WARNINGS, ATTACHED):
+        text = text.partition(f"\n\n{mark}\n")[0]
+    return text
 
-    async def file(self, path: str) -> bytes: ...
 
-    async def folder(self, path: str) -> Sequence[FileInfo]: ...
+async def expand_references(
+    run: RunContext, models: Models, session: Session, text: str
+) -> ExpandedMessage:
+    """The message with its references attached. Failures become warnings."""
+    transcript = session.transcript
+    window = models.window(transcript.model, transcript.provider)
+    found = await _expand(text, SessionSources(run, session), window)
+    if found.pages:
+        # With their own origin, so that they do not count as the user's words.
+        await session.import_messages(
+            [user_says(page.text, origin=page.origin) for page in found.pages]
+        )
+    return found
 
-    async def git(self, arguments: str) -> str: ...
 
-    async def page(self, url: str) -> ReferencePage: ...
+async def complete_path(session: Session, prefix: str) -> list[FileInfo]:
+    """Completions for the beginning of a path."""
+    workspace = session.workspace
+    folder, _, name = prefix.rpartition("/")
+    try:
+        entries = await workspace.list_folder(workspace.resolve(folder or "."))
+    except (ToolError, OSError):
+        return []
+    matches = [each for each in entries if posixpath.basename(each.path).startswith(name)]
+    visible = [
+        each for each in matches if name or not posixpath.basename(each.path).startswith(".")
+    ]
+    return sorted(visible, key=lambda each: (each.kind != "folder", each.path))[:MOST_COMPLETIONS]
 
 
 def find_mentions(text: str) -> tuple[Mention, ...]:
@@ -107,11 +141,9 @@ def find_mentions(text: str) -> tuple[Mention, ...]:
     return tuple(found)
 
 
-async def expand_references(
-    text: str, sources: ReferenceSources, *, window: int
-) -> ExpandedMessage:
-    """Resolves all references concurrently. Failures become warnings; if the total is too large,
-    the message stays unchanged."""
+async def _expand(text: str, sources: SessionSources, window: int) -> ExpandedMessage:
+    """Resolves all references concurrently. If the total is too large, the message stays
+    unchanged."""
     found = find_mentions(text)
     if not found:
         return ExpandedMessage(text=text)
@@ -164,7 +196,7 @@ class ReferenceBlock(Value):
         return f"{self.head}\n{ABOVE if self.origin else self.text}"
 
 
-async def _resolve(mention: Mention, sources: ReferenceSources) -> ReferenceBlock | str:
+async def _resolve(mention: Mention, sources: SessionSources) -> ReferenceBlock | str:
     origin = ""
     try:
         match mention.kind:
@@ -190,20 +222,20 @@ async def _resolve(mention: Mention, sources: ReferenceSources) -> ReferenceBloc
     return ReferenceBlock(label=mention.label, sign=sign, text=text, origin=origin)
 
 
-async def _file(mention: Mention, sources: ReferenceSources) -> str:
+async def _file(mention: Mention, sources: SessionSources) -> str:
     data = await sources.file(mention.target)
     if b"\0" in data[:8_000]:
         return f"(binary, {len(data):,} bytes; look at {mention.target} with tools)"
     rows = data.decode("utf-8", "replace").splitlines()
     if mention.first:
         if mention.first > len(rows):
-            raise ToolError(f"the file has {len(rows)} lines.")
+            raise ToolError(f"line {mention.first} does not exist; the file has {len(rows)}.")
         rows = rows[mention.first - 1 : mention.last or mention.first]
     suffix = posixpath.splitext(mention.target)[1].lstrip(".")
     return _fence("\n".join(rows), suffix) if rows else ""
 
 
-async def _folder(mention: Mention, sources: ReferenceSources) -> str:
+async def _folder(mention: Mention, sources: SessionSources) -> str:
     entries = sorted(await sources.folder(mention.target), key=lambda each: each.path)
     shown = [
         f"- {name}/" if each.kind == "folder" else f"- {name} ({each.size:,} bytes)"
@@ -214,7 +246,7 @@ async def _folder(mention: Mention, sources: ReferenceSources) -> str:
     return "\n".join(shown[:MOST_ENTRIES] + more)
 
 
-async def _fenced_git(sources: ReferenceSources, arguments: str) -> str:
+async def _fenced_git(sources: SessionSources, arguments: str) -> str:
     text = await sources.git(arguments)
     return _fence(text.rstrip("\n"), "diff") if text.strip() else ""
 
@@ -235,3 +267,76 @@ def _trim(target: str) -> str:
             break
         target = target[:-1]
     return target.rstrip(",;!?")
+
+
+class SessionSources:
+    """Reads referenced files, folders, commits and pages. ToolError says why one fails."""
+
+    def __init__(self, run: RunContext, session: Session) -> None:
+        self._run = run
+        self._session = session
+        self._workspace = session.workspace
+
+    async def file(self, path: str) -> bytes:
+        real = self._authorize_path(path)
+        info = await self._workspace.stat(real)
+        if info is None:
+            raise ToolError("there is no such file.")
+        if info.kind != "file":
+            raise ToolError("it is not a file.")
+        if info.size > MAX_BYTES:
+            raise ToolError(f"it has {info.size:,} bytes, too many to attach.")
+        return await self._workspace.read_bytes(real)
+
+    async def folder(self, path: str) -> Sequence[FileInfo]:
+        real = self._authorize_path(path)
+        info = await self._workspace.stat(real)
+        if info is None or info.kind != "folder":
+            raise ToolError("there is no such folder.")
+        return await self._workspace.list_folder(real)
+
+    async def git(self, arguments: str) -> str:
+        effect = RunCommand(script=f"git --no-pager {arguments}", cwd=self._workspace.root)
+        self._permit(effect)
+        done = await self._workspace.run(
+            effect, timeout=GIT_SECONDS, stop=asyncio.Event(), max_bytes=MAX_BYTES
+        )
+        if done.timed_out:
+            raise ToolError(f"git took longer than {GIT_SECONDS} s.")
+        if done.exit_code:
+            raise ToolError(done.output.strip().partition("\n")[0] or "git failed.")
+        return done.output
+
+    async def page(self, url: str) -> ReferencePage:
+        """The readable text of a web page."""
+        from hermes.policy.outgoing import host_of
+        from hermes.web.reading import extract_text
+
+        if self._session.busy:
+            raise ToolError("a turn is running; attach the page when it has ended.")
+        effect = FetchUrl(url=url)
+        self._permit(effect)
+        fetched = await self._session.web.fetch(
+            effect, max_bytes=MAX_BYTES, timeout=PAGE_SECONDS, passing=self._permit
+        )
+        text = await asyncio.to_thread(extract_text, fetched)
+        return ReferencePage(text=text, origin=f"web:{host_of(fetched.url)}")
+
+    def _authorize_path(self, path: str) -> str:
+        """The resolved path, if it may be attached."""
+        from hermes.policy.places.files import Files
+
+        root = self._workspace.root
+        decision = Files(os.path.realpath(root), self._run.user_home, self._run.state_dir).refer(
+            path
+        )
+        if not isinstance(decision, Allow):
+            raise ToolError(decision.reason)
+        real = self._workspace.resolve(posixpath.join(root, path))
+        self._permit(ReadPath(path=real))
+        return real
+
+    def _permit(self, effect: Effect) -> None:
+        decision = self._session.judge(effect)
+        if not isinstance(decision, Allow):
+            raise ToolError(decision.reason)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from hermes.codec.tokens import CHARS_PER_TOKEN, estimate_tokens
+from hermes.context.block import BLOCK_BEGINS, BLOCK_ENDS
 from hermes.context.pruning import Number, describe_result, elide, fitting, main_argument, truncate
-from hermes.context.references import BLOCK_BEGINS, BLOCK_ENDS
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage, user_says
 from hermes.core.prompt import Prompt
 
@@ -50,8 +50,8 @@ def summary_prompt(
     parts.append(f"The conversation:\n\n{rendered}")
     # Reasoning models count their reasoning as output.
     limit = most * 2 + 1_000
-    words = user_says("\n\n".join(parts))
-    return Prompt(system=system, messages=(words,), max_tokens=limit, effort="low")
+    text = user_says("\n\n".join(parts))
+    return Prompt(system=system, messages=(text,), max_tokens=limit, effort="low")
 
 
 def render_conversation(messages: Sequence[Message], number: Number, chars: int) -> str:

@@ -109,7 +109,8 @@ def _packable(path: Path, copy: Path) -> Path:
 
 
 def copy_database(source: Path, target: Path) -> None:
-    """In one transaction of the target, so that other connections see all of it or nothing."""
+    """Copy a database in one transaction of the target, so that other connections see all of it or
+    nothing."""
     with (
         closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as old,
         closing(sqlite3.connect(target)) as new,

@@ -105,7 +105,7 @@ async def confinement_findings(config: Config) -> list[Diagnostic]:
 
 def skill_findings(config: Config) -> list[Diagnostic]:
     """Skills that cannot be used, with the reason."""
-    from hermes.skills.catalogue import SkillScanner
+    from hermes.skills.discovery import SkillScanner
     from hermes.skills.session_index import skill_roots, skills_cache
 
     roots = skill_roots(config.settings, config.home, "")

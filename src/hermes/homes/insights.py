@@ -200,7 +200,7 @@ async def _skills(
     """The skills loaded in this period; successes and failures count over all time."""
     if not loads:
         return ()
-    from hermes.skills.stats import skill_stats
+    from hermes.skills.usage import skill_stats
 
     uses = {name: SkillUse(name=name, loads=count) for name, count in loads.most_common()}
     for each in await skill_stats(journal, skills):

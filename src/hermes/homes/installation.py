@@ -63,14 +63,14 @@ async def check_for_update(here: Installation) -> UpdateNotice:
 
 
 async def update(here: Installation) -> None:
-    """To the newest version. A checkout is only fast-forwarded, and never with local changes."""
+    """Update to the newest version. A checkout is only fast-forwarded, never with local changes."""
     if here.kind == "package":
         await _run(here, *_pip("install", "--upgrade", PACKAGE), fix="check the output of pip")
         return
     fix = "commit or stash them first"
     if await _run(here, "git", "status", "--porcelain", "--untracked-files=no", fix=fix):
         raise ConfigError(f"{here.path} has local changes; {fix}.")
-    fix = "merge them yourself"
+    fix = "merge or rebase your own commits yourself"
     await _run(here, "git", "merge", "--ff-only", "--quiet", "@{upstream}", fix=fix)
 
 

@@ -62,9 +62,11 @@ class Aliases:
         existing = script if script.exists() or script.is_symlink() else None
         other = existing or shutil.which(name, path=self._search)
         if other is not None and not _profile(Path(other)):
-            raise UsageError(f"{other} already has this name; choose another with --name.")
-        words = (f"HERMES_HOME={shlex.quote(str(root))}", "exec", shlex.quote(self._program))
-        body = f'#!/bin/sh\n{_MARK}{profile}\n{" ".join(words)} -p {profile} "$@"\n'
+            raise UsageError(
+                f"The command {name} exists already ({other}); choose another name with --name."
+            )
+        start = (f"HERMES_HOME={shlex.quote(str(root))}", "exec", shlex.quote(self._program))
+        body = f'#!/bin/sh\n{_MARK}{profile}\n{" ".join(start)} -p {profile} "$@"\n'
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             draft = script.with_name(f".{name}.{os.urandom(4).hex()}")
@@ -182,7 +184,7 @@ class Profiles:
         """Create a profile: empty, or with the settings, secrets, memory and skills of `like`, or
         with `everything` except its history and logins. Without `skills`, it gets neither the other
         profile's skills nor the shipped ones."""
-        target, words = self._new(name), _plain(description)
+        target, about = self._new(name), _plain(description)
         source = profile_home(self._root, like) if like else None
 
         def select(path: PurePosixPath) -> bool:
@@ -200,15 +202,15 @@ class Profiles:
                     copy(source.root / path, draft / path)
             if not skills:
                 seeds_of(Home(draft)).opt(out=True)
-            if words:
-                replace_file(Home(draft), draft / DESCRIPTION, f"{words}\n".encode())
+            if about:
+                replace_file(Home(draft), draft / DESCRIPTION, f"{about}\n".encode())
         return target
 
     def describe(self, name: str, text: str) -> None:
         """Set the description; an empty text removes it."""
-        home, words = profile_home(self._root, name), _plain(text)
-        if words:
-            replace_file(home, home.root / DESCRIPTION, f"{words}\n".encode())
+        home, about = profile_home(self._root, name), _plain(text)
+        if about:
+            replace_file(home, home.root / DESCRIPTION, f"{about}\n".encode())
         else:
             (home.root / DESCRIPTION).unlink(missing_ok=True)
 
@@ -234,7 +236,7 @@ class Profiles:
         return target
 
     def delete(self, name: str) -> None:
-        """With all its content; raises ConfigError while it is in use."""
+        """Delete a profile with all its content. Raises ConfigError while it is in use."""
         home = self._root_of(name)
         refuse_if_used(home)
         # After the rename the profile is gone, however long the removal takes.
@@ -297,8 +299,8 @@ class Profiles:
 
 
 def _plain(description: str) -> str:
-    """On one line."""
-    words = " ".join(description.split())
-    if len(words) > MAX_DESCRIPTION_CHARS:
+    """Returns the description on one line; UsageError when it is too long."""
+    line = " ".join(description.split())
+    if len(line) > MAX_DESCRIPTION_CHARS:
         raise UsageError(f"A description has at most {MAX_DESCRIPTION_CHARS} characters.")
-    return words
+    return line

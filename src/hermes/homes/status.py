@@ -133,7 +133,7 @@ def packages() -> dict[str, str]:
 
 
 def changed_settings(run: RunContext) -> dict[str, str]:
-    """With the source of each."""
+    """The changed settings, each with its source."""
     found: dict[str, str] = {}
     for key in run.config.known_keys():
         setting = run.config.explain(key)
@@ -170,7 +170,7 @@ async def full_status(parts: StatusSources, plugins: Mapping[str, str]) -> Page:
 async def deep_checks(parts: StatusSources) -> Page:
     """Requests the provider's model list and reads every journal record once."""
     found = [*await journal_findings(parts.run.home), *await index_findings(parts.run.home)]
-    words = "; ".join(f"{each.text} ({each.fix})" if each.fix else each.text for each in found)
+    findings = "; ".join(f"{each.text} ({each.fix})" if each.fix else each.text for each in found)
     winner = explain_choice(parts.models, parts.run.config).winner
     if winner is None or winner.provider in IN_PROCESS:
         model = "runs in this process"
@@ -184,4 +184,4 @@ async def deep_checks(parts: StatusSources) -> Page:
             model = listed.problem or answers
         except HermesError as error:
             model = str(error)
-    return {"Checks": {"model": model, "sessions": words}}
+    return {"Checks": {"model": model, "sessions": findings}}

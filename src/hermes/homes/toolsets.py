@@ -52,11 +52,6 @@ def toolset_states(
     return tuple(found)
 
 
-def check(names: Sequence[str]) -> None:
-    """Raises UsageError for an unknown toolset."""
-    resolve_toolsets(names)
-
-
 def switch(home: Home, name: str, *, on: bool) -> None:
     """Change the saved settings, for sessions that start from now on. Raises NotFound."""
     # Loaded only for changes.

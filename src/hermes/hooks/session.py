@@ -31,7 +31,8 @@ from hermes.hooks.registry import Hooks
 
 
 def history(messages: Iterable[Message]) -> list[JsonObject]:
-    """Returns the messages as dicts, like those of context engines."""
+    """Returns dicts with `role` and `content`; assistants have `tool_calls`, each tool result
+    has its `tool_call_id`."""
     return [as_dict for message in messages for as_dict, _ in message_dicts(message)]
 
 

@@ -12,12 +12,17 @@ from hermes.core.recorder import Subscription
 from hermes.core.session import Session
 from hermes.core.transcript import fold
 from hermes.learning.ledger import TurnReview
-from hermes.learning.regression import SkillRun, SkillUseTracker, find_regression
 from hermes.learning.rehearsal import SkillRehearsal
 from hermes.learning.rehearsals import Rehearsals, ledger_of
-from hermes.learning.review import PastSession, SkillReview
-from hermes.learning.triggers import ReviewTrigger, TriggerWatch
-from hermes.memory.review import ReviewedSession
+from hermes.learning.review import SkillReview
+from hermes.learning.session_watch import (
+    ReviewTrigger,
+    SkillRun,
+    SkillUseTracker,
+    TriggerWatch,
+    find_regression,
+)
+from hermes.memory.review import PastSession, ReviewedSession
 from hermes.models.model_ref import IN_PROCESS
 from hermes.policy.threat_scan import untrusted_in
 from hermes.skills.history import Cause, Version
@@ -45,26 +50,27 @@ def revert_regression(deps: LearningDeps, skills: SkillLibrary, run: SkillRun) -
         is_pinned = skills.usages.of(run.skill).pinned
         if active.action.startswith("revert") or is_pinned or not is_own:
             return ""
-        words = find_regression(ledger.runs(run.skill), run.version, active.base[:VERSION_DIGITS])
-        return _act(deps, skills, active, words) if words else ""
+        before = active.base[:VERSION_DIGITS]
+        reason = find_regression(ledger.runs(run.skill), run.version, before)
+        return _revert(deps, skills, active, reason) if reason else ""
     except HermesError:
         # The skill was changed or removed concurrently.
         return ""
 
 
-def _act(deps: LearningDeps, skills: SkillLibrary, active: Version, words: str) -> str:
-    name, cause = active.name, Cause(who="review", model=active.cause.model, words=words)
+def _revert(deps: LearningDeps, skills: SkillLibrary, active: Version, reason: str) -> str:
+    name, cause = active.name, Cause(who="review", model=active.cause.model, words=reason)
     if deps.run.settings.skills.write_approval:
-        return SUGGEST_REVERT.format(name, words)
+        return SUGGEST_REVERT.format(name, reason)
     known = [one for one in skills.store.history(name) if one.hash == active.base]
     if known:
         skills.store.revert(name, known[-1].id, cause)
         skills.usages.record_patch(name)
-        return REVERTED.format(name, known[-1].id, words)
+        return REVERTED.format(name, known[-1].id, reason)
     if active.base:
         return ""
     skills.curator().archive(name)
-    return ARCHIVED.format(name, words)
+    return ARCHIVED.format(name, reason)
 
 
 # The time limit of a review; the process of an older unfinished review has died.
@@ -160,9 +166,7 @@ class Learner:
         if not await asyncio.to_thread(self._has_proposed, reviewed.id, turn_id):
             try:
                 async with asyncio.timeout(SECONDS):
-                    await SkillReview(self._deps, reviewed, opened, turn_id).run(
-                        trigger.why, trigger.calls
-                    )
+                    await SkillReview(self._deps, reviewed, opened, turn_id).run(trigger)
             except (HermesError, TimeoutError):
                 # The user did not request the review, so a failure is not reported.
                 pass
@@ -173,9 +177,8 @@ class Learner:
     async def _check_regressions(self, runs: tuple[SkillRun, ...]) -> None:
         """Reverts skill versions that perform worse than their predecessors."""
         for run in runs:
-            words = await asyncio.to_thread(revert_regression, self._deps, self._library, run)
-            if words:
-                self._session.tell(words)
+            if notice := await asyncio.to_thread(revert_regression, self._deps, self._library, run):
+                self._session.tell(notice)
 
     def _has_proposed(self, session_id: str, turn_id: str) -> bool:
         """Returns whether an interrupted review of this turn has already proposed a change."""
@@ -199,24 +202,23 @@ async def settle_proposals(deps: LearningDeps, skills: SkillLibrary, session: Se
         return
     for version in await asyncio.to_thread(skills.store.proposals):
         by_review = version.cause.who == "review"
-        if by_review and (words := await _settle(deps, skills, session, version)):
-            session.tell(words)
+        if by_review and (notice := await _settle(deps, skills, session, version)):
+            session.tell(notice)
 
 
 async def _settle(
     deps: LearningDeps, skills: SkillLibrary, session: Session, version: Version
 ) -> str:
-    """Returns a notice for the user. A rehearsed proposal is not rehearsed again: it awaits
-    approval, or its process died before the decision."""
+    """Rehearses a proposed version unless that was done before, decides about it, and returns a
+    notice for the user."""
     rehearsal = ledger_of(deps.run.home).rehearsal(version.id)
     is_new = rehearsal is None
     if rehearsal is None:
         rehearsals = Rehearsals(deps, skills, session.meter)
         rehearsal = await rehearsals.rehearse(version, most=deps.run.settings.skills.rehearse)
         deps.run.world.kill_point("learning.rehearsed")
-    words = await asyncio.to_thread(decide, deps, skills, version, rehearsal)
-    if words:
-        return words if deps.run.settings.display.memory_notifications != "off" else ""
+    if notice := await asyncio.to_thread(decide, deps, skills, version, rehearsal):
+        return notice if deps.run.settings.display.memory_notifications != "off" else ""
     return WAITS.format(version.name, version.id) if is_new else ""
 
 
@@ -228,8 +230,8 @@ def decide(
     verdict = rehearsal.verdict
     try:
         if verdict == "refuse":
-            skills.store.refuse(version, rehearsal.words)
-            return f"A change to the skill {version.name} was refused: {rehearsal.words}."
+            skills.store.refuse(version, rehearsal.summary)
+            return f"A change to the skill {version.name} was refused: {rehearsal.summary}."
         # With a new skill the model makes new calls, so a rehearsal can only show that it does no
         # harm.
         allowed, is_new = deps.run.settings.skills.unrehearsed, version.action == "create"
@@ -238,12 +240,12 @@ def decide(
             or (verdict == "keep" and is_new and allowed != "none")
             or (verdict == "unrehearsed" and allowed in ("all", "new" if is_new else "all"))
         ):
-            skills.approve(version, rehearsal.words)
+            skills.approve(version, rehearsal.summary)
             if not is_new:
-                return f"Skill {version.name} improved ({rehearsal.words})."
+                return f"Skill {version.name} improved ({rehearsal.summary})."
             gone = skills.curator().archive_surplus() if deps.run.settings.curator.enabled else ()
             note = f" Archived to make space: {', '.join(gone)}." if gone else ""
-            return f"Skill {version.name} learned ({rehearsal.words}).{note}"
+            return f"Skill {version.name} learned ({rehearsal.summary}).{note}"
     except UsageError as error:
         with suppress(UsageError):
             skills.store.refuse(version, str(error))

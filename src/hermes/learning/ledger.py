@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from pathlib import Path
 
-from hermes.codec.atomic_files import replace_file
+from hermes.codec.atomic_files import append_line, replace_file
 from hermes.codec.json import DecodeError, decode, encode
-from hermes.codec.values import V, Value
-from hermes.learning.regression import SkillRun
+from hermes.codec.values import Value
 from hermes.learning.rehearsal import SkillRehearsal
+from hermes.learning.session_watch import SkillRun
 from hermes.skills.files import lock_skills
+from hermes.skills.history import read_lines
 
 REVIEWS = "reviews.jsonl"
 RUNS = "runs"
@@ -37,16 +36,18 @@ class LearningLedger:
 
     def claim(self, session: str, turn: str, at: float) -> bool:
         """Claims the review of a turn. A claim whose owner crashed can be taken once more."""
-        with lock_skills(self._ensure_folder()):
+        with lock_skills(self._folder):
             reviews = self.reviews().get((session, turn), [])
             if not _may_retry(reviews):
                 return False
-            self._append(TurnReview(session=session, turn=turn, at=at))
+            review = TurnReview(session=session, turn=turn, at=at)
+            append_line(self._folder / REVIEWS, encode(review))
             return True
 
     def mark_done(self, session: str, turn: str, at: float) -> None:
-        with lock_skills(self._ensure_folder()):
-            self._append(TurnReview(session=session, turn=turn, at=at, done=True))
+        with lock_skills(self._folder):
+            review = TurnReview(session=session, turn=turn, at=at, done=True)
+            append_line(self._folder / REVIEWS, encode(review))
 
     def unfinished_reviews(self, before: float) -> tuple[TurnReview, ...]:
         """Returns reviews started before this time that never ended and may be retried."""
@@ -55,7 +56,7 @@ class LearningLedger:
 
     def reviews(self) -> dict[tuple[str, str], list[TurnReview]]:
         by_turn: dict[tuple[str, str], list[TurnReview]] = {}
-        for review in self._rows(TurnReview, REVIEWS):
+        for review in read_lines(TurnReview, self._folder / REVIEWS):
             by_turn.setdefault((review.session, review.turn), []).append(review)
         return by_turn
 
@@ -72,39 +73,13 @@ class LearningLedger:
 
     def record_run(self, run: SkillRun) -> None:
         """Records a run; a later record of the same turn replaces it."""
-        with lock_skills(self._ensure_folder()):
-            (self._folder / RUNS).mkdir(exist_ok=True, mode=0o700)
-            self._append(run, f"{RUNS}/{run.skill}.jsonl")
+        with lock_skills(self._folder):
+            append_line(self._folder / RUNS / f"{run.skill}.jsonl", encode(run))
 
     def runs(self, skill: str) -> tuple[SkillRun, ...]:
         """Returns the turns that used the skill, oldest first."""
-        runs = self._rows(SkillRun, f"{RUNS}/{skill}.jsonl")
+        runs = read_lines(SkillRun, self._folder / RUNS / f"{skill}.jsonl")
         return tuple({(run.session, run.turn): run for run in runs}.values())
-
-    def _ensure_folder(self) -> Path:
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return self._folder
-
-    def _rows(self, kind: type[V], name: str) -> list[V]:
-        try:
-            rows = (self._folder / name).read_bytes().split(b"\n")
-        except OSError:
-            return []
-        found = []
-        for row in rows:
-            with suppress(DecodeError):
-                found.append(decode(kind, row))
-        return found
-
-    def _append(self, review: Value, name: str = REVIEWS) -> None:
-        """Appends durably. A line truncated by a crash is terminated and ignored."""
-        descriptor = os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(descriptor, "r+b") as file:
-            end = file.seek(0, os.SEEK_END)
-            is_truncated = end > 0 and os.pread(file.fileno(), 1, end - 1) != b"\n"
-            file.write(b"\n" * is_truncated + encode(review) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
 
 
 def _may_retry(reviews: list[TurnReview]) -> bool:

@@ -17,7 +17,7 @@ from hermes.core.events import (
     TurnEnded,
 )
 from hermes.core.messages import Text, ToolResult, UserMessage
-from hermes.skills.catalogue import index_line
+from hermes.skills.session_index import index_line
 from hermes.skills.skill import MAIN, parse_skill
 
 # More tokens alone are not harmful, up to this.
@@ -155,8 +155,8 @@ class SkillRehearsal(Value, omit_defaults=False):
         return "keep" if "unclear" in judged else "promote"
 
     @property
-    def words(self) -> str:
-        """Summarises the result in one sentence."""
+    def summary(self) -> str:
+        """The result in one sentence."""
         for trial in self.trials:
             if trial.worse:
                 why = "; ".join(trial.worse)
@@ -232,19 +232,19 @@ class Revision:
 
 
 class Introduction(Revision):
-    """For a new skill: the first message of a task, as if the user had invoked the skill."""
+    """Loads a new skill with the first message of a task, as if the user had invoked it."""
 
-    def __init__(self, name: str, new: Mapping[str, bytes], words: MessageReceived) -> None:
+    def __init__(self, name: str, new: Mapping[str, bytes], first: MessageReceived) -> None:
         super().__init__(name, {}, new)
-        self._words = words
+        self._first = first
 
     def loads(self, event: DurableEvent) -> bool:
-        return event == self._words
+        return event == self._first
 
     def rewrite(self, event: DurableEvent) -> DurableEvent:
-        if event != self._words:
+        if event != self._first:
             return event
-        message = self._words.message
+        message = self._first.message
         text = f"{HEAD.format(self.name)}{self._body}{NOTES}{self.name}]\n\n{message.text}"
         return replace(event, message=_with_text(message, text))
 

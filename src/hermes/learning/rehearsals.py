@@ -31,7 +31,7 @@ from hermes.learning.rehearsal import (
     SkillRehearsal,
     outcome_of,
 )
-from hermes.learning.triggers import is_correction
+from hermes.learning.session_watch import is_correction
 from hermes.models.model_ref import IN_PROCESS
 from hermes.replay.collection import collect_recording
 from hermes.replay.environment import ReplayOverrides
@@ -219,7 +219,7 @@ def _find_target(recording: Recording, revision: Revision) -> _TargetTurn:
     ends = (i for i in range(position, len(events)) if isinstance(events[i], TurnEnded))
     end = next(ends, None)
     if end is None:
-        raise UsageError("its turn has not ended")
+        raise UsageError("the turn that loaded it has not ended; rehearse it later")
     is_listed = any(lines[i] is not recording.lines[i] for i in range(first))
     return _TargetTurn(
         lines=tuple(lines),

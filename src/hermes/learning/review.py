@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from hermes.codec.json import DecodeError, encode
+from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
-from hermes.core.effects import Allow
-from hermes.core.errors import HermesError, ToolError
+from hermes.core.errors import ToolError
 from hermes.core.events import SessionOpened
 from hermes.core.messages import (
     AssistantMessage,
     Message,
-    Text,
     ToolCall,
     ToolMessage,
-    ToolResult,
     UserMessage,
     user_says,
 )
-from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt
-from hermes.core.tools import Tool
-from hermes.core.transcript import Transcript
-from hermes.learning.triggers import TriggerReason
-from hermes.memory.review import DENIED, REVIEW_TASK, MemoryReview, NoWorkspace, ReviewedSession
+from hermes.core.tools import Tool, ToolOutput
+from hermes.learning.session_watch import ReviewTrigger, TriggerReason
+from hermes.memory.review import REVIEW_TASK, MemoryReview, ReviewedSession
 from hermes.memory.tools import memory
 from hermes.models.side_model import SideModel
-from hermes.policy.rule_setup import rules_for
 from hermes.skills.history import Cause, Version
 from hermes.skills.invocation import read_skill_file
 from hermes.skills.tools import skill_manage, skill_view, skills_list
@@ -105,15 +99,6 @@ ENOUGH = "No more changes in this review; say “nothing to save” and stop."
 PROPOSED = "Stored as {}; it is rehearsed before it is used."
 
 
-class PastSession(NamedTuple):
-    """A closed session; another session pays for its review and receives the notices."""
-
-    id: str
-    transcript: Transcript
-    meter: Meter
-    tell: Callable[[str], None]
-
-
 class SkillReview:
     """Reviews one turn. Changes to skills are proposals, and only the agent's skills can change."""
 
@@ -129,37 +114,29 @@ class SkillReview:
         self._skill_service = self._library.tool_service(
             opened, session_id=reviewed.id, cause=self._cause, staged=True
         )
-        self.proposed: list[Version] = []
+        self._proposed: list[Version] = []
 
-    async def run(self, why: TriggerReason, calls: int) -> list[Version]:
-        """Returns the proposals; raises ProviderError when no model is available."""
-        digest = conversation_digest(self._reviewed.transcript.messages)
-        text = f"{await self._list_skills()}\n\n{digest}"
-        messages: tuple[Message, ...] = (user_says(text),)
-        offered: tuple[Tool, ...] = (skills_list, skill_view, skill_manage)
+    async def run(self, trigger: ReviewTrigger) -> None:
+        """Raises ProviderError when no model is available."""
+        transcript, meter = self._reviewed.transcript, self._reviewed.meter
+        text = f"{await self._list_skills()}\n\n{conversation_digest(transcript.messages)}"
+        tools: tuple[Tool, ...] = (skills_list, skill_view, skill_manage)
         if memory.name in self._opened.tools and self._deps.memory.scope(self._opened):
-            offered = (memory, *offered)
-        tools = {tool.name: tool for tool in offered}
+            tools = (memory, *tools)
         prompt = Prompt(
-            system=f"{REVIEW}\n\n{WHY[why].format(calls=calls)}",
-            messages=messages,
-            tools=tuple(tool.spec for tool in tools.values()),
+            system=f"{REVIEW}\n\n{WHY[trigger.why].format(calls=trigger.calls)}",
+            messages=(user_says(text),),
+            tools=tuple(tool.spec for tool in tools),
         )
-        memory_service = await self._memory.tool_service(self._turn_id)
-        for number in range(MOST_ROUNDS):
-            model = SideModel(self._deps.models, self._deps.run.settings, self._reviewed.transcript)
-            reply = await model.ask(REVIEW_TASK, prompt, self._reviewed.meter)
-            if not reply.message.calls:
-                break
-            results = [
-                await self._memory.answer(memory_service, f"review {number}", call)
-                if call.name == memory.name and memory.name in tools
-                else await self._answer(tools, call)
-                for call in reply.message.calls
-            ]
-            messages = (*messages, reply.message, ToolMessage(results=tuple(results)))
-            prompt = Prompt(system=prompt.system, messages=messages, tools=prompt.tools)
-        return self.proposed
+        execute_memory = await self._memory.executor(self._turn_id)
+
+        async def execute(number: int, call: ToolCall) -> ToolOutput:
+            if call.name == memory.name:
+                return await execute_memory(number, call)
+            return ToolOutput.text(await self._execute(call))
+
+        model = SideModel(self._deps.models, self._deps.run.settings, transcript)
+        await model.ask_with_tools(REVIEW_TASK, prompt, meter, execute, rounds=MOST_ROUNDS)
 
     async def _list_skills(self) -> str:
         def list_skills() -> list[tuple[str, str, bool]]:
@@ -168,42 +145,30 @@ class SkillReview:
 
         return format_skills(await asyncio.to_thread(list_skills))
 
-    async def _answer(self, tools: dict[str, Tool], call: ToolCall) -> ToolResult:
-        try:
-            if call.name not in tools or call.broken:
-                raise ToolError(f"Only {', '.join(tools)} can be called now.")
-            arguments = tools[call.name].parameters.decode(call.arguments)
-            text, failed = await self._apply(call, arguments), False
-        except (HermesError, DecodeError) as error:
-            text, failed = str(error), True
-        parts = (Text(text=text),)
-        return ToolResult(call_id=call.id, name=call.name, parts=parts, failed=failed)
-
-    async def _apply(self, call: ToolCall, arguments: JsonObject) -> str:
+    async def _execute(self, call: ToolCall) -> str:
         if call.name == skills_list.name:
+            skills_list.parameters.decode(call.arguments)
             return await self._list_skills()
         if call.name == skill_view.name:
+            arguments = skill_view.parameters.decode(call.arguments)
             name, file, find = arguments["name"], arguments["file_path"], self._skill_service.find
             return await asyncio.to_thread(lambda: read_skill_file(find(name), file or "SKILL.md"))
+        arguments = skill_manage.parameters.decode(call.arguments)
         self._check(arguments)
         version = await asyncio.to_thread(self._skill_service.change, call.id, arguments)
-        self.proposed.append(version)
+        self._proposed.append(version)
         return PROPOSED.format(version.id)
 
     def _check(self, arguments: JsonObject) -> None:
         """Applies the policy; anything that needs approval is refused."""
         if arguments["action"] == "delete":
             raise ToolError("A review cannot delete skills; patch the skill.")
-        if len(self.proposed) >= MOST_PROPOSALS:
+        if len(self._proposed) >= MOST_PROPOSALS:
             raise ToolError(ENOUGH)
         name = arguments["name"]
         if any(version.name == name for version in self._skill_service.store.proposals()):
             raise ToolError(ONCE.format(name))
-        rules = rules_for(self._deps.run.config, self._opened.cwd or "/", self._opened.source)
-        origins = self._reviewed.transcript.origins()
-        for effect in skill_manage.effects(NoWorkspace(), arguments):
-            if not isinstance(rules.decide(effect, self._opened.principal, origins), Allow):
-                raise ToolError(DENIED)
+        self._memory.check_policy(skill_manage, arguments)
 
     def _cause(self, call: str) -> Cause:
         return Cause(

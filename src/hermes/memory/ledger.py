@@ -198,16 +198,20 @@ class MemoryLedger:
         return scrub_database(self.db, patience_seconds=patience_seconds)
 
 
-def _open_ledger(path: Path) -> sqlite3.Connection:
+def open_database(path: Path) -> sqlite3.Connection:
+    """Opens or creates a private SQLite file that overwrites deleted text."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA secure_delete = ON")
+    return db
+
+
+def _open_ledger(path: Path) -> sqlite3.Connection:
     try:
-        db = sqlite3.connect(
-            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
-        db.execute("PRAGMA journal_mode = WAL")
+        db = open_database(path)
         db.execute("PRAGMA synchronous = FULL")
-        db.execute("PRAGMA secure_delete = ON")
         (found,) = db.execute("PRAGMA user_version").fetchone()
         if found > FORMAT:
             raise LedgerError("Memory was written by a newer Hermes; update this one.")

@@ -328,7 +328,9 @@ class Memories:
         waiting = {each.id: each for each in self._store.ledger.changes(open=1)}
         if number not in waiting:
             near = tuple(f"c{id}  {preview(each.text)}" for id, each in waiting.items())
-            raise NotFound(f"No held change c{number}.", near)
+            raise NotFound(
+                f"There is no pending change c{number}; `hermes memory pending` lists them.", near
+            )
         return waiting[number]
 
     def _take_back(self, change: MemoryChange, source: ChangeSource) -> None:

@@ -3,47 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
-from hermes.codec.json import DecodeError
+from hermes.codec.values import JsonObject
 from hermes.core.effects import Allow
 from hermes.core.errors import HermesError, ToolError
 from hermes.core.events import SessionOpened, ToolFinished, TurnEnded
-from hermes.core.messages import (
-    AssistantMessage,
-    Message,
-    ToolCall,
-    ToolMessage,
-    ToolResult,
-    UserMessage,
-    user_says,
-)
+from hermes.core.messages import AssistantMessage, Message, ToolCall, UserMessage, user_says
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt
 from hermes.core.recorder import Subscription
-from hermes.core.tools import ToolOutput
+from hermes.core.session import Session
+from hermes.core.tools import Tool, ToolOutput
 from hermes.core.transcript import Transcript
-from hermes.memory.entries import ChangeSource
-from hermes.memory.service import APPROVAL, message_number
-from hermes.memory.tools import (
-    FLUSH,
-    REVIEW,
-    CallFacts,
-    MemoryToolService,
-    execute,
-    memory,
-    operations_of,
-)
+from hermes.memory.tools import FLUSH, REVIEW, MemoryToolService, execute, memory, operations_of
 from hermes.models.model_ref import IN_PROCESS
 from hermes.models.side_model import SideModel
 from hermes.policy.rule_setup import rules_for
 from hermes.policy.threat_scan import untrusted_in
 
 if TYPE_CHECKING:
-    from hermes.memory.memories import Memories
     from hermes.memory.service import MemoryService
 
 REVIEW_TASK = "background_review"
@@ -54,17 +35,16 @@ WAITS = "A memory change needs your approval: `hermes memory pending` shows it."
 DENIED = "Not allowed without approval, which a review cannot get. Skip it."
 
 
-class ReviewedSession(Protocol):
-    """A session under review, open or closed. Costs are booked on `meter`."""
+class PastSession(NamedTuple):
+    """A closed session; another session pays for its review and receives the notices."""
 
-    @property
-    def id(self) -> str: ...
-    @property
-    def transcript(self) -> Transcript: ...
-    @property
-    def meter(self) -> Meter: ...
-    @property
-    def tell(self) -> Callable[[str], None]: ...
+    id: str
+    transcript: Transcript
+    meter: Meter
+    tell: Callable[[str], None]
+
+
+ReviewedSession = Session | PastSession
 
 
 class MemoryReview:
@@ -83,11 +63,6 @@ class MemoryReview:
         self._session = session
         self._opened = opened
         self._task = task
-
-    @property
-    def _memories(self) -> Memories:
-        """The memories of the person in the session."""
-        return self._memory.of(self._memory.scope(self._opened))
 
     async def follow(self, events: Subscription) -> None:
         """Counts the turns since the last change of memory, and reviews when due."""
@@ -119,45 +94,39 @@ class MemoryReview:
     ) -> None:
         """Reviews these messages, or all. The label distinguishes reviews of one turn, so that none
         is executed twice."""
-        known = (await self._memories.snapshot()).text or "Memory is empty."
+        memories = self._memory.of(self._memory.scope(self._opened))
+        known = (await memories.snapshot()).text or "Memory is empty."
         transcript, settings = self._session.transcript, self._memory.run.settings
         reviewed = transcript.messages if messages_to_review is None else messages_to_review
-        messages: tuple[Message, ...] = (user_says(f"{known}\n\n{digest(reviewed)}"),)
+        text = f"{known}\n\n{digest(reviewed)}"
+        prompt = Prompt(system=instructions, messages=(user_says(text),), tools=(memory.spec,))
+        execute_call, meter = await self.executor(turn_id, label), self._session.meter
         side_model = SideModel(self._memory.models, settings, transcript)
-        service = await self.tool_service(turn_id)
-        for number in range(rounds):
-            prompt = Prompt(system=instructions, messages=messages, tools=(memory.spec,))
-            reply = await side_model.ask(self._task, prompt, self._session.meter)
-            if not reply.message.calls:
-                return
-            prefix = f"{label} {number}"
-            results = [await self.answer(service, prefix, call) for call in reply.message.calls]
-            messages = (*messages, reply.message, ToolMessage(results=tuple(results)))
+        await side_model.ask_with_tools(self._task, prompt, meter, execute_call, rounds=rounds)
 
-    async def answer(self, service: MemoryToolService, prefix: str, call: ToolCall) -> ToolResult:
-        try:
-            output = await self._execute(service, prefix, call)
-        except (ToolError, DecodeError) as error:
-            output = ToolOutput.text(str(error), failed=True)
-        return ToolResult(call_id=call.id, name=call.name, parts=output.parts, failed=output.failed)
+    async def executor(
+        self, turn_id: str, label: str = "review"
+    ) -> Callable[[int, ToolCall], Awaitable[ToolOutput]]:
+        """Returns the function that executes calls of the memory tool in a review of this turn."""
+        service = await self._memory.review_service(self._session.id, self._opened, turn_id)
 
-    async def _execute(self, service: MemoryToolService, prefix: str, call: ToolCall) -> ToolOutput:
+        async def execute_call(number: int, call: ToolCall) -> ToolOutput:
+            return await self._execute(service, f"{label} {number} {call.id}", call.arguments)
+
+        return execute_call
+
+    async def _execute(
+        self, service: MemoryToolService, call_id: str, given: JsonObject
+    ) -> ToolOutput:
         """Executes the call as the policy allows, and notifies the user. Pending changes are
         reported even if notifications are off."""
-        if call.name != memory.name or call.broken:
-            raise ToolError(f"Only {memory.name} can be called now.")
-        arguments = memory.parameters.decode(call.arguments)
+        arguments = memory.parameters.decode(given)
         operations = operations_of(arguments)
-        run, opened = self._memory.run, self._opened
-        rules = rules_for(run.config, opened.cwd or "/", opened.source)
-        origins = self._session.transcript.origins()
-        for effect in memory.effects(NoWorkspace(), arguments):
-            if not isinstance(rules.decide(effect, opened.principal, origins), Allow):
-                raise ToolError(DENIED)
-        output = await execute(service, f"{prefix} {call.id}", arguments["target"], operations)
+        self.check_policy(memory, arguments)
+        output = await execute(service, call_id, arguments["target"], operations)
         if output.failed or not output.details.get("changes"):
             return output
-        wanted = run.settings.display.memory_notifications
+        wanted = self._memory.run.settings.display.memory_notifications
         if output.details["held"]:
             self._session.tell(WAITS)
         elif wanted == "verbose":
@@ -167,30 +136,13 @@ class MemoryReview:
             self._session.tell(SAVED)
         return output
 
-    async def tool_service(self, turn_id: str) -> MemoryToolService:
-        """Returns a memory service whose changes have the turn's message as their source."""
-        records = await self._memory.journal.read(self._session.id)
-        n = message_number(records, turn_id)
-        held = APPROVAL if self._memory.run.settings.memory.write_approval else ""
-
-        async def describe_call(call_id: str) -> CallFacts:
-            source = ChangeSource(
-                kind="review",
-                session_id=self._session.id,
-                turn_id=turn_id,
-                n=n,
-                call_id=call_id,
-                person=self._opened.person or self._opened.principal,
-                surface=self._opened.source,
-            )
-            return CallFacts(
-                source=source, key=f"{self._session.id} {turn_id} {call_id}", held=held
-            )
-
-        on_change = partial(self._memory.notify_change, self._session.id)
-        return MemoryToolService(
-            self._memories, describe_call, targets=self._memory.targets, on_change=on_change
-        )
+    def check_policy(self, tool: Tool, arguments: JsonObject) -> None:
+        """Raises ToolError for effects that the policy does not allow without a question."""
+        opened, origins = self._opened, self._session.transcript.origins()
+        rules = rules_for(self._memory.run.config, opened.cwd or "/", opened.source)
+        for effect in tool.effects(NoWorkspace(), arguments):
+            if not isinstance(rules.decide(effect, opened.principal, origins), Allow):
+                raise ToolError(DENIED)
 
 
 class NoWorkspace:

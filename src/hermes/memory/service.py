@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from itertools import compress
 from typing import TYPE_CHECKING
 
-from hermes.codec.values import Value
+from hermes.codec.values import Value, replace
 from hermes.core.effects import Remember
 from hermes.core.errors import JournalError, NotFound
 from hermes.core.events import (
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from hermes.core.session import Session
     from hermes.journal.journal import SqliteJournal
     from hermes.memory.provider import MemoryProvider
-    from hermes.memory.tools import CallFacts, MemoryToolService
+    from hermes.memory.tools import CallFacts, DescribeCall, MemoryToolService
     from hermes.memory.user_model import UserModels
     from hermes.models.models import Models
 
@@ -236,16 +236,35 @@ class MemoryService:
 
     def tool_service(self, session_id: str, opened: SessionOpened) -> MemoryToolService:
         """Returns the service of a session's memory tool."""
+        return self._tool_service(
+            session_id, opened, partial(self.describe_call, session_id, opened)
+        )
+
+    async def review_service(
+        self, session_id: str, opened: SessionOpened, turn_id: str
+    ) -> MemoryToolService:
+        """Returns the service of the memory tool in a review of this turn, whose message is the
+        source of the changes."""
+        n = message_number(await self.journal.read(session_id), turn_id)
+
+        async def describe_call(call_id: str) -> CallFacts:
+            source = ChangeSource(
+                kind="review", session_id=session_id, turn_id=turn_id, n=n, call_id=call_id
+            )
+            return self._call_facts(source, opened)
+
+        return self._tool_service(session_id, opened, describe_call)
+
+    def _tool_service(
+        self, session_id: str, opened: SessionOpened, describe_call: DescribeCall
+    ) -> MemoryToolService:
         from hermes.memory.tools import MemoryToolService
 
-        scope = self.scope(opened)
-        if not scope:
+        if not (scope := self.scope(opened)):
             return MemoryToolService()
+        on_change = partial(self.notify_change, session_id)
         return MemoryToolService(
-            self.of(scope),
-            partial(self.describe_call, session_id, opened),
-            targets=self.targets,
-            on_change=partial(self.notify_change, session_id),
+            self.of(scope), describe_call, targets=self.targets, on_change=on_change
         )
 
     async def describe_call(
@@ -253,30 +272,33 @@ class MemoryService:
     ) -> CallFacts:
         """Returns the facts of a running call from the journal. A change made while untrusted text
         is in view needs approval. The origin `own` does not count as untrusted."""
-        from hermes.memory.tools import CallFacts
-
         transcript = self.find_session(session_id).transcript
         turn_id = transcript.turn_id
         records = await self.journal.read(session_id)
-        untrusted = untrusted_in(transcript.origins() - {own})
-        approved_by = find_approver(records, turn_id, call_id)
         source = ChangeSource(
             kind="session",
             session_id=session_id,
             turn_id=turn_id,
             n=message_number(records, turn_id),
             call_id=call_id,
-            person=opened.person or opened.principal,
-            surface=opened.source,
-            origins=untrusted,
-            approved_by=approved_by,
+            origins=untrusted_in(transcript.origins() - {own}),
+            approved_by=find_approver(records, turn_id, call_id),
         )
+        return self._call_facts(source, opened)
+
+    def _call_facts(self, source: ChangeSource, opened: SessionOpened) -> CallFacts:
+        from hermes.memory.tools import CallFacts
+
         held = ""
-        if not approved_by and untrusted:
-            held = f"text from {', '.join(untrusted)} is in view"
-        elif not approved_by and self._settings.write_approval:
+        if not source.approved_by and source.origins:
+            held = f"text from {', '.join(source.origins)} is in view"
+        elif not source.approved_by and self._settings.write_approval:
             held = APPROVAL
-        return CallFacts(source=source, key=f"{session_id} {turn_id} {call_id}", held=held)
+        key = f"{source.session_id} {source.turn_id} {source.call_id}"
+        person = opened.person or opened.principal
+        return CallFacts(
+            source=replace(source, person=person, surface=opened.source), key=key, held=held
+        )
 
 
 def message_number(records: Sequence[Record], turn_id: str) -> int:

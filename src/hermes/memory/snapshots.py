@@ -64,7 +64,7 @@ async def renew_system(
     text = with_memory(
         system,
         fit_block("memory", snapshot.text, window),
-        fit_block("provider", external_block(memory.run, lambda: memory, opened), 0),
+        fit_block("external_memory", external_block(memory.run, lambda: memory, opened), 0),
     )
     return "" if text == system else text
 

@@ -91,11 +91,11 @@ def _memory_effects(_place: PathContext, arguments: JsonObject) -> list[Effect]:
 )
 async def memory(
     ctx: ToolContext,
-    target: Annotated[Target, "user: who they are"],
+    target: Annotated[Target, "user: facts about the user"],
     action: Action | None = None,
     content: str = "",
     old_text: Annotated[str, "Part of the old entry"] = "",
-    operations: Annotated[tuple[Operation, ...], "Several, all or none"] = (),
+    operations: Annotated[tuple[Operation, ...], "Several changes, all or none"] = (),
 ) -> ToolOutput:
     """Save short facts for later sessions: preferences and corrections of the user, environment,
     conventions, lessons; as statements. No trivia, task progress or procedures (use skills)."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hermes.memory.honcho.client import HonchoResponse
     from hermes.memory.honcho.model import HonchoModel, HonchoService
     from hermes.memory.honcho.settings import HonchoSettings
-    from hermes.memory.local.model import UserModel
+    from hermes.memory.local import UserModel
     from hermes.memory.memories import Memories
     from hermes.memory.service import MemoryService
 
@@ -235,7 +235,7 @@ class UserModels:
     async def forget(self, remove_phrases: Callable[[str], str]) -> list[str]:
         """Removes phrases from the local store, whatever provider is configured, and from the
         provider. Returns where they may remain."""
-        from hermes.memory.local.person_store import PersonStore
+        from hermes.memory.local import PersonStore
 
         people = PersonStore(self._memory.run.home.memories / "people.db", OWNER)
         left = [] if await people.forget(remove_phrases) else [describe_leftover(people.path)]
@@ -252,7 +252,7 @@ class UserModels:
         return self._create("").backup_paths() if self._name else ()
 
     def local_tool_service(self, session_id: str, opened: SessionOpened) -> UserModel:
-        from hermes.memory.local.model import LocalModel, UserModel
+        from hermes.memory.local import LocalModel, UserModel
 
         provider = self.attach(session_id, opened).provider if self._name == "local" else None
         model = provider if isinstance(provider, LocalModel) else None
@@ -283,8 +283,7 @@ class UserModels:
             return make()
         if self._name == "honcho":
             return self._honcho()
-        from hermes.memory.local.model import LocalModel
-        from hermes.memory.local.person_store import PersonStore
+        from hermes.memory.local import LocalModel, PersonStore
 
         async def ask(system: str, question: str) -> str:
             session = self._memory.find_session(session_id)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import aclosing
 from typing import Protocol
 
+from hermes.codec.json import DecodeError
 from hermes.codec.values import replace
 from hermes.config.provider_settings import AuxiliaryTaskSettings
 from hermes.config.settings import Settings
-from hermes.core.errors import HermesError, ProviderError
-from hermes.core.messages import Usage
+from hermes.core.errors import HermesError, ProviderError, ToolError
+from hermes.core.messages import ToolCall, ToolMessage, ToolResult, Usage
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt, Reply
+from hermes.core.tools import ToolOutput
 from hermes.models.model_ref import CUSTOM, IN_PROCESS, OFFLINE, ModelRef
 from hermes.models.models import Models, ref_of
 from hermes.providers.endpoint import Endpoint
@@ -97,6 +99,38 @@ class SideModel:
         )
         self._report(task, "failed", f"{_describe(task).capitalize()} failed: {failure}")
         raise failure
+
+    async def ask_with_tools(
+        self,
+        task: str,
+        prompt: Prompt,
+        meter: Meter,
+        execute: Callable[[int, ToolCall], Awaitable[ToolOutput]],
+        *,
+        rounds: int,
+    ) -> None:
+        """Lets the model call the tools of the prompt until it has nothing more to do. `execute`
+        gets the number of the round and the call; the model sees its errors."""
+        names = [tool.name for tool in prompt.tools]
+        for number in range(rounds):
+            reply = await self.ask(task, prompt, meter)
+            if not reply.message.calls:
+                return
+            results: list[ToolResult] = []
+            for call in reply.message.calls:
+                try:
+                    if call.broken or call.name not in names:
+                        raise ToolError(f"Only {', '.join(names)} can be called now.")
+                    output = await execute(number, call)
+                except (HermesError, DecodeError) as error:
+                    output = ToolOutput.text(str(error), failed=True)
+                results.append(
+                    ToolResult(
+                        call_id=call.id, name=call.name, parts=output.parts, failed=output.failed
+                    )
+                )
+            answered = (reply.message, ToolMessage(results=tuple(results)))
+            prompt = replace(prompt, messages=(*prompt.messages, *answered))
 
     def links(self, task: str, prompt: Prompt, meter: Meter) -> Iterator[FallbackLink]:
         """The models that can run this task now, best first."""

@@ -8,18 +8,20 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.codec.json import DecodeError, convert
+from hermes.codec.json import convert
 from hermes.codec.values import Value
-from hermes.core.errors import HermesError, ToolError
-from hermes.core.messages import Message, Text, ToolCall, ToolMessage, ToolResult, user_says
+from hermes.core.errors import ToolError
+from hermes.core.messages import ToolCall, user_says
 from hermes.core.prompt import Prompt, ToolSpec
 from hermes.core.session import Session
+from hermes.core.tools import ToolOutput
 from hermes.models.side_model import SideModel
 from hermes.skills.files import read_tree
 from hermes.skills.history import Cause
 from hermes.skills.library import SkillLibrary
 from hermes.skills.skill import MAIN
 from hermes.skills.store import SkillChange
+from hermes.skills.usage import recently_used
 
 if TYPE_CHECKING:
     from hermes.config.settings import Settings
@@ -103,14 +105,10 @@ class Consolidation:
         if len(self._texts) < 2:
             return ()
         text = "\n\n".join(f"# {name}\n\n{text}" for name, text in self._texts.items())
-        messages: tuple[Message, ...] = (user_says(text),)
-        for _ in range(MOST_ROUNDS):
-            prompt = Prompt(system=INSTRUCTIONS, messages=messages, tools=(TOOL,))
-            reply = await self._side_model.ask(TASK, prompt, self._session.meter)
-            if not reply.message.calls:
-                break
-            results = [await asyncio.to_thread(self._answer, call) for call in reply.message.calls]
-            messages = (*messages, reply.message, ToolMessage(results=tuple(results)))
+        prompt = Prompt(system=INSTRUCTIONS, messages=(user_says(text),), tools=(TOOL,))
+        await self._side_model.ask_with_tools(
+            TASK, prompt, self._session.meter, self._execute, rounds=MOST_ROUNDS
+        )
         return tuple(self._done)
 
     def _candidates(self) -> dict[str, str]:
@@ -118,7 +116,7 @@ class Consolidation:
         store, usages = self._skills.store, self._skills.usages
         fixed = set(self._skills.job_skills())
         known = {entry.name: entry for entry in store.scan().entries}
-        recent = [name for name in usages.recent() if name in known]
+        recent = [name for name in recently_used(store.folder) if name in known]
         texts: dict[str, str] = {}
         left = MOST_CHARS
         for name in dict.fromkeys((*recent, *sorted(known))):
@@ -131,16 +129,10 @@ class Consolidation:
                 left -= len(text)
         return texts
 
-    def _answer(self, call: ToolCall) -> ToolResult:
-        try:
-            if call.name != TOOL.name or call.broken:
-                raise ToolError(f"Only {TOOL.name} can be called now.")
-            merge = convert(Merge, call.arguments)
-            self._merge(merge, tuple(dict.fromkeys(merge.skills)))
-            text, failed = f"{merge.into} replaces them.", False
-        except (HermesError, DecodeError) as error:
-            text, failed = str(error), True
-        return ToolResult(call_id=call.id, name=call.name, parts=(Text(text=text),), failed=failed)
+    async def _execute(self, _round: int, call: ToolCall) -> ToolOutput:
+        merge = convert(Merge, call.arguments)
+        await asyncio.to_thread(self._merge, merge, tuple(dict.fromkeys(merge.skills)))
+        return ToolOutput.text(f"{merge.into} replaces them.")
 
     def _merge(self, merge: Merge, parts: tuple[str, ...]) -> None:
         unknown = [name for name in parts if name not in self._texts]

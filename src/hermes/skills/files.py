@@ -13,7 +13,7 @@ from hermes.codec.atomic_files import sync_folder, write_new
 from hermes.codec.file_lock import hold_lock
 from hermes.core.errors import UsageError
 from hermes.core.world import no_kill_point
-from hermes.skills.catalogue import SkillEntry
+from hermes.skills.discovery import SkillEntry
 from hermes.skills.skill import MAIN, MOST_FILE_BYTES, SUPPORT, Skill
 
 _EXCHANGE = 2

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
-from hermes.codec.atomic_files import replace_file, sync_folder
+from hermes.codec.atomic_files import append_line, replace_file
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value, replace
 from hermes.core.errors import NotFound
 from hermes.skills.files import Tree
 
+T = TypeVar("T")
 Who = Literal["agent", "review", "user", "curator", "bundled", "hub"]
 Provenance = Literal["bundled", "hub", "agent", "user", "external", "project"]
 VersionState = Literal["intended", "proposed", "active", "past", "refused", "abandoned"]
@@ -80,15 +81,9 @@ class SkillHistory:
         """Returns all versions with their states, oldest first."""
         found: dict[str, Version] = {}
         active = ""
-        try:
-            rows = (self._logs / f"{name}.jsonl").read_bytes().split(b"\n")
-        except OSError:
-            return ()
-        for row in rows:
-            try:
-                line: Line = decode(Line, row)  # type: ignore[arg-type]
-            except DecodeError:
-                continue
+        path = self._logs / f"{name}.jsonl"
+        lines: Iterator[Line] = read_lines(Line, path)  # type: ignore[arg-type]
+        for line in lines:
             match line:
                 case Version(id=id, proposal=proposal):
                     found[id] = replace(line, state="proposed" if proposal else "intended")
@@ -141,16 +136,15 @@ class SkillHistory:
         return digests
 
     def append(self, name: str, line: Line) -> None:
-        """Appends durably. A line truncated by a crash is terminated and ignored."""
-        self._logs.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = self._logs / f"{name}.jsonl"
-        fresh = not path.exists()
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(descriptor, "r+b") as file:
-            end = file.seek(0, os.SEEK_END)
-            is_truncated = end > 0 and os.pread(file.fileno(), 1, end - 1) != b"\n"
-            file.write(b"\n" * is_truncated + encode(line) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        if fresh:
-            sync_folder(self._logs)
+        append_line(self._logs / f"{name}.jsonl", encode(line))
+
+
+def read_lines(kind: type[T], path: Path) -> Iterator[T]:
+    """Yields the values of a JSONL file. Lines that a crash has truncated are skipped."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError:
+        return
+    for line in lines:
+        with suppress(DecodeError):
+            yield decode(kind, line)

@@ -11,7 +11,7 @@ from hermes.codec.atomic_files import replace_file
 from hermes.codec.json import DecodeError, convert, encode
 from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import NotFound, UsageError
-from hermes.skills.catalogue import SkillEntry
+from hermes.skills.discovery import SkillEntry
 from hermes.skills.files import resolve_inside
 from hermes.skills.skill import (
     MAIN,

@@ -10,7 +10,7 @@ from hermes.codec.values import Value
 from hermes.config.environment import read_env_file
 from hermes.core.errors import UsageError
 from hermes.core.events import SessionOpened
-from hermes.skills.catalogue import SkillEntry, SkillEnvironment, SkillScanner, is_available
+from hermes.skills.discovery import SkillEntry, SkillEnvironment, SkillScanner, is_available
 from hermes.skills.files import Tree, content_hash, folder_hash, read_tree
 from hermes.skills.history import Cause, Version
 from hermes.skills.hub.lock import HubLedger

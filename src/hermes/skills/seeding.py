@@ -7,7 +7,7 @@ from pathlib import Path
 from hermes.codec.atomic_files import replace_file
 from hermes.codec.values import Value
 from hermes.core.errors import NotFound
-from hermes.skills.catalogue import CATEGORY_FILE, SkillEntry, SkillRoot, SkillScanner
+from hermes.skills.discovery import CATEGORY_FILE, SkillEntry, SkillRoot, SkillScanner
 from hermes.skills.files import (
     Tree,
     content_hash,
@@ -160,10 +160,10 @@ class SkillSeeder:
 
     def _put(self, entry: SkillEntry, tree: Tree, target: Path) -> None:
         replace_folder(target, tree, self._folder / ".staging", durable=False)
-        words = Path(entry.folder).parent / CATEGORY_FILE
+        source = Path(entry.folder).parent / CATEGORY_FILE
         there = target.parent / CATEGORY_FILE
-        if entry.category and words.is_file() and not there.exists():
-            replace_file(there, words.read_bytes(), durable=False)
+        if entry.category and source.is_file() and not there.exists():
+            replace_file(there, source.read_bytes(), durable=False)
 
     def _fingerprint(self, version: str) -> str:
         """Returns a cheap fingerprint of the program version and all bundled SKILL.md files."""

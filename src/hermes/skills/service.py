@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from hermes.codec.values import JsonObject, Value
 from hermes.core.errors import NotFound, ToolError, UsageError
-from hermes.skills.catalogue import SkillEntry, SkillEnvironment, is_available
+from hermes.skills.discovery import SkillEntry, SkillEnvironment, is_available
 from hermes.skills.files import check_support, folder_hash, read_tree, resolve_inside
 from hermes.skills.history import Cause, Version
 from hermes.skills.invocation import RenderContext, read_skill_file

@@ -3,33 +3,56 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from hermes.codec.tokens import CHARS_PER_TOKEN
 from hermes.codec.ttl_cache import TtlCache
 from hermes.config.home import Home
 from hermes.config.settings import Settings
-from hermes.skills.catalogue import (
-    Recent,
+from hermes.skills.discovery import (
+    SkillEntry,
     SkillEnvironment,
     SkillRoot,
     SkillScan,
     SkillScanner,
     disabled_names,
-    index_text,
+    is_available,
 )
 from hermes.skills.seeding import BUNDLED_SKILLS, SkillSeeder
-from hermes.skills.skill import SYSTEMS
+from hermes.skills.skill import SYSTEMS, Skill
 from hermes.tools.toolbox import resolve_toolsets, toolsets_by_name
 from hermes.version import __version__
+
+log = logging.getLogger(__name__)
 
 PROJECT_FOLDERS = (".hermes/skills", ".agents/skills", ".claude/skills")
 _MAX_CACHED = 32
 TOOLS = frozenset(("skills_list", "skill_view", "skill_manage"))
+HEAD = (
+    "Before a task, load each skill that fits it with skill_view and follow it. Fix a skill that "
+    "proved wrong with skill_manage; after hard or corrected work, save one."
+)
+OPENING = "<available_skills>"
+CLOSING = "</available_skills>"
+MORE = "skills_list shows all."
+LEAST = len(HEAD) + len(OPENING) + len(CLOSING) + len(MORE) + 60
+LONGEST_LINE = 60
+NO_CATEGORY = "general"
 
-log = logging.getLogger(__name__)
+# Approximates one token: a short word, three digits or a sign; a hyphen joins the next word.
+_PIECE = (
+    r"[A-Za-z]{1,9}|[0-9]{1,3}|[\u00c0-\u1fff]{1,3}|-(?![A-Za-z])|[^\sA-Za-z0-9\u00c0-\u1fff-]|\n"
+)
+# The same for ASCII texts, at a tenth of the cost of compiling it.
+_ASCII_PIECE = r"[A-Za-z]{1,9}|[0-9]{1,3}|-(?![A-Za-z])|[^\sA-Za-z0-9-]|\n"
+
+Recent = Callable[[], Sequence[str]]
 
 
 def skills_folder(home: Home) -> Path:
@@ -61,6 +84,94 @@ def skill_roots(settings: Settings, home: Home, cwd: str) -> tuple[SkillRoot, ..
 
 def seeds_of(home: Home) -> SkillSeeder:
     return SkillSeeder(skills_folder(home), skills_cache(home))
+
+
+def is_indexed(entry: SkillEntry, here: SkillEnvironment) -> bool:
+    """Returns whether the prompt lists the skill."""
+    conditions, tools, toolsets = entry.skill.conditions, set(here.tools), set(here.toolsets)
+    return (
+        is_available(entry, here)
+        and tools.issuperset(conditions.requires_tools)
+        and toolsets.issuperset(conditions.requires_toolsets)
+        and tools.isdisjoint(conditions.fallback_for_tools)
+        and toolsets.isdisjoint(conditions.fallback_for_toolsets)
+    )
+
+
+def index_text(
+    entries: Sequence[SkillEntry],
+    here: SkillEnvironment,
+    *,
+    most_chars: int,
+    recent: Recent = tuple,
+) -> str:
+    """Returns the index, at most `most_chars` long in characters, bytes or tokens; "" when
+    nothing is shown or fits. `recent` names skills by last use: they come first when space is
+    short."""
+    shown = [entry for entry in entries if is_indexed(entry, here)]
+    if not shown or most_chars < LEAST:
+        return ""
+    whole = _text(shown, {entry.name for entry in shown}, hidden=0)
+    if _size(whole) <= most_chars:
+        return whole
+    ranks = {name: rank for rank, name in enumerate(recent())}
+    by_use = sorted(_interleave(shown), key=lambda entry: ranks.get(entry.name, len(ranks)))
+    space = most_chars - _size(_text(shown, set(), hidden=0))
+    if space < 0:
+        # As many names as fit, and the number of the rest.
+        def name_some(count: int) -> str:
+            return _text(by_use[:count], set(), hidden=len(by_use) - count)
+
+        sizes = range(len(by_use))
+        fitting = bisect_right(sizes, most_chars, key=lambda count: _size(name_some(count)))
+        return name_some(max(0, fitting - 1))
+    described: set[str] = set()
+    for entry in by_use:
+        # Its name moves from the list to its own line.
+        space -= _size(index_line(entry.skill)) + CHARS_PER_TOKEN
+        if space < 0:
+            break
+        described.add(entry.name)
+    return _text(shown, described, hidden=0)
+
+
+def _interleave(entries: Sequence[SkillEntry]) -> list[SkillEntry]:
+    """Interleaves the categories, so that every kind of task stays listed."""
+    seen: Counter[str] = Counter()
+    places: list[int] = []
+    for entry in entries:
+        places.append(seen[entry.category])
+        seen[entry.category] += 1
+    return [entries[n] for n in sorted(range(len(entries)), key=places.__getitem__)]
+
+
+def _size(text: str) -> int:
+    """Returns the size in characters of plain English; digits, signs and other scripts weigh
+    more. The list consists of names, for which `estimate_tokens` is too low by half."""
+    pieces = sum(1 for _ in re.finditer(_ASCII_PIECE if text.isascii() else _PIECE, text))
+    return max(len(text.encode()), pieces * CHARS_PER_TOKEN)
+
+
+def _text(entries: Sequence[SkillEntry], described: set[str], *, hidden: int) -> str:
+    lines = [HEAD, OPENING]
+    categories: dict[str, list[SkillEntry]] = {}
+    for entry in sorted(entries, key=lambda each: (each.category, each.name)):
+        categories.setdefault(entry.category or NO_CATEGORY, []).append(entry)
+    for category, inner in categories.items():
+        bare = ", ".join(entry.name for entry in inner if entry.name not in described)
+        lines.append(f"{category}: {bare}".rstrip())
+        lines += [index_line(entry.skill) for entry in inner if entry.name in described]
+    if hidden:
+        lines.append(f"+{hidden} more; {MORE}")
+    return "\n".join((*lines, CLOSING))
+
+
+def index_line(skill: Skill) -> str:
+    """Formats one skill for the index."""
+    # A description must not close the list.
+    about = skill.description.replace("<", "‹").replace(">", "›")
+    short = about if len(about) <= LONGEST_LINE else about[: LONGEST_LINE - 1].rstrip() + "…"
+    return f"- {skill.name}: {short}"
 
 
 class SkillIndexCache:
@@ -152,10 +263,9 @@ def skill_index(
 
     def recent() -> Sequence[str]:
         # Imported late: needed only when the index is truncated.
-        from hermes.core.world import SystemClock
-        from hermes.skills.usage import SkillUsageStore
+        from hermes.skills.usage import recently_used
 
-        return SkillUsageStore(skills_folder(home), SystemClock()).recent()
+        return recently_used(skills_folder(home))
 
     here = skills_here(settings, platform, tools)
     most_chars = settings.skills.index_max_chars

@@ -11,7 +11,7 @@ from hermes.codec.json import encode
 from hermes.codec.values import Value, replace
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.world import World
-from hermes.skills.catalogue import SkillEntry, SkillScan, SkillScanner
+from hermes.skills.discovery import SkillEntry, SkillScan, SkillScanner
 from hermes.skills.files import (
     Tree,
     check_tree,

@@ -12,7 +12,7 @@ from hermes.core.effects import ChangeSkill, Effect, RunCommand
 from hermes.core.errors import HermesError, NotFound, ToolError
 from hermes.core.secrets import Captured, SecretRequest, SecretStore
 from hermes.core.tools import PathContext, ToolContext, ToolDisplay, ToolOutput, tool
-from hermes.skills.catalogue import SkillEntry
+from hermes.skills.discovery import SkillEntry
 from hermes.skills.invocation import (
     RunInline,
     linked_files,
@@ -114,9 +114,9 @@ async def _set_up(ctx: ToolContext, entry: SkillEntry, ready: Readiness) -> bool
     if captured != "unavailable":
         return captured == "stored"
     names = ", ".join(each.name for each in ready.variables)
-    words = ready.variables[0].prompt or ready.variables[0].help
+    hint = ready.variables[0].prompt or ready.variables[0].help
     answer = await ctx.ask(
-        f"The skill {entry.name} needs {names}.{' ' + words if words else ''} "
+        f"The skill {entry.name} needs {names}.{' ' + hint if hint else ''} "
         f"Run `hermes skills setup {entry.name}` in another terminal to set it.",
         (DONE, SKIP),
     )
@@ -166,16 +166,16 @@ async def skills_list(
         "count": len(entries),
     }
     if not entries:
-        words = f"There is no skill in {category!r}." if category else "There are no skills."
-        return ToolOutput.text(f"{words} Categories: {', '.join(categories)}", details=details)
-    about = (await asyncio.to_thread(service.store.scan)).categories
+        text = f"There is no skill in {category!r}." if category else "There are no skills."
+        return ToolOutput.text(f"{text} Categories: {', '.join(categories)}", details=details)
+    categories_about = (await asyncio.to_thread(service.store.scan)).categories
     lines: list[str] = []
     for name in dict.fromkeys(entry.category for entry in entries):
-        lines.append(f"{name or 'general'}: {about.get(name, '')}".rstrip())
+        lines.append(f"{name or 'general'}: {categories_about.get(name, '')}".rstrip())
         for entry in entries:
             if entry.category == name:
-                words = entry.skill.description
-                short = words if len(words) <= LINE else words[: LINE - 1] + "…"
+                about = entry.skill.description
+                short = about if len(about) <= LINE else about[: LINE - 1] + "…"
                 lines.append(f"- {entry.name}: {short}")
     return ToolOutput.text("\n".join((*lines, "skill_view(name) loads one.")), details=details)
 

@@ -1,17 +1,21 @@
-"""Usage counters of skills and the state of the curator."""
+"""Usage counters and statistics of skills, and the state of the curator."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from hermes.codec.atomic_files import replace_file
 from hermes.codec.json import DecodeError, decode, encode
-from hermes.codec.values import Value, replace
+from hermes.codec.values import JsonObject, Value, replace
 from hermes.core.world import Clock
 from hermes.skills.files import lock_skills
+
+if TYPE_CHECKING:
+    from hermes.journal.journal import SqliteJournal
+    from hermes.skills.library import SkillLibrary
 
 STATE = ".curator_state"
 
@@ -79,28 +83,32 @@ class SkillUsage(Value, omit_defaults=False):
         return max(moment or "" for moment in moments)
 
 
+def read_usages(folder: Path) -> dict[str, SkillUsage]:
+    try:
+        return decode(dict[str, SkillUsage], (folder / FILE).read_bytes())
+    except (OSError, DecodeError):
+        return {}
+
+
+def recently_used(folder: Path) -> tuple[str, ...]:
+    """Returns the names of skills by last use, newest first."""
+    known = read_usages(folder)
+    return tuple(sorted(known, key=lambda name: known[name].last_at, reverse=True))
+
+
 class SkillUsageStore:
     """Counters in one file under a lock. They are best effort: an unreadable file restarts the
     counts."""
 
     def __init__(self, folder: Path, clock: Clock) -> None:
         self._folder = folder
-        self._path = folder / FILE
         self._clock = clock
 
     def all(self) -> dict[str, SkillUsage]:
-        try:
-            return decode(dict[str, SkillUsage], self._path.read_bytes())
-        except (OSError, DecodeError):
-            return {}
+        return read_usages(self._folder)
 
     def of(self, name: str) -> SkillUsage:
         return self.all().get(name, SkillUsage())
-
-    def recent(self) -> tuple[str, ...]:
-        """Returns names by last use, newest first."""
-        known = self.all()
-        return tuple(sorted(known, key=lambda name: known[name].last_at, reverse=True))
 
     def count_view(self, name: str, version: str) -> None:
         self._count(name, version, views=1)
@@ -127,7 +135,7 @@ class SkillUsageStore:
         with lock_skills(self._folder):
             known = self.all()
             known[name] = change(known.get(name, SkillUsage(created_at=self.timestamp())))
-            replace_file(self._path, encode(known), durable=False)
+            replace_file(self._folder / FILE, encode(known), durable=False)
 
     def _count(self, name: str, version: str, *, views: int = 0, uses: int = 0) -> None:
         at = self.timestamp()
@@ -151,3 +159,83 @@ class SkillUsageStore:
 
     def timestamp(self) -> str:
         return datetime.fromtimestamp(self._clock.now(), UTC).isoformat(timespec="seconds")
+
+
+# Other reasons for the end of a turn do not reflect on its skills.
+GOOD = ("done",)
+BAD = ("failed", "guardrail", "budget", "partial")
+
+
+class _Result(Value):
+    name: str = ""
+    failed: bool = False
+    details: JsonObject = {}
+
+
+class _Finished(Value):
+    result: _Result
+
+
+class _Ended(Value):
+    reason: str = ""
+
+
+class SkillStats(Value):
+    """Totals of a skill, and of each of its versions by hash prefix."""
+
+    name: str
+    views: int
+    uses: int
+    changes: int
+    successes: int
+    failures: int
+    last_at: str
+    pinned: bool = False
+    state: str = "active"
+    versions: dict[str, Outcomes] = {}
+
+
+async def skill_stats(journal: SqliteJournal, library: SkillLibrary) -> tuple[SkillStats, ...]:
+    """Returns the statistics, most recently used first."""
+    ends = await _ends(journal)
+    found: list[SkillStats] = []
+    for name, usage in library.usages.all().items():
+        versions = dict(usage.versions)
+        for version, (good, bad) in ends.get(name, {}).items():
+            old = versions.get(version, Outcomes())
+            versions[version] = replace(
+                old, successes=old.successes + good, failures=old.failures + bad
+            )
+        stats = SkillStats(
+            name=name,
+            views=usage.view_count,
+            uses=usage.use_count,
+            changes=usage.patch_count,
+            successes=sum(each.successes for each in versions.values()),
+            failures=sum(each.failures for each in versions.values()),
+            last_at=usage.last_at,
+            pinned=usage.pinned,
+            state=usage.state,
+            versions=versions,
+        )
+        found.append(stats)
+    return tuple(sorted(found, key=lambda each: each.last_at, reverse=True))
+
+
+async def _ends(journal: SqliteJournal) -> dict[str, dict[str, tuple[int, int]]]:
+    """Counts good and bad turns by skill and version."""
+    # Only statistics need it, not every session that counts a use.
+    from hermes.journal.usage_tally import skill_results
+
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for finished, ended in await journal.reading(skill_results):
+        try:
+            result, reason = decode(_Finished, finished).result, decode(_Ended, ended).reason
+        except DecodeError:
+            continue
+        name, version = result.details.get("name"), result.details.get("version")
+        if result.name != "skill_view" or not name or not version or result.failed:
+            continue
+        good, bad = found.setdefault(str(name), {}).get(str(version), (0, 0))
+        found[name][version] = (good + (reason in GOOD), bad + (reason in BAD))
+    return found

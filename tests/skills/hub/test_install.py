@@ -10,7 +10,7 @@ import pytest
 from hermes.core.errors import ConfigError, HermesError, NotFound, UsageError
 from hermes.skills.files import content_hash
 from hermes.skills.hub.lock import decide_ruling, read_snapshot
-from hermes.skills.hub.publish import publish_skill
+from hermes.skills.hub.skill_hub import publish_skill
 from hermes.skills.hub.sources.websites import unpack
 from hermes.skills.skill import MAIN
 from tests.skills.bench import skill_text
@@ -225,7 +225,7 @@ async def test_hidden_files_of_a_repository_stay_behind(store: Store) -> None:
 async def test_what_lies_in_quarantine_is_what_is_installed(store: Store) -> None:
     prepared = await store.hub.prepare(serve(store))
     (Path(prepared.quarantine) / MAIN).write_bytes(EVIL)
-    with pytest.raises(UsageError, match="changed in quarantine"):
+    with pytest.raises(UsageError, match="changed after the scan, so it was not installed"):
         store.hub.commit(prepared)
     assert store.bench.names() == []
 

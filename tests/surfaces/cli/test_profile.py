@@ -169,7 +169,8 @@ def test_a_new_profile_is_started_by_its_name_unless_that_is_taken(
     assert program("profile", "create", "quiet", "--no-alias").code == 0
     taken = program("profile", "create", "ls")
     assert taken.code == 0
-    assert "ls already has this name: `hermes profile alias ls --name …`" in taken.out
+    assert "The command ls exists already (" in taken.out
+    assert "): `hermes profile alias ls --name …`" in taken.out
     assert {path.name for path in commands.iterdir()} == {"work"}
 
 
@@ -260,7 +261,10 @@ def test_a_command_that_is_there_already_is_never_replaced(
     mine = tmp_path / ".local" / "bin" / "mine"
     mine.parent.mkdir(parents=True, exist_ok=True)
     mine.write_text("#!/bin/sh\necho mine\n")
-    assert "choose another with --name" in program("profile", "alias", "work", "--name", "mine").err
+    assert (
+        "choose another name with --name"
+        in program("profile", "alias", "work", "--name", "mine").err
+    )
     assert mine.read_text() == "#!/bin/sh\necho mine\n"
     assert program("profile", "alias", "work", "--name", "../x").code == 2
     assert program("profile", "alias", "nosuch").code == 1

@@ -106,9 +106,9 @@ class HonchoClient:
         found = await self._call("POST", self._peer(peer, "chat"), body)
         return str((found or {}).get("content") or "")
 
-    async def search(self, peer: str, words: str, *, limit: int = 10) -> tuple[str, ...]:
+    async def search(self, peer: str, query: str, *, limit: int = 10) -> tuple[str, ...]:
         """Searches the messages of a peer, best match first."""
-        body = {"query": words, "limit": limit}
+        body = {"query": query, "limit": limit}
         found = await self._call("POST", self._peer(peer, "search"), body)
         return tuple(str(each.get("content", "")) for each in found or ())
 
@@ -160,8 +160,8 @@ class HonchoClient:
         try:
             found = decode(object, answer.body) if answer.body.strip() else None
         except DecodeError as error:
-            words = f"Honcho answered {path} with status {status} and no JSON."
-            raise HonchoError(words, status) from error
+            text = f"Honcho answered {path} with status {status} and no JSON."
+            raise HonchoError(text, status) from error
         if status >= 400:
             why = found.get("detail") or found.get("message") if isinstance(found, dict) else ""
             raise HonchoError(f"Honcho refused {path}: {why or status}.", status)

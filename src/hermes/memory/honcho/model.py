@@ -252,7 +252,7 @@ async def honcho_reasoning(
 async def honcho_conclude(
     ctx: ToolContext,
     conclusion: Annotated[str, "A fact about the user"] = "",
-    delete_id: Annotated[str, "Or the id of a wrong one"] = "",
+    delete_id: Annotated[str, "Or the id of a fact to delete"] = "",
 ) -> ToolOutput:
     """Add or delete a fact about the user."""
 

@@ -31,7 +31,7 @@ from hermes.skills.hub.lock import (
     decide_ruling,
     scan_files,
 )
-from hermes.skills.hub.source import SkillListing, SkillPackage, SkillSource
+from hermes.skills.hub.source import SkillListing, SkillPackage, SkillSource, after_prefix
 from hermes.skills.skill import MAIN, Skill, check_name, parse_skill, place_of, validate_skill
 from hermes.skills.store import SkillChange, SkillStore
 
@@ -110,6 +110,9 @@ class Hub:
 
     async def fetch(self, identifier: str) -> SkillPackage:
         for source in self._sources:
+            if rest := after_prefix(identifier, source.id):
+                return await source.package(rest)
+        for source in self._sources:
             if source.claims(identifier):
                 return await source.package(identifier)
         return await self._by_name(identifier)
@@ -122,8 +125,8 @@ class Hub:
         chosen = ours or exact
         if len(chosen) != 1:
             near = tuple(each.identifier for each in (exact or found)[:5])
-            words = "Several skills are" if exact else "No skill is"
-            raise NotFound(f"{words} called {name!r}; install one by its identifier.", near=near)
+            which = "Several skills are" if exact else "No skill is"
+            raise NotFound(f"{which} called {name!r}; install one by its identifier.", near=near)
         return await self.fetch(chosen[0].identifier)
 
     # Installation
@@ -171,7 +174,10 @@ class Hub:
         files = read_tree(Path(prepared.quarantine))
         if content_hash(files) != prepared.digest:
             self.drop(prepared)
-            raise UsageError(f"{prepared.name} changed in quarantine; not installed.")
+            raise UsageError(
+                f"The downloaded files of {prepared.name} changed after the scan, so it was not "
+                "installed; install it again."
+            )
         known = self.ledger.list_installed().get(prepared.name)
         now = self.ledger.timestamp()
         entry = InstalledSkill(
@@ -261,7 +267,8 @@ class Hub:
             raise HermesError(now.words)
         if now.condition == "edited" and not force:
             raise UsageError(
-                f"You have edited {name}; use --force to replace it (`skills revert` restores it)."
+                f"You have edited {name}; use --force to replace it. `hermes skills revert {name}` "
+                "brings your version back."
             )
         category = entry.install_path.rpartition("/")[0]
         done = await self.install(

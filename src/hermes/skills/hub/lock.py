@@ -13,7 +13,8 @@ from hermes.codec.values import Value
 from hermes.core.errors import ConfigError, UsageError
 from hermes.core.world import Clock
 from hermes.skills.files import resolve_inside
-from hermes.skills.hub.source import SourceTrust
+from hermes.skills.hub.source import TRUSTED_REPOS, SourceTrust
+from hermes.skills.skill import MAIN
 
 if TYPE_CHECKING:
     from hermes.policy.scan.scanner import ScanResult
@@ -51,24 +52,17 @@ def decide_ruling(trust: SourceTrust, verdict: Verdict, *, force: bool = False) 
     return Ruling(allowed=False, reason=reason)
 
 
-def scan_skill(text: str, files: Mapping[str, str]) -> ScanResult:
-    """Scans a skill's text and its files by name."""
+def scan_files(files: Mapping[str, bytes]) -> ScanResult:
+    """Scans the text of a skill and its other files."""
     # Slow to load; sessions read the hub's state without a scan.
     from hermes.policy.scan.scanner import TextScanner
 
-    return TextScanner().scan_skill(text, files)
-
-
-def scan_files(files: Mapping[str, bytes]) -> ScanResult:
     texts = {
         name: data.decode("utf-8", "replace")
         for name, data in files.items()
-        if name != "SKILL.md" and not data.startswith(_BINARY_MAGIC)
+        if name != MAIN and not data.startswith(_BINARY_MAGIC)
     }
-    return scan_skill(files["SKILL.md"].decode("utf-8", "replace"), texts)
-
-
-DEFAULT_TAPS = ("openai/skills", "anthropics/skills", "huggingface/skills")
+    return TextScanner().scan_skill(files[MAIN].decode("utf-8", "replace"), texts)
 
 
 class InstalledSkill(Value):
@@ -178,8 +172,8 @@ class HubLedger:
     ) -> None:
         """Appends to the audit log."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        words = (self.timestamp(), action, name, source, trust, verdict, more)
-        line = " ".join(" ".join(word.split()) or "-" for word in words)
+        fields = (self.timestamp(), action, name, source, trust, verdict, more)
+        line = " ".join(" ".join(field.split()) or "-" for field in fields)
         with (self.folder / "audit.log").open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
 
@@ -194,7 +188,7 @@ class HubLedger:
 
     def taps(self) -> tuple[str, ...]:
         """Returns the default repositories and the user's."""
-        return tuple(dict.fromkeys((*DEFAULT_TAPS, *self.own_taps())))
+        return tuple(dict.fromkeys((*TRUSTED_REPOS, *self.own_taps())))
 
     def own_taps(self) -> tuple[str, ...]:
         try:

@@ -1,18 +1,20 @@
-"""The skill hub of a home: sources, HTTP client and GitHub token."""
+"""The skill hub of a home: its sources and its GitHub token, and how it publishes skills."""
 
 from __future__ import annotations
 
+import base64
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.core.errors import UsageError
+from hermes.codec.values import JsonObject, Value
+from hermes.core.errors import HermesError, NotFound, UsageError
 from hermes.credentials.other_programs import read_gh_token
 from hermes.net.http import HttpClient
 from hermes.skills.files import content_hash, read_tree
 from hermes.skills.hub.hub import Hub
 from hermes.skills.hub.lock import scan_files
-from hermes.skills.hub.publish import publish_skill
 from hermes.skills.hub.source import HubClient, IndexCache, SkillSource
 from hermes.skills.hub.sources.collections import Marketplace, Official
 from hermes.skills.hub.sources.github import GitHub, GitHubApp, split_identifier
@@ -85,3 +87,73 @@ class SkillHub(Hub):
         if program and (token := await read_gh_token(program)):
             return token
         return await self._app.token(self._web) if self._app.is_set else ""
+
+
+class _Object(Value):
+    sha: str = ""
+
+
+class _Ref(Value):
+    object: _Object
+
+
+class _CommitTree(Value):
+    tree: _Object
+
+
+class _Permissions(Value):
+    push: bool = False
+
+
+class _Repo(Value):
+    full_name: str
+    default_branch: str = "main"
+    permissions: _Permissions = _Permissions()
+
+
+class _Pull(Value):
+    html_url: str
+
+
+async def publish_skill(
+    web: HubClient, github: GitHub, repo: str, name: str, files: Mapping[str, bytes], digest: str
+) -> str:
+    """Opens a pull request with a skill and returns its URL; UsageError without a token. Forks the
+    repository when the token may not push."""
+    if not await web.token():
+        raise UsageError("Publishing needs GITHUB_TOKEN; set it with `hermes config set`.")
+    repos, headers = f"{web.url('github_api')}/repos", await github.headers()
+    target = await web.json(_Repo, f"{repos}/{repo}", headers)
+    place = target
+    if not target.permissions.push:
+        place = await web.post(_Repo, f"{repos}/{repo}/forks", headers, {})
+    git = f"{repos}/{place.full_name}/git"
+    try:
+        ref = await web.json(_Ref, f"{git}/ref/heads/{place.default_branch}", headers)
+    except NotFound as error:
+        raise HermesError(
+            f"GitHub has not finished creating {place.full_name}, or it has no commit; try again "
+            "in a minute."
+        ) from error
+    base = await web.json(_CommitTree, f"{git}/commits/{ref.object.sha}", headers)
+    entries: list[JsonObject] = []
+    for path, data in sorted(files.items()):
+        body = {"content": base64.b64encode(data).decode(), "encoding": "base64"}
+        sha = (await web.post(_Object, f"{git}/blobs", headers, body)).sha
+        file = {"path": f"skills/{name}/{path}", "mode": "100644", "type": "blob", "sha": sha}
+        entries.append(file)
+    asked: JsonObject = {"base_tree": base.tree.sha, "tree": entries}
+    tree = await web.post(_Object, f"{git}/trees", headers, asked)
+    title, branch = f"Add the skill {name}", f"skill-{name}-{digest[:8]}"
+    asked = {"message": title, "tree": tree.sha, "parents": [ref.object.sha]}
+    commit = await web.post(_Object, f"{git}/commits", headers, asked)
+    asked = {"ref": f"refs/heads/{branch}", "sha": commit.sha}
+    await web.post(JsonObject, f"{git}/refs", headers, asked)
+    owner = place.full_name.partition("/")[0]
+    asked = {
+        "title": title,
+        "head": branch if place is target else f"{owner}:{branch}",
+        "base": target.default_branch,
+        "body": f"The skill `{name}` with {len(files)} file(s).",
+    }
+    return (await web.post(_Pull, f"{repos}/{repo}/pulls", headers, asked)).html_url

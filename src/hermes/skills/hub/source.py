@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hermes.codec.atomic_files import replace_file
 from hermes.codec.json import DecodeError, decode, encode
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SourceTrust = Literal["builtin", "trusted", "community"]
 
-TRUSTED_REPOS = frozenset(("openai/skills", "anthropics/skills", "huggingface/skills"))
+TRUSTED_REPOS = ("openai/skills", "anthropics/skills", "huggingface/skills")
 
 
 class SkillListing(Value):
@@ -43,21 +43,22 @@ class SkillPackage(Value):
     notes: tuple[str, ...] = ()
 
 
-class SkillSource(Protocol):
-    """A source of skills. Methods may raise NotFound and HermesError."""
+class SkillSource:
+    """A source of skills, which gets identifiers that begin with its `id`, without that prefix.
+    Methods may raise NotFound and HermesError."""
 
-    @property
-    def id(self) -> str: ...
+    id = ""
 
     def claims(self, identifier: str) -> bool:
-        """Returns whether this source handles the identifier."""
-        ...
+        """Returns whether an identifier without a prefix belongs to this source."""
+        return False
 
     async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
         """Returns the best matches first; an empty query lists everything."""
-        ...
+        return ()
 
-    async def package(self, identifier: str) -> SkillPackage: ...
+    async def package(self, identifier: str) -> SkillPackage:
+        raise NotImplementedError
 
 
 def listing_of(main: bytes, source: str, identifier: str, **more: Any) -> SkillListing:

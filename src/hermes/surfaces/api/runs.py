@@ -18,7 +18,6 @@ from hermes.core.events import (
     TurnEnded,
     TurnStarted,
 )
-from hermes.homes import toolsets
 from hermes.hosting.follower import (
     RecordAdded,
     ReplyRestarted,
@@ -70,6 +69,7 @@ from hermes.surfaces.api.turns import (
     tier_of,
     turn_request,
 )
+from hermes.tools.toolbox import resolve_toolsets
 
 
 async def create_run(server: ServerContext, call: ApiRequest) -> ApiResponse:
@@ -114,7 +114,7 @@ async def _turn_request(
             words = "An existing session keeps its tools; omit `session_id`."
             raise invalid_value(words, "toolsets")
         try:
-            toolsets.check(body.toolsets)
+            resolve_toolsets(body.toolsets)
         except UsageError as error:
             raise invalid_value(str(error), "toolsets") from error
     return replace(

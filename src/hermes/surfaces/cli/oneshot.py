@@ -179,7 +179,7 @@ async def _run(
                 print(line, file=sys.stderr)
             if "@" in say.text:
                 # Loaded only for messages that may have references.
-                from hermes.context.session_references import expand_references
+                from hermes.context.references import expand_references
 
                 found = await expand_references(app.run, app.models, session, say.text)
                 say = replace(say, text=found.text)

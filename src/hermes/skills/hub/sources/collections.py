@@ -12,13 +12,13 @@ import msgspec
 
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.core.errors import HermesError, NotFound
-from hermes.skills.catalogue import SkillEntry, SkillRoot, SkillScanner
+from hermes.skills.discovery import SkillEntry, SkillRoot, SkillScanner
 from hermes.skills.files import read_tree
 from hermes.skills.hub.source import (
     IndexCache,
     SkillListing,
     SkillPackage,
-    after_prefix,
+    SkillSource,
     best_matches,
     decode_body,
     repo_trust,
@@ -47,15 +47,12 @@ class _Marketplace(Value):
     plugins: tuple[_Plugin, ...] = ()
 
 
-class Marketplace:
+class Marketplace(SkillSource):
     id = "claude-marketplace"
 
     def __init__(self, github: GitHub, cache: IndexCache) -> None:
         self._github = github
         self._cache = cache
-
-    def claims(self, identifier: str) -> bool:
-        return bool(after_prefix(identifier, self.id))
 
     async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
         found: list[SkillListing] = []
@@ -66,7 +63,7 @@ class Marketplace:
 
     async def package(self, identifier: str) -> SkillPackage:
         """Fetches `owner/repo/skill` from one of the marketplace's plugins."""
-        repo, wanted, _ = split_identifier(after_prefix(identifier, self.id))
+        repo, wanted, _ = split_identifier(identifier)
         places = await self._skills(repo)
         place = next((each for each in places if basename(each[1]) == wanted), None)
         if place is None:
@@ -134,7 +131,7 @@ def _folders(root: str, plugin: _Plugin, blobs: Sequence[Blob]) -> tuple[str, ..
     return tuple(each for each in known if any(each == w or dirname(each) == w for w in wanted))
 
 
-class Official:
+class Official(SkillSource):
     """`folders` are searched in order; earlier ones shadow later ones."""
 
     id = "official"
@@ -142,16 +139,13 @@ class Official:
     def __init__(self, folders: tuple[Path, ...], cache: Path) -> None:
         self._scan = SkillScanner(tuple(SkillRoot(path=str(each)) for each in folders), cache)
 
-    def claims(self, identifier: str) -> bool:
-        return bool(after_prefix(identifier, self.id))
-
     async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
         entries = self._scan.scan().entries
         tags = {entry.name: " ".join(entry.skill.tags) for entry in entries}
         return best_matches(query, map(self._listing, entries), limit, tags)
 
     async def package(self, identifier: str) -> SkillPackage:
-        name = after_prefix(identifier, self.id).split("/")[-1]
+        name = identifier.split("/")[-1]
         scanned = self._scan.scan()
         entry = scanned.find(name)
         if entry is None:

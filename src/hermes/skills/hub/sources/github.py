@@ -21,6 +21,7 @@ from hermes.skills.hub.source import (
     IndexCache,
     SkillListing,
     SkillPackage,
+    SkillSource,
     after_prefix,
     best_matches,
     listing_of,
@@ -163,7 +164,7 @@ class _Tree(Value):
     truncated: bool = False
 
 
-class GitHub:
+class GitHub(SkillSource):
     """`taps` are searched: `owner/repo` or `owner/repo/folder`."""
 
     id = "github"
@@ -174,12 +175,12 @@ class GitHub:
         self._web = web
         self._cache = cache
         self._taps = taps
+        self._slots = asyncio.Semaphore(AT_ONCE)
         self._trees: dict[str, tuple[str, tuple[Blob, ...]]] = {}
 
     def claims(self, identifier: str) -> bool:
-        if after_prefix(identifier, self.id) or "github.com/" in identifier:
-            return True
-        return "://" not in identifier and _IDENTIFIER.fullmatch(identifier) is not None
+        is_path = "://" not in identifier and _IDENTIFIER.fullmatch(identifier) is not None
+        return is_path or "github.com/" in identifier
 
     async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
         found: list[SkillListing] = []
@@ -206,13 +207,9 @@ class GitHub:
         if len(inner) > MOST_FILES or sum(blob.size for blob in inner) > MOST_BYTES:
             raise HermesError(f"{repo}: the skill is too large ({len(inner)} files).")
         prefix = len(folder) + 1 if folder else 0
-        slots = asyncio.Semaphore(AT_ONCE)
-
-        async def fetch(blob: Blob) -> tuple[str, bytes]:
-            async with slots:
-                return blob.path[prefix:], await self.content(repo, branch, blob)
-
-        files = dict(await asyncio.gather(*(fetch(blob) for blob in inner)))
+        contents = await asyncio.gather(*(self.content(repo, branch, blob) for blob in inner))
+        names = (blob.path[prefix:] for blob in inner)
+        files = dict(zip(names, contents, strict=True))
         return SkillPackage(listing=self._listing(repo, folder, files[MAIN]), files=files)
 
     async def tree(self, repo: str, ref: str = "") -> tuple[str, tuple[Blob, ...]]:
@@ -231,7 +228,8 @@ class GitHub:
         """Returns a file, verified against its blob hash."""
         raw = self._web.url("github_raw")
         url = f"{raw}/{repo}/{quote(branch)}/{quote(blob.path)}"
-        data = await self._web.get(url)
+        async with self._slots:
+            data = await self._web.get(url)
         digest = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
         if blob.sha and digest != blob.sha:
             raise HermesError(f"{url} does not match the repository's hash; try again.")
@@ -246,15 +244,13 @@ class GitHub:
         repo, path, ref = split_identifier(tap)
         branch, blobs = await self.tree(repo, ref)
         mains = [b for b in blobs if basename(b.path) == MAIN and b.path.startswith(path)]
-        slots = asyncio.Semaphore(AT_ONCE)
 
         async def load_listing(blob: Blob) -> SkillListing | None:
-            async with slots:
-                try:
-                    data = await self.content(repo, branch, blob)
-                    return self._listing(repo, dirname(blob.path), data)
-                except HermesError:
-                    return None
+            try:
+                data = await self.content(repo, branch, blob)
+                return self._listing(repo, dirname(blob.path), data)
+            except HermesError:
+                return None
 
         found = await asyncio.gather(*(load_listing(blob) for blob in mains))
         return tuple(one for one in found if one is not None)
@@ -274,8 +270,8 @@ class GitHub:
         if len(chosen) == 1:
             return chosen[0]
         near = tuple(f"{repo}/{each}" for each in (chosen or folders)[:5])
-        words = "several skills; name one" if len(chosen) > 1 else f"no skill at {path!r}"
-        raise NotFound(f"{repo} has {words}.", near=near)
+        what = "several skills; name one" if len(chosen) > 1 else f"no skill at {path!r}"
+        raise NotFound(f"{repo} has {what}.", near=near)
 
 
 def skill_folders(blobs: Sequence[Blob]) -> list[str]:

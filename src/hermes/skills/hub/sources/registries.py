@@ -16,7 +16,7 @@ from hermes.skills.hub.source import (
     IndexCache,
     SkillListing,
     SkillPackage,
-    after_prefix,
+    SkillSource,
     best_matches,
     repo_trust,
 )
@@ -60,14 +60,14 @@ class _Detail(Value):
     moderation: _Moderation | None = None
 
 
-class ClawHub:
+class ClawHub(SkillSource):
     id = "clawhub"
 
     def __init__(self, web: HubClient) -> None:
         self._web = web
 
     def claims(self, identifier: str) -> bool:
-        return bool(after_prefix(identifier, self.id)) or "clawhub.ai/" in identifier
+        return "clawhub.ai/" in identifier
 
     async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
         api = f"{self._web.url('clawhub')}/api/v1"
@@ -78,7 +78,7 @@ class ClawHub:
         return tuple(self._listing(hit, hit.version or "") for hit in hits)
 
     async def package(self, identifier: str) -> SkillPackage:
-        plain = after_prefix(identifier, self.id) or identifier.partition("clawhub.ai/")[2]
+        plain = identifier.rpartition("clawhub.ai/")[2]
         slug, _, version = plain.strip("/").split("/")[-1].partition("@")
         if not slug:
             raise NotFound(f"{identifier!r} does not name a ClawHub skill.")
@@ -127,15 +127,12 @@ class _Index(Value):
     agents: tuple[_Agent, ...] = ()
 
 
-class LobeHub:
+class LobeHub(SkillSource):
     id = "lobehub"
 
     def __init__(self, web: HubClient, cache: IndexCache) -> None:
         self._web = web
         self._cache = cache
-
-    def claims(self, identifier: str) -> bool:
-        return bool(after_prefix(identifier, self.id))
 
     async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
         async def load() -> tuple[SkillListing, ...]:
@@ -145,8 +142,7 @@ class LobeHub:
         return best_matches(query, await self._cache.listings("lobehub", load), limit)
 
     async def package(self, identifier: str) -> SkillPackage:
-        slug = after_prefix(identifier, self.id)
-        url = f"{self._web.url('lobehub')}/{quote(slug, safe='')}.json"
+        url = f"{self._web.url('lobehub')}/{quote(identifier, safe='')}.json"
         agent = await self._web.json(_Agent, url)
         if not agent.config.system_role.strip():
             raise HermesError(f"{url} has no instruction to convert.")
@@ -169,11 +165,11 @@ def _name(identifier: str) -> str:
 
 
 def _to_skill_md(agent: _Agent) -> str:
-    words = " ".join((agent.meta.description or agent.meta.title or agent.identifier).split())
+    about = " ".join((agent.meta.description or agent.meta.title or agent.identifier).split())
     tags = encode(agent.meta.tags).decode()
     head = (
         f"name: {_name(agent.identifier)}",
-        f"description: {encode(words[:LONGEST_DESCRIPTION]).decode()}",
+        f"description: {encode(about[:LONGEST_DESCRIPTION]).decode()}",
         f"author: {encode(agent.author or 'LobeHub').decode()}",
         "metadata:",
         "  hermes:",
@@ -195,7 +191,7 @@ class _Found(Value):
     skills: tuple[_Skill, ...] = ()
 
 
-class SkillsSh:
+class SkillsSh(SkillSource):
     id = "skills-sh"
 
     def __init__(self, web: HubClient, github: GitHub) -> None:
@@ -203,7 +199,7 @@ class SkillsSh:
         self._github = github
 
     def claims(self, identifier: str) -> bool:
-        return bool(after_prefix(identifier, self.id)) or "skills.sh/" in identifier
+        return "skills.sh/" in identifier
 
     async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
         base = self._web.url("skills_sh")
@@ -227,10 +223,9 @@ class SkillsSh:
         )
 
     async def package(self, identifier: str) -> SkillPackage:
-        plain = after_prefix(identifier, self.id) or identifier.partition("skills.sh/")[2]
-        parts = plain.strip("/").split("/")
+        parts = identifier.rpartition("skills.sh/")[2].strip("/").split("/")
         if len(parts) < 3:
-            raise NotFound(f"{identifier!r} is not skills-sh/owner/repo/skill.")
+            raise NotFound(f"{identifier!r} is not owner/repo/skill.")
         repo, name = "/".join(parts[:2]), parts[-1]
         _, blobs = await self._github.tree(repo)
         folders = skill_folders(blobs)

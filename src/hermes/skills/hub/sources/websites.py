@@ -5,8 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
+import stat
+import tarfile
 import zipfile
+import zlib
+from collections.abc import Iterator
 from io import BytesIO
+from typing import IO
 from urllib.parse import quote, urljoin, urlsplit
 
 from hermes.codec.values import Value
@@ -16,7 +21,7 @@ from hermes.skills.hub.source import (
     HubClient,
     SkillListing,
     SkillPackage,
-    after_prefix,
+    SkillSource,
     best_matches,
     listing_of,
 )
@@ -25,14 +30,22 @@ from hermes.skills.skill import MAIN, READABLE, check_name
 MOST_FILES = 200
 MOST_FILE_BYTES = 5 * 1024 * 1024
 MOST_BYTES = 20 * 1024 * 1024
-_KIND = 0o170000
-_LINK = 0o120000
+# What the archive modules raise for malformed data.
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    EOFError,
+    OSError,
+    ValueError,
+    RuntimeError,
+)
 
 
 def unpack(data: bytes) -> Tree:
     """Returns the files in the archive's skill folder. HermesError for a malformed or malicious
     archive."""
-    tree = _zip(data) if data[:2] == b"PK" else _tar(data)
+    tree = _read_archive(data)
     mains = sorted((name for name in tree if name.split("/")[-1] == MAIN), key=len)
     if not mains:
         raise HermesError(f"The archive has no {MAIN}.")
@@ -40,48 +53,40 @@ def unpack(data: bytes) -> Tree:
     return {name[len(root) :]: data for name, data in tree.items() if name.startswith(root)}
 
 
-def _zip(data: bytes) -> Tree:
+def _read_archive(data: bytes) -> Tree:
+    found: Tree = {}
     try:
-        with zipfile.ZipFile(BytesIO(data)) as archive:
-            members = [each for each in archive.infolist() if not each.is_dir()]
-            _check(len(members), sum(each.file_size for each in members))
-            found: Tree = {}
-            for each in members:
-                if (each.external_attr >> 16) & _KIND == _LINK:
-                    raise HermesError(f"The archive contains a link ({each.filename}); refused.")
-                with archive.open(each) as file:
-                    data = file.read(MOST_FILE_BYTES + 1)
-                # Declared sizes may be false.
-                if len(data) > MOST_FILE_BYTES:
-                    raise HermesError("A file of the archive is too large.")
-                found[_member(each.filename)] = data
-                _check(len(found), sum(map(len, found.values())))
-            return found
-    except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
+        for name, file in _zip_members(data) if data[:2] == b"PK" else _tar_members(data):
+            if file is None:
+                raise HermesError(f"The archive contains a link ({name}); refused.")
+            # Declared sizes may be false.
+            content = file.read(MOST_FILE_BYTES + 1)
+            found[_member(name)] = content
+            size = sum(map(len, found.values()))
+            if len(content) > MOST_FILE_BYTES or len(found) > MOST_FILES or size > MOST_BYTES:
+                raise HermesError(f"The archive is too large: {len(found)} files, {size} bytes.")
+    except _UNREADABLE as error:
         raise HermesError(f"The archive cannot be read ({error}).") from error
+    return found
 
 
-def _tar(data: bytes) -> Tree:
-    # Loaded late: few sources use tar.
-    import tarfile
-    import zlib
+Members = Iterator[tuple[str, IO[bytes] | None]]
+"""Names and contents of the files in an archive; None for a link."""
 
-    try:
-        with tarfile.open(fileobj=BytesIO(data), mode="r:*") as archive:
-            found: Tree = {}
-            for each in archive:
-                if each.isdir():
-                    continue
-                if not each.isfile():
-                    raise HermesError(f"The archive contains a link ({each.name}); refused.")
-                if each.size > MOST_FILE_BYTES:
-                    raise HermesError(f"{each.name} is too large.")
-                file = archive.extractfile(each)
-                found[_member(each.name)] = file.read() if file else b""
-                _check(len(found), sum(map(len, found.values())))
-            return found
-    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
-        raise HermesError(f"The archive cannot be read ({error}).") from error
+
+def _zip_members(data: bytes) -> Members:
+    with zipfile.ZipFile(BytesIO(data)) as archive:
+        for each in archive.infolist():
+            if not each.is_dir():
+                is_link = stat.S_ISLNK(each.external_attr >> 16)
+                yield each.filename, None if is_link else archive.open(each)
+
+
+def _tar_members(data: bytes) -> Members:
+    with tarfile.open(fileobj=BytesIO(data), mode="r:*") as archive:
+        for each in archive:
+            if not each.isdir():
+                yield each.name, archive.extractfile(each) if each.isfile() else None
 
 
 def _member(name: str) -> str:
@@ -91,34 +96,24 @@ def _member(name: str) -> str:
         raise HermesError(f"The archive contains an unsafe path ({name!r}); refused.") from error
 
 
-def _check(files: int, size: int) -> None:
-    if files > MOST_FILES or size > MOST_BYTES:
-        raise HermesError(f"The archive is too large: {files} files, {size} bytes.")
-
-
 MOST_REFERENCED = 50
 _REFERENCE = re.compile(rf"(?<![\w/.])((?:{'|'.join(READABLE)})/[\w./-]*\w)")
 
 
-class UrlSource:
+class UrlSource(SkillSource):
     id = "url"
 
     def __init__(self, web: HubClient) -> None:
         self._web = web
 
     def claims(self, identifier: str) -> bool:
-        plain = after_prefix(identifier, self.id) or identifier
-        place = urlsplit(plain)
+        place = urlsplit(identifier)
         is_file = place.path.endswith((".md", ".zip", ".tar.gz", ".tgz"))
         # GitHub URLs are HTML pages, not files.
         is_page = place.hostname in ("github.com", "www.github.com")
         return place.scheme in ("https", "http") and is_file and not is_page
 
-    async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
-        return ()
-
-    async def package(self, identifier: str) -> SkillPackage:
-        url = after_prefix(identifier, self.id) or identifier
+    async def package(self, url: str) -> SkillPackage:
         data, notes = await self._web.get(url), []
         if urlsplit(url).path.endswith(".md"):
             files = {MAIN: data}
@@ -161,15 +156,13 @@ class _Index(Value):
     skills: tuple[Published, ...] = ()
 
 
-class WellKnown:
+class WellKnown(SkillSource):
     id = "well-known"
 
     def __init__(self, web: HubClient) -> None:
         self._web = web
 
     def claims(self, identifier: str) -> bool:
-        if after_prefix(identifier, self.id):
-            return True
         is_url = identifier.startswith(("https://", "http://"))
         return is_url and not identifier.endswith((".md", ".zip", ".tar.gz", ".tgz"))
 
@@ -179,14 +172,13 @@ class WellKnown:
         if not site:
             return ()
         base, index = await self._index(site)
-        words = query.replace(site, "")
-        return best_matches(words, (self._listing(base, each) for each in index.skills), limit)
+        rest = query.replace(site, "")
+        return best_matches(rest, (self._listing(base, each) for each in index.skills), limit)
 
     async def package(self, identifier: str) -> SkillPackage:
-        plain = after_prefix(identifier, self.id) or identifier
-        base, index = await self._index(plain)
+        base, index = await self._index(identifier)
         # The skill's name in the URL, or "" for a site.
-        path, wanted = urlsplit(plain).path, ""
+        path, wanted = urlsplit(identifier).path, ""
         for folder in PLACES:
             if path.startswith(folder):
                 wanted = path.removeprefix(folder).split("/")[0].removesuffix("index.json")

@@ -29,7 +29,7 @@ from hermes.commands.registry import (
     SwitchSession,
 )
 from hermes.config.environment import env_flag
-from hermes.context.session_references import expand_references
+from hermes.context.references import expand_references
 from hermes.core.commands import Answer, Interrupt, Retitle, Say, Withdraw
 from hermes.core.errors import HermesError
 from hermes.core.events import (

@@ -10,7 +10,7 @@ from hermes.commands.language import Translator
 from hermes.commands.skills import user_text
 from hermes.commands.tool_calls import FailedEdits, describe_call, image_of
 from hermes.config.session_settings import DisplaySettings
-from hermes.context.session_references import without_attachments
+from hermes.context.references import without_attachments
 from hermes.core.events import (
     MessageReceived,
     ModelCalled,

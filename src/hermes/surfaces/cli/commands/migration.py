@@ -17,8 +17,13 @@ from hermes.config.home import Home
 from hermes.core.errors import NotFound, UsageError
 from hermes.homes.archive_files import UserFiles
 from hermes.homes.backup import inspect, outside_files_in, restore
-from hermes.homes.migration.migration import MigrationOptions, SkillConflict, run_migration
-from hermes.homes.migration.sources import ForeignHome, MigrationItem, read_openclaw
+from hermes.homes.foreign_homes import ForeignHome, read_openclaw
+from hermes.homes.migration import (
+    MigrationItem,
+    MigrationOptions,
+    SkillConflict,
+    run_migration,
+)
 from hermes.surfaces.cli.command_context import home_of, mark, with_app
 from hermes.surfaces.cli.output import (
     CommandGroup,
@@ -158,7 +163,7 @@ def import_command(
 ) -> Output:
     if what == HERMES_AGENT:
         # Reading foreign settings needs the YAML library, which is slow to load.
-        from hermes.homes.migration.sources import read_hermes_agent
+        from hermes.homes.foreign_homes import read_hermes_agent
 
         options = MigrationOptions(secrets=secrets, overwrite=overwrite, dry_run=dry_run)
         foreign = read_hermes_agent(_root(folder, ".hermes"))

@@ -94,7 +94,7 @@ def create(
         script = aliases.add(name, root_home(home_of(ctx)).root, name)
     except UsageError as error:
         # The profile exists even if its name is taken for a command.
-        other = str(error).removesuffix("; choose another with --name.")
+        other = str(error).rpartition("; ")[0]
         yield f"  {other}: `hermes profile alias {name} --name …` creates a command for it."
     except ConfigError as error:
         yield f"  No command was created: {error}"

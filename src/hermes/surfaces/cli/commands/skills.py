@@ -20,7 +20,7 @@ from hermes.surfaces.cli.output import CommandGroup, Output, fields, table
 
 if TYPE_CHECKING:
     from hermes.journal.journal import SqliteJournal
-    from hermes.skills.catalogue import SkillEntry
+    from hermes.skills.discovery import SkillEntry
     from hermes.skills.invocation import Bundles
     from hermes.skills.library import SkillLibrary
 
@@ -80,7 +80,7 @@ def view(skills: SkillLibrary, name: str, file: str = "") -> Output:
     with_app.part(lambda app: (app.journal, app.skills(str(Path.cwd().resolve())))),
 )
 async def stats(services: tuple[SqliteJournal, SkillLibrary], name: str = "") -> Output:
-    from hermes.skills.stats import skill_stats
+    from hermes.skills.usage import skill_stats
 
     every = await skill_stats(*services)
     found = [each for each in every if not name or each.name == name]

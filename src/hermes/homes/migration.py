@@ -21,11 +21,11 @@ from hermes.config.schema import (
     mapping_section,
 )
 from hermes.config.settings import Settings
-from hermes.context.prompting import is_custom
-from hermes.homes.migration.sources import ForeignHome, Kind, MigrationItem, State
+from hermes.context.persona import has_persona
+from hermes.homes.foreign_homes import ForeignHome
 from hermes.memory.entries import ChangeSource, MemoryRefusal, Operation
 from hermes.skills.files import read_tree, replace_folder
-from hermes.skills.hub.lock import scan_skill
+from hermes.skills.hub.lock import scan_files
 from hermes.skills.session_index import skills_folder
 
 if TYPE_CHECKING:
@@ -33,9 +33,20 @@ if TYPE_CHECKING:
     from hermes.journal.archive import SessionArchive
     from hermes.memory.service import MemoryService
 
+Kind = Literal["setting", "secret", "soul", "memory", "skill", "sessions"]
+State = Literal["taken", "would be taken", "there already", "left out"]
 SkillConflict = Literal["skip", "overwrite", "rename"]
 IMPORTS = "imported"
 _NEEDS_FLAG = "import it with --secrets"
+
+
+class MigrationItem(Value):
+    """One item and its outcome; `note` gives the reason."""
+
+    kind: Kind
+    name: str
+    state: State
+    note: str = ""
 
 
 class MigrationOptions(Value):
@@ -56,7 +67,7 @@ async def run_migration(
     options: MigrationOptions,
 ) -> tuple[MigrationItem, ...]:
     """The outcome of every item found."""
-    migration = Migration(run, memory, archive, foreign, options)
+    migration = HomeMigration(run, memory, archive, foreign, options)
     return (
         *(migration.settings() if options.settings else ()),
         *migration.secrets(),
@@ -67,7 +78,7 @@ async def run_migration(
     )
 
 
-class Migration:
+class HomeMigration:
     def __init__(
         self,
         run: RunContext,
@@ -122,7 +133,7 @@ class Migration:
     def soul(self) -> Iterator[MigrationItem]:
         if not self._foreign.soul:
             return
-        if is_custom(self._home) and not self._options.overwrite:
+        if has_persona(self._home) and not self._options.overwrite:
             yield self._item("soul", "SOUL.md", "there already")
             return
         if not self._options.dry_run:
@@ -160,8 +171,7 @@ class Migration:
 
     def _skill(self, folder: Path, target: Path) -> MigrationItem:
         tree = read_tree(folder)
-        texts = {name: data.decode("utf-8", "replace") for name, data in tree.items()}
-        found = scan_skill(texts.get("SKILL.md", ""), texts)
+        found = scan_files(tree)
         if found.verdict == "dangerous":
             why = f"the scan found it dangerous ({found.findings[0].id})"
             return self._item("skill", folder.name, "left out", why)

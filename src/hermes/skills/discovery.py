@@ -1,19 +1,15 @@
-"""Finds skills, decides where they apply and builds the prompt index."""
+"""Finds skills and decides where they apply."""
 
 from __future__ import annotations
 
 import os
-import re
-from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 from hermes.codec.atomic_files import replace_file
 from hermes.codec.json import DecodeError, decode, encode
-from hermes.codec.tokens import CHARS_PER_TOKEN
 from hermes.codec.values import Value
 from hermes.core.errors import UsageError
 from hermes.skills.skill import (
@@ -75,12 +71,13 @@ class SkillScan(Value):
 
 
 class _Seen(Value, array_like=True):
-    """The cached content of a file."""
+    """The cached content of a file. `note` is the description of a category, or the problem of a
+    skill."""
 
     modified_ns: int
     size: int
     skill: Skill | None = None
-    words: str = ""
+    note: str = ""
 
 
 class _Snapshot(Value):
@@ -133,9 +130,9 @@ def _build_result(found: Sequence[tuple[str, str, RootKind, _Seen]]) -> SkillSca
     for path, category, kind, file in found:
         folder = os.path.dirname(path)  # noqa: PTH120 - called for every file at every start
         if path.endswith(CATEGORY_FILE):
-            categories.setdefault(category, file.words)
+            categories.setdefault(category, file.note)
         elif file.skill is None:
-            broken.append(BrokenSkill(folder=folder, problem=file.words))
+            broken.append(BrokenSkill(folder=folder, problem=file.note))
         else:
             entry = SkillEntry(skill=file.skill, folder=folder, category=category, kind=kind)
             if entries.setdefault(entry.name, entry) is not entry:
@@ -144,7 +141,7 @@ def _build_result(found: Sequence[tuple[str, str, RootKind, _Seen]]) -> SkillSca
         entries=tuple(sorted(entries.values(), key=lambda each: (each.category, each.name))),
         shadowed=tuple(shadowed),
         broken=tuple(broken),
-        categories={name: words for name, words in categories.items() if words},
+        categories={name: about for name, about in categories.items() if about},
     )
 
 
@@ -179,21 +176,21 @@ def _read_changed(path: str, stat: os.stat_result, before: _Seen | None) -> _See
     """Returns the skill or an error; for a category file, its description."""
     if before and (before.modified_ns, before.size) == (stat.st_mtime_ns, stat.st_size):
         return before
-    skill, words, is_category = None, "", path.endswith(CATEGORY_FILE)
+    skill, note, is_category = None, "", path.endswith(CATEGORY_FILE)
     try:
         text = Path(path).read_text(encoding="utf-8")
         if is_category:
             fields = read_frontmatter(split_frontmatter(text)[0])
-            words = " ".join(str(fields.get("description", "")).split())
+            note = " ".join(str(fields.get("description", "")).split())
         elif len(text) > MOST_CHARS:
-            words = f"The skill is longer than {MOST_CHARS} characters."
+            note = f"The skill is longer than {MOST_CHARS} characters."
         else:
             skill = parse_skill(text)[0]
     except UsageError as error:
-        words = "" if is_category else str(error)
+        note = "" if is_category else str(error)
     except (OSError, UnicodeError) as error:
-        words = f"The file cannot be read ({error})."
-    return _Seen(modified_ns=stat.st_mtime_ns, size=stat.st_size, skill=skill, words=words)
+        note = f"The file cannot be read ({error})."
+    return _Seen(modified_ns=stat.st_mtime_ns, size=stat.st_size, skill=skill, note=note)
 
 
 class SkillEnvironment(Value):
@@ -216,112 +213,3 @@ def disabled_names(
 def is_available(entry: SkillEntry, here: SkillEnvironment) -> bool:
     """Returns whether the skill can be used in this session."""
     return entry.name not in here.disabled and entry.skill.runs_on(here.system)
-
-
-def is_indexed(entry: SkillEntry, here: SkillEnvironment) -> bool:
-    """Returns whether the prompt lists the skill."""
-    conditions, tools, toolsets = entry.skill.conditions, set(here.tools), set(here.toolsets)
-    return (
-        is_available(entry, here)
-        and tools.issuperset(conditions.requires_tools)
-        and toolsets.issuperset(conditions.requires_toolsets)
-        and tools.isdisjoint(conditions.fallback_for_tools)
-        and toolsets.isdisjoint(conditions.fallback_for_toolsets)
-    )
-
-
-HEAD = (
-    "Before a task, load each skill that fits it with skill_view and follow it. Fix a skill that "
-    "proved wrong with skill_manage; after hard or corrected work, save one."
-)
-OPENING = "<available_skills>"
-CLOSING = "</available_skills>"
-MORE = "skills_list shows all."
-LEAST = len(HEAD) + len(OPENING) + len(CLOSING) + len(MORE) + 60
-LONGEST_LINE = 60
-NO_CATEGORY = "general"
-
-# Approximates one token: a short word, three digits or a sign; a hyphen joins the next word.
-_PIECE = (
-    r"[A-Za-z]{1,9}|[0-9]{1,3}|[\u00c0-\u1fff]{1,3}|-(?![A-Za-z])|[^\sA-Za-z0-9\u00c0-\u1fff-]|\n"
-)
-# The same for ASCII texts, at a tenth of the cost of compiling it.
-_ASCII_PIECE = r"[A-Za-z]{1,9}|[0-9]{1,3}|-(?![A-Za-z])|[^\sA-Za-z0-9-]|\n"
-
-Recent = Callable[[], Sequence[str]]
-
-
-def index_text(
-    entries: Sequence[SkillEntry],
-    here: SkillEnvironment,
-    *,
-    most_chars: int,
-    recent: Recent = tuple,
-) -> str:
-    """Returns the index, at most `most_chars` long in characters, bytes or tokens; "" when
-    nothing is shown or fits. `recent` names skills by last use: they come first when space is
-    short."""
-    shown = [entry for entry in entries if is_indexed(entry, here)]
-    if not shown or most_chars < LEAST:
-        return ""
-    whole = _text(shown, {entry.name for entry in shown}, hidden=0)
-    if _size(whole) <= most_chars:
-        return whole
-    ranks = {name: rank for rank, name in enumerate(recent())}
-    by_use = sorted(_interleave(shown), key=lambda entry: ranks.get(entry.name, len(ranks)))
-    space = most_chars - _size(_text(shown, set(), hidden=0))
-    if space < 0:
-        # As many names as fit, and the number of the rest.
-        def name_some(count: int) -> str:
-            return _text(by_use[:count], set(), hidden=len(by_use) - count)
-
-        sizes = range(len(by_use))
-        fitting = bisect_right(sizes, most_chars, key=lambda count: _size(name_some(count)))
-        return name_some(max(0, fitting - 1))
-    described: set[str] = set()
-    for entry in by_use:
-        # Its name moves from the list to its own line.
-        space -= _size(index_line(entry.skill)) + CHARS_PER_TOKEN
-        if space < 0:
-            break
-        described.add(entry.name)
-    return _text(shown, described, hidden=0)
-
-
-def _interleave(entries: Sequence[SkillEntry]) -> list[SkillEntry]:
-    """Interleaves the categories, so that every kind of task stays listed."""
-    seen: Counter[str] = Counter()
-    places: list[int] = []
-    for entry in entries:
-        places.append(seen[entry.category])
-        seen[entry.category] += 1
-    return [entries[n] for n in sorted(range(len(entries)), key=places.__getitem__)]
-
-
-def _size(text: str) -> int:
-    """Returns the size in characters of plain English; digits, signs and other scripts weigh
-    more. The list consists of names, for which `estimate_tokens` is too low by half."""
-    pieces = sum(1 for _ in re.finditer(_ASCII_PIECE if text.isascii() else _PIECE, text))
-    return max(len(text.encode()), pieces * CHARS_PER_TOKEN)
-
-
-def _text(entries: Sequence[SkillEntry], described: set[str], *, hidden: int) -> str:
-    lines = [HEAD, OPENING]
-    categories: dict[str, list[SkillEntry]] = {}
-    for entry in sorted(entries, key=lambda each: (each.category, each.name)):
-        categories.setdefault(entry.category or NO_CATEGORY, []).append(entry)
-    for category, inner in categories.items():
-        bare = ", ".join(entry.name for entry in inner if entry.name not in described)
-        lines.append(f"{category}: {bare}".rstrip())
-        lines += [index_line(entry.skill) for entry in inner if entry.name in described]
-    if hidden:
-        lines.append(f"+{hidden} more; {MORE}")
-    return "\n".join((*lines, CLOSING))
-
-
-def index_line(skill: Skill) -> str:
-    """Formats one skill for the index."""
-    # A description must not close the list.
-    words = skill.description.replace("<", "‹").replace(">", "›")
-    short = words if len(words) <= LONGEST_LINE else words[: LONGEST_LINE - 1].rstrip() + "…"
-    return f"- {skill.name}: {short}"
