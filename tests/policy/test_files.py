@@ -15,6 +15,7 @@ from hermes.codec.values import JsonObject
 from hermes.core.effects import Allow, Ask, Decision, Deny
 from hermes.policy.places.files import Files, Reference, judge_references, references
 from hermes.policy.places.members import Member, judge_member, parse_member
+from tests.policy.decisions import decide
 
 CORPUS = Path(__file__).parent / "corpus_paths"
 FILES = Files("/home/me/project", "/home/me", "/home/me/.hermes")
@@ -72,6 +73,19 @@ def test_reading_a_credential_is_asked_about_by_its_name_once() -> None:
     assert FILES.read("~/.ssh/id_rsa") == Ask(
         reason="/home/me/.ssh/id_rsa holds SSH keys.", category="credentials", scopes=("once",)
     )
+
+
+def test_a_command_behind_a_link_that_cannot_be_read_is_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Links of other processes below /proc exist but cannot be read."""
+    (tmp_path / "link").symlink_to(tmp_path)
+
+    def refuse(path: str, **_: object) -> str:
+        raise PermissionError(path)
+
+    monkeypatch.setattr(os, "readlink", refuse)
+    assert isinstance(decide(f"{tmp_path}/link/2"), Ask)
 
 
 def test_a_link_to_a_credential_is_one(home: Path) -> None:
@@ -162,8 +176,8 @@ def test_a_member_that_is_too_large_is_refused() -> None:
 @given(st.text(max_size=40))
 @settings(max_examples=200, deadline=None)
 def test_any_text_gets_a_decision(text: str) -> None:
-    for decide in (FILES.read, FILES.write, FILES.attach, FILES.refer):
-        assert isinstance(decide(text), Allow | Ask | Deny)
+    for rule in (FILES.read, FILES.write, FILES.attach, FILES.refer):
+        assert isinstance(rule(text), Allow | Ask | Deny)
     judge_member(Member(name=text), FILES)
     judge_references(f"look @{text}", FILES)
 

@@ -14,6 +14,7 @@ from hermes.policy.findings import Finding, Level
 from hermes.policy.patterns import load_regex, regex
 from hermes.policy.places.links import GuardedFiles
 from hermes.policy.places.places import Places, SafeRoots, is_inside, lists, table
+from hermes.policy.places.spelling import real_path
 from hermes.policy.shell.state import UNKNOWN
 
 Place = Literal[
@@ -78,7 +79,7 @@ class Paths:
 
     def real(self, path: str) -> str:
         """The path with links followed; on a remote machine, the path itself."""
-        return path if self._remote else os.path.realpath(path)
+        return path if self._remote else real_path(path)
 
     def shipped(self, path: str) -> bool:
         """Whether it is an unchanged file of the distribution, and no link."""

@@ -120,7 +120,7 @@ def absolute_paths(text: str, cwd: str, *, follow: bool = True) -> tuple[str, ..
     by_words = remove_detours(posixpath.normpath(joined), cwd)
     if not follow:
         return (by_words,)
-    return tuple(dict.fromkeys((by_words, _real(joined), _real(by_words))))
+    return tuple(dict.fromkeys((by_words, real_path(joined), real_path(by_words))))
 
 
 def remove_detours(path: str, cwd: str) -> str:
@@ -134,7 +134,8 @@ def remove_detours(path: str, cwd: str) -> str:
     return "/" + path.lstrip("/")
 
 
-def _real(path: str) -> str:
+def real_path(path: str) -> str:
+    """The path with links followed, or as it is written where a link cannot be read."""
     try:
         return os.path.realpath(path)
     except (OSError, ValueError):
