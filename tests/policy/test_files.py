@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from hermes.codec.json import decode
 from hermes.codec.values import JsonObject
 from hermes.core.effects import Allow, Ask, Decision, Deny
-from hermes.policy.places.files import Files, Reference, judge_references, references
-from hermes.policy.places.members import Member, judge_member, parse_member
+from hermes.policy.places.files import Files, Member, Reference, parse_member, references
 from tests.policy.decisions import decide
 
 CORPUS = Path(__file__).parent / "corpus_paths"
@@ -40,8 +39,8 @@ def judged(line: JsonObject) -> Decision:
         case "attach":
             return FILES.attach(value)
         case "reference":
-            return judge_references(value, FILES)
-    return judge_member(parse_member(line), FILES)
+            return FILES.refer_all(value)
+    return FILES.unpack(parse_member(line))
 
 
 @pytest.fixture
@@ -168,7 +167,7 @@ def test_references_are_found_as_people_write_them() -> None:
 
 
 def test_a_member_that_is_too_large_is_refused() -> None:
-    decision = judge_member(Member(name="a", size=2**40), FILES)
+    decision = FILES.unpack(Member(name="a", size=2**40))
     assert isinstance(decision, Deny)
     assert decision.category == "too_large"
 
@@ -178,8 +177,8 @@ def test_a_member_that_is_too_large_is_refused() -> None:
 def test_any_text_gets_a_decision(text: str) -> None:
     for rule in (FILES.read, FILES.write, FILES.attach, FILES.refer):
         assert isinstance(rule(text), Allow | Ask | Deny)
-    judge_member(Member(name=text), FILES)
-    judge_references(f"look @{text}", FILES)
+    FILES.unpack(Member(name=text))
+    FILES.refer_all(f"look @{text}")
 
 
 @given(st.sampled_from(["/etc/shadow", "~/.ssh/id_rsa", "~/.hermes/auth.json", ".env"]), st.data())

@@ -279,7 +279,7 @@ class Call:
             self._add(judge_delete(self.paths, path, recursive=recursive, from_home=from_home))
 
     def touches(self, *texts: str) -> None:
-        """Records paths whose change is judged elsewhere."""
+        """Records paths whose change is checked elsewhere."""
         for text in texts:
             self._touch(self.path(text))
 

@@ -45,26 +45,24 @@ if TYPE_CHECKING:
     from hermes.policy.commands import Commands
     from hermes.policy.places.files import Files
     from hermes.policy.rules import PolicySettings
-    from hermes.policy.urls.resolver import HostResolver
-    from hermes.policy.urls.url_policy import UrlPolicy
-
-Judge = Callable[[RunCommand], Verdict]
+    from hermes.policy.urls.url_policy import HostResolver, UrlPolicy
 
 # Many programs run the rest of such a line in a shell.
 _ESCAPE = regex(r"^\s*(?:[:\\]?!|\.(?:shell|system)\s)(.+)$", re.MULTILINE)
 
 
-def judge_input(effect: SignalProcess, judge: Judge) -> Verdict:
+def judge_input(effect: SignalProcess, verdict_of: Callable[[RunCommand], Verdict]) -> Verdict:
     """Findings about what the text makes the program do. The program itself was judged when it
     was started."""
     cwd = effect.cwd or UNKNOWN
-    alone = judge(RunCommand(script=effect.command, cwd=cwd))
+    alone = verdict_of(RunCommand(script=effect.command, cwd=cwd))
     pipe = f"printf %s {shlex.quote(effect.text)} | {{ {effect.command}\n}}"
-    verdicts = [judge(RunCommand(script=pipe, cwd=cwd))]
+    verdicts = [verdict_of(RunCommand(script=pipe, cwd=cwd))]
     programs = {command.partition(" ")[0].rpartition("/")[2] for command in alone.commands}
     if not programs.isdisjoint(flagged("holds_a_shell")):
-        verdicts.append(judge(RunCommand(script=effect.text, cwd=UNKNOWN)))
-    verdicts += (judge(RunCommand(script=each, cwd=cwd)) for each in _ESCAPE.findall(effect.text))
+        verdicts.append(verdict_of(RunCommand(script=effect.text, cwd=UNKNOWN)))
+    commands = _ESCAPE.findall(effect.text)
+    verdicts += (verdict_of(RunCommand(script=each, cwd=cwd)) for each in commands)
     return Verdict(
         findings=tuple(
             each for verdict in verdicts for each in verdict.findings if each not in alone.findings
@@ -164,7 +162,7 @@ class EffectJudge:
         return Commands(paths, self._session_files, self._shell, self._confined)
 
     def verdict(self, effect: RunCommand) -> Verdict:
-        return self._commands.judge(effect)
+        return self._commands.verdict(effect)
 
     def judge(self, effect: Effect, seen: ConversationText | None) -> EffectVerdict:
         match effect:

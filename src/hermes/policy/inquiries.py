@@ -36,15 +36,13 @@ from hermes.core.events import (
 )
 from hermes.policy.findings import Level, Verdict
 from hermes.policy.patterns import vocabulary
-from hermes.policy.places.files import judge_references, references
-from hermes.policy.places.members import judge_member, parse_member
+from hermes.policy.places.files import parse_member, references
 from hermes.policy.redact.redactor import Redactor
 from hermes.policy.redact.spans import Channel
 from hermes.policy.rule_setup import rules_for
 from hermes.policy.rules import Rules
 from hermes.policy.scan.scanner import TextScanner
-from hermes.policy.urls.resolver import StaticResolver
-from hermes.policy.urls.url_policy import UrlDecision, UrlPolicy
+from hermes.policy.urls.url_policy import StaticResolver, UrlDecision, UrlPolicy
 
 
 class Inquiry(Value):
@@ -61,7 +59,7 @@ class Inquiry(Value):
 
 class DecisionRecord(Value):
     """One decision from the journal: who asked, which tool, and what decided (the policy or a
-    judge). `answer` is the user's answer, if there was a question."""
+    side model). `answer` is the user's answer, if there was a question."""
 
     session_id: str
     n: int
@@ -109,7 +107,7 @@ def check_url(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject
 
 
 async def _follow_redirects(urls: UrlPolicy, url: str, redirects: object) -> UrlDecision:
-    passage = await urls.judge(url)
+    passage = await urls.check(url)
     for location in redirects if isinstance(redirects, list) else ():
         if passage.allowed:
             passage = await urls.redirect(passage, str(location))
@@ -134,7 +132,7 @@ def check_attachment(config: Config, inquiry: Inquiry, given: JsonObject) -> Jso
 def check_reference(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
     """A message with all its `@` references."""
     rules = _rules(config, inquiry, given)
-    decision = judge_references(inquiry.value, rules.files)
+    decision = rules.files.refer_all(inquiry.value)
     if isinstance(decision, Allow):
         for reference in references(inquiry.value):
             if reference.kind == "url" and isinstance(
@@ -151,7 +149,7 @@ def check_member(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObj
         member = parse_member(given)
     except DecodeError as error:
         return decision_fields(Deny(reason=f"Invalid member: {error}.", category="traversal"))
-    return answer_of(inquiry, judge_member(member, _rules(config, inquiry, given).files))
+    return answer_of(inquiry, _rules(config, inquiry, given).files.unpack(member))
 
 
 def check_effect(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:

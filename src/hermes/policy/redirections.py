@@ -1,4 +1,4 @@
-"""Judges the redirections of a command, and variables that other programs obey."""
+"""Checks the redirections of a command, and variables that other programs obey."""
 
 from __future__ import annotations
 

@@ -11,10 +11,10 @@ from hermes.config.execution_settings import SecuritySettings
 from hermes.config.load import Config
 from hermes.policy.owner_rules import Rule, load_rules
 from hermes.policy.rules import Blocked, PolicySettings, Rules
-from hermes.policy.suspects.suspects import suspects_of
+from hermes.policy.taint.suspects import suspects_of
 
 if TYPE_CHECKING:
-    from hermes.policy.urls.resolver import HostResolver
+    from hermes.policy.urls.url_policy import HostResolver
 
 RULES_FILE = "policy.toml"
 

@@ -13,7 +13,7 @@ from hermes.policy.exposure import check_shown_variables, check_words, plain_wor
 from hermes.policy.findings import Finding, Level
 from hermes.policy.path_effects import Paths
 from hermes.policy.places.spelling import fold_lookalikes, why_disguised
-from hermes.policy.programs.catalogue import judge as judge_by_record
+from hermes.policy.programs.catalogue import check_call
 from hermes.policy.programs.records import is_known, known_names, record_of
 from hermes.policy.redirections import assign, open_files
 from hermes.policy.shell.expansion import Expander
@@ -49,10 +49,10 @@ class ScriptWalk:
         self,
         paths: Paths,
         confined: Callable[[], bool] = lambda: False,
-        judge: Check = judge_by_record,
+        check: Check = check_call,
     ) -> None:
         self.paths = paths
-        self._judge = judge
+        self._check = check
         self.confined = confined
         self.findings: list[Finding] = []
         self.commands: list[str] = []
@@ -318,7 +318,7 @@ class ScriptWalk:
         try:
             if "/" not in bare and (found := new_program(bare, state)):
                 self._new(*found, call)
-            out = self._judge(call)
+            out = self._check(call)
         finally:
             self._depth -= 1
         if out is None:
@@ -332,7 +332,7 @@ class ScriptWalk:
     def _new(self, path: str, stream: Stream, call: Call) -> None:
         if stream.known and stream.text:
             inner = Call(path, call.arguments, call.state.copy(), call.stdin, self)
-            self._judge(inner)
+            self._check(inner)
         else:
             call.ask("unknown_program", f"It runs {path}, which is new.")
 

@@ -1,4 +1,4 @@
-"""Judges a call by the record of its program."""
+"""Checks a call by the record of its program."""
 
 from __future__ import annotations
 
@@ -70,15 +70,15 @@ def _check(name: str) -> Check:
     return found
 
 
-def judge(call: Call) -> Stream | None:
-    """Judges one call by the record of its program."""
+def check_call(call: Call) -> Stream | None:
+    """Checks a call by the record of its program."""
     if "/" in call.name:
         return check_path_program(call)
     record = call.record
     if record.runs is not None and follow_chosen_command(call, record.runs):
         return None
     if "builtin" in record.flags:
-        return judge_record(call)
+        return apply_record(call)
     if record.setup and prints_shell_setup(call):
         call.work(reason="It starts a login shell.")
         return NOTHING
@@ -91,10 +91,10 @@ def judge(call: Call) -> Stream | None:
     if is_dry_run(call):
         call.work("network", "It is a dry run.")
         return None
-    return judge_record(call)
+    return apply_record(call)
 
 
-def judge_record(call: Call) -> Stream | None:
+def apply_record(call: Call) -> Stream | None:
     """Applies the steps of the record, and then its check."""
     record = call.record
     if record.steps or record.check == "steps":

@@ -6,8 +6,9 @@ import posixpath
 import re
 
 from hermes.policy.call import Call, Options
+from hermes.policy.exposure import looks_like_key
 from hermes.policy.patterns import regex, word_list, word_set
-from hermes.policy.programs.filters import find_stores, looks_like_key
+from hermes.policy.programs.filters import find_stores
 from hermes.policy.programs.running import is_fetched
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
 

@@ -6,8 +6,7 @@ import re
 
 from hermes.policy.call import Call
 from hermes.policy.patterns import regex, word_list
-from hermes.policy.programs.outputs import FETCHED
-from hermes.policy.programs.steps import is_plain
+from hermes.policy.programs.steps import FETCHED, is_plain
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
 
 LOOPBACK = regex(
@@ -55,7 +54,7 @@ def _show_urls(urls: list[str]) -> str:
 
 
 def _transfer(call: Call, urls: list[str], sends: bool, local: bool) -> None:
-    """Judges the addresses, and whether data goes there. `local`: they are of this machine."""
+    """Checks the addresses, and whether data goes there. `local`: they are of this machine."""
     if sends:
         call.ask("network_out", f"It sends data to {_show_urls(urls)}.")
     for url in urls:

@@ -6,7 +6,7 @@ import re
 
 from hermes.policy.call import Call, Options
 from hermes.policy.patterns import word_set
-from hermes.policy.programs.catalogue import judge_record
+from hermes.policy.programs.catalogue import apply_record
 from hermes.policy.programs.project_tools import (
     OUTWARD,
     ask_if_foreign_folder,
@@ -161,7 +161,7 @@ def check_uv(call: Call) -> Stream | None:
     if verb == "pip":
         inner = call.part(rest, name="pip")
         inner.record = record_of("pip")
-        return judge_record(inner)
+        return apply_record(inner)
     if verb == "run":
         options = Options(rest, record_of("uv:run").values, permute=False)
         if options.values("--with", "--with-requirements"):

@@ -1,4 +1,4 @@
-"""Judges Python code by its calls: files, processes, network."""
+"""Checks Python code by its calls: files, processes, network."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _asked() -> dict[str, PythonCalls]:
     return {name: each for each in vocabulary().python_asked for name in each.calls.split()}
 
 
-def judge_python(call: Call, code: str) -> bool:
+def follow_python(call: Call, code: str) -> bool:
     """True when the code could be parsed."""
     try:
         tree = ast.parse(code)
@@ -194,7 +194,7 @@ class _Reader:
             if not constant and len(node.args) < 3:
                 self._call.ask("obfuscated", "Its code calls functions by computed names.")
         elif name in word_set("python_runs_code"):
-            self._judge_evaluated(node, name)
+            self._follow_evaluated(node, name)
         elif name in word_set("python_runs_text"):
             self._runs_text(self._text(node.args[0]) if node.args else UNKNOWN)
         elif name in word_set("python_runs_words") or re.match(r"os\.(exec|spawn)", name):
@@ -261,12 +261,12 @@ class _Reader:
     def _first(self, node: ast.Call) -> str:
         return self._text(node.args[0]) if node.args else UNKNOWN
 
-    def _judge_evaluated(self, node: ast.Call, name: str) -> None:
+    def _follow_evaluated(self, node: ast.Call, name: str) -> None:
         text = self._first(node)
-        if name in ("eval", "compile") and UNKNOWN not in text and judge_python(self._call, text):
+        if name in ("eval", "compile") and UNKNOWN not in text and follow_python(self._call, text):
             return
         if UNKNOWN not in text:
-            judge_python(self._call, text)
+            follow_python(self._call, text)
         self._call.ask("obfuscated", "Its code runs code that is known only at run time.")
 
     def _runs_text(self, text: str) -> None:

@@ -46,7 +46,7 @@ class Step(Value, forbid_unknown_fields=True):
     `{word}` stand for the program and the word that fits.
 
     Selected words are files: `reads`, `reads_all` (folders), `writes`, `deletes` (with everything
-    in them), `removes` (alone), `touches`, `creates` (judged only if it exists), `fetched` (from
+    in them), `removes` (alone), `touches`, `creates` (checked only if it exists), `fetched` (from
     elsewhere), but not what the expression `skip` matches; archives that it `unpacks` and the
     folders they go `into`; a program of the project, `uses` (with `builds`, the current folder is
     one, too); a script, `runs`, or the words of a command, `runs_words`; `code` of a language,
@@ -108,7 +108,7 @@ class Step(Value, forbid_unknown_fields=True):
 
 
 class Program(Value, forbid_unknown_fields=True):
-    """One record. `check` names the function that judges a call: `git.git` is `check_git` in
+    """One record. `check` names the function that checks a call: `git.git` is `check_git` in
     `programs/git.py`. The other fields are read by these functions; README.md lists them."""
 
     check: str = ""
@@ -156,13 +156,13 @@ _decoder = msgspec.json.Decoder(Program)
 
 @lru_cache(2048)
 def record_of(name: str) -> Program:
-    """What is known about a program, even if no function judges it."""
+    """What is known about a program, even if no function checks it."""
     place = _compiled().names.get(name)
     return UNKNOWN_PROGRAM if place is None else _decoder.decode(_compiled().records[place])
 
 
 def is_known(name: str) -> bool:
-    """Whether a function judges the program. Of some programs only flags are known."""
+    """Whether a function checks the program. Of some programs only flags are known."""
     return bool(record_of(name).check)
 
 

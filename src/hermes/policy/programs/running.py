@@ -87,7 +87,7 @@ def run_file(call: Call, text: str, arguments: list[str], *, same_shell: bool = 
 
 
 def check_path_program(call: Call) -> Stream | None:
-    """Judges a program given by its path."""
+    """Checks a program given by its path."""
     path = call.path(call.name)
     stream = call.state.files.get(path)
     first_word, _, rest = call.name.partition(" ")
@@ -110,7 +110,7 @@ def check_path_program(call: Call) -> Stream | None:
         program = path.rpartition("/")[2]
         known = call.follower.knows(program)
         if known and ("/bin/" in path or "/.bin/" in path or program in OWN_RUNNERS):
-            # Tools of a virtual environment or of node_modules are judged by name.
+            # Tools of a virtual environment or of node_modules are checked by name.
             return call.runs([program, *call.arguments])
         if program == "configure":
             prefixes = [each for each in call.arguments if each.startswith("--prefix=")]

@@ -1,4 +1,4 @@
-"""Judges code of other languages by their functions for running, deleting, writing, sending."""
+"""Checks code of other languages by their functions for running, deleting, writing, sending."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
     from hermes.core.turn import SessionDeps
     from hermes.policy.rules import Rules
-    from hermes.policy.suspects.suspects import Suspects
+    from hermes.policy.taint.suspects import Suspects
 
 
 def track_taint(

@@ -14,7 +14,7 @@ from threading import Lock
 
 from hermes.codec.values import replace
 from hermes.policy.places.places import is_inside
-from hermes.policy.suspects.record import Began, Cleared, Ended, Held, Record, TaintEntry
+from hermes.policy.taint.record import Began, Cleared, Ended, Held, Record, TaintEntry
 
 FILE = "suspects.jsonl"
 # The clock of file systems is behind by up to a tick.
