@@ -263,13 +263,16 @@ class Call:
                 self.ask("credentials", f"It reads all of {self.path(text)}, keys included.")
         self.reads(*texts)
 
-    def writes(self, *texts: str, append: bool = False) -> None:
+    def writes(self, *texts: str, append: bool = False, content: Stream | None = None) -> None:
+        """Writes files; `content` is what they hold afterwards, if it is known."""
         for text in texts:
             if text not in ("", "-"):
                 path = self.path(text)
                 self._touch(path)
                 from_home = spelled_from_home(self.paths, text)
                 self._add(judge_write(self.paths, path, append=append, from_home=from_home))
+                if content is not None:
+                    self.state.files[path] = content
 
     def deletes(self, *texts: str, recursive: bool = False) -> None:
         for text in texts:

@@ -58,7 +58,7 @@ def check_secret_names(call: Call, code: str) -> None:
     """Code that takes a variable named like a secret from the environment."""
     for found in FROM_ENVIRONMENT.finditer(code):
         if SECRET_NAME.search(found[1]):
-            call.ask("credentials", f"It uses the secret in ${found[1]} holds.")
+            call.ask("credentials", f"It uses the secret in ${found[1]}.")
 
 
 def check_shown_variables(call: Call, words: Iterable[Word], state: State) -> None:
@@ -76,7 +76,7 @@ def check_shown_variables(call: Call, words: Iterable[Word], state: State) -> No
         names += call.arguments
     for name in names:
         if SECRET_NAME.search(name):
-            call.ask("credentials", f"It shows the secret in ${name} holds.")
+            call.ask("credentials", f"It shows the secret in ${name}.")
 
 
 def plain_words(words: Iterable[Word], state: State) -> frozenset[str]:

@@ -81,10 +81,6 @@ class ScriptWalk:
                 sprung.cwd = folder
                 self.text(text, sprung, ANYTHING)
 
-    def knows(self, name: str) -> bool:
-        """Whether the program has a record."""
-        return is_known(name)
-
     def later(self, script: str, state: State) -> None:
         """Follows a text at the end, with the variables of that time."""
         self._later.append((script, state))

@@ -8,7 +8,7 @@ from importlib import import_module
 
 from hermes.policy.call import Call, Check, Options
 from hermes.policy.patterns import load_regex, regex
-from hermes.policy.programs.records import Runs, flagged, record_of
+from hermes.policy.programs.records import Runs, flagged, is_known, record_of
 from hermes.policy.programs.running import check_path_program, is_project_tool
 from hermes.policy.programs.steps import apply_steps
 from hermes.policy.shell.state import NOTHING, Stream
@@ -33,7 +33,7 @@ def follow_chosen_command(call: Call, runs: Runs) -> bool:
         named = words[:at][:1] if verb == "run" and runs.named else []
         inner = [*named, *words[at + 1 :]]
     call.work(reason=f"`{call.name} {verb}` works in the project.")
-    if inner and not (runs.script and not call.follower.knows(inner[0])):
+    if inner and not (runs.script and not is_known(inner[0])):
         call.runs(["python", *inner] if inner[0].endswith(".py") else inner)
     return True
 
@@ -55,7 +55,7 @@ def prints_shell_setup(call: Call) -> bool:
     setup = call.record.setup
     if setup and re.fullmatch(setup.replace("SHELL", SHELL), " ".join(words)):
         return True
-    if not words or words[0] not in COMPLETING or not call.follower.knows(call.name):
+    if not words or words[0] not in COMPLETING or not is_known(call.name):
         return False
     return len(words) == 1 or bool(re.fullmatch(rf"(-s|--shell)?=?\s*{SHELL}", " ".join(words[1:])))
 
@@ -166,13 +166,13 @@ def _sibling(call: Call) -> list[str]:
     crossed = CROSS.match(call.name) and last in flagged("cross")
     name = last if crossed else plain
     longer = name != call.name and len(name) > 2
-    return [name, *call.arguments] if longer and call.follower.knows(name) else []
+    return [name, *call.arguments] if longer and is_known(name) else []
 
 
 def _wrapped(call: Call) -> list[str]:
     """A command among the arguments: behind `--`, or one that wrappers often run."""
     behind = call.arguments[call.arguments.index("--") + 1 :] if "--" in call.arguments else []
-    if behind and call.follower.knows(behind[0].rpartition("/")[2]):
+    if behind and is_known(behind[0].rpartition("/")[2]):
         return behind
     for place, word in enumerate(call.arguments[:6]):
         if word.rpartition("/")[2] in RUN_BY_WRAPPERS:

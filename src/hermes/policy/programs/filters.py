@@ -99,9 +99,7 @@ def _characters(text: str) -> str:
 
 def check_tee(call: Call) -> Stream:
     options = call.options()
-    call.writes(*options.operands, append=options.has("-a", "--append"))
-    for name in options.operands:
-        call.state.files[call.path(name)] = call.stdin
+    call.writes(*options.operands, append=options.has("-a", "--append"), content=call.stdin)
     return call.stdin
 
 

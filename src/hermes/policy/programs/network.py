@@ -44,8 +44,7 @@ def check_curl(call: Call) -> Stream | None:
         targets += [url.partition("?")[0].rstrip("/").rpartition("/")[2] for url in urls]
     for target in targets:
         name = target if target.startswith(("/", "~")) else f"{folder}/{target}"
-        call.writes(name)
-        call.state.files[call.path(name)] = FETCHED
+        call.writes(name, content=FETCHED)
     return NOTHING if targets and "-" not in targets else FETCHED
 
 
@@ -88,8 +87,7 @@ def check_wget(call: Call) -> Stream | None:
     names = [target] if target else [url.partition("?")[0].rpartition("/")[2] for url in urls]
     for name in names:
         path = name if name.startswith(("/", "~")) or target else f"{folder}/{name}"
-        call.writes(path)
-        call.state.files[call.path(path)] = FETCHED
+        call.writes(path, content=FETCHED)
     return NOTHING
 
 

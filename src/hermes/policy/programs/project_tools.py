@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hermes.policy.call import Call
-from hermes.policy.exposure import SECRET_NAME, check_secret_names, looks_like_key
+from hermes.policy.exposure import looks_like_key
 from hermes.policy.outgoing import is_remote
 from hermes.policy.patterns import load_regex, regex, word_list
 from hermes.policy.places.places import is_inside
@@ -272,23 +272,6 @@ def check_java(call: Call) -> None:
         if word == "-jar" and place + 1 < len(options):
             own_program(call, options[place + 1])
     call.work(reason="It runs a program of the project.")
-
-
-ENVIRONMENT = regex(r"\b(?:str)?env(?:\.|\[\W?|\()(\w+)")
-
-
-def check_jq(call: Call) -> Stream | None:
-    code = " ".join(call.arguments)
-    check_secret_names(call, code)
-    for found in ENVIRONMENT.finditer(code):
-        if SECRET_NAME.search(found[1]):
-            call.ask("credentials", f"It shows the secret in ${found[1]} holds.")
-    options = call.options(call.record.values)
-    call.reads(*options.operands[1:], *options.values("-f", "--from-file"))
-    in_place = call.name == "yq" and options.has("-i", "--inplace", "--in-place")
-    if in_place:
-        call.writes(*options.operands[1:])
-    return Stream(text=UNKNOWN, origin=call.stdin.origin if len(options.operands) < 2 else "file")
 
 
 def check_reader(call: Call) -> Stream | None:

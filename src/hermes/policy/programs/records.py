@@ -50,7 +50,8 @@ class Step(Value, forbid_unknown_fields=True):
     elsewhere), but not what the expression `skip` matches; archives that it `unpacks` and the
     folders they go `into`; a program of the project, `uses` (with `builds`, the current folder is
     one, too); a script, `runs`, or the words of a command, `runs_words`; `code` of a language,
-    files with such code, `scripts`, or `statements` for a database. The groups of the expression
+    files with such code, `scripts`, or `statements` for a database; code that may name `secrets` of
+    the environment. The groups of the expression
     `found` are scripts in the words `among`; without one, the step does nothing. `output` tells
     what the program prints (see `outputs`). With `stop` or `output`, nothing else counts."""
 
@@ -100,6 +101,7 @@ class Step(Value, forbid_unknown_fields=True):
     runs_words: str = ""
     code: str = ""
     scripts: str = ""
+    secrets: str = ""
     statements: str = ""
     found: str = ""
     among: str = ""

@@ -8,6 +8,7 @@ from hermes.policy.call import Call
 from hermes.policy.outgoing import is_remote
 from hermes.policy.patterns import regex
 from hermes.policy.places.places import is_inside
+from hermes.policy.programs.records import is_known
 from hermes.policy.programs.subcommands import find_destroying_verb
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
@@ -91,7 +92,7 @@ def check_path_program(call: Call) -> Stream | None:
     path = call.path(call.name)
     stream = call.state.files.get(path)
     first_word, _, rest = call.name.partition(" ")
-    if rest and call.follower.knows(first_word):
+    if rest and is_known(first_word):
         # A whole command in place of a name is run by a shell.
         return call.runs_text(call.name)
     if stream is not None and stream.known and stream.text:
@@ -108,7 +109,7 @@ def check_path_program(call: Call) -> Stream | None:
     if own_program(call, call.name):
         call.work(reason=f"It runs the project's own {call.name}.")
         program = path.rpartition("/")[2]
-        known = call.follower.knows(program)
+        known = is_known(program)
         if known and ("/bin/" in path or "/.bin/" in path or program in OWN_RUNNERS):
             # Tools of a virtual environment or of node_modules are checked by name.
             return call.runs([program, *call.arguments])

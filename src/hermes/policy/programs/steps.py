@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 
 from hermes.policy.call import Call, Options, split_words
+from hermes.policy.exposure import check_secret_names
 from hermes.policy.path_effects import DISK
 from hermes.policy.programs.project_tools import OUTWARD, ask_if_foreign_folder, targets_tests
 from hermes.policy.programs.records import Step
@@ -134,11 +135,11 @@ def _apply(step: Step, call: Call, options: Options, word: str) -> Stream | None
         ask_if_foreign_folder(call)
     for name in chosen(step.uses):
         own_program(call, name)
-    for folder in chosen(step.into):
-        call.writes(folder)
-        archives = chosen(step.unpacks)
-        if call.stdin.origin == "network" or any(is_fetched(call, call.path(a)) for a in archives):
-            call.state.files[call.path(folder)] = FETCHED
+    if folders := chosen(step.into):
+        archives = map(call.path, chosen(step.unpacks))
+        fetched = call.stdin.origin == "network" or any(is_fetched(call, each) for each in archives)
+        call.writes(*folders, content=FETCHED if fetched else None)
+    check_secret_names(call, " ".join(chosen(step.secrets)))
     _follow_code(step, call, options)
     inner = None
     for script in scripts:
