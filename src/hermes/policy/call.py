@@ -79,7 +79,7 @@ class Options:
             self.pairs.append((name, None))
 
     def has(self, *names: str) -> bool:
-        return any(_meant(given, name) for given, _ in self.pairs for name in names)
+        return any(_matches_option(given, name) for given, _ in self.pairs for name in names)
 
     def value(self, *names: str) -> str | None:
         """The last value given."""
@@ -90,11 +90,11 @@ class Options:
             value
             for given, value in self.pairs
             for name in names
-            if value is not None and _meant(given, name)
+            if value is not None and _matches_option(given, name)
         ]
 
 
-def _meant(given: str, name: str) -> bool:
+def _matches_option(given: str, name: str) -> bool:
     """GNU programs take the beginning of a long option for the whole."""
     return given == name or (len(given) > 3 and given[:2] == "--" and name.startswith(given))
 
@@ -141,10 +141,10 @@ PLAIN = regex(r"[\w/.~*?=+,:@%{}\[\]!^#…-]+")
 
 def quote_words(words: Sequence[str]) -> str:
     """The words as they could be typed, with `…` for unknown parts."""
-    return " ".join(_quoted(word) for word in words)
+    return " ".join(_quote(word) for word in words)
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     word = word.replace(UNKNOWN, "…").replace(SOME, "…")
     if word and PLAIN.fullmatch(word):
         return word

@@ -33,7 +33,7 @@ from hermes.core.effects import (
 )
 from hermes.core.ports import ConversationText, ShellSetup
 from hermes.policy import outgoing
-from hermes.policy.findings import ONCE, OUTWARD, Finding, Level, Verdict, combined, decision_of
+from hermes.policy.findings import ONCE, OUTWARD, Finding, Level, Verdict, combine, decision_of
 from hermes.policy.patterns import regex
 from hermes.policy.places.places import SafeRoots
 from hermes.policy.programs.records import flagged
@@ -300,7 +300,7 @@ class EffectJudge:
                     found.append(
                         Finding(level=Level.WORK, category="network", reason=why, command=command)
                     )
-        return combined((*found, *verdict.hidden)) if found or verdict.hidden else None
+        return combine((*found, *verdict.hidden)) if found or verdict.hidden else None
 
     def _leads_out(self, finding: Finding, cwd: str, seen: ConversationText | None) -> bool:
         if finding.category not in OUTWARD:

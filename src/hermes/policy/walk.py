@@ -171,13 +171,13 @@ class ScriptWalk:
             case "for":
                 values = [each for words in expander.commands(block.words) for each in words]
                 state.set(block.variable, tuple(values) or ("",))
-                out = self._repeated(block, state, stdin)
+                out = self._loop(block, state, stdin)
             case "loop":
                 if spawns_endlessly(block):
                     self.ask("power", "It starts processes without end.")
                 for word in block.words:
                     expander.texts(word)
-                out = self._repeated(block, state, stdin)
+                out = self._loop(block, state, stdin)
             case "if" | "case":
                 for word in block.words:
                     expander.texts(word)
@@ -186,7 +186,7 @@ class ScriptWalk:
             state.files[path] = out
         return out
 
-    def _repeated(self, block: Block, state: State, stdin: Stream) -> Stream:
+    def _loop(self, block: Block, state: State, stdin: Stream) -> Stream:
         """Follows the body twice, because a round may use what the previous round set."""
         out = NOTHING
         before = len(self.commands)

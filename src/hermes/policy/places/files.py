@@ -11,7 +11,7 @@ from typing import Literal
 from hermes.codec.json import convert
 from hermes.codec.values import JsonObject, Value
 from hermes.core.effects import Allow, Ask, Decision, Deny
-from hermes.policy.findings import Finding, combined, decision_of
+from hermes.policy.findings import Finding, combine, decision_of
 from hermes.policy.path_effects import Paths, judge_delete, judge_read, judge_write
 from hermes.policy.patterns import regex
 from hermes.policy.places.links import describe_special
@@ -141,7 +141,7 @@ class Files:
 
 
 def _decide(findings: Iterable[Finding | None]) -> Decision:
-    return decision_of(combined(each for each in findings if each is not None))
+    return decision_of(combine(each for each in findings if each is not None))
 
 
 _REFERENCE = regex(
@@ -167,7 +167,7 @@ def references(message: str) -> tuple[Reference, ...]:
     for match in _REFERENCE.finditer(message):
         quoted = match["double"] or match["single"] or match["tick"]
         kind = (match["kind"] or "").lower()
-        target = quoted or _trimmed(match["bare"])
+        target = quoted or _trim(match["bare"])
         if not target:
             continue
         if not kind and target in WORDS:
@@ -183,7 +183,7 @@ def references(message: str) -> tuple[Reference, ...]:
     return tuple(found)
 
 
-def _trimmed(target: str) -> str:
+def _trim(target: str) -> str:
     """The reference without closing punctuation."""
     while target:
         last = target[-1]

@@ -129,7 +129,7 @@ class SafeRoots:
         """The folder for temporary files."""
         return TEMPORARY if self._roots else "/tmp"
 
-    def refused(self, path: str) -> str:
+    def why_refused(self, path: str) -> str:
         """Why nothing may be written at an absolute path, or nothing."""
         known = path.split(UNKNOWN)[0]
         if not self._roots or not known or known.startswith(TEMPORARY) or self._holds(known):

@@ -145,7 +145,7 @@ def check_unknown(call: Call) -> Stream | None:
         call.work(reason="It tells about itself.")
     elif is_dry_run(call):
         call.work("network", "It is a dry run.")
-    elif words := _sibling(call):
+    elif words := _find_sibling(call):
         return call.runs(words)
     elif is_project_tool(call, call.name):
         call.work(reason=f"It runs {call.name}, a tool of the project.")
@@ -154,12 +154,12 @@ def check_unknown(call: Call) -> Stream | None:
         call.never("disk", "it formats a disk")
     else:
         call.unknown(f"Nothing is known about `{call.name}`")
-        if words := _wrapped(call):
+        if words := _find_inner_command(call):
             call.runs(words)
     return None
 
 
-def _sibling(call: Call) -> list[str]:
+def _find_sibling(call: Call) -> list[str]:
     """A known program under a longer name: gcc-13, curl.exe, arm-none-eabi-objdump."""
     plain = re.sub(r"(\.exe|-?\d+(\.\d+)*)$", "", call.name, flags=re.IGNORECASE)
     last = call.name.rpartition("-")[2]
@@ -169,7 +169,7 @@ def _sibling(call: Call) -> list[str]:
     return [name, *call.arguments] if longer and is_known(name) else []
 
 
-def _wrapped(call: Call) -> list[str]:
+def _find_inner_command(call: Call) -> list[str]:
     """A command among the arguments: behind `--`, or one that wrappers often run."""
     behind = call.arguments[call.arguments.index("--") + 1 :] if "--" in call.arguments else []
     if behind and is_known(behind[0].rpartition("/")[2]):

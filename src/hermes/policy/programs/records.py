@@ -149,7 +149,7 @@ class _Compiled(msgspec.Struct):
 
 
 @cache
-def _compiled() -> _Compiled:
+def _load() -> _Compiled:
     return msgspec.json.decode(COMPILED.read_bytes(), type=_Compiled)
 
 
@@ -159,8 +159,8 @@ _decoder = msgspec.json.Decoder(Program)
 @lru_cache(2048)
 def record_of(name: str) -> Program:
     """What is known about a program, even if no function checks it."""
-    place = _compiled().names.get(name)
-    return UNKNOWN_PROGRAM if place is None else _decoder.decode(_compiled().records[place])
+    place = _load().names.get(name)
+    return UNKNOWN_PROGRAM if place is None else _decoder.decode(_load().records[place])
 
 
 def is_known(name: str) -> bool:
@@ -169,15 +169,15 @@ def is_known(name: str) -> bool:
 
 
 def known_names() -> Iterator[str]:
-    return (name for name in _compiled().names if ":" not in name[1:] and is_known(name))
+    return (name for name in _load().names if ":" not in name[1:] and is_known(name))
 
 
 @cache
 def flagged(flag: str) -> frozenset[str]:
     """The names of all programs with this flag."""
-    return _compiled().flags.get(flag, frozenset())
+    return _load().flags.get(flag, frozenset())
 
 
 def language_of(name: str) -> str:
     """The language whose files a program runs without naming them; "any" for build tools."""
-    return _compiled().languages.get(name, "")
+    return _load().languages.get(name, "")

@@ -52,7 +52,7 @@ def own_program(call: Call, text: str) -> bool:
     elif (
         not call.here(text)
         and not any(is_inside(path, each) for each in call.state.own)
-        and not call.paths.shipped(path)
+        and not call.paths.is_shipped(path)
     ):
         # Neither of the project, nor built or copied by this script, nor of the distribution.
         call.unknown(f"It runs {path}, which is not part of the workspace")

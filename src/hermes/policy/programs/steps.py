@@ -100,27 +100,27 @@ def is_plain(call: Call, word: str) -> bool:
 def _apply(step: Step, call: Call, options: Options, word: str) -> Stream | None:
     """The output of what the step runs, if anything."""
 
-    def chosen(selectors: str) -> list[str]:
+    def choose(selectors: str) -> list[str]:
         found = select(selectors, call, options) if selectors else []
         return [each for each in found if not re.match(step.skip, each)] if step.skip else found
 
-    scripts = chosen(step.runs)
+    scripts = choose(step.runs)
     if step.found:
-        texts = chosen(step.among or "*")
+        texts = choose(step.among or "*")
         found = [each for text in texts for each in re.finditer(step.found, text)]
         if not found:
             return None
         scripts += [next(filter(None, each.groups()), "") for each in found]
-    call.reads(*chosen(step.reads))
-    call.reads_all(*chosen(step.reads_all))
-    call.writes(*chosen(step.writes))
-    call.deletes(*chosen(step.deletes), recursive=True)
-    call.deletes(*chosen(step.removes))
-    call.touches(*chosen(step.touches))
-    for name in chosen(step.creates):
+    call.reads(*choose(step.reads))
+    call.reads_all(*choose(step.reads_all))
+    call.writes(*choose(step.writes))
+    call.deletes(*choose(step.deletes), recursive=True)
+    call.deletes(*choose(step.removes))
+    call.touches(*choose(step.touches))
+    for name in choose(step.creates):
         new = call.here(name) and not call.paths.exists(call.path(name), unknown=True)
         (call.touches if new else call.writes)(name)
-    for name in chosen(step.fetched):
+    for name in choose(step.fetched):
         call.state.files[call.path(name)] = FETCHED
     reason = step.reason.replace("{name}", call.name).replace("{word}", word)
     if step.ask:
@@ -133,18 +133,18 @@ def _apply(step: Step, call: Call, options: Options, word: str) -> Stream | None
         call.work(step.work, reason)
     if step.builds:
         ask_if_foreign_folder(call)
-    for name in chosen(step.uses):
+    for name in choose(step.uses):
         own_program(call, name)
-    if folders := chosen(step.into):
-        archives = map(call.path, chosen(step.unpacks))
+    if folders := choose(step.into):
+        archives = map(call.path, choose(step.unpacks))
         fetched = call.stdin.origin == "network" or any(is_fetched(call, each) for each in archives)
         call.writes(*folders, content=FETCHED if fetched else None)
-    check_secret_names(call, " ".join(chosen(step.secrets)))
+    check_secret_names(call, " ".join(choose(step.secrets)))
     _follow_code(step, call, options)
     inner = None
     for script in scripts:
         inner = call.runs_text(script)
-    if command := chosen(step.runs_words):
+    if command := choose(step.runs_words):
         inner = call.runs(command)
     return inner
 
@@ -178,14 +178,14 @@ def select(selectors: str, call: Call, options: Options) -> list[str]:
     found: list[str] = []
     for each in selectors.split():
         selector, _, default = each.rstrip("+/").partition("|")
-        words = _selected(selector, call, options) or ([default] if default else [])
+        words = _select_one(selector, call, options) or ([default] if default else [])
         if each.endswith("/"):
             words = [word.partition("?")[0].rpartition("/")[2] for word in words]
         found += [" ".join(words)] if each.endswith("+") and words else words
     return found
 
 
-def _selected(selector: str, call: Call, options: Options) -> list[str]:
+def _select_one(selector: str, call: Call, options: Options) -> list[str]:
     if _OPTION.match(selector):
         return options.values(selector)
     if selector[0] == "=":

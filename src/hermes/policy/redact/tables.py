@@ -29,12 +29,12 @@ class Search(Value, forbid_unknown_fields=True):
     checks: tuple[str, ...] = ("possible",)
 
 
-class Tables(Value, forbid_unknown_fields=True):
+class SearchTables(Value, forbid_unknown_fields=True):
     lists: dict[str, frozenset[str]]
     expressions: dict[str, str]
     search: tuple[Search, ...]
 
 
-TABLES = msgspec.json.decode(COMPILED.read_bytes(), type=Tables)
+TABLES = msgspec.json.decode(COMPILED.read_bytes(), type=SearchTables)
 # Compiled on first use: most processes need few of them.
 compiled = cache(re.compile)

@@ -109,10 +109,10 @@ class _Parser(Lines):
         if self._starts("(("):
             block = self._arithmetic_command()
             if block is not None:
-                return self._redirected(block)
+                return self._with_redirects(block)
         if self._starts("("):
             self._at += 1
-            return self._redirected(Block(kind="subshell", bodies=(self._nested(")"),)))
+            return self._with_redirects(Block(kind="subshell", bodies=(self._nested(")"),)))
         keyword = KEYWORD.match(self._text, self._at)
         if keyword is None:
             return self._function() or self._simple()
@@ -125,18 +125,18 @@ class _Parser(Lines):
             case "{":
                 body = self.script(frozenset("}"))
                 self._keyword("}")
-                return self._redirected(Block(kind="group", bodies=(body,)))
+                return self._with_redirects(Block(kind="group", bodies=(body,)))
             case "[[":
-                return self._redirected(self._test())
+                return self._with_redirects(self._test())
             case "if":
-                return self._redirected(self._if())
+                return self._with_redirects(self._if())
             case "while" | "until":
                 condition = self.script(frozenset(("do",)))
-                return self._redirected(Block(kind="loop", bodies=(condition, self._do())))
+                return self._with_redirects(Block(kind="loop", bodies=(condition, self._do())))
             case "for" | "select":
-                return self._redirected(self._for())
+                return self._with_redirects(self._for())
             case "case":
-                return self._redirected(self._case())
+                return self._with_redirects(self._case())
             case "function":
                 return self._function(named=True) or self._simple()
             case other:
@@ -266,7 +266,7 @@ class _Parser(Lines):
         self._lines()
         return Function(name=found[1], body=self._command())
 
-    def _redirected(self, block: Block) -> Block:
+    def _with_redirects(self, block: Block) -> Block:
         redirects: list[Redirect] = []
         while True:
             self._blanks()

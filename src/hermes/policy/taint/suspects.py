@@ -70,11 +70,11 @@ class Suspects:
     # Reading.
 
     def exist(self) -> bool:
-        return self._known()
+        return self._refresh()
 
     def sources(self, path: str) -> tuple[str, ...]:
         """The untrusted sources in view when the file was written; () for other files."""
-        if not self._known():
+        if not self._refresh():
             return ()
         try:
             seen = os.stat(path)  # noqa: PTH116
@@ -105,7 +105,7 @@ class Suspects:
     def names(self, *folders: str) -> tuple[str, ...]:
         """Files below the folders that may be tainted, newest first, including copies of tainted
         files in another worktree."""
-        if not self._known():
+        if not self._refresh():
             return ()
         if folders not in self._near:
             self._near[folders] = tuple(self._names(folders))[:MOST_NAMES]
@@ -122,7 +122,7 @@ class Suspects:
                         near[folder + name[len(each.root) :]] = None
         return near
 
-    def _known(self) -> bool:
+    def _refresh(self) -> bool:
         """Reads new entries. False when there are no entries."""
         with self._lock:
             news = self._record.news()
@@ -224,24 +224,24 @@ class Suspects:
 
     def _shorten(self) -> None:
         """Merges old periods with their neighbours, which taints more files and never fewer."""
-        if not self._known() or self._record.length < max(LONG, 2 * self._short):
+        if not self._refresh() or self._record.length < max(LONG, 2 * self._short):
             return
         with self._lock:
             periods = sorted(self._began.values(), key=lambda each: each.at)
             old, recent = periods[:-RECENT], periods[-RECENT:]
             ends, left = dict(self._ended), MOST_NAMES
             lines: list[TaintEntry] = []
-            for began in reversed(recent + list(_joined(old, ends))):
+            for began in reversed(recent + list(_merge(old, ends))):
                 kept = tuple(name for name in began.names if os.path.exists(name))[:left]  # noqa: PTH110
                 left -= len(kept)
                 lines += (Ended(id=began.id, at=ends[began.id]),) if began.id in ends else ()
                 lines.append(replace(began, names=kept))
             lines += (Cleared(digest=each) for each in [*self._cleared][-MOST_DIGESTS:])
-            lines += self._held()
+            lines += self._held_digests()
             length = self._record.length
             self._short = self._record.rewrite(reversed(lines), while_as_long=length)
 
-    def _held(self) -> list[Held]:
+    def _held_digests(self) -> list[Held]:
         found: dict[tuple[str, ...], list[tuple[int, str]]] = {}
         for size, digests in self._prints.items():
             for digest, by in digests.items():
@@ -249,7 +249,7 @@ class Suspects:
         return [Held(by=by, prints=tuple(prints)) for by, prints in found.items()]
 
 
-def _joined(periods: list[Began], ends: dict[str, int]) -> Iterable[Began]:
+def _merge(periods: list[Began], ends: dict[str, int]) -> Iterable[Began]:
     """Up to `TOGETHER` neighbours of the same folder as one, and what has not ended as it is."""
     folders: dict[str, list[Began]] = {}
     for each in periods:

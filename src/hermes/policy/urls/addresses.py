@@ -55,12 +55,12 @@ def _networks() -> tuple[tuple[IPv4Network | IPv6Network, AddressKind], ...]:
     )
 
 
-def _listed(address: IPv4Address | IPv6Address) -> AddressKind | None:
+def _find_network(address: IPv4Address | IPv6Address) -> AddressKind | None:
     return next((kind for network, kind in _networks() if address in network), None)
 
 
 def _v4(address: IPv4Address) -> AddressKind:
-    return _listed(address) or GLOBAL
+    return _find_network(address) or GLOBAL
 
 
 def _v6(address: IPv6Address) -> AddressKind:
@@ -72,7 +72,7 @@ def _v6(address: IPv6Address) -> AddressKind:
     if inner and address in _NAT64:
         # DNS64 networks return these for every host that only has IPv4.
         return AddressKind(reach=_v4(inner[0]).reach, words=_v4(inner[0]).words, odd=True)
-    if kind := _listed(address):
+    if kind := _find_network(address):
         return kind
     if inner:
         found = _v4(inner[0])
