@@ -37,15 +37,17 @@ from hermes.policy.findings import ONCE, OUTWARD, Finding, Level, Verdict, combi
 from hermes.policy.patterns import regex
 from hermes.policy.places.places import SafeRoots
 from hermes.policy.programs.records import flagged
-from hermes.policy.session_files import NEVER, FileTexts, SessionFiles, TaintedFiles
+from hermes.policy.session_files import NEVER, SessionFiles
 from hermes.policy.shell.state import UNKNOWN
 from hermes.policy.sources import OPEN, PLUGIN, Sources, strangers
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from hermes.policy.commands import Commands
     from hermes.policy.places.files import Files
-    from hermes.policy.rules import PolicySettings
-    from hermes.policy.urls.url_policy import HostResolver, UrlPolicy
+    from hermes.policy.rules import PolicySettings, Surroundings
+    from hermes.policy.urls.url_policy import UrlPolicy
 
 # Many programs run the rest of such a line in a shell.
 _ESCAPE = regex(r"^\s*(?:[:\\]?!|\.(?:shell|system)\s)(.+)$", re.MULTILINE)
@@ -98,34 +100,19 @@ class EffectVerdict(Value):
 class EffectJudge:
     """For one session. Parts are created with the first effect of their kind."""
 
-    def __init__(
-        self,
-        settings: PolicySettings,
-        *,
-        root: str,
-        home: str,
-        state: str,
-        resolver: HostResolver | None = None,
-        now: Callable[[], float] = time.monotonic,
-        remote: bool = False,
-        shipped: Callable[[str], bool] = lambda _: False,
-        shell: Callable[[], ShellSetup] = ShellSetup,
-        suspects: TaintedFiles | None = None,
-        texts: FileTexts | None = None,
-        confined: Callable[[], bool] = lambda: False,
-    ) -> None:
+    def __init__(self, settings: PolicySettings, **given: Unpack[Surroundings]) -> None:
         self._settings = settings
-        self._shell = shell
-        self._confined = confined
-        self._remote = remote
-        self._shipped = shipped
-        self._folders = (root, home, state)
-        self._resolver = resolver
-        self._now = now
-        self._safe = SafeRoots(settings.safe_roots, remote=remote)
-        self._sources = Sources(root, home, settings.trusted)
-        since = NEVER if settings.since is None or remote else settings.since
-        self._session_files = SessionFiles(since, suspects, texts)
+        self._shell = given.get("shell", ShellSetup)
+        self._confined = given.get("confined", lambda: False)
+        self._remote = given.get("remote", False)
+        self._shipped = given.get("shipped", lambda _: False)
+        self._folders = (given["root"], given["home"], given["state"])
+        self._resolver = given.get("resolver")
+        self._now = given.get("now", time.monotonic)
+        self._safe = SafeRoots(settings.safe_roots, remote=self._remote)
+        self._sources = Sources(given["root"], given["home"], settings.trusted)
+        since = NEVER if settings.since is None or self._remote else settings.since
+        self._session_files = SessionFiles(since, given.get("suspects"), given.get("texts"))
 
     @cached_property
     def files(self) -> Files:

@@ -29,7 +29,6 @@ from hermes.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
     EffectDecided,
-    JudgedEffect,
     Record,
     SessionOpened,
     ToolIntended,
@@ -161,19 +160,19 @@ def check_effect(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObj
 
 def _effect(inquiry: Inquiry) -> Effect:
     """Paths are not normalized: their spelling is part of the check."""
-    match inquiry.effect:
-        case "command":
-            return RunCommand(script=inquiry.value, cwd=os.path.realpath(inquiry.cwd))
-        case "read":
-            return ReadPath(path=inquiry.value)
-        case "delete":
-            return DeletePath(path=inquiry.value)
-    return WritePath(path=inquiry.value)
+    if inquiry.effect == "command":
+        return RunCommand(script=inquiry.value, cwd=os.path.realpath(inquiry.cwd))
+    return PATH_EFFECTS[inquiry.effect](path=inquiry.value)
 
 
+PATH_EFFECTS: dict[str, type[ReadPath | WritePath | DeletePath]] = {
+    "read": ReadPath,
+    "write": WritePath,
+    "delete": DeletePath,
+}
 Check = Callable[[Config, Inquiry, JsonObject], JsonObject]
 CHECKS: dict[str, Check] = {
-    **dict.fromkeys(("command", "delete", "read", "write"), check_effect),
+    **dict.fromkeys(("command", *PATH_EFFECTS), check_effect),
     "url": check_url,
     "attach": check_attachment,
     "reference": check_reference,
@@ -286,15 +285,24 @@ def decision_records(session_id: str, records: tuple[Record, ...]) -> list[Decis
         for record in records
         if isinstance(record.event, ApprovalAsked)
     }
-    who, tools = "owner", dict[str, str]()
-    lines: list[DecisionRecord] = []
-
-    def add(record: Record, call_id: str, judged: JudgedEffect, by: str) -> None:
-        target = subject(judged.effect)
-        answered = asked.get((call_id, target))
-        fields = decision_fields(judged.decision)
-        lines.append(
-            DecisionRecord(
+    who, tools, lines = "owner", dict[str, str](), list[DecisionRecord]()
+    for record in records:
+        by = "policy"
+        match record.event:
+            case SessionOpened(principal=principal):
+                who = principal
+                continue
+            case ToolIntended(call_id=call_id, name=name, judged=judged):
+                tools[call_id] = name
+            case EffectDecided(call_id=call_id, judged=one, by=by):
+                judged = (one,)
+            case _:
+                continue
+        for each in judged:
+            target = subject(each.effect)
+            answered = asked.get((call_id, target))
+            fields = decision_fields(each.decision)
+            line = DecisionRecord(
                 session_id=session_id,
                 n=record.n,
                 at=record.at,
@@ -308,18 +316,5 @@ def decision_records(session_id: str, records: tuple[Record, ...]) -> list[Decis
                 answer=answered.choice if answered else "",
                 by=answered.by if answered else "",
             )
-        )
-
-    for record in records:
-        match record.event:
-            case SessionOpened(principal=principal):
-                who = principal
-            case ToolIntended(call_id=call_id, name=name, judged=all_):
-                tools[call_id] = name
-                for judged in all_:
-                    add(record, call_id, judged, "policy")
-            case EffectDecided(call_id=call_id, judged=judged, by=by):
-                add(record, call_id, judged, by)
-            case _:
-                continue
+            lines.append(line)
     return lines

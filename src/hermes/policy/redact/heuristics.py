@@ -1,4 +1,5 @@
-"""Decides whether a name denotes a secret and whether a value looks like one."""
+"""Decides whether a name denotes a secret and whether a value looks like one, by the lists and
+expressions of searches.toml."""
 
 from __future__ import annotations
 
@@ -6,11 +7,42 @@ import math
 import re
 from collections import Counter
 from enum import IntEnum
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Literal
 
+import msgspec
+
+from hermes.codec.values import Value
 from hermes.policy.patterns import regex
-from hermes.policy.redact.tables import TABLES
 
+# Written by scripts/generate_policy.py.
+COMPILED = Path(__file__).with_name("searches.json")
+
+
+class Search(Value, forbid_unknown_fields=True):
+    """One search for secrets; searches.toml explains the fields."""
+
+    kind: str
+    expressions: tuple[str, ...]
+    words: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()
+    contains: tuple[str, ...] = ()
+    begins: Literal["word", "after", "line", "argument", "before"] = "word"
+    before: str = ""
+    trim: str = ""
+    checks: tuple[str, ...] = ("possible",)
+
+
+class SearchTables(Value, forbid_unknown_fields=True):
+    lists: dict[str, frozenset[str]]
+    expressions: dict[str, str]
+    search: tuple[Search, ...]
+
+
+TABLES = msgspec.json.decode(COMPILED.read_bytes(), type=SearchTables)
+# Compiled on first use: most processes need few of them.
+compiled = cache(re.compile)
 _WORD = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
