@@ -87,7 +87,7 @@ async def test_an_answer_that_changes_before_a_redirect_is_judged_anew() -> None
     second = await urls.redirect(first, "/next")
     assert second.decision == Deny(
         reason="a.example (127.0.0.1) is this machine itself; "
-        "security.allow_private_urls opens it.",
+        "set security.allow_private_urls to true to allow it.",
         category="private_address",
     )
 

@@ -160,7 +160,7 @@ def known_part(path: str) -> str:
 
 
 class Call:
-    """`record` is what is known about the program."""
+    """One simple command: name, arguments, input and shell state, and the record of its program."""
 
     def __init__(
         self,
@@ -321,7 +321,7 @@ class Call:
 
 
 def _put_back(state: State, files: dict[str, Stream], links: dict[str, str], own: set[str]) -> None:
-    """In place, because subshells share them."""
+    """Restores files and links in place, because subshells share them."""
     state.files.clear()
     state.files.update(files)
     state.links.clear()

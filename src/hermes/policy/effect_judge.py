@@ -84,8 +84,9 @@ def judge_input(effect: SignalProcess, verdict_of: Callable[[RunCommand], Verdic
 
 class EffectVerdict(Value):
     """The decision about an effect and what it rests on. `open_` are the commands that a rule would
-    have to allow; `outward` says what untrusted text must not cause, of category
-    `outward_category`; `suspects` are tainted files that are involved, `sources` their sources."""
+    have to allow. `outward` names the outgoing effect that untrusted text must not cause, or is "";
+    `outward_category` is its category. `suspects` are tainted files that are involved, `sources`
+    their sources."""
 
     decision: Decision
     texts: tuple[str, ...] = ()

@@ -114,7 +114,7 @@ class ScriptWalk:
             self._depth -= 1
 
     def unclear(self, what: str) -> None:
-        self.ask("unclear", f"It holds {what}, so its effect is not certain.")
+        self.ask("unclear", f"It contains {what}, so its effect cannot be determined.")
 
     def _pieces(self, script: str, state: State) -> None:
         """Follows the lines of a text that cannot be parsed as a whole."""
@@ -268,9 +268,9 @@ class ScriptWalk:
         if not words:
             return NOTHING
         if len(self.commands) > MOST_COMMANDS:
-            raise Unclear("more commands than can be followed")
+            raise Unclear("too many commands to follow")
         if len(words) > MOST_WORDS:
-            raise Unclear("more words than can be followed")
+            raise Unclear("too many words to follow")
         name, *arguments = words
         self.commands.append(quote_words((bare_name(name), *arguments)))
         self._folders[state.cwd] = None

@@ -17,7 +17,7 @@ READING_CMDLET = load_regex("reading_cmdlet")
 
 
 def follow_chosen_command(call: Call, runs: Runs) -> bool:
-    """Whether the call runs another command by its record's `runs`; it is followed then."""
+    """Follows the command that the call runs, if `runs` of its record says so. True if it does."""
     verb = (call.options(runs.values, permute=False).operands or [""])[0]
     if not verb or verb not in runs.verbs.split():
         return False

@@ -171,10 +171,7 @@ def _follow_code(step: Step, call: Call, options: Options) -> None:
 
 
 def select(selectors: str, call: Call, options: Options) -> list[str]:
-    """Words of a call. `-o` is the value of an option, `0` an operand, `1:` some, `:` all of them,
-    `*` every argument, `>-x` those behind `-x`, `=rm` the word `rm` itself, `.` the current folder,
-    `stdin` the input if it is known as a whole, `input` what is known of it. `-o|.` is `.` where
-    there is no `-o`; `1:+` joins the words by blanks; `:/` takes the last part of URLs."""
+    """The words of a call that the selectors name; README.md has a table of selectors."""
     found: list[str] = []
     for each in selectors.split():
         selector, _, default = each.rstrip("+/").partition("|")

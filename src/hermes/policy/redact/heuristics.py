@@ -181,7 +181,7 @@ def looks_random(value: str, *, strict: bool) -> bool:
     core = value.strip("=.,;:!?\"'()")
     letters = any(letter.isalpha() for letter in core)
     digits = sum(letter.isdigit() for letter in core)
-    if _is_named(core) or not letters:
+    if _looks_like_name(core) or not letters:
         return False
     mixed = core.lower() != core and core.upper() != core
     if strict and _UUID.search(core):
@@ -210,7 +210,7 @@ def is_chosen(value: str) -> bool:
         and core.isascii()
         and letters
         and (digits and (cased or signs or (many and len(core) > 11)))
-        and not _is_named(core)
+        and not _looks_like_name(core)
     )
 
 
@@ -223,8 +223,8 @@ def is_jumbled(value: str) -> bool:
     return len(parts) > 3 and (len(value) / len(parts) < 2.6 or dumb > 1)
 
 
-def _is_named(value: str) -> bool:
-    """Whether it consists of words and small numbers: `my-tls-secret-2`, `UserToken`, `gpt-4`."""
+def _looks_like_name(value: str) -> bool:
+    """Whether the value is words and small numbers: `my-tls-secret-2`, `UserToken`, `gpt-4`."""
     parts = [part for part in re.split(r"[-_./:]", value) if part]
     if len(parts) < 2:
         return len(value) < 24 and _ONE_NAME.fullmatch(value) is not None

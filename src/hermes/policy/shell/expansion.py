@@ -295,7 +295,7 @@ def braces(word: Word) -> list[Word]:
         rest = (part for part in word if not isinstance(part, Text))
         return [(Text(text=UNKNOWN), *rest, Text(text=UNKNOWN))]
     if sum(part.text.count("{") for part in word if isinstance(part, Text)) > MOST_BRACES:
-        raise Unclear("more braces than can be followed")
+        raise Unclear("too many braces to follow")
     signs: list[Part] = []
     for part in word:
         if isinstance(part, Text) and not part.quoted:

@@ -35,7 +35,7 @@ DECLARING = frozenset(("declare", "typeset", "local", "export", "readonly"))
 def parse(script: str, depth: int = 0) -> Script:
     """The whole script, or Unclear."""
     if len(script) > LONGEST:
-        raise Unclear("more text than can be followed")
+        raise Unclear("too much text to follow")
     parser = _Parser(script, depth)
     tree = parser.script(frozenset())
     parser.at_end()
@@ -182,7 +182,7 @@ class _Parser(Lines):
         if self._starts("(("):
             block = self._arithmetic_command()
             if block is None:
-                raise Unclear("a loop of an unusual kind")
+                raise Unclear("an unusual loop")
             self._joiner()
             return Block(kind="loop", words=block.words, bodies=(self._do(),))
         variable = self._literal_word()
@@ -204,7 +204,7 @@ class _Parser(Lines):
         words = [self._word()]
         self._lines()
         if not IN.match(self._text, self._at):
-            raise Unclear("a `case` of an unusual kind")
+            raise Unclear("an unusual `case`")
         self._at += 2
         bodies: list[Script] = []
         while True:
@@ -228,7 +228,7 @@ class _Parser(Lines):
             self._blanks()
             sign = self._char()
             if sign not in ("|", ")"):
-                raise Unclear("a `case` of an unusual kind")
+                raise Unclear("an unusual `case`")
             self._at += 1
             if sign == ")":
                 return patterns
@@ -326,7 +326,7 @@ class _Parser(Lines):
                 return Assignment(name=found[1], items=tuple(items), append=bool(found[3]))
             word = self._word()
             if not word:
-                raise Unclear("an array of an unusual kind")
+                raise Unclear("an unusual array")
             items.append(self._without_key(word))
 
     @staticmethod
@@ -340,5 +340,5 @@ class _Parser(Lines):
     def _literal_word(self) -> str:
         word = self._word()
         if not word or not all(isinstance(part, Text) for part in word):
-            raise Unclear("a loop of an unusual kind")
+            raise Unclear("an unusual loop")
         return "".join(part.text for part in word if isinstance(part, Text))

@@ -69,8 +69,8 @@ class Record(Generic[L]):
         self._read = 0
 
     def news(self) -> tuple[bool, list[L]] | None:
-        """The lines written since the last call; None if there are none. True with all lines if the
-        file was replaced."""
+        """Whether the file was replaced, and the lines since the last call, or all lines if it was;
+        None if nothing was written."""
         try:
             seen = os.stat(self._path)  # noqa: PTH116
         except OSError:
@@ -169,8 +169,8 @@ CopyEntry = Copied | Dropped
 
 
 class Copies:
-    """For one place, which has a name of its own in the record of the home. It has the same to say
-    as `Suspects` about files of this machine."""
+    """Copies of files on one other machine. Answers the same questions as `Suspects` does for files
+    of this machine."""
 
     def __init__(self, path: Path, place: str) -> None:
         self._record: Record[CopyEntry] = Record(path, CopyEntry)

@@ -32,11 +32,10 @@ Stamp = tuple[str, int, int]
 
 
 class Suspects:
-    """For one home. A file is a suspect when the time of its content or of its inode lies within
-    a period in which strangers could have had it written, which nobody can set back, or when it
-    holds the very same as such a file did: a copy, or what comes back out of git. Whoever edits it
-    afterwards makes it theirs; moving it, changing its mode or committing it does not. A person can
-    also clear its content, wherever it lies then."""
+    """Tells which files of a home untrusted text may have influenced. A file is tainted if the time
+    of its content or its inode lies in a recorded period, or if its content equals that of such a
+    file: a copy, or a checkout from git. Editing it later removes the taint; moving it, changing
+    its mode or committing it does not. A person can also clear a content in all places."""
 
     def __init__(
         self,
@@ -192,8 +191,8 @@ class Suspects:
     # Writing. All of it blocks; OSError where the home cannot be written.
 
     def begin(self, root: str, names: Iterable[str], by: Iterable[str], owner: int = 0) -> str:
-        """From now on files may be written with these sources in view; for how long is told by
-        `end` with what this returns. Durable when it returns."""
+        """Records that files may be written from now on while these sources are in view. `end`
+        takes the returned id. Durable when it returns."""
         owner = owner or os.getpid()
         self._own += 1
         at = self._now_ns()
@@ -250,7 +249,7 @@ class Suspects:
 
 
 def _merge(periods: list[Began], ends: dict[str, int]) -> Iterable[Began]:
-    """Up to `TOGETHER` neighbours of the same folder as one, and what has not ended as it is."""
+    """Merges up to `TOGETHER` neighbouring periods of one folder; open periods are kept."""
     folders: dict[str, list[Began]] = {}
     for each in periods:
         if each.id in ends:

@@ -78,7 +78,9 @@ def _v6(address: IPv6Address) -> AddressKind:
         found = _v4(inner[0])
         reach = "never" if found.reach == "global" else found.reach
         return AddressKind(reach=reach, words=f"another spelling of {inner[0]}", odd=True)
-    return GLOBAL if address in _V6_GLOBAL else AddressKind(reach="never", words="reserved")
+    return (
+        GLOBAL if address in _V6_GLOBAL else AddressKind(reach="never", words="a reserved address")
+    )
 
 
 def _inner(address: IPv6Address) -> list[IPv4Address]:

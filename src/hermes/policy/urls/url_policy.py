@@ -243,7 +243,7 @@ class UrlPolicy:
             case "private" if self._allow_private:
                 return
             case "private":
-                hint = "security.allow_private_urls opens it"
+                hint = "set security.allow_private_urls to true to allow it"
                 raise RefusedUrl(f"{shown} is {kind.words}; {hint}.", "private_address")
             case "metadata":
                 raise RefusedUrl(f"{shown} is {kind.words}, which is never opened.", "metadata")
