@@ -16,17 +16,13 @@ from hermes.policy.patterns import PythonCalls, load_regex, vocabulary, word_lis
 from hermes.policy.shell.state import SOME, UNKNOWN
 
 SILENT = load_regex("python_silent_call")
-DECODERS: dict[str, Callable[[str], str]] = {
-    "b64decode": lambda text: base64.b64decode(text + "===").decode("utf-8", "replace"),
-    "urlsafeb64decode": lambda text: base64.urlsafe_b64decode(text + "===").decode(
-        errors="replace"
-    ),
-    "b32decode": lambda text: base64.b32decode(text).decode("utf-8", "replace"),
-    "b16decode": lambda text: base64.b16decode(text, True).decode("utf-8", "replace"),
-    "fromhex": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
-    "unhexlify": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
-    "hex": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
-    "rot13": lambda text: codecs.decode(text, "rot13"),
+DECODERS: dict[str, Callable[[str], bytes]] = {
+    "b64decode": lambda text: base64.b64decode(text + "==="),
+    "urlsafeb64decode": lambda text: base64.urlsafe_b64decode(text + "==="),
+    "b32decode": base64.b32decode,
+    "b16decode": lambda text: base64.b16decode(text, True),
+    **dict.fromkeys(("fromhex", "unhexlify", "hex"), bytes.fromhex),
+    "rot13": lambda text: codecs.decode(text, "rot13").encode("utf-8", "surrogatepass"),
 }
 
 
@@ -380,7 +376,7 @@ class _Reader:
         if decode is None or not node.args:
             return None
         try:
-            return decode(self._text(node.args[0]))
+            return decode(self._text(node.args[0])).decode("utf-8", "replace")
         except ValueError:
             return UNKNOWN
 
