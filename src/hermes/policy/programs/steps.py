@@ -139,7 +139,8 @@ def _apply(step: Step, call: Call, options: Options, word: str) -> Stream | None
         archives = map(call.path, choose(step.unpacks))
         fetched = call.stdin.origin == "network" or any(is_fetched(call, each) for each in archives)
         call.writes(*folders, content=FETCHED if fetched else None)
-    check_secret_names(call, " ".join(choose(step.secrets)))
+    if step.secrets:
+        check_secret_names(call, " ".join(choose(step.secrets)))
     _follow_code(step, call, options)
     inner = None
     for script in scripts:
