@@ -78,6 +78,17 @@ OPEN_MODE = regex(r"^0*[0-7]{0,3}[2367]$")
 SPECIAL_MODE = regex(r"^0*[2467][0-7]{3}$")
 
 
+def check_rm(call: Call) -> Stream:
+    # The most common program that deletes; steps would take longer.
+    options = call.options()
+    recursive = options.has("-r", "-R", "--recursive")
+    if recursive and options.has("--no-preserve-root"):
+        call.never("delete", "it deletes the whole system")
+    unknown = any(word[:1] == UNKNOWN for word in call.arguments)
+    call.deletes(*options.operands, recursive=recursive or unknown)
+    return NOTHING
+
+
 def _destination(call: Call) -> tuple[list[str], str, bool]:
     """Sources, target, and whether folders are copied recursively."""
     options = call.options(call.record.values)

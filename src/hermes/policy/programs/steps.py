@@ -7,6 +7,7 @@ import binascii
 import posixpath
 import re
 from collections.abc import Callable
+from functools import partial
 
 from hermes.policy.call import Call, Options, split_words
 from hermes.policy.exposure import check_secret_names
@@ -19,6 +20,14 @@ from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, Stream
 
 _SLICE = re.compile(r"(-?\d*)(:?)(-?\d*)")
 _OPTION = re.compile(r"-\D")
+_FILE_EFFECTS: tuple[tuple[str, Callable[..., None]], ...] = (
+    ("reads", Call.reads),
+    ("reads_all", Call.reads_all),
+    ("writes", Call.writes),
+    ("deletes", partial(Call.deletes, recursive=True)),
+    ("removes", Call.deletes),
+    ("touches", Call.touches),
+)
 
 
 def apply_steps(call: Call) -> tuple[bool, Stream | None]:
@@ -111,12 +120,9 @@ def _apply(step: Step, call: Call, options: Options, word: str) -> Stream | None
         if not found:
             return None
         scripts += [next(filter(None, each.groups()), "") for each in found]
-    call.reads(*choose(step.reads))
-    call.reads_all(*choose(step.reads_all))
-    call.writes(*choose(step.writes))
-    call.deletes(*choose(step.deletes), recursive=True)
-    call.deletes(*choose(step.removes))
-    call.touches(*choose(step.touches))
+    for field, act in _FILE_EFFECTS:
+        if selectors := getattr(step, field):
+            act(call, *choose(selectors))
     for name in choose(step.creates):
         new = call.here(name) and not call.paths.exists(call.path(name), unknown=True)
         (call.touches if new else call.writes)(name)
