@@ -139,4 +139,4 @@ if __name__ == "__main__":
         path.write_text(text, encoding="utf-8")
         print(f"{path}: {len(text)} bytes")
     # Checks that the redactor can load its searches.
-    importlib.import_module("hermes.policy.redact.tables")
+    importlib.import_module("hermes.policy.redact.heuristics")

@@ -31,8 +31,7 @@ from hermes.policy.scan.classifier import BIAS, CheckedMatch, feature_names, pas
 from hermes.policy.scan.concepts import match_concepts, read_concepts
 from hermes.policy.scan.disguises import disguises
 from hermes.policy.scan.normal import MAX_LENGTH, readings
-from hermes.policy.scan.quotation import is_quotation
-from hermes.policy.scan.rules import match_rules
+from hermes.policy.scan.rules import is_quotation, match_rules
 from hermes.policy.scan.scanner import MOST_SIGNS, SCOPES, Kind
 from hermes.policy.scan.triage import select_parts, split_pieces, stem_scores, stems
 

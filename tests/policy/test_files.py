@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hermes.codec.json import decode
 from hermes.codec.values import JsonObject
 from hermes.core.effects import Allow, Ask, Decision, Deny
-from hermes.policy.places.files import Files, Reference, judge_references, references
-from hermes.policy.places.members import Member, judge_member, parse_member
+from hermes.policy.places.files import Files, Member, Reference, parse_member, references
+from tests.policy.decisions import decide
 
 CORPUS = Path(__file__).parent / "corpus_paths"
 FILES = Files("/home/me/project", "/home/me", "/home/me/.hermes")
@@ -39,8 +39,8 @@ def judged(line: JsonObject) -> Decision:
         case "attach":
             return FILES.attach(value)
         case "reference":
-            return judge_references(value, FILES)
-    return judge_member(parse_member(line), FILES)
+            return FILES.refer_all(value)
+    return FILES.unpack(parse_member(line))
 
 
 @pytest.fixture
@@ -72,6 +72,19 @@ def test_reading_a_credential_is_asked_about_by_its_name_once() -> None:
     assert FILES.read("~/.ssh/id_rsa") == Ask(
         reason="/home/me/.ssh/id_rsa holds SSH keys.", category="credentials", scopes=("once",)
     )
+
+
+def test_a_command_behind_a_link_that_cannot_be_read_is_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Links of other processes below /proc exist but cannot be read."""
+    (tmp_path / "link").symlink_to(tmp_path)
+
+    def refuse(path: str, **_: object) -> str:
+        raise PermissionError(path)
+
+    monkeypatch.setattr(os, "readlink", refuse)
+    assert isinstance(decide(f"{tmp_path}/link/2"), Ask)
 
 
 def test_a_link_to_a_credential_is_one(home: Path) -> None:
@@ -154,7 +167,7 @@ def test_references_are_found_as_people_write_them() -> None:
 
 
 def test_a_member_that_is_too_large_is_refused() -> None:
-    decision = judge_member(Member(name="a", size=2**40), FILES)
+    decision = FILES.unpack(Member(name="a", size=2**40))
     assert isinstance(decision, Deny)
     assert decision.category == "too_large"
 
@@ -162,10 +175,10 @@ def test_a_member_that_is_too_large_is_refused() -> None:
 @given(st.text(max_size=40))
 @settings(max_examples=200, deadline=None)
 def test_any_text_gets_a_decision(text: str) -> None:
-    for decide in (FILES.read, FILES.write, FILES.attach, FILES.refer):
-        assert isinstance(decide(text), Allow | Ask | Deny)
-    judge_member(Member(name=text), FILES)
-    judge_references(f"look @{text}", FILES)
+    for rule in (FILES.read, FILES.write, FILES.attach, FILES.refer):
+        assert isinstance(rule(text), Allow | Ask | Deny)
+    FILES.unpack(Member(name=text))
+    FILES.refer_all(f"look @{text}")
 
 
 @given(st.sampled_from(["/etc/shadow", "~/.ssh/id_rsa", "~/.hermes/auth.json", ".env"]), st.data())

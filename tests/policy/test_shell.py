@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hermes.policy.call import Call
 from hermes.policy.findings import Level
 from hermes.policy.path_effects import Paths
-from hermes.policy.programs.catalogue import judge
+from hermes.policy.programs.catalogue import check_call
 from hermes.policy.shell.parser import parse
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, State, Stream
 from hermes.policy.shell.tree import Unclear
@@ -131,9 +131,9 @@ def seen(script: str) -> tuple[list[Words], bool]:
         return NOTHING
 
     def check(call: Call) -> Stream | None:
-        return judge(call) if "builtin" in call.record.flags else write_down(call)
+        return check_call(call) if "builtin" in call.record.flags else write_down(call)
 
-    walk = ScriptWalk(Paths("/w", "/home/p", "/s"), judge=check)
+    walk = ScriptWalk(Paths("/w", "/home/p", "/s"), check=check)
     state = State("/w", {"HOME": ("/home/p",), "IFS": (" \t\n",)})
     walk.run(script, state)
     return found, any(each.level is Level.ASKED for each in walk.findings)
@@ -220,9 +220,9 @@ def test_any_text_is_read_or_called_unclear(text: str) -> None:
 )
 def test_texts_made_to_exhaust_are_answered(script: str) -> None:
     def check(call: Call) -> Stream | None:
-        return judge(call) if "builtin" in call.record.flags else None
+        return check_call(call) if "builtin" in call.record.flags else None
 
-    walk = ScriptWalk(Paths("/w", "/home/p", "/s"), judge=check)
+    walk = ScriptWalk(Paths("/w", "/home/p", "/s"), check=check)
     try:
         walk.run(script, State("/w", {}))
     except Unclear as unclear:

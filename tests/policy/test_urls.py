@@ -16,9 +16,10 @@ from hermes.codec.values import JsonObject
 from hermes.core.effects import Allow, Deny
 from hermes.policy.urls.addresses import address_kind
 from hermes.policy.urls.parsing import RefusedUrl, parse_url
-from hermes.policy.urls.resolver import StaticResolver, SystemResolver
 from hermes.policy.urls.url_policy import (
     Blocklist,
+    StaticResolver,
+    SystemResolver,
     UrlDecision,
     UrlPolicy,
 )
@@ -39,7 +40,7 @@ async def judged(line: JsonObject) -> UrlDecision:
     urls = UrlPolicy(
         StaticResolver(line.get("dns", {})), allow_private=bool(line.get("allow_private", False))
     )
-    passage = await urls.judge(line["value"])
+    passage = await urls.check(line["value"])
     for location in line.get("redirects", []):
         if passage.allowed:
             passage = await urls.redirect(passage, location)
@@ -76,23 +77,23 @@ async def test_every_refusal_has_a_known_category_and_one_sentence() -> None:
 
 async def test_the_connection_goes_to_the_address_that_was_checked() -> None:
     urls = UrlPolicy(StaticResolver({"a.example": [["93.184.216.34"], ["127.0.0.1"]]}))
-    passage = await urls.judge("http://a.example/")
+    passage = await urls.check("http://a.example/")
     assert (passage.allowed, passage.connect) == (True, "93.184.216.34")
 
 
 async def test_an_answer_that_changes_before_a_redirect_is_judged_anew() -> None:
     urls = UrlPolicy(StaticResolver({"a.example": [["93.184.216.34"], ["127.0.0.1"]]}))
-    first = await urls.judge("http://a.example/")
+    first = await urls.check("http://a.example/")
     second = await urls.redirect(first, "/next")
     assert second.decision == Deny(
         reason="a.example (127.0.0.1) is this machine itself; "
-        "security.allow_private_urls opens it.",
+        "set security.allow_private_urls to true to allow it.",
         category="private_address",
     )
 
 
 async def test_a_name_without_an_address_is_told() -> None:
-    passage = await public().judge("https://nowhere.example/")
+    passage = await public().check("https://nowhere.example/")
     assert passage.decision == Deny(
         reason="nowhere.example could not be resolved (unknown name).", category="dns"
     )
@@ -103,27 +104,27 @@ async def test_a_slow_resolver_is_not_waited_for() -> None:
         async def resolve(self, name: str) -> Sequence[str]:
             raise TimeoutError
 
-    passage = await UrlPolicy(Slow()).judge("https://example.com/")
+    passage = await UrlPolicy(Slow()).check("https://example.com/")
     assert isinstance(passage.decision, Deny)
     assert "took too long" in passage.decision.reason
 
 
 async def test_private_places_open_by_setting_but_metadata_never() -> None:
     urls = UrlPolicy(SystemResolver(), allow_private=True)
-    assert (await urls.judge("http://127.0.0.1:8080/")).connect == "127.0.0.1"
-    metadata = await urls.judge("http://169.254.169.254/")
+    assert (await urls.check("http://127.0.0.1:8080/")).connect == "127.0.0.1"
+    metadata = await urls.check("http://169.254.169.254/")
     assert isinstance(metadata.decision, Deny)
     assert metadata.decision.hardline
 
 
 async def test_the_system_resolves_this_machine() -> None:
     urls = UrlPolicy(SystemResolver(), allow_private=True)
-    passage = await urls.judge("http://localhost:9000/")
+    passage = await urls.check("http://localhost:9000/")
     assert passage.connect in ("127.0.0.1", "::1")
 
 
 async def test_a_redirect_too_many_is_refused() -> None:
-    passage = await public().judge("http://example.com/0")
+    passage = await public().check("http://example.com/0")
     for number in range(1, 6):
         passage = await public().redirect(passage, f"/{number}")
         assert passage.allowed
@@ -131,7 +132,7 @@ async def test_a_redirect_too_many_is_refused() -> None:
 
 
 async def test_the_request_says_what_was_parsed() -> None:
-    passage = await public().judge("HTTP://me:pw@EXAMPLE.com:80/a?q=é#x")
+    passage = await public().check("HTTP://me:pw@EXAMPLE.com:80/a?q=é#x")
     assert passage.target is not None
     assert passage.target.url == "http://example.com/a?q=%C3%A9"
     assert passage.target.user == "me:pw"
@@ -146,7 +147,7 @@ def test_the_text_alone_refuses_what_needs_no_resolver() -> None:
 async def test_a_blocked_website_names_its_rule() -> None:
     blocks = Blocklist(["https://www.Bad.example/path  # why", "*.ads.example", ""])
     urls = UrlPolicy(StaticResolver({"x.bad.example": ["93.184.216.34"]}), blocks=blocks)
-    assert (await urls.judge("https://x.bad.example/")).decision == Deny(
+    assert (await urls.check("https://x.bad.example/")).decision == Deny(
         reason="x.bad.example is blocked by your rule 'bad.example'.", category="blocklist"
     )
     assert blocks.matching("a.b.ads.example") == "*.ads.example"

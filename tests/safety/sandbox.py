@@ -33,10 +33,10 @@ from hermes.core.tools import PathContext, Tool, ToolContext, ToolOutput, tool
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 from hermes.policy.rules import PolicySettings, Rules
-from hermes.policy.suspects.suspects import Suspects
+from hermes.policy.taint.suspects import Suspects
 from hermes.policy.taint.tracker import LocalTaintTracker
 from hermes.policy.taint.workspace import TaintTrackedWorkspace
-from hermes.policy.urls.resolver import StaticResolver
+from hermes.policy.urls.url_policy import StaticResolver
 from hermes.testing.provider import ScriptedProvider
 from hermes.tools.files.patch import patch
 from hermes.tools.files.read import read_file

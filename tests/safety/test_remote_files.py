@@ -16,9 +16,9 @@ from hermes.core.effects import Allow, Ask, Decision, RunCommand
 from hermes.core.ports import ProcessInfo
 from hermes.core.world import World
 from hermes.policy.rules import PolicySettings, Rules
-from hermes.policy.suspects.record import Copies
-from hermes.policy.suspects.suspects import Suspects
+from hermes.policy.taint.record import Copies
 from hermes.policy.taint.remote import RemoteTaintTracker, SharedFolderTaintTracker
+from hermes.policy.taint.suspects import Suspects
 from hermes.policy.taint.workspace import TaintTrackedWorkspace
 from hermes.workspaces.confinement.scope import ConfinementReport
 from hermes.workspaces.remote.calls import BASH

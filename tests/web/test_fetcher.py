@@ -13,8 +13,13 @@ import pytest
 from hermes.core.effects import FetchUrl
 from hermes.core.errors import EffectDenied, ToolError
 from hermes.core.ports import FetchResponse
-from hermes.policy.urls.resolver import HostResolver, StaticResolver, SystemResolver
-from hermes.policy.urls.url_policy import Blocklist, UrlPolicy
+from hermes.policy.urls.url_policy import (
+    Blocklist,
+    HostResolver,
+    StaticResolver,
+    SystemResolver,
+    UrlPolicy,
+)
 from hermes.web.fetcher import WebFetcher
 from tests.web.site import Site, moved, page
 

@@ -16,7 +16,7 @@ from hermes.core.session_request import SessionRequest
 from hermes.credentials.redaction import SecretRedactor
 from hermes.images.service import ImageGeneration
 from hermes.models.model_ref import ModelChoice
-from hermes.policy.suspects.suspects import Suspects, suspects_of
+from hermes.policy.taint.suspects import Suspects, suspects_of
 from hermes.skills.session_index import SkillIndexCache, seeds_of
 from hermes.workspaces.confinement.sandbox import Confinement
 from hermes.workspaces.placement import command_environment, confinement_settings, start_folder

@@ -34,7 +34,7 @@ from hermes.core.transcript import fold
 from hermes.credentials.event_redactor import SecretEventRedactor
 from hermes.memory.snapshots import recall_middleware, session_memory
 from hermes.models.limits import SpendingLimits, limits_of
-from hermes.policy.taint.tracking import track_taint
+from hermes.policy.rule_setup import track_taint
 from hermes.tools.toolbox import wanted_names
 from hermes.web.access import web_access
 from hermes.workspaces.shell import is_remote_backend

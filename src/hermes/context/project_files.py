@@ -256,9 +256,9 @@ def file_scan(run: RunContext, cwd: str) -> Scan:
         if cache.is_known_safe(text):
             return text
         # Loaded only for texts that are not cached.
-        from hermes.policy.scan.scanner import judge_context
+        from hermes.policy.scan.scanner import scan_context
 
-        found = judge_context(text)
+        found = scan_context(text)
         if not found.suspicious:
             cache.add(text)
             return text

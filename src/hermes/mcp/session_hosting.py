@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hermes.core.session import Session
     from hermes.models.models import Models
     from hermes.policy.rules import Rules
-    from hermes.policy.suspects.suspects import Suspects
+    from hermes.policy.taint.suspects import Suspects
 
 MAX_PATHS = 20
 MAX_PATH_CHARS = 400

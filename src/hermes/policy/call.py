@@ -79,7 +79,7 @@ class Options:
             self.pairs.append((name, None))
 
     def has(self, *names: str) -> bool:
-        return any(_meant(given, name) for given, _ in self.pairs for name in names)
+        return any(_matches_option(given, name) for given, _ in self.pairs for name in names)
 
     def value(self, *names: str) -> str | None:
         """The last value given."""
@@ -90,11 +90,11 @@ class Options:
             value
             for given, value in self.pairs
             for name in names
-            if value is not None and _meant(given, name)
+            if value is not None and _matches_option(given, name)
         ]
 
 
-def _meant(given: str, name: str) -> bool:
+def _matches_option(given: str, name: str) -> bool:
     """GNU programs take the beginning of a long option for the whole."""
     return given == name or (len(given) > 3 and given[:2] == "--" and name.startswith(given))
 
@@ -141,10 +141,10 @@ PLAIN = regex(r"[\w/.~*?=+,:@%{}\[\]!^#…-]+")
 
 def quote_words(words: Sequence[str]) -> str:
     """The words as they could be typed, with `…` for unknown parts."""
-    return " ".join(_quoted(word) for word in words)
+    return " ".join(_quote(word) for word in words)
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     word = word.replace(UNKNOWN, "…").replace(SOME, "…")
     if word and PLAIN.fullmatch(word):
         return word
@@ -160,7 +160,7 @@ def known_part(path: str) -> str:
 
 
 class Call:
-    """`record` is what is known about the program."""
+    """One simple command: name, arguments, input and shell state, and the record of its program."""
 
     def __init__(
         self,
@@ -263,13 +263,16 @@ class Call:
                 self.ask("credentials", f"It reads all of {self.path(text)}, keys included.")
         self.reads(*texts)
 
-    def writes(self, *texts: str, append: bool = False) -> None:
+    def writes(self, *texts: str, append: bool = False, content: Stream | None = None) -> None:
+        """Writes files; `content` is what they hold afterwards, if it is known."""
         for text in texts:
             if text not in ("", "-"):
                 path = self.path(text)
                 self._touch(path)
                 from_home = spelled_from_home(self.paths, text)
                 self._add(judge_write(self.paths, path, append=append, from_home=from_home))
+                if content is not None:
+                    self.state.files[path] = content
 
     def deletes(self, *texts: str, recursive: bool = False) -> None:
         for text in texts:
@@ -279,7 +282,7 @@ class Call:
             self._add(judge_delete(self.paths, path, recursive=recursive, from_home=from_home))
 
     def touches(self, *texts: str) -> None:
-        """Records paths whose change is judged elsewhere."""
+        """Records paths whose change is checked elsewhere."""
         for text in texts:
             self._touch(self.path(text))
 
@@ -318,7 +321,7 @@ class Call:
 
 
 def _put_back(state: State, files: dict[str, Stream], links: dict[str, str], own: set[str]) -> None:
-    """In place, because subshells share them."""
+    """Restores files and links in place, because subshells share them."""
     state.files.clear()
     state.files.update(files)
     state.links.clear()

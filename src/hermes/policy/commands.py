@@ -1,4 +1,4 @@
-"""Judges a shell script by following every command in it."""
+"""Gives the verdict about a shell script by following every command in it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from hermes.policy.shell.tree import Unclear
 from hermes.policy.walk import ScriptWalk
 
 if TYPE_CHECKING:
-    from hermes.policy.suspects.implied import ImpliedFiles
+    from hermes.policy.taint.implied import ImpliedFiles
 
 
 class Commands:
-    """Judges commands for one workspace and one home. `shell` tells what earlier commands have
-    defined in the shell that runs them, `confined` whether unknown programs may run."""
+    """Gives verdicts about commands of one workspace and one home. `shell` tells what earlier
+    commands have defined in the shell that runs them, `confined` whether unknown programs may
+    run."""
 
     def __init__(
         self,
@@ -39,7 +40,7 @@ class Commands:
         self._session_files = written or SessionFiles()
         self._implied: ImpliedFiles | None = None
 
-    def judge(self, effect: RunCommand) -> Verdict:
+    def verdict(self, effect: RunCommand) -> Verdict:
         """Nothing is cached: files and links may have changed."""
         script, cwd = effect.script, effect.cwd
         contents = ScriptFiles(self._session_files)
@@ -70,7 +71,7 @@ class Commands:
         """Adds findings about tainted files that the commands run, named or not."""
         if self._implied is None:
             # Most homes have no tainted files.
-            from hermes.policy.suspects.implied import ImpliedFiles
+            from hermes.policy.taint.implied import ImpliedFiles
 
             def follow(script: str, cwd: str) -> tuple[Finding, ...]:
                 return tuple(self._follow(script, cwd, ScriptFiles(self._session_files)).findings)

@@ -33,38 +33,38 @@ from hermes.core.effects import (
 )
 from hermes.core.ports import ConversationText, ShellSetup
 from hermes.policy import outgoing
-from hermes.policy.findings import ONCE, OUTWARD, Finding, Level, Verdict, combined, decision_of
+from hermes.policy.findings import ONCE, OUTWARD, Finding, Level, Verdict, combine, decision_of
 from hermes.policy.patterns import regex
 from hermes.policy.places.places import SafeRoots
 from hermes.policy.programs.records import flagged
-from hermes.policy.session_files import NEVER, FileTexts, SessionFiles, TaintedFiles
+from hermes.policy.session_files import NEVER, SessionFiles
 from hermes.policy.shell.state import UNKNOWN
 from hermes.policy.sources import OPEN, PLUGIN, Sources, strangers
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from hermes.policy.commands import Commands
     from hermes.policy.places.files import Files
-    from hermes.policy.rules import PolicySettings
-    from hermes.policy.urls.resolver import HostResolver
+    from hermes.policy.rules import PolicySettings, Surroundings
     from hermes.policy.urls.url_policy import UrlPolicy
-
-Judge = Callable[[RunCommand], Verdict]
 
 # Many programs run the rest of such a line in a shell.
 _ESCAPE = regex(r"^\s*(?:[:\\]?!|\.(?:shell|system)\s)(.+)$", re.MULTILINE)
 
 
-def judge_input(effect: SignalProcess, judge: Judge) -> Verdict:
+def judge_input(effect: SignalProcess, verdict_of: Callable[[RunCommand], Verdict]) -> Verdict:
     """Findings about what the text makes the program do. The program itself was judged when it
     was started."""
     cwd = effect.cwd or UNKNOWN
-    alone = judge(RunCommand(script=effect.command, cwd=cwd))
+    alone = verdict_of(RunCommand(script=effect.command, cwd=cwd))
     pipe = f"printf %s {shlex.quote(effect.text)} | {{ {effect.command}\n}}"
-    verdicts = [judge(RunCommand(script=pipe, cwd=cwd))]
+    verdicts = [verdict_of(RunCommand(script=pipe, cwd=cwd))]
     programs = {command.partition(" ")[0].rpartition("/")[2] for command in alone.commands}
     if not programs.isdisjoint(flagged("holds_a_shell")):
-        verdicts.append(judge(RunCommand(script=effect.text, cwd=UNKNOWN)))
-    verdicts += (judge(RunCommand(script=each, cwd=cwd)) for each in _ESCAPE.findall(effect.text))
+        verdicts.append(verdict_of(RunCommand(script=effect.text, cwd=UNKNOWN)))
+    commands = _ESCAPE.findall(effect.text)
+    verdicts += (verdict_of(RunCommand(script=each, cwd=cwd)) for each in commands)
     return Verdict(
         findings=tuple(
             each for verdict in verdicts for each in verdict.findings if each not in alone.findings
@@ -84,8 +84,9 @@ def judge_input(effect: SignalProcess, judge: Judge) -> Verdict:
 
 class EffectVerdict(Value):
     """The decision about an effect and what it rests on. `open_` are the commands that a rule would
-    have to allow; `outward` says what untrusted text must not cause, of category
-    `outward_category`; `suspects` are tainted files that are involved, `sources` their sources."""
+    have to allow. `outward` names the outgoing effect that untrusted text must not cause, or is "";
+    `outward_category` is its category. `suspects` are tainted files that are involved, `sources`
+    their sources."""
 
     decision: Decision
     texts: tuple[str, ...] = ()
@@ -100,34 +101,19 @@ class EffectVerdict(Value):
 class EffectJudge:
     """For one session. Parts are created with the first effect of their kind."""
 
-    def __init__(
-        self,
-        settings: PolicySettings,
-        *,
-        root: str,
-        home: str,
-        state: str,
-        resolver: HostResolver | None = None,
-        now: Callable[[], float] = time.monotonic,
-        remote: bool = False,
-        shipped: Callable[[str], bool] = lambda _: False,
-        shell: Callable[[], ShellSetup] = ShellSetup,
-        suspects: TaintedFiles | None = None,
-        texts: FileTexts | None = None,
-        confined: Callable[[], bool] = lambda: False,
-    ) -> None:
+    def __init__(self, settings: PolicySettings, **given: Unpack[Surroundings]) -> None:
         self._settings = settings
-        self._shell = shell
-        self._confined = confined
-        self._remote = remote
-        self._shipped = shipped
-        self._folders = (root, home, state)
-        self._resolver = resolver
-        self._now = now
-        self._safe = SafeRoots(settings.safe_roots, remote=remote)
-        self._sources = Sources(root, home, settings.trusted)
-        since = NEVER if settings.since is None or remote else settings.since
-        self._session_files = SessionFiles(since, suspects, texts)
+        self._shell = given.get("shell", ShellSetup)
+        self._confined = given.get("confined", lambda: False)
+        self._remote = given.get("remote", False)
+        self._shipped = given.get("shipped", lambda _: False)
+        self._folders = (given["root"], given["home"], given["state"])
+        self._resolver = given.get("resolver")
+        self._now = given.get("now", time.monotonic)
+        self._safe = SafeRoots(settings.safe_roots, remote=self._remote)
+        self._sources = Sources(given["root"], given["home"], settings.trusted)
+        since = NEVER if settings.since is None or self._remote else settings.since
+        self._session_files = SessionFiles(since, given.get("suspects"), given.get("texts"))
 
     @cached_property
     def files(self) -> Files:
@@ -164,7 +150,7 @@ class EffectJudge:
         return Commands(paths, self._session_files, self._shell, self._confined)
 
     def verdict(self, effect: RunCommand) -> Verdict:
-        return self._commands.judge(effect)
+        return self._commands.verdict(effect)
 
     def judge(self, effect: Effect, seen: ConversationText | None) -> EffectVerdict:
         match effect:
@@ -302,7 +288,7 @@ class EffectJudge:
                     found.append(
                         Finding(level=Level.WORK, category="network", reason=why, command=command)
                     )
-        return combined((*found, *verdict.hidden)) if found or verdict.hidden else None
+        return combine((*found, *verdict.hidden)) if found or verdict.hidden else None
 
     def _leads_out(self, finding: Finding, cwd: str, seen: ConversationText | None) -> bool:
         if finding.category not in OUTWARD:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hermes.policy.call import Call
+from hermes.policy.path_effects import KEY_FILE
 from hermes.policy.patterns import load_regex, regex
 from hermes.policy.shell.state import UNKNOWN, State
 from hermes.policy.shell.tree import Text, Variable, Word
@@ -21,6 +22,12 @@ HIDDEN_RUN = regex(r"\[[^\]]*(\$\(|`)")
 
 
 SHOWING = load_regex("secret_showing_option")
+KEY_PATTERN = load_regex("key_file_pattern")
+
+
+def looks_like_key(name: str) -> bool:
+    """Whether a search for this name is a search for keys."""
+    return bool(KEY_FILE.search(name) or KEY_PATTERN.search(name))
 
 
 def check_words(call: Call) -> None:
@@ -51,7 +58,7 @@ def check_secret_names(call: Call, code: str) -> None:
     """Code that takes a variable named like a secret from the environment."""
     for found in FROM_ENVIRONMENT.finditer(code):
         if SECRET_NAME.search(found[1]):
-            call.ask("credentials", f"It uses the secret in ${found[1]} holds.")
+            call.ask("credentials", f"It uses the secret in ${found[1]}.")
 
 
 def check_shown_variables(call: Call, words: Iterable[Word], state: State) -> None:
@@ -69,7 +76,7 @@ def check_shown_variables(call: Call, words: Iterable[Word], state: State) -> No
         names += call.arguments
     for name in names:
         if SECRET_NAME.search(name):
-            call.ask("credentials", f"It shows the secret in ${name} holds.")
+            call.ask("credentials", f"It shows the secret in ${name}.")
 
 
 def plain_words(words: Iterable[Word], state: State) -> frozenset[str]:

@@ -74,10 +74,10 @@ class Verdict(Value):
     @property
     def worst(self) -> Finding:
         """The finding to report first."""
-        return combined(self.findings)
+        return combine(self.findings)
 
 
-def combined(findings: Iterable[Finding]) -> Finding:
+def combine(findings: Iterable[Finding]) -> Finding:
     found = tuple(findings)
     level = max((each.level for each in found), default=Level.HARMLESS)
     top = [each for each in found if each.level == level]

@@ -29,22 +29,19 @@ from hermes.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
     EffectDecided,
-    JudgedEffect,
     Record,
     SessionOpened,
     ToolIntended,
 )
 from hermes.policy.findings import Level, Verdict
 from hermes.policy.patterns import vocabulary
-from hermes.policy.places.files import judge_references, references
-from hermes.policy.places.members import judge_member, parse_member
+from hermes.policy.places.files import parse_member, references
 from hermes.policy.redact.redactor import Redactor
 from hermes.policy.redact.spans import Channel
 from hermes.policy.rule_setup import rules_for
 from hermes.policy.rules import Rules
 from hermes.policy.scan.scanner import TextScanner
-from hermes.policy.urls.resolver import StaticResolver
-from hermes.policy.urls.url_policy import UrlDecision, UrlPolicy
+from hermes.policy.urls.url_policy import StaticResolver, UrlDecision, UrlPolicy
 
 
 class Inquiry(Value):
@@ -61,7 +58,7 @@ class Inquiry(Value):
 
 class DecisionRecord(Value):
     """One decision from the journal: who asked, which tool, and what decided (the policy or a
-    judge). `answer` is the user's answer, if there was a question."""
+    side model). `answer` is the user's answer, if there was a question."""
 
     session_id: str
     n: int
@@ -109,7 +106,7 @@ def check_url(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject
 
 
 async def _follow_redirects(urls: UrlPolicy, url: str, redirects: object) -> UrlDecision:
-    passage = await urls.judge(url)
+    passage = await urls.check(url)
     for location in redirects if isinstance(redirects, list) else ():
         if passage.allowed:
             passage = await urls.redirect(passage, str(location))
@@ -134,7 +131,7 @@ def check_attachment(config: Config, inquiry: Inquiry, given: JsonObject) -> Jso
 def check_reference(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
     """A message with all its `@` references."""
     rules = _rules(config, inquiry, given)
-    decision = judge_references(inquiry.value, rules.files)
+    decision = rules.files.refer_all(inquiry.value)
     if isinstance(decision, Allow):
         for reference in references(inquiry.value):
             if reference.kind == "url" and isinstance(
@@ -151,7 +148,7 @@ def check_member(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObj
         member = parse_member(given)
     except DecodeError as error:
         return decision_fields(Deny(reason=f"Invalid member: {error}.", category="traversal"))
-    return answer_of(inquiry, judge_member(member, _rules(config, inquiry, given).files))
+    return answer_of(inquiry, _rules(config, inquiry, given).files.unpack(member))
 
 
 def check_effect(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
@@ -163,19 +160,19 @@ def check_effect(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObj
 
 def _effect(inquiry: Inquiry) -> Effect:
     """Paths are not normalized: their spelling is part of the check."""
-    match inquiry.effect:
-        case "command":
-            return RunCommand(script=inquiry.value, cwd=os.path.realpath(inquiry.cwd))
-        case "read":
-            return ReadPath(path=inquiry.value)
-        case "delete":
-            return DeletePath(path=inquiry.value)
-    return WritePath(path=inquiry.value)
+    if inquiry.effect == "command":
+        return RunCommand(script=inquiry.value, cwd=os.path.realpath(inquiry.cwd))
+    return PATH_EFFECTS[inquiry.effect](path=inquiry.value)
 
 
+PATH_EFFECTS: dict[str, type[ReadPath | WritePath | DeletePath]] = {
+    "read": ReadPath,
+    "write": WritePath,
+    "delete": DeletePath,
+}
 Check = Callable[[Config, Inquiry, JsonObject], JsonObject]
 CHECKS: dict[str, Check] = {
-    **dict.fromkeys(("command", "delete", "read", "write"), check_effect),
+    **dict.fromkeys(("command", *PATH_EFFECTS), check_effect),
     "url": check_url,
     "attach": check_attachment,
     "reference": check_reference,
@@ -288,15 +285,24 @@ def decision_records(session_id: str, records: tuple[Record, ...]) -> list[Decis
         for record in records
         if isinstance(record.event, ApprovalAsked)
     }
-    who, tools = "owner", dict[str, str]()
-    lines: list[DecisionRecord] = []
-
-    def add(record: Record, call_id: str, judged: JudgedEffect, by: str) -> None:
-        target = subject(judged.effect)
-        answered = asked.get((call_id, target))
-        fields = decision_fields(judged.decision)
-        lines.append(
-            DecisionRecord(
+    who, tools, lines = "owner", dict[str, str](), list[DecisionRecord]()
+    for record in records:
+        by = "policy"
+        match record.event:
+            case SessionOpened(principal=principal):
+                who = principal
+                continue
+            case ToolIntended(call_id=call_id, name=name, judged=judged):
+                tools[call_id] = name
+            case EffectDecided(call_id=call_id, judged=one, by=by):
+                judged = (one,)
+            case _:
+                continue
+        for each in judged:
+            target = subject(each.effect)
+            answered = asked.get((call_id, target))
+            fields = decision_fields(each.decision)
+            line = DecisionRecord(
                 session_id=session_id,
                 n=record.n,
                 at=record.at,
@@ -310,18 +316,5 @@ def decision_records(session_id: str, records: tuple[Record, ...]) -> list[Decis
                 answer=answered.choice if answered else "",
                 by=answered.by if answered else "",
             )
-        )
-
-    for record in records:
-        match record.event:
-            case SessionOpened(principal=principal):
-                who = principal
-            case ToolIntended(call_id=call_id, name=name, judged=all_):
-                tools[call_id] = name
-                for judged in all_:
-                    add(record, call_id, judged, "policy")
-            case EffectDecided(call_id=call_id, judged=judged, by=by):
-                add(record, call_id, judged, by)
-            case _:
-                continue
+            lines.append(line)
     return lines

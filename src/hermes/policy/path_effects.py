@@ -14,6 +14,7 @@ from hermes.policy.findings import Finding, Level
 from hermes.policy.patterns import load_regex, regex
 from hermes.policy.places.links import GuardedFiles
 from hermes.policy.places.places import Places, SafeRoots, is_inside, lists, table
+from hermes.policy.places.spelling import real_path
 from hermes.policy.shell.state import UNKNOWN
 
 Place = Literal[
@@ -78,9 +79,9 @@ class Paths:
 
     def real(self, path: str) -> str:
         """The path with links followed; on a remote machine, the path itself."""
-        return path if self._remote else os.path.realpath(path)
+        return path if self._remote else real_path(path)
 
-    def shipped(self, path: str) -> bool:
+    def is_shipped(self, path: str) -> bool:
         """Whether it is an unchanged file of the distribution, and no link."""
         return not self._remote and self.real(path) == path and self._shipped(path)
 
@@ -133,7 +134,7 @@ class Paths:
         if GLOB.search(bare):
             parts = bare.split("/")
             return any(
-                len(names := root.split("/")) == len(parts) and all(map(_component, names, parts))
+                len(names := root.split("/")) == len(parts) and all(map(_fits, names, parts))
                 for root in (*lists().roots, self.home)
             )
         return False
@@ -172,7 +173,7 @@ class Paths:
 
     def _may_be_store(self, low: str) -> bool:
         home, parts = self.home.lower().split("/"), low.split("/")
-        if not all(map(_component, home, parts)):
+        if not all(map(_fits, home, parts)):
             return False
         first, *rest = parts[len(home) :] or ("",)
         if not first:
@@ -180,14 +181,14 @@ class Paths:
         # There are many stores: those of another first name need not be looked at.
         heads = home_stores() if GLOB.search(first) else {first} & home_stores().keys()
         return any(
-            all(map(_component, store, rest))
+            all(map(_fits, store, rest))
             for head in heads
-            if _component(head, first)
+            if _fits(head, first)
             for store in home_stores()[head]
         )
 
 
-def _component(name: str, pattern: str) -> bool:
+def _fits(name: str, pattern: str) -> bool:
     if name == pattern or not GLOB.search(pattern):
         return name == pattern
     # A shell's `*` leaves out what begins with a dot.
@@ -247,7 +248,7 @@ def spelled_from_home(paths: Paths, text: str) -> bool:
 
 
 def _within_safe_roots(paths: Paths, path: str, found: Finding) -> Finding:
-    if found.level < Level.DENIED and (why := paths.safe.refused(path)):
+    if found.level < Level.DENIED and (why := paths.safe.why_refused(path)):
         return _finding(Level.DENIED, "settings", why)
     return found
 

@@ -1,4 +1,4 @@
-"""Judges the redirections of a command, and variables that other programs obey."""
+"""Checks the redirections of a command, and variables that other programs obey."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def check_variable(follower: ScriptWalk, name: str, values: Iterable[str], state
         follower.ask("own_state", f"It changes {name}, a setting of Hermes itself.")
     elif name in RECORDS:
         follower.ask("system_config", f"{name} controls the shell history.")
-    elif UNPROTECTED.search(name) and _unprotected(name, values):
+    elif UNPROTECTED.search(name) and _disables_check(name, values):
         follower.ask("network_out", f"{name} disables a protection of connections.")
     elif SOURCES.search(name) and any(is_remote(value) or UNKNOWN in value for value in values):
         follower.ask("network_out", f"`{name}` redirects network connections of programs.")
@@ -70,7 +70,7 @@ def check_variable(follower: ScriptWalk, name: str, values: Iterable[str], state
             _check_places(call, name, value)
 
 
-def _unprotected(name: str, values: Iterable[str]) -> bool:
+def _disables_check(name: str, values: Iterable[str]) -> bool:
     """Whether verification is off: the value says so, or the name does and the value is on."""
     off = re.search(r"(?i)no_?verify|insecure|nosum|trusted_host", name)
     on = {"1", "true", "yes", "on"}

@@ -1,4 +1,4 @@
-"""Builds the policy rules of a home."""
+"""Builds the policy rules of a home, and adds taint tracking to a session."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from hermes.config.execution_settings import SecuritySettings
 from hermes.config.load import Config
 from hermes.policy.owner_rules import Rule, load_rules
 from hermes.policy.rules import Blocked, PolicySettings, Rules
-from hermes.policy.suspects.suspects import suspects_of
+from hermes.policy.taint.suspects import suspects_of
 
 if TYPE_CHECKING:
-    from hermes.policy.urls.resolver import HostResolver
+    from hermes.config.run_context import RunContext
+    from hermes.core.session_deps import SessionDeps
+    from hermes.policy.taint.suspects import Suspects
+    from hermes.policy.urls.url_policy import HostResolver
 
 RULES_FILE = "policy.toml"
 
@@ -88,3 +91,20 @@ def safe_roots(security: SecuritySettings) -> tuple[str, ...]:
     syntax, as environment variables do."""
     paths = (path for entry in security.write_safe_roots for path in entry.split(os.pathsep))
     return tuple(str(Path(path).expanduser().absolute()) for path in paths if path.strip())
+
+
+def track_taint(
+    run: RunContext, session_id: str, rules: Rules, suspects: Suspects, parts: SessionDeps
+) -> None:
+    """Adds taint tracking to the workspace of a session."""
+    if parts.workspace.is_remote:
+        from hermes.policy.taint.remote import track_remote_taint  # most sessions are local
+
+        track_remote_taint(run, session_id, rules, suspects, parts)
+        return
+    from hermes.policy.taint.tracker import LocalTaintTracker
+    from hermes.policy.taint.workspace import TaintTrackedWorkspace
+
+    parts.workspace = TaintTrackedWorkspace(
+        parts.workspace, LocalTaintTracker(rules, suspects, run.redactor.text)
+    )

@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from hermes.policy.effect_judge import EffectJudge, EffectVerdict
     from hermes.policy.places.files import Files
     from hermes.policy.session_files import FileTexts, TaintedFiles
-    from hermes.policy.urls.resolver import HostResolver
-    from hermes.policy.urls.url_policy import UrlPolicy
+    from hermes.policy.urls.url_policy import HostResolver, UrlPolicy
 
 MOST_NAMED = 3
 
@@ -165,12 +164,12 @@ class Rules:
 
     @property
     def files(self) -> Files:
-        """The judge of paths, for attachments, references and archives."""
+        """The rules for paths, for attachments, references and archives."""
         return self._judge.files
 
     @property
     def urls(self) -> UrlPolicy:
-        """The judge of URLs, for code that connects."""
+        """The rules for URLs, for code that connects."""
         return self._judge.urls
 
     @cached_property

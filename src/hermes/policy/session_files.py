@@ -1,5 +1,5 @@
 """Reads files that were written during the session or while untrusted text was in view, so that
-commands that run them are judged by their content."""
+commands that run them are checked with their content."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from hermes.policy.exposure import check_shown_variables, check_words, plain_wor
 from hermes.policy.findings import Finding, Level
 from hermes.policy.path_effects import Paths
 from hermes.policy.places.spelling import fold_lookalikes, why_disguised
-from hermes.policy.programs.catalogue import judge as judge_by_record
+from hermes.policy.programs.catalogue import check_call
 from hermes.policy.programs.records import is_known, known_names, record_of
 from hermes.policy.redirections import assign, open_files
 from hermes.policy.shell.expansion import Expander
@@ -49,10 +49,10 @@ class ScriptWalk:
         self,
         paths: Paths,
         confined: Callable[[], bool] = lambda: False,
-        judge: Check = judge_by_record,
+        check: Check = check_call,
     ) -> None:
         self.paths = paths
-        self._judge = judge
+        self._check = check
         self.confined = confined
         self.findings: list[Finding] = []
         self.commands: list[str] = []
@@ -80,10 +80,6 @@ class ScriptWalk:
                 sprung = left.copy()
                 sprung.cwd = folder
                 self.text(text, sprung, ANYTHING)
-
-    def knows(self, name: str) -> bool:
-        """Whether the program has a record."""
-        return is_known(name)
 
     def later(self, script: str, state: State) -> None:
         """Follows a text at the end, with the variables of that time."""
@@ -118,7 +114,7 @@ class ScriptWalk:
             self._depth -= 1
 
     def unclear(self, what: str) -> None:
-        self.ask("unclear", f"It holds {what}, so its effect is not certain.")
+        self.ask("unclear", f"It contains {what}, so its effect cannot be determined.")
 
     def _pieces(self, script: str, state: State) -> None:
         """Follows the lines of a text that cannot be parsed as a whole."""
@@ -175,13 +171,13 @@ class ScriptWalk:
             case "for":
                 values = [each for words in expander.commands(block.words) for each in words]
                 state.set(block.variable, tuple(values) or ("",))
-                out = self._repeated(block, state, stdin)
+                out = self._loop(block, state, stdin)
             case "loop":
                 if spawns_endlessly(block):
                     self.ask("power", "It starts processes without end.")
                 for word in block.words:
                     expander.texts(word)
-                out = self._repeated(block, state, stdin)
+                out = self._loop(block, state, stdin)
             case "if" | "case":
                 for word in block.words:
                     expander.texts(word)
@@ -190,7 +186,7 @@ class ScriptWalk:
             state.files[path] = out
         return out
 
-    def _repeated(self, block: Block, state: State, stdin: Stream) -> Stream:
+    def _loop(self, block: Block, state: State, stdin: Stream) -> Stream:
         """Follows the body twice, because a round may use what the previous round set."""
         out = NOTHING
         before = len(self.commands)
@@ -272,9 +268,9 @@ class ScriptWalk:
         if not words:
             return NOTHING
         if len(self.commands) > MOST_COMMANDS:
-            raise Unclear("more commands than can be followed")
+            raise Unclear("too many commands to follow")
         if len(words) > MOST_WORDS:
-            raise Unclear("more words than can be followed")
+            raise Unclear("too many words to follow")
         name, *arguments = words
         self.commands.append(quote_words((bare_name(name), *arguments)))
         self._folders[state.cwd] = None
@@ -318,7 +314,7 @@ class ScriptWalk:
         try:
             if "/" not in bare and (found := new_program(bare, state)):
                 self._new(*found, call)
-            out = self._judge(call)
+            out = self._check(call)
         finally:
             self._depth -= 1
         if out is None:
@@ -332,7 +328,7 @@ class ScriptWalk:
     def _new(self, path: str, stream: Stream, call: Call) -> None:
         if stream.known and stream.text:
             inner = Call(path, call.arguments, call.state.copy(), call.stdin, self)
-            self._judge(inner)
+            self._check(inner)
         else:
             call.ask("unknown_program", f"It runs {path}, which is new.")
 

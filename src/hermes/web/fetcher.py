@@ -20,8 +20,7 @@ from hermes.net.http11 import (
     open_http_connection,
 )
 from hermes.policy.urls.parsing import Target
-from hermes.policy.urls.resolver import SystemResolver
-from hermes.policy.urls.url_policy import MOST_REDIRECTS, UrlDecision, UrlPolicy
+from hermes.policy.urls.url_policy import MOST_REDIRECTS, SystemResolver, UrlDecision, UrlPolicy
 from hermes.version import __version__
 
 
@@ -91,7 +90,7 @@ class JudgedHttp:
         if self._proxied:
             decision = self._urls.quick_check(url)
         else:
-            decision = (await self._urls.judge(url)).decision
+            decision = (await self._urls.check(url)).decision
         if not isinstance(decision, Allow):
             raise HermesError(f"{url} was not requested: {decision.reason}")
 
@@ -149,7 +148,7 @@ class WebFetcher:
         request = _Request(method, headers or {}, body)
         try:
             async with asyncio.timeout(timeout):
-                passage = await self._urls.judge(effect.url)
+                passage = await self._urls.check(effect.url)
                 return await self._follow(passage, request, max_bytes, timeout, passing)
         except TimeoutError:
             raise ToolError(f"{effect.url} did not answer within {timeout:g} s.") from None

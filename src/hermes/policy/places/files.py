@@ -1,4 +1,4 @@
-"""Judges the paths that tools, messages and attachments name, in every reading of their text."""
+"""Decides about the paths that tools, messages, attachments and archives name, in every reading."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import os.path
 import posixpath
 import time
 from collections.abc import Callable, Iterable
+from typing import Literal
 
-from hermes.codec.values import Value
+from hermes.codec.json import convert
+from hermes.codec.values import JsonObject, Value
 from hermes.core.effects import Allow, Ask, Decision, Deny
-from hermes.policy.findings import Finding, combined, decision_of
+from hermes.policy.findings import Finding, combine, decision_of
 from hermes.policy.path_effects import Paths, judge_delete, judge_read, judge_write
 from hermes.policy.patterns import regex
 from hermes.policy.places.links import describe_special
-from hermes.policy.places.places import SafeRoots
+from hermes.policy.places.places import SafeRoots, lists
 from hermes.policy.places.spelling import absolute_paths, readings, why_unusable
 
 MEDIA = ("MEDIA:", "media:")
@@ -85,6 +87,28 @@ class Files:
             return Deny(reason=reason, category="outside")
         return Allow(harmless=True)
 
+    def refer_all(self, message: str, cwd: str = "") -> Decision:
+        """The strictest decision about the files that a message refers to. References to URLs are
+        checked where they are fetched."""
+        for reference in references(message):
+            if reference.kind in ("file", "folder"):
+                decision = self.refer(reference.target, cwd)
+                if isinstance(decision, Deny):
+                    return decision
+        return Allow(harmless=True)
+
+    def unpack(self, member: Member, folder: str = "") -> Decision:
+        """Whether a member of an archive may be unpacked into a folder of the workspace."""
+        if refused := _refused_size(member) or _refused_name(member.name):
+            return refused
+        if member.kind in ("device", "pipe", "socket"):
+            return _deny(f"{member.name!a} is a {member.kind}, not a file.")
+        if member.mode & _SET_ID and member.kind == "file":
+            return _deny(f"{member.name!a} would run with another user's privileges.")
+        if member.kind in ("symlink", "hardlink") and (refused := _refused_link(member)):
+            return refused
+        return self.write(posixpath.join(folder, member.name))
+
     def _readings(self, text: str, cwd: str) -> tuple[str, tuple[str, ...], Deny | None]:
         """The path with links followed, every path that the text may name, and the refusal if it
         cannot name a file."""
@@ -117,7 +141,7 @@ class Files:
 
 
 def _decide(findings: Iterable[Finding | None]) -> Decision:
-    return decision_of(combined(each for each in findings if each is not None))
+    return decision_of(combine(each for each in findings if each is not None))
 
 
 _REFERENCE = regex(
@@ -143,14 +167,14 @@ def references(message: str) -> tuple[Reference, ...]:
     for match in _REFERENCE.finditer(message):
         quoted = match["double"] or match["single"] or match["tick"]
         kind = (match["kind"] or "").lower()
-        target = quoted or _trimmed(match["bare"])
+        target = quoted or _trim(match["bare"])
         if not target:
             continue
         if not kind and target in WORDS:
             found.append(Reference(kind=target, target=""))
             continue
         if kind not in ("url", "git"):
-            # A name may end in what looks like a line number, so both are judged.
+            # A name may end in what looks like a line number, so both are checked.
             target_without = _LINES.sub("", target)
             if target_without and target_without != target:
                 found.append(Reference(kind="file", target=target_without))
@@ -159,18 +183,7 @@ def references(message: str) -> tuple[Reference, ...]:
     return tuple(found)
 
 
-def judge_references(message: str, files: Files, cwd: str = "") -> Decision:
-    """The strictest decision about the files of all references in the message. References to
-    URLs are judged where they are fetched."""
-    for reference in references(message):
-        if reference.kind in ("file", "folder"):
-            decision = files.refer(reference.target, cwd)
-            if isinstance(decision, Deny):
-                return decision
-    return Allow(harmless=True)
-
-
-def _trimmed(target: str) -> str:
+def _trim(target: str) -> str:
     """The reference without closing punctuation."""
     while target:
         last = target[-1]
@@ -180,3 +193,80 @@ def _trimmed(target: str) -> str:
             break
         target = target[:-1]
     return target
+
+
+MOST_BYTES = 1024 * 1024 * 1024
+MOST_RATIO = 200
+# Below this a high ratio is only a file of zeros.
+_RATIO_FROM = 16 * 1024 * 1024
+_DRIVE = regex(r"^[A-Za-z]:")
+_SET_ID = 0o6000
+
+MemberKind = Literal["file", "folder", "symlink", "hardlink", "device", "pipe", "socket"]
+
+
+class Member(Value):
+    """One entry of an archive. `link` is where a link leads; `packed` the size in the archive."""
+
+    name: str
+    kind: MemberKind = "file"
+    link: str = ""
+    size: int = 0
+    packed: int = 0
+    mode: int = 0
+
+
+def parse_member(given: JsonObject) -> Member:
+    """A member from loose fields, as a listing or a dialogue has them; DecodeError. A name of the
+    form `a -> b` is a symbolic link, as `tar` and `unzip` list them."""
+    fields: JsonObject = {
+        name: given[name] for name in ("kind", "link", "size", "packed", "mode") if name in given
+    }
+    name = str(given.get("value", given.get("name", "")))
+    if "link" not in fields and " -> " in name:
+        name, _, fields["link"] = name.partition(" -> ")
+    if "link" in fields:
+        fields.setdefault("kind", "symlink")
+    return convert(Member, {"name": name, **fields})
+
+
+def _refused_size(member: Member) -> Deny | None:
+    if member.size < 0 or member.size > MOST_BYTES:
+        return Deny(reason=f"{member.name!a} is too large.", category="too_large")
+    if member.packed and member.size > _RATIO_FROM and member.size > member.packed * MOST_RATIO:
+        return Deny(
+            reason=f"{member.name!a} has a suspicious compression ratio.", category="too_large"
+        )
+    return None
+
+
+def _refused_name(name: str) -> Deny | None:
+    if why := why_unusable(name):
+        return _deny(why)
+    for reading in (name, *readings(name, "/~")):
+        slashed = reading.replace("\\", "/")
+        parts = [part.strip(" ") for part in slashed.split("/")]
+        if slashed.startswith(("/", "~")) or _DRIVE.match(slashed):
+            return _deny(f"{name!a} leaves the archive's folder.")
+        if ".." in parts:
+            return _deny(f"{name!a} points outside the archive's folder.")
+        if any(part.rstrip(". ").lower() in lists().windows_devices for part in parts):
+            return _deny(f"{name!a} is the name of a device.")
+    return None
+
+
+def _refused_link(member: Member) -> Deny | None:
+    target = member.link.replace("\\", "/")
+    if not target or why_unusable(target):
+        return _deny(f"The link {member.name!a} has no target.")
+    if target.startswith(("/", "~")) or _DRIVE.match(target):
+        return _deny(f"The link {member.name!a} points outside the archive's folder.")
+    # A hard link counts from the top of the archive, a symbolic one from its own folder.
+    start = "" if member.kind == "hardlink" else posixpath.dirname(member.name)
+    if posixpath.normpath(posixpath.join(start, target)).split("/")[0] == "..":
+        return _deny(f"The link {member.name!a} points outside the archive's folder.")
+    return None
+
+
+def _deny(reason: str) -> Deny:
+    return Deny(reason=reason, category="traversal")

@@ -51,19 +51,19 @@ class GuardedFiles:
             return ""
         if info.st_nlink < 2 or not stat.S_ISREG(info.st_mode):
             return ""
-        other = self._known().get((info.st_dev, info.st_ino), "")
+        other = self._inodes().get((info.st_dev, info.st_ino), "")
         return other if other and os.path.realpath(other) != path else ""
 
-    def _known(self) -> dict[Inode, str]:
+    def _inodes(self) -> dict[Inode, str]:
         now = self._now()
         if self._read_at is None or now - self._read_at >= FRESH_SECONDS:
             self._read_at = now
-            found = islice(_guarded(self._home, self._state), MOST_FILES)
+            found = islice(_guarded_files(self._home, self._state), MOST_FILES)
             self._names = {inode: path for path, inode in found}
         return self._names
 
 
-def _guarded(home: str, state: str) -> Iterator[tuple[str, Inode]]:
+def _guarded_files(home: str, state: str) -> Iterator[tuple[str, Inode]]:
     names = [name for group in lists().home_files.values() for name in group]
     folders = [name for group in lists().home_folders.values() for name in group]
     for name in names:

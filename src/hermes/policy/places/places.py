@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os.path
 import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.policy.patterns import load_regex, regex
+from hermes.policy.places.spelling import real_path
 from hermes.policy.shell.state import SOME, UNKNOWN
 
 # Written by scripts/generate_policy.py.
@@ -129,7 +129,7 @@ class SafeRoots:
         """The folder for temporary files."""
         return TEMPORARY if self._roots else "/tmp"
 
-    def refused(self, path: str) -> str:
+    def why_refused(self, path: str) -> str:
         """Why nothing may be written at an absolute path, or nothing."""
         known = path.split(UNKNOWN)[0]
         if not self._roots or not known or known.startswith(TEMPORARY) or self._holds(known):
@@ -142,7 +142,7 @@ class SafeRoots:
         return any(is_inside(real, root) for root in self._roots)
 
     def _real(self, path: str) -> str:
-        return path if self._remote or "\0" in path else os.path.realpath(path)
+        return path if self._remote else real_path(path)
 
 
 _HOMES = load_regex("home_folder")

@@ -73,7 +73,7 @@ def why_unusable(text: str) -> str:
 
 def readings(text: str, home: str) -> tuple[str, ...]:
     """The path as it is written, then as a lenient program could read it, if that differs."""
-    plain = _expanded(text, home)
+    plain = _expand_home(text, home)
     lenient = text
     for _ in range(3):
         before = lenient
@@ -89,12 +89,12 @@ def readings(text: str, home: str) -> tuple[str, ...]:
         lenient = variable.sub(f"~/{folder}", lenient)
     lenient = lenient.replace("\\", "/")
     lenient = _DRIVE.sub("", lenient)
-    parts = [_component(part) for part in lenient.split("/")]
-    lenient = _expanded("/".join(parts), home)
+    parts = [_lenient_component(part) for part in lenient.split("/")]
+    lenient = _expand_home("/".join(parts), home)
     return (plain,) if lenient == plain else (plain, lenient)
 
 
-def _component(part: str) -> str:
+def _lenient_component(part: str) -> str:
     part = _STREAM.sub("", part)
     if part.strip(". "):
         part = part.rstrip(". ").lstrip(" ")
@@ -103,7 +103,7 @@ def _component(part: str) -> str:
     return part
 
 
-def _expanded(text: str, home: str) -> str:
+def _expand_home(text: str, home: str) -> str:
     text = _FILE_URI.sub("", text) if text[:5].lower() == "file:" else text
     if text == "~" or text.startswith("~/"):
         return home + text[1:]
@@ -120,7 +120,7 @@ def absolute_paths(text: str, cwd: str, *, follow: bool = True) -> tuple[str, ..
     by_words = remove_detours(posixpath.normpath(joined), cwd)
     if not follow:
         return (by_words,)
-    return tuple(dict.fromkeys((by_words, _real(joined), _real(by_words))))
+    return tuple(dict.fromkeys((by_words, real_path(joined), real_path(by_words))))
 
 
 def remove_detours(path: str, cwd: str) -> str:
@@ -134,7 +134,8 @@ def remove_detours(path: str, cwd: str) -> str:
     return "/" + path.lstrip("/")
 
 
-def _real(path: str) -> str:
+def real_path(path: str) -> str:
+    """The path with links followed, or as it is written where a link cannot be read."""
     try:
         return os.path.realpath(path)
     except (OSError, ValueError):

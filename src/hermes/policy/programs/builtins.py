@@ -194,7 +194,7 @@ def format_printf(pattern: str, values: list[str]) -> str:
     rest = list(values)
 
     def fill(found: re.Match[str]) -> str:
-        return "%" if found[0] == "%%" else _converted(found[1], rest.pop(0) if rest else "")
+        return "%" if found[0] == "%%" else _convert(found[1], rest.pop(0) if rest else "")
 
     while True:
         before = len(rest)
@@ -203,7 +203,7 @@ def format_printf(pattern: str, values: list[str]) -> str:
             return "".join(out)
 
 
-def _converted(kind: str, value: str) -> str:
+def _convert(kind: str, value: str) -> str:
     if kind == "b":
         return ansi(re.sub(r"\\0(?=[0-7])", r"\\", value))
     if kind == "c":

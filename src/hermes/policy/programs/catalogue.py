@@ -1,4 +1,4 @@
-"""Judges a call by the record of its program."""
+"""Checks a call by the record of its program."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib import import_module
 
 from hermes.policy.call import Call, Check, Options
 from hermes.policy.patterns import load_regex, regex
-from hermes.policy.programs.records import Runs, flagged, record_of
+from hermes.policy.programs.records import Runs, flagged, is_known, record_of
 from hermes.policy.programs.running import check_path_program, is_project_tool
 from hermes.policy.programs.steps import apply_steps
 from hermes.policy.shell.state import NOTHING, Stream
@@ -17,7 +17,7 @@ READING_CMDLET = load_regex("reading_cmdlet")
 
 
 def follow_chosen_command(call: Call, runs: Runs) -> bool:
-    """Whether the call runs another command by its record's `runs`; it is followed then."""
+    """Follows the command that the call runs, if `runs` of its record says so. True if it does."""
     verb = (call.options(runs.values, permute=False).operands or [""])[0]
     if not verb or verb not in runs.verbs.split():
         return False
@@ -33,7 +33,7 @@ def follow_chosen_command(call: Call, runs: Runs) -> bool:
         named = words[:at][:1] if verb == "run" and runs.named else []
         inner = [*named, *words[at + 1 :]]
     call.work(reason=f"`{call.name} {verb}` works in the project.")
-    if inner and not (runs.script and not call.follower.knows(inner[0])):
+    if inner and not (runs.script and not is_known(inner[0])):
         call.runs(["python", *inner] if inner[0].endswith(".py") else inner)
     return True
 
@@ -55,7 +55,7 @@ def prints_shell_setup(call: Call) -> bool:
     setup = call.record.setup
     if setup and re.fullmatch(setup.replace("SHELL", SHELL), " ".join(words)):
         return True
-    if not words or words[0] not in COMPLETING or not call.follower.knows(call.name):
+    if not words or words[0] not in COMPLETING or not is_known(call.name):
         return False
     return len(words) == 1 or bool(re.fullmatch(rf"(-s|--shell)?=?\s*{SHELL}", " ".join(words[1:])))
 
@@ -70,15 +70,15 @@ def _check(name: str) -> Check:
     return found
 
 
-def judge(call: Call) -> Stream | None:
-    """Judges one call by the record of its program."""
+def check_call(call: Call) -> Stream | None:
+    """Checks a call by the record of its program."""
     if "/" in call.name:
         return check_path_program(call)
     record = call.record
     if record.runs is not None and follow_chosen_command(call, record.runs):
         return None
     if "builtin" in record.flags:
-        return judge_record(call)
+        return apply_record(call)
     if record.setup and prints_shell_setup(call):
         call.work(reason="It starts a login shell.")
         return NOTHING
@@ -91,10 +91,10 @@ def judge(call: Call) -> Stream | None:
     if is_dry_run(call):
         call.work("network", "It is a dry run.")
         return None
-    return judge_record(call)
+    return apply_record(call)
 
 
-def judge_record(call: Call) -> Stream | None:
+def apply_record(call: Call) -> Stream | None:
     """Applies the steps of the record, and then its check."""
     record = call.record
     if record.steps or record.check == "steps":
@@ -145,7 +145,7 @@ def check_unknown(call: Call) -> Stream | None:
         call.work(reason="It tells about itself.")
     elif is_dry_run(call):
         call.work("network", "It is a dry run.")
-    elif words := _sibling(call):
+    elif words := _find_sibling(call):
         return call.runs(words)
     elif is_project_tool(call, call.name):
         call.work(reason=f"It runs {call.name}, a tool of the project.")
@@ -154,25 +154,25 @@ def check_unknown(call: Call) -> Stream | None:
         call.never("disk", "it formats a disk")
     else:
         call.unknown(f"Nothing is known about `{call.name}`")
-        if words := _wrapped(call):
+        if words := _find_inner_command(call):
             call.runs(words)
     return None
 
 
-def _sibling(call: Call) -> list[str]:
+def _find_sibling(call: Call) -> list[str]:
     """A known program under a longer name: gcc-13, curl.exe, arm-none-eabi-objdump."""
     plain = re.sub(r"(\.exe|-?\d+(\.\d+)*)$", "", call.name, flags=re.IGNORECASE)
     last = call.name.rpartition("-")[2]
     crossed = CROSS.match(call.name) and last in flagged("cross")
     name = last if crossed else plain
     longer = name != call.name and len(name) > 2
-    return [name, *call.arguments] if longer and call.follower.knows(name) else []
+    return [name, *call.arguments] if longer and is_known(name) else []
 
 
-def _wrapped(call: Call) -> list[str]:
+def _find_inner_command(call: Call) -> list[str]:
     """A command among the arguments: behind `--`, or one that wrappers often run."""
     behind = call.arguments[call.arguments.index("--") + 1 :] if "--" in call.arguments else []
-    if behind and call.follower.knows(behind[0].rpartition("/")[2]):
+    if behind and is_known(behind[0].rpartition("/")[2]):
         return behind
     for place, word in enumerate(call.arguments[:6]):
         if word.rpartition("/")[2] in RUN_BY_WRAPPERS:

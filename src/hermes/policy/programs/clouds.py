@@ -8,19 +8,16 @@ from hermes.policy.call import Call, Options, quote_words
 from hermes.policy.exposure import SECRET_NAME
 from hermes.policy.findings import Level
 from hermes.policy.outgoing import is_remote
-from hermes.policy.patterns import load_regex, regex
+from hermes.policy.patterns import load_regex
 from hermes.policy.programs.records import record_of
 from hermes.policy.programs.running import own_program
 from hermes.policy.programs.subcommands import check_subcommands
 from hermes.policy.shell.state import NOTHING, UNKNOWN, Stream
 
 ESCAPES = load_regex("container_escape")
-# `compose down` alone leaves volumes and images for the next `up`.
-REMOVES_DATA = regex(r"-\w*v|--volumes|--rmi")
 
 
 def check_docker(call: Call) -> Stream | None:
-    words = call.arguments
     options = call.options(call.record.values, permute=False)
     rest = options.operands
     if options.values("-H", "--host", "--context", "-c"):
@@ -38,28 +35,16 @@ def check_docker(call: Call) -> Stream | None:
     if plain[:1] == ["cp"]:
         _copy(call, plain[1:])
         return None
-    if plain[:1] in (["load"], ["import"]) and call.stdin.origin == "network":
-        call.ask("remote_code", "It imports an image from another source.")
     if plain[:1] and plain[0] in ("save", "export"):
         call.writes(*Options(rest[1:], "-o --output").values("-o", "--output"))
-    if plain[:1] == ["inspect"] and re.search(r"\.Env\b|Environment", " ".join(words)):
-        call.ask(
-            "credentials", "It shows the environment of a container, which may contain secrets."
-        )
+    given = Options(rest, call.record.values)
+    if "build" in plain[:2] or plain[:1] == ["compose"]:
+        for name in given.values("-f", "--file"):
+            own_program(call, name)
     if "build" in plain[:2]:
-        for name in Options(rest, call.record.values).values("-f", "--file"):
-            own_program(call, name)
-        for folder in Options(rest, call.record.values).operands[-1:]:
-            call.reads_all(folder)
-    if "build" in plain[:2] and (places := [word for word in plain[1:] if is_remote(word)]):
-        call.ask("remote_code", f"It builds {places[0]}.")
-    if plain[:1] == ["compose"]:
-        for name in Options(rest, call.record.values).values("-f", "--file"):
-            own_program(call, name)
-    if "up" in plain[:2] and "--force-recreate" in words:
-        call.ask("container", "It replaces running containers.")
-    if "down" in plain[:2] and any(REMOVES_DATA.match(word) for word in words):
-        call.ask("container", "It deletes data of the project's containers.")
+        call.reads_all(*given.operands[-1:])
+        for place in filter(is_remote, plain[1:]):
+            call.ask("remote_code", f"It builds {place}.")
     return check_subcommands(call.part(rest, name="docker"))
 
 
@@ -92,7 +77,7 @@ def _run(call: Call, words: list[str]) -> Stream | None:
 
 
 def _inside(call: Call, command: list[str], mounts: dict[str, str]) -> None:
-    """Judges what the container does to mounted folders, and whether it runs fetched code."""
+    """Checks what the container does to mounted folders, and whether it runs fetched code."""
     if command and not any(UNKNOWN in word for word in command):
         elsewhere = call.part(call.arguments, call.state.copy())
         elsewhere.state.cwd = UNKNOWN

@@ -35,7 +35,7 @@ SECRETS = regex(r"(?i)\bduckdb_secrets\s*\(|\bcreate\s+(?:persistent\s+)?secret\
 
 
 def check_outside(call: Call, text: str) -> None:
-    """Judges every file and remote location that the statements name."""
+    """Checks every file and remote location that the statements name."""
     check_secret_names(call, text)
     if TAKEN_IN.search(text):
         call.ask("remote_code", "It loads code into the database.")
@@ -161,7 +161,7 @@ def check_client(call: Call) -> None:
 
 
 def _sqlite_files(call: Call, text: str) -> None:
-    """Judges files that dot-commands read or write."""
+    """Checks files that dot-commands read or write."""
     for found in DOT_FILES.finditer(text):
         name = found[2].strip("'\"")
         if name.startswith("|"):

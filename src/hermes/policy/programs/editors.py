@@ -65,7 +65,7 @@ def _awk_code(call: Call, code: str) -> None:
 
 
 def check_sed(call: Call) -> Stream | None:
-    options = call.options("-e -f -l -E --expression --file --line-length".replace("-E ", ""))
+    options = call.options("-e -f -l --expression --file --line-length")
     scripts = options.values("-e", "--expression")
     files = options.operands
     for name in options.values("-f", "--file"):

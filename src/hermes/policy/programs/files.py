@@ -6,9 +6,11 @@ import posixpath
 import re
 
 from hermes.policy.call import Call, Options
+from hermes.policy.exposure import looks_like_key
 from hermes.policy.patterns import regex, word_list, word_set
-from hermes.policy.programs.filters import find_stores, looks_like_key
+from hermes.policy.programs.filters import find_stores
 from hermes.policy.programs.running import is_fetched
+from hermes.policy.programs.steps import FETCHED
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
 
 PACKERS = regex(r"^(exec=)?(gzip|pigz|bzip2|pbzip2|xz|zstd|lz4|lzma|lzop|brotli)( -[\w-]+)*$")
@@ -63,9 +65,8 @@ def _extract(call: Call, options: Options, folder: str, archive: str) -> Stream 
         return Stream(text=UNKNOWN, origin=call.stdin.origin)
     if options.has("-P", "--absolute-names"):
         call.ask("overwrite", "It may write wherever the archive specifies.")
-    call.writes(folder)
-    if call.stdin.origin == "network" or is_fetched(call, call.path(archive)):
-        call.state.files[call.path(folder)] = Stream(origin="network")
+    fetched = call.stdin.origin == "network" or is_fetched(call, call.path(archive))
+    call.writes(folder, content=FETCHED if fetched else None)
     return NOTHING
 
 
@@ -78,14 +79,13 @@ SPECIAL_MODE = regex(r"^0*[2467][0-7]{3}$")
 
 
 def check_rm(call: Call) -> Stream:
+    # The most common program that deletes; steps would take longer.
     options = call.options()
     recursive = options.has("-r", "-R", "--recursive")
     if recursive and options.has("--no-preserve-root"):
         call.never("delete", "it deletes the whole system")
-    names = options.operands
-    if any(word[:1] == UNKNOWN for word in call.arguments):
-        recursive = True
-    call.deletes(*names, recursive=recursive)
+    unknown = any(word[:1] == UNKNOWN for word in call.arguments)
+    call.deletes(*options.operands, recursive=recursive or unknown)
     return NOTHING
 
 
@@ -116,13 +116,11 @@ def check_cp(call: Call) -> Stream:
     if _fresh_env(call, sources, target):
         call.work(reason="It creates a settings file from its example.")
         return NOTHING
-    call.writes(target, *_created_paths(sources, target))
+    created = _created_paths(sources, target)
+    call.writes(target)
+    call.writes(*created, content=call.state.files.get(call.path(sources[0])) if sources else None)
     if sources and all(call.here(each) for each in sources):
-        call.state.own.update(call.path(each) for each in _created_paths(sources, target))
-    for name in _created_paths(sources, target):
-        source = call.state.files.get(call.path(sources[0])) if sources else None
-        if source is not None:
-            call.state.files[call.path(name)] = source
+        call.state.own.update(map(call.path, created))
     return NOTHING
 
 
@@ -196,9 +194,8 @@ def check_dd(call: Call) -> Stream:
             endless = any(each in ENDLESS for each in call.arguments)
             if endless and not any(each.startswith("count=") for each in call.arguments):
                 call.ask("disk", "It writes until the disk is full.")
-            call.writes(value)
+            call.writes(value, content=stream)
             written = True
-            call.state.files[call.path(value)] = stream
     return NOTHING if written else stream
 
 

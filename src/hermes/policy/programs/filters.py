@@ -8,12 +8,10 @@ from fnmatch import fnmatchcase
 
 from hermes.policy.call import Call, Options
 from hermes.policy.exposure import SECRET_PATTERN
-from hermes.policy.path_effects import KEY_FILE, home_stores
-from hermes.policy.patterns import load_regex
-from hermes.policy.programs.outputs import content_of, part_of
+from hermes.policy.path_effects import home_stores
+from hermes.policy.programs.steps import content_of, part_of
 from hermes.policy.shell.state import SOME, UNKNOWN, Stream
 
-KEY_PATTERN = load_regex("key_file_pattern")
 FD_VALUES = """-e -t -E -d -S -c -j -g --type --extension --exclude --max-depth --size --color
     --threads --base-directory --search-path --changed-within --changed-before --owner"""
 
@@ -101,9 +99,7 @@ def _characters(text: str) -> str:
 
 def check_tee(call: Call) -> Stream:
     options = call.options()
-    call.writes(*options.operands, append=options.has("-a", "--append"))
-    for name in options.operands:
-        call.state.files[call.path(name)] = call.stdin
+    call.writes(*options.operands, append=options.has("-a", "--append"), content=call.stdin)
     return call.stdin
 
 
@@ -121,7 +117,8 @@ def check_mktemp(call: Call) -> Stream:
 def find_stores(call: Call, base: str, names: list[str]) -> list[str]:
     """Credential stores that a search below `base` for these names may find."""
     found = []
-    for last in {part for name in names for part in name.split("/") if part.strip("*?.")}:
+    parts = dict.fromkeys(part for name in names for part in name.split("/"))
+    for last in filter(lambda part: part.strip("*?."), parts):
         places = [posixpath.join(base, last)]
         if call.paths.covers_credentials(call.path(base)):
             stores = (
@@ -134,8 +131,3 @@ def find_stores(call: Call, base: str, names: list[str]) -> list[str]:
             ]
         found += [each for each in places if call.paths.why_sensitive(call.path(each))]
     return found
-
-
-def looks_like_key(name: str) -> bool:
-    """Whether a search for this name is a search for keys."""
-    return bool(KEY_FILE.search(name) or KEY_PATTERN.search(name))

@@ -8,7 +8,7 @@ from hermes.policy.call import Call
 from hermes.policy.outgoing import is_remote
 from hermes.policy.path_effects import REGENERABLE
 from hermes.policy.patterns import load_regex, word_list
-from hermes.policy.programs.catalogue import judge_record
+from hermes.policy.programs.catalogue import apply_record
 from hermes.policy.programs.records import record_of
 from hermes.policy.shell.state import SOME, UNKNOWN, Stream
 
@@ -121,7 +121,7 @@ def _verb(call: Call, verb: str) -> Stream | None:
         return None
     if verb == "pull" and any(is_remote(word) for word in words):
         call.state.files[call.state.cwd] = Stream(origin="network")
-    return judge_record(call)
+    return apply_record(call)
 
 
 def _run_option(call: Call, verb: str, option: str) -> None:

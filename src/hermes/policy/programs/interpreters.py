@@ -7,7 +7,7 @@ import re
 from hermes.policy.call import Call, Options, split_words
 from hermes.policy.patterns import regex, word_set
 from hermes.policy.programs.project_tools import is_foreign, targets_tests
-from hermes.policy.programs.python_code import judge_python
+from hermes.policy.programs.python_code import follow_python
 from hermes.policy.programs.running import ask_if_destroying, own_program
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.shell.state import UNKNOWN, Stream
@@ -42,7 +42,7 @@ def _python_code(call: Call, code: str) -> Stream | None:
     if call.name.startswith("ipython"):
         for found in SHELL_LINE.finditer(code):
             call.runs_text(found[1])
-    if not judge_python(call, code.replace(UNKNOWN, "None")):
+    if not follow_python(call, code.replace(UNKNOWN, "None")):
         check_code(call, re.sub(r"\{(['\"])([^'\"]*)\1\}", r"\2", code), backticks=False)
     return None
 
@@ -73,7 +73,7 @@ def _nested_python(call: Call, words: list[str]) -> None:
     if call.arguments and "timeit" in call.arguments:
         for word in words:
             if not word.startswith("-"):
-                judge_python(call, word)
+                follow_python(call, word)
         return
     files = [word for word in words if word.endswith(".py")]
     if files:

@@ -6,8 +6,7 @@ import re
 
 from hermes.policy.call import Call
 from hermes.policy.patterns import regex, word_list
-from hermes.policy.programs.outputs import FETCHED
-from hermes.policy.programs.steps import is_plain
+from hermes.policy.programs.steps import FETCHED, is_plain
 from hermes.policy.shell.state import NOTHING, SOME, UNKNOWN, Stream
 
 LOOPBACK = regex(
@@ -45,8 +44,7 @@ def check_curl(call: Call) -> Stream | None:
         targets += [url.partition("?")[0].rstrip("/").rpartition("/")[2] for url in urls]
     for target in targets:
         name = target if target.startswith(("/", "~")) else f"{folder}/{target}"
-        call.writes(name)
-        call.state.files[call.path(name)] = FETCHED
+        call.writes(name, content=FETCHED)
     return NOTHING if targets and "-" not in targets else FETCHED
 
 
@@ -55,7 +53,7 @@ def _show_urls(urls: list[str]) -> str:
 
 
 def _transfer(call: Call, urls: list[str], sends: bool, local: bool) -> None:
-    """Judges the addresses, and whether data goes there. `local`: they are of this machine."""
+    """Checks the addresses, and whether data goes there. `local`: they are of this machine."""
     if sends:
         call.ask("network_out", f"It sends data to {_show_urls(urls)}.")
     for url in urls:
@@ -89,8 +87,7 @@ def check_wget(call: Call) -> Stream | None:
     names = [target] if target else [url.partition("?")[0].rpartition("/")[2] for url in urls]
     for name in names:
         path = name if name.startswith(("/", "~")) or target else f"{folder}/{name}"
-        call.writes(path)
-        call.state.files[call.path(path)] = FETCHED
+        call.writes(path, content=FETCHED)
     return NOTHING
 
 

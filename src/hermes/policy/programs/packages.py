@@ -6,13 +6,13 @@ import re
 
 from hermes.policy.call import Call, Options
 from hermes.policy.patterns import word_set
-from hermes.policy.programs.catalogue import judge_record
+from hermes.policy.programs.catalogue import apply_record
 from hermes.policy.programs.project_tools import (
     OUTWARD,
     ask_if_foreign_folder,
     check_worker,
 )
-from hermes.policy.programs.records import record_of
+from hermes.policy.programs.records import is_known, record_of
 from hermes.policy.programs.running import is_fetched, is_project_tool, own_program
 from hermes.policy.programs.script_code import check_code
 from hermes.policy.programs.subcommands import check_subcommands
@@ -134,7 +134,7 @@ def _fetched_tool(call: Call, words: list[str], *, making: bool = False) -> Stre
         return None
     if bare in word_set("npx_tools") or (bare and is_project_tool(call, bare)):
         call.work(reason=f"It runs {bare}, a tool of the project.")
-        if not call.follower.knows(bare):
+        if not is_known(bare):
             return check_worker(call.part(words[1:], name=bare))
         return call.runs([bare, *words[1:]])
     call.ask("remote_code", f"It fetches {name.replace(UNKNOWN, '…') or 'a package'} and runs it.")
@@ -161,7 +161,7 @@ def check_uv(call: Call) -> Stream | None:
     if verb == "pip":
         inner = call.part(rest, name="pip")
         inner.record = record_of("pip")
-        return judge_record(inner)
+        return apply_record(inner)
     if verb == "run":
         options = Options(rest, record_of("uv:run").values, permute=False)
         if options.values("--with", "--with-requirements"):

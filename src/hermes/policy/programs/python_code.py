@@ -1,4 +1,4 @@
-"""Judges Python code by its calls: files, processes, network."""
+"""Checks Python code by its calls: files, processes, network."""
 
 from __future__ import annotations
 
@@ -16,17 +16,13 @@ from hermes.policy.patterns import PythonCalls, load_regex, vocabulary, word_lis
 from hermes.policy.shell.state import SOME, UNKNOWN
 
 SILENT = load_regex("python_silent_call")
-DECODERS: dict[str, Callable[[str], str]] = {
-    "b64decode": lambda text: base64.b64decode(text + "===").decode("utf-8", "replace"),
-    "urlsafeb64decode": lambda text: base64.urlsafe_b64decode(text + "===").decode(
-        errors="replace"
-    ),
-    "b32decode": lambda text: base64.b32decode(text).decode("utf-8", "replace"),
-    "b16decode": lambda text: base64.b16decode(text, True).decode("utf-8", "replace"),
-    "fromhex": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
-    "unhexlify": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
-    "hex": lambda text: bytes.fromhex(text).decode("utf-8", "replace"),
-    "rot13": lambda text: codecs.decode(text, "rot13"),
+DECODERS: dict[str, Callable[[str], bytes]] = {
+    "b64decode": lambda text: base64.b64decode(text + "==="),
+    "urlsafeb64decode": lambda text: base64.urlsafe_b64decode(text + "==="),
+    "b32decode": base64.b32decode,
+    "b16decode": lambda text: base64.b16decode(text, True),
+    **dict.fromkeys(("fromhex", "unhexlify", "hex"), bytes.fromhex),
+    "rot13": lambda text: codecs.decode(text, "rot13").encode("utf-8", "surrogatepass"),
 }
 
 
@@ -38,11 +34,11 @@ def _writes() -> dict[str, tuple[int, ...]]:
 
 
 @cache
-def _asked() -> dict[str, PythonCalls]:
+def _asked_calls() -> dict[str, PythonCalls]:
     return {name: each for each in vocabulary().python_asked for name in each.calls.split()}
 
 
-def judge_python(call: Call, code: str) -> bool:
+def follow_python(call: Call, code: str) -> bool:
     """True when the code could be parsed."""
     try:
         tree = ast.parse(code)
@@ -56,9 +52,9 @@ def judge_python(call: Call, code: str) -> bool:
     reader.imports(nodes)
     for node in nodes:
         if isinstance(node, ast.Call):
-            reader.called(node)
+            reader.visit_call(node)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            reader.named(node.value)
+            reader.visit_text(node.value)
         elif isinstance(node, ast.Attribute) and node.attr in ("__globals__", "__subclasses__"):
             call.ask("obfuscated", "Its code calls functions indirectly.")
         elif forks and isinstance(node, LOOPS) and _forks(node):
@@ -149,7 +145,7 @@ class _Reader:
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
             same = self._values.get(target.id, value.value) == value.value
             self._values[target.id] = value.value if same else UNKNOWN
-        elif isinstance(value, ast.Attribute | ast.Call) and (name := self._dotted(value)):
+        elif isinstance(value, ast.Attribute | ast.Call) and (name := self._dotted_name(value)):
             self._names[target.id] = name
             if "Path" in name or name.startswith(("os.path.", "tempfile.")):
                 text = self._text(value)
@@ -165,12 +161,12 @@ class _Reader:
             if source.id in self._lists:
                 self._values[target.id] = SOME
         elif isinstance(target, ast.Tuple) and isinstance(source, ast.Call):
-            if self._dotted(source.func) == "os.walk":
+            if self._dotted_name(source.func) == "os.walk":
                 self._bind_walk(target, self._first(source) if source.args else ".")
         elif isinstance(target, ast.Name) and isinstance(source, ast.Call):
-            tail = self._dotted(source.func).rpartition(".")[2]
+            tail = self._dotted_name(source.func).rpartition(".")[2]
             if tail in ("rglob", "glob", "iterdir") and isinstance(source.func, ast.Attribute):
-                module = self._dotted(source.func.value) == "glob"
+                module = self._dotted_name(source.func.value) == "glob"
                 base = "." if module else self._text(source.func.value)
                 self._values[target.id] = self._first(source) if module else f"{base}/{SOME}"
             elif tail in ("listdir", "scandir", "iglob"):
@@ -184,8 +180,8 @@ class _Reader:
             self._values[names[0]] = f"{base}/{SOME}"
             self._lists.update(names[1:])
 
-    def called(self, node: ast.Call) -> None:
-        name = self._dotted(node.func)
+    def visit_call(self, node: ast.Call) -> None:
+        name = self._dotted_name(node.func)
         tail = name.rpartition(".")[2]
         if name in ("__import__", "importlib.import_module", "getattr"):
             constant = node.args and isinstance(
@@ -194,12 +190,12 @@ class _Reader:
             if not constant and len(node.args) < 3:
                 self._call.ask("obfuscated", "Its code calls functions by computed names.")
         elif name in word_set("python_runs_code"):
-            self._judge_evaluated(node, name)
+            self._follow_evaluated(node, name)
         elif name in word_set("python_runs_text"):
             self._runs_text(self._text(node.args[0]) if node.args else UNKNOWN)
         elif name in word_set("python_runs_words") or re.match(r"os\.(exec|spawn)", name):
             self._runs_words(node, name)
-        elif asked := _asked().get(name):
+        elif asked := _asked_calls().get(name):
             self._call.ask(asked.category, asked.reason)
             if name == "os.kill" and node.args and ast.unparse(node.args[0]) == "-1":
                 self._call.never("process_kill", "it kills every process")
@@ -261,12 +257,12 @@ class _Reader:
     def _first(self, node: ast.Call) -> str:
         return self._text(node.args[0]) if node.args else UNKNOWN
 
-    def _judge_evaluated(self, node: ast.Call, name: str) -> None:
+    def _follow_evaluated(self, node: ast.Call, name: str) -> None:
         text = self._first(node)
-        if name in ("eval", "compile") and UNKNOWN not in text and judge_python(self._call, text):
+        if name in ("eval", "compile") and UNKNOWN not in text and follow_python(self._call, text):
             return
         if UNKNOWN not in text:
-            judge_python(self._call, text)
+            follow_python(self._call, text)
         self._call.ask("obfuscated", "Its code runs code that is known only at run time.")
 
     def _runs_text(self, text: str) -> None:
@@ -293,7 +289,7 @@ class _Reader:
         else:
             self._runs_text(self._text(words) if words is not None else UNKNOWN)
 
-    def named(self, text: str) -> None:
+    def visit_text(self, text: str) -> None:
         """Reads a literal that looks like a path."""
         if 3 < len(text) < 200 and " " not in text and ("/" in text or text[0] in "~."):
             self._call.reads(text)
@@ -302,24 +298,24 @@ class _Reader:
         """The path that a method is called on."""
         return self._text(node.func.value) if isinstance(node.func, ast.Attribute) else UNKNOWN
 
-    def _dotted(self, node: ast.expr) -> str:
+    def _dotted_name(self, node: ast.expr) -> str:
         """The full name of a function, its module's alias undone; "?" for what has none."""
         match node:
             case ast.Name(id=name):
                 return self._names.get(name, name)
             case ast.Attribute(value=value, attr=attr):
-                return f"{self._dotted(value)}.{attr}"
+                return f"{self._dotted_name(value)}.{attr}"
             case ast.Call(func=func, args=[first, *rest]):
-                name = self._dotted(func)
+                name = self._dotted_name(func)
                 if name in ("__import__", "importlib.import_module"):
                     return self._text(first)
                 if name == "getattr" and rest:
-                    return f"{self._dotted(first)}.{self._text(rest[0])}"
+                    return f"{self._dotted_name(first)}.{self._text(rest[0])}"
                 return f"{name}()"
             case ast.Call(func=func):
-                return f"{self._dotted(func)}()"
+                return f"{self._dotted_name(func)}()"
             case ast.BinOp(left=left):
-                return self._dotted(left)
+                return self._dotted_name(left)
             case _:
                 return "?"
 
@@ -340,7 +336,7 @@ class _Reader:
                 return "".join(self._text(each) for each in values)
             case ast.Call(func=ast.Attribute(value=value, attr="joinpath" | "join"), args=args):
                 parts = [self._text(each) for each in args]
-                owner = [] if self._dotted(value) == "os.path" else [self._text(value)]
+                owner = [] if self._dotted_name(value) == "os.path" else [self._text(value)]
                 return "/".join([*owner, *parts])
             case ast.Call(args=args):
                 return self._called_text(node, args)
@@ -352,7 +348,7 @@ class _Reader:
                 return UNKNOWN
 
     def _called_text(self, node: ast.Call, args: list[ast.expr]) -> str:
-        name = self._dotted(node.func)
+        name = self._dotted_name(node.func)
         if (plain := self._decode(node, name)) is not None:
             self._call.ask("obfuscated", "Its code hides text inside other text.")
             return plain
@@ -380,7 +376,7 @@ class _Reader:
         if decode is None or not node.args:
             return None
         try:
-            return decode(self._text(node.args[0]))
+            return decode(self._text(node.args[0])).decode("utf-8", "replace")
         except ValueError:
             return UNKNOWN
 

@@ -28,88 +28,72 @@ class Runs(Value, forbid_unknown_fields=True):
 
 
 class Step(Value, forbid_unknown_fields=True):
-    """Conditions, which must all hold, and what follows then. `steps.select` explains how words of
-    the call are selected.
+    """If all conditions hold, everything else follows. Fields that name `words` hold selectors:
+    `steps.select` explains them. Lists are words separated by blanks."""
 
-    Conditions: the program is called by one of `names`; one of the `options` is given; none of
-    `without`; a subcommand is among `verbs` (`a:b` is one below another); one of the words `any`
-    stands somewhere; none of `none`; there are at `least` so many operands, or `below` so many; all
-    words selected by `here` lie in the workspace, and there are some; one selected by `outside`
-    does not; one selected by `unknown` has an unknown part; one selected by `outward` is named like
-    a deployment; a `word`, an `operand`, or a word selected by `of` (then `fits`) matches an
-    expression as a whole; all `operands` do; the `text` of all words holds an expression; the known
-    `input` does, or has one of these `origin`s; an operand is a `disk`; the stage of the project is
-    that of its `tests`; the call only `looks`; the words selected by `reading` are subcommands that
-    only read.
-
-    Findings: `ask`, `never`, `deny` and `work` are categories, with a `reason`; `{name}` and
-    `{word}` stand for the program and the word that fits.
-
-    Selected words are files: `reads`, `reads_all` (folders), `writes`, `deletes` (with everything
-    in them), `removes` (alone), `touches`, `creates` (judged only if it exists), `fetched` (from
-    elsewhere), but not what the expression `skip` matches; archives that it `unpacks` and the
-    folders they go `into`; a program of the project, `uses` (with `builds`, the current folder is
-    one, too); a script, `runs`, or the words of a command, `runs_words`; `code` of a language,
-    files with such code, `scripts`, or `statements` for a database. The groups of the expression
-    `found` are scripts in the words `among`; without one, the step does nothing. `output` tells
-    what the program prints (see `outputs`). With `stop` or `output`, nothing else counts."""
-
-    names: str = ""
-    options: str = ""
-    without: str = ""
-    verbs: str = ""
-    any: str = ""
-    none: str = ""
-    least: int = 0
-    below: int = 0
-    here: str = ""
-    outside: str = ""
-    unknown: str = ""
-    outward: str = ""
-    word: str = ""
-    operand: str = ""
-    operands: str = ""
-    of: str = ""
+    # Conditions on the call. Verbs are subcommands; `a:b` is one below another.
+    names: str = ""  # the program is called by one of these names
+    options: str = ""  # one of these options is given
+    without: str = ""  # none of these options is given
+    verbs: str = ""  # the subcommand is one of these
+    any: str = ""  # one of these words stands somewhere
+    none: str = ""  # none of these words stands anywhere
+    least: int = 0  # there are at least so many operands
+    below: int = 0  # there are fewer operands
+    here: str = ""  # words: there are some, and all lie in the workspace
+    outside: str = ""  # words: one does not lie in the workspace
+    unknown: str = ""  # words: one has an unknown part
+    outward: str = ""  # words: one is named like a deployment
+    word: str = ""  # an expression that matches one argument as a whole
+    operand: str = ""  # an expression that matches one operand as a whole
+    operands: str = ""  # an expression that matches every operand as a whole
+    of: str = ""  # words, of which one matches `fits` as a whole
     fits: str = ""
-    text: str = ""
-    input: str = ""
-    origin: str = ""
-    disk: bool = False
-    tests: bool | None = None
-    looks: bool | None = None
-    reading: str = ""
+    text: str = ""  # an expression in the text of all arguments
+    input: str = ""  # an expression in the known input
+    origin: str = ""  # the input has one of these origins
+    disk: bool = False  # an operand is a disk
+    tests: bool | None = None  # the stage of the project is that of its tests
+    looks: bool | None = None  # the call only reads
+    reading: str = ""  # words: subcommands that only read
+    # Findings: categories. `{name}` and `{word}` in the reason are the program and the word that
+    # fits.
     ask: str = ""
     never: str = ""
     deny: str = ""
     work: str | None = None
     reason: str = ""
-    reads: str = ""
-    reads_all: str = ""
-    writes: str = ""
-    deletes: str = ""
-    removes: str = ""
-    touches: str = ""
-    creates: str = ""
-    fetched: str = ""
-    skip: str = ""
-    builds: bool = False
-    unpacks: str = ""
-    into: str = ""
-    uses: str = ""
-    runs: str = ""
-    runs_words: str = ""
-    code: str = ""
-    scripts: str = ""
-    statements: str = ""
-    found: str = ""
-    among: str = ""
-    output: str = ""
+    # Effects on files.
+    reads: str = ""  # words: files
+    reads_all: str = ""  # words: folders with everything in them
+    writes: str = ""  # words: files
+    deletes: str = ""  # words: files and folders with everything in them
+    removes: str = ""  # words: files and empty folders
+    touches: str = ""  # words: files whose change is harmless
+    creates: str = ""  # words: files, checked only if they exist
+    fetched: str = ""  # words: files that come from another machine
+    skip: str = ""  # an expression for words that are no files
+    unpacks: str = ""  # words: archives
+    into: str = ""  # words: the folders into which it unpacks
+    # What it runs.
+    builds: bool = False  # the files of the current folder
+    uses: str = ""  # words: programs of the project
+    runs: str = ""  # words: scripts
+    runs_words: str = ""  # words: a command
+    code: str = ""  # words: code of a language
+    scripts: str = ""  # words: files with such code
+    secrets: str = ""  # words: code that may name secrets of the environment
+    statements: str = ""  # words: statements for a database
+    found: str = ""  # an expression whose groups are scripts; without a match nothing follows
+    among: str = ""  # words in which `found` is searched; all by default
+    # The end: with one of these, later steps and the check are skipped.
+    output: str = ""  # what the program prints: see `steps.make_output`
     stop: bool = False
 
 
 class Program(Value, forbid_unknown_fields=True):
-    """One record. `check` names the function that judges a call: `git.git` is `check_git` in
-    `programs/git.py`. The other fields are read by these functions; README.md lists them."""
+    """One record. `check` names the function that checks a call: `git.git` is `check_git` in
+    `programs/git.py`. README.md explains the other fields."""
 
     check: str = ""
     category: str = ""
@@ -147,7 +131,7 @@ class _Compiled(msgspec.Struct):
 
 
 @cache
-def _compiled() -> _Compiled:
+def _load() -> _Compiled:
     return msgspec.json.decode(COMPILED.read_bytes(), type=_Compiled)
 
 
@@ -156,26 +140,26 @@ _decoder = msgspec.json.Decoder(Program)
 
 @lru_cache(2048)
 def record_of(name: str) -> Program:
-    """What is known about a program, even if no function judges it."""
-    place = _compiled().names.get(name)
-    return UNKNOWN_PROGRAM if place is None else _decoder.decode(_compiled().records[place])
+    """What is known about a program, even if no function checks it."""
+    place = _load().names.get(name)
+    return UNKNOWN_PROGRAM if place is None else _decoder.decode(_load().records[place])
 
 
 def is_known(name: str) -> bool:
-    """Whether a function judges the program. Of some programs only flags are known."""
+    """Whether a function checks the program. Of some programs only flags are known."""
     return bool(record_of(name).check)
 
 
 def known_names() -> Iterator[str]:
-    return (name for name in _compiled().names if ":" not in name[1:] and is_known(name))
+    return (name for name in _load().names if ":" not in name[1:] and is_known(name))
 
 
 @cache
 def flagged(flag: str) -> frozenset[str]:
     """The names of all programs with this flag."""
-    return _compiled().flags.get(flag, frozenset())
+    return _load().flags.get(flag, frozenset())
 
 
 def language_of(name: str) -> str:
     """The language whose files a program runs without naming them; "any" for build tools."""
-    return _compiled().languages.get(name, "")
+    return _load().languages.get(name, "")

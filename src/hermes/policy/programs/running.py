@@ -8,6 +8,7 @@ from hermes.policy.call import Call
 from hermes.policy.outgoing import is_remote
 from hermes.policy.patterns import regex
 from hermes.policy.places.places import is_inside
+from hermes.policy.programs.records import is_known
 from hermes.policy.programs.subcommands import find_destroying_verb
 from hermes.policy.shell.state import ANYTHING, UNKNOWN, Stream
 
@@ -51,7 +52,7 @@ def own_program(call: Call, text: str) -> bool:
     elif (
         not call.here(text)
         and not any(is_inside(path, each) for each in call.state.own)
-        and not call.paths.shipped(path)
+        and not call.paths.is_shipped(path)
     ):
         # Neither of the project, nor built or copied by this script, nor of the distribution.
         call.unknown(f"It runs {path}, which is not part of the workspace")
@@ -87,11 +88,11 @@ def run_file(call: Call, text: str, arguments: list[str], *, same_shell: bool = 
 
 
 def check_path_program(call: Call) -> Stream | None:
-    """Judges a program given by its path."""
+    """Checks a program given by its path."""
     path = call.path(call.name)
     stream = call.state.files.get(path)
     first_word, _, rest = call.name.partition(" ")
-    if rest and call.follower.knows(first_word):
+    if rest and is_known(first_word):
         # A whole command in place of a name is run by a shell.
         return call.runs_text(call.name)
     if stream is not None and stream.known and stream.text:
@@ -108,9 +109,9 @@ def check_path_program(call: Call) -> Stream | None:
     if own_program(call, call.name):
         call.work(reason=f"It runs the project's own {call.name}.")
         program = path.rpartition("/")[2]
-        known = call.follower.knows(program)
+        known = is_known(program)
         if known and ("/bin/" in path or "/.bin/" in path or program in OWN_RUNNERS):
-            # Tools of a virtual environment or of node_modules are judged by name.
+            # Tools of a virtual environment or of node_modules are checked by name.
             return call.runs([program, *call.arguments])
         if program == "configure":
             prefixes = [each for each in call.arguments if each.startswith("--prefix=")]

@@ -1,4 +1,4 @@
-"""Judges code of other languages by their functions for running, deleting, writing, sending."""
+"""Checks code of other languages by their functions for running, deleting, writing, sending."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ IMPORTS = load_regex("code_imports_url")
 def usual_quotes(name: str, code: str) -> str:
     """The code with all literals in common quotes."""
     if name in LUA:
-        return LONG.sub(lambda found: _quoted(found[2]), code)
+        return LONG.sub(lambda found: _quote(found[2]), code)
     if name == "ruby":
-        code = WORDS.sub(lambda found: ", ".join(map(_quoted, _inside(found).split())), code)
+        code = WORDS.sub(lambda found: ", ".join(map(_quote, _inside(found).split())), code)
     if sigil := SIGILS.get(name):
-        return sigil.sub(lambda found: _quoted(_inside(found)), PREFIX.sub("", code))
+        return sigil.sub(lambda found: _quote(_inside(found)), PREFIX.sub("", code))
     return code
 
 
@@ -57,7 +57,7 @@ def _inside(found: re.Match[str]) -> str:
     return next((found[place] for place in (1, 2, 3, 4, 6) if found[place] is not None), "")
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "; ")
     return f'"{escaped}"'
 

@@ -1,24 +1,37 @@
-"""Applies the steps of a record: conditions on a call, and what follows (`records.Step`)."""
+"""Applies the steps of a record: conditions on a call, what follows, and what it prints."""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import posixpath
 import re
+from collections.abc import Callable
+from functools import partial
 
 from hermes.policy.call import Call, Options, split_words
+from hermes.policy.exposure import check_secret_names
 from hermes.policy.path_effects import DISK
-from hermes.policy.programs.outputs import FETCHED, make_output
 from hermes.policy.programs.project_tools import OUTWARD, ask_if_foreign_folder, targets_tests
 from hermes.policy.programs.records import Step
 from hermes.policy.programs.running import is_fetched, own_program
 from hermes.policy.programs.subcommands import only_looks, only_reads
-from hermes.policy.shell.state import SOME, UNKNOWN, Stream
+from hermes.policy.shell.state import ANYTHING, NOTHING, SOME, UNKNOWN, Stream
 
 _SLICE = re.compile(r"(-?\d*)(:?)(-?\d*)")
 _OPTION = re.compile(r"-\D")
+_FILE_EFFECTS: tuple[tuple[str, Callable[..., None]], ...] = (
+    ("reads", Call.reads),
+    ("reads_all", Call.reads_all),
+    ("writes", Call.writes),
+    ("deletes", partial(Call.deletes, recursive=True)),
+    ("removes", Call.deletes),
+    ("touches", Call.touches),
+)
 
 
 def apply_steps(call: Call) -> tuple[bool, Stream | None]:
-    """Applies the steps of the record: whether one of them ends the judgement, and the output."""
+    """Applies the steps of the record: whether one of them ends the check, and the output."""
     record = call.record
     options = call.options(record.values, permute=not record.command)
     inner: Stream | None = None
@@ -96,27 +109,24 @@ def is_plain(call: Call, word: str) -> bool:
 def _apply(step: Step, call: Call, options: Options, word: str) -> Stream | None:
     """The output of what the step runs, if anything."""
 
-    def chosen(selectors: str) -> list[str]:
+    def choose(selectors: str) -> list[str]:
         found = select(selectors, call, options) if selectors else []
         return [each for each in found if not re.match(step.skip, each)] if step.skip else found
 
-    scripts = chosen(step.runs)
+    scripts = choose(step.runs)
     if step.found:
-        texts = chosen(step.among or "*")
+        texts = choose(step.among or "*")
         found = [each for text in texts for each in re.finditer(step.found, text)]
         if not found:
             return None
         scripts += [next(filter(None, each.groups()), "") for each in found]
-    call.reads(*chosen(step.reads))
-    call.reads_all(*chosen(step.reads_all))
-    call.writes(*chosen(step.writes))
-    call.deletes(*chosen(step.deletes), recursive=True)
-    call.deletes(*chosen(step.removes))
-    call.touches(*chosen(step.touches))
-    for name in chosen(step.creates):
+    for field, act in _FILE_EFFECTS:
+        if selectors := getattr(step, field):
+            act(call, *choose(selectors))
+    for name in choose(step.creates):
         new = call.here(name) and not call.paths.exists(call.path(name), unknown=True)
         (call.touches if new else call.writes)(name)
-    for name in chosen(step.fetched):
+    for name in choose(step.fetched):
         call.state.files[call.path(name)] = FETCHED
     reason = step.reason.replace("{name}", call.name).replace("{word}", word)
     if step.ask:
@@ -129,18 +139,19 @@ def _apply(step: Step, call: Call, options: Options, word: str) -> Stream | None
         call.work(step.work, reason)
     if step.builds:
         ask_if_foreign_folder(call)
-    for name in chosen(step.uses):
+    for name in choose(step.uses):
         own_program(call, name)
-    for folder in chosen(step.into):
-        call.writes(folder)
-        archives = chosen(step.unpacks)
-        if call.stdin.origin == "network" or any(is_fetched(call, call.path(a)) for a in archives):
-            call.state.files[call.path(folder)] = FETCHED
+    if folders := choose(step.into):
+        archives = map(call.path, choose(step.unpacks))
+        fetched = call.stdin.origin == "network" or any(is_fetched(call, each) for each in archives)
+        call.writes(*folders, content=FETCHED if fetched else None)
+    if step.secrets:
+        check_secret_names(call, " ".join(choose(step.secrets)))
     _follow_code(step, call, options)
     inner = None
     for script in scripts:
         inner = call.runs_text(script)
-    if command := chosen(step.runs_words):
+    if command := choose(step.runs_words):
         inner = call.runs(command)
     return inner
 
@@ -167,21 +178,18 @@ def _follow_code(step: Step, call: Call, options: Options) -> None:
 
 
 def select(selectors: str, call: Call, options: Options) -> list[str]:
-    """Words of a call. `-o` is the value of an option, `0` an operand, `1:` some, `:` all of them,
-    `*` every argument, `>-x` those behind `-x`, `=rm` the word `rm` itself, `.` the current folder,
-    `stdin` the input if it is known as a whole, `input` what is known of it. `-o|.` is `.` where
-    there is no `-o`; `1:+` joins the words by blanks; `:/` takes the last part of URLs."""
+    """The words of a call that the selectors name; README.md has a table of selectors."""
     found: list[str] = []
     for each in selectors.split():
         selector, _, default = each.rstrip("+/").partition("|")
-        words = _selected(selector, call, options) or ([default] if default else [])
+        words = _select_one(selector, call, options) or ([default] if default else [])
         if each.endswith("/"):
             words = [word.partition("?")[0].rpartition("/")[2] for word in words]
         found += [" ".join(words)] if each.endswith("+") and words else words
     return found
 
 
-def _selected(selector: str, call: Call, options: Options) -> list[str]:
+def _select_one(selector: str, call: Call, options: Options) -> list[str]:
     if _OPTION.match(selector):
         return options.values(selector)
     if selector[0] == "=":
@@ -204,3 +212,104 @@ def _selected(selector: str, call: Call, options: Options) -> list[str]:
     first = int(start) if start else None
     last = (int(end) if end else None) if colon else (first or 0) + 1 or None
     return options.operands[first:last]
+
+
+FETCHED = Stream(origin="network")
+_FIXED = {
+    "": None,
+    "nothing": NOTHING,
+    "anything": ANYTHING,
+    "some": Stream(text=SOME),
+    "everything": Stream(text="**"),
+    "file": Stream(origin="file"),
+    "environment": Stream(origin="environment"),
+    "endless": Stream(origin="endless"),
+    "network": FETCHED,
+}
+_DECODERS: dict[str, Callable[[bytes], bytes]] = {
+    "base64": lambda text: base64.b64decode(text + b"==="),
+    "base32": base64.b32decode,
+    "hex": binascii.unhexlify,
+}
+
+
+def make_output(kind: str, call: Call, words: list[str], inner: Stream | None) -> Stream | None:
+    """`words` are the operands, `inner` is the output of the command that the program runs."""
+    if kind in _FIXED:
+        return _FIXED[kind]
+    if kind in _DECODERS:
+        return decode_stream(content_of(call, words), kind)
+    if (encoding := kind.removesuffix("-input")) in _DECODERS:
+        return decode_stream(call.stdin, encoding)
+    match kind:
+        case "inner":
+            return inner
+        case "same":
+            return Stream(text=UNKNOWN, origin=call.stdin.origin)
+        case "folder":
+            return Stream(text=call.state.cwd)
+        case "root":
+            return Stream(text=call.paths.root)
+        case "operands":
+            return Stream(text="\n".join(words))
+        case "entries":
+            return Stream(text="\n".join(posixpath.join(word, "*") for word in words) or "*")
+        case "paths":
+            return Stream(text="\n".join(map(call.path, words)))
+        case "dirname":
+            text = posixpath.dirname(words[0]) or "." if words else UNKNOWN
+            return Stream(text=UNKNOWN if UNKNOWN in text else text)
+        case "basename":
+            text = posixpath.basename(words[0].rstrip("/")) if words else UNKNOWN
+            return Stream(text=text.removesuffix(words[1]) if len(words) > 1 else text)
+    return _from_files(kind, content_of(call, words))
+
+
+def _from_files(kind: str, found: Stream) -> Stream:
+    match kind:
+        case "content":
+            return found
+        case "part":
+            return Stream(text=part_of(found.text), origin=found.origin)
+        case "first":
+            # The first lines of endless input have an end.
+            origin = "" if found.origin == "endless" else found.origin
+            return Stream(text=part_of(found.text), origin=origin)
+        case "reversed" if found.known:
+            text = "\n".join(line[::-1] for line in found.text.split("\n"))
+            return Stream(text=text, origin=found.origin or "decoded")
+    return Stream(text=UNKNOWN, origin=found.origin)
+
+
+def part_of(text: str) -> str:
+    # Some of all entries is an unknown entry.
+    return re.sub(r"(?m)(^|/)\*\*?$", rf"\1{SOME}", text)
+
+
+def content_of(call: Call, words: list[str]) -> Stream:
+    """The content of the files among the words, or the input when there are none."""
+    names = [each for each in words if not each.lstrip("+").isdigit()]
+    if not names:
+        return call.stdin
+    call.reads(*names)
+    streams = [_content(call, name) for name in names]
+    origin = next((each.origin for each in streams if each.origin), "")
+    return Stream(text="".join(each.text for each in streams), origin=origin)
+
+
+def _content(call: Call, name: str) -> Stream:
+    if name == "-":
+        return call.stdin
+    if name in ("/dev/zero", "/dev/urandom", "/dev/random"):
+        return Stream(origin="endless")
+    return call.state.files.get(call.path(name), Stream(origin="file"))
+
+
+def decode_stream(stream: Stream, encoding: str) -> Stream:
+    if not stream.known:
+        return Stream(text=UNKNOWN, origin=stream.origin)
+    try:
+        plain = _DECODERS[encoding]("".join(stream.text.split()).encode())
+    except (binascii.Error, ValueError):
+        return Stream(text=UNKNOWN, origin=stream.origin)
+    return Stream(text=plain.decode("utf-8", "replace"), origin=stream.origin or "decoded")

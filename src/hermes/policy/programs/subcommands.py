@@ -1,4 +1,4 @@
-"""Judges programs by their subcommands and read-only flags."""
+"""Checks programs by their subcommands and read-only flags."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def _asks(words: Sequence[str], letters: Sequence[str]) -> bool:
 
 
 def check_subcommands(call: Call) -> Stream | None:
-    """Judges by the record: `reads`, `works` and the words in `asks` are subcommands; `a:b` is one
-    below another. What is in no list is asked about as `otherwise`; with `otherwise` empty it is
+    """`reads`, `works` and the words in `asks` of the record are subcommands; `a:b` is one below
+    another. What is in no list is asked about as `otherwise`; with `otherwise` empty it is
     ordinary work. `bare` says what the program does without a subcommand."""
     record = call.record
     options = call.options(record.values)

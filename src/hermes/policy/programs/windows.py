@@ -75,14 +75,14 @@ def _shell_words(call: Call, words: list[str]) -> None:
         word = rest.pop(0).lower()
         if re.fullmatch(r"[-/]e(nc?|c|ncodedcommand)?", word) and rest:
             call.ask("obfuscated", "It runs an encoded command.")
-            check_text(call, _encoded(rest[0]))
+            check_text(call, _decode(rest[0]))
             return
         if re.fullmatch(r"[-/](c|k|command|f|file)", word):
             break
     check_text(call, " ".join(rest))
 
 
-def _encoded(text: str) -> str:
+def _decode(text: str) -> str:
     try:
         return base64.b64decode(text + "===").decode("utf-16-le", "replace")
     except (binascii.Error, ValueError):

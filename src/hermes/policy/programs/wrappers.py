@@ -6,6 +6,7 @@ import re
 import shlex
 
 from hermes.policy.call import Call, Options, quote_words
+from hermes.policy.programs.records import is_known
 from hermes.policy.programs.running import check_title, run_stream
 from hermes.policy.redirections import check_variable
 from hermes.policy.shell.state import ANYTHING, NOTHING, UNKNOWN, Stream
@@ -92,10 +93,7 @@ def _words(text: str) -> list[str]:
 
 
 def check_xargs(call: Call) -> Stream | None:
-    options = call.options(
-        call.record.values,
-        permute=False,
-    )
+    options = call.options(call.record.values, permute=False)
     stdin = call.stdin
     for name in options.values("-a", "--arg-file"):
         call.reads(name)
@@ -190,7 +188,7 @@ def check_nix(call: Call) -> Stream | None:
     if verb in ("build", "fmt", "develop", "run", "log", "eval", "repl", "print-dev-env") and here:
         call.work("network", "It builds the project.")
         program = (named[:1] or [""])[0].rpartition("#")[2].rpartition(".")[2]
-        if verb == "run" and call.follower.knows(program):
+        if verb == "run" and is_known(program):
             behind = words.operands[words.operands.index(named[0]) + 1 :]
             return call.runs([program, *(behind[1:] if behind[:1] == ["--"] else behind)])
         return call.runs(rest[at + 1 :]) if rest[at + 1 :] else None

@@ -268,8 +268,8 @@ class _Field:
         return None
 
     def _next(self, at: int) -> SecretSpan | None:
-        """`use the token 0123…`: the value must be long and random, or it is the next word of a
-        sentence; after `password` it may be shorter if it cannot be a word."""
+        """The value behind a name in a sentence: `use the token 0123…`. It must be long and random,
+        or it is probably the next word; after `password` it may be shorter if it is no word."""
         match = _OPEN.match(self.text, at)
         if match is None:
             return None

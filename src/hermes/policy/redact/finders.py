@@ -9,7 +9,10 @@ from hermes.policy.patterns import regex
 from hermes.policy.redact.fields import find_by_field_name, find_in_columns
 from hermes.policy.redact.formats import find_by_format
 from hermes.policy.redact.heuristics import (
+    TABLES,
     NameWeight,
+    Search,
+    compiled,
     is_chosen,
     is_code,
     is_not_secret,
@@ -17,7 +20,6 @@ from hermes.policy.redact.heuristics import (
     name_weight,
 )
 from hermes.policy.redact.spans import SearchText, SecretSpan, span_of
-from hermes.policy.redact.tables import TABLES, Search, compiled
 
 _PHONE = regex(r"\+[1-9]\d{9,14}(?!\w)")
 _NOT_BEFORE_PHONE = regex(r"[\w+.=&-]")

@@ -53,7 +53,7 @@ class FormatTable:
         groups: dict[str, list[tuple[str, Format]]] = {}
         for match in filter(None, map(_LINE.fullmatch, text.splitlines())):
             pattern = match["pattern"]
-            form = Format(match["kind"], _bounded(pattern), match["mark"] == "!")
+            form = Format(match["kind"], _bound(pattern), match["mark"] == "!")
             self.kinds.append(form.kind)
             if match["part"]:
                 self.by_part.append((match["part"], form))
@@ -63,12 +63,12 @@ class FormatTable:
                 for letter in _first_letters(pattern):
                     groups.setdefault(letter, []).append((pattern, form))
         self.by_letter = {
-            letter: (_bounded("|".join(pattern for pattern, _ in group)), [f for _, f in group])
+            letter: (_bound("|".join(pattern for pattern, _ in group)), [f for _, f in group])
             for letter, group in groups.items()
         }
 
 
-def _bounded(pattern: str) -> re.Pattern[str]:
+def _bound(pattern: str) -> re.Pattern[str]:
     return regex(rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])")
 
 

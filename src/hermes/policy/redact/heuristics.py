@@ -1,4 +1,5 @@
-"""Decides whether a name denotes a secret and whether a value looks like one."""
+"""Decides whether a name denotes a secret and whether a value looks like one, by the lists and
+expressions of searches.toml."""
 
 from __future__ import annotations
 
@@ -6,11 +7,42 @@ import math
 import re
 from collections import Counter
 from enum import IntEnum
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Literal
 
+import msgspec
+
+from hermes.codec.values import Value
 from hermes.policy.patterns import regex
-from hermes.policy.redact.tables import TABLES
 
+# Written by scripts/generate_policy.py.
+COMPILED = Path(__file__).with_name("searches.json")
+
+
+class Search(Value, forbid_unknown_fields=True):
+    """One search for secrets; searches.toml explains the fields."""
+
+    kind: str
+    expressions: tuple[str, ...]
+    words: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()
+    contains: tuple[str, ...] = ()
+    begins: Literal["word", "after", "line", "argument", "before"] = "word"
+    before: str = ""
+    trim: str = ""
+    checks: tuple[str, ...] = ("possible",)
+
+
+class SearchTables(Value, forbid_unknown_fields=True):
+    lists: dict[str, frozenset[str]]
+    expressions: dict[str, str]
+    search: tuple[Search, ...]
+
+
+TABLES = msgspec.json.decode(COMPILED.read_bytes(), type=SearchTables)
+# Compiled on first use: most processes need few of them.
+compiled = cache(re.compile)
 _WORD = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -149,7 +181,7 @@ def looks_random(value: str, *, strict: bool) -> bool:
     core = value.strip("=.,;:!?\"'()")
     letters = any(letter.isalpha() for letter in core)
     digits = sum(letter.isdigit() for letter in core)
-    if _is_named(core) or not letters:
+    if _looks_like_name(core) or not letters:
         return False
     mixed = core.lower() != core and core.upper() != core
     if strict and _UUID.search(core):
@@ -178,7 +210,7 @@ def is_chosen(value: str) -> bool:
         and core.isascii()
         and letters
         and (digits and (cased or signs or (many and len(core) > 11)))
-        and not _is_named(core)
+        and not _looks_like_name(core)
     )
 
 
@@ -191,8 +223,8 @@ def is_jumbled(value: str) -> bool:
     return len(parts) > 3 and (len(value) / len(parts) < 2.6 or dumb > 1)
 
 
-def _is_named(value: str) -> bool:
-    """Whether it consists of words and small numbers: `my-tls-secret-2`, `UserToken`, `gpt-4`."""
+def _looks_like_name(value: str) -> bool:
+    """Whether the value is words and small numbers: `my-tls-secret-2`, `UserToken`, `gpt-4`."""
     parts = [part for part in re.split(r"[-_./:]", value) if part]
     if len(parts) < 2:
         return len(value) < 24 and _ONE_NAME.fullmatch(value) is not None

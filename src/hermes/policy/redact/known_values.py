@@ -83,7 +83,7 @@ class KnownValues:
         if b"0" * 16 in thin.translate(_DIGITS):
             hits += [needle for needle in self._codes if needle in thin]
         if hits:
-            yield from self._located(page.text, thin, hits)
+            yield from self._locate(page.text, thin, hits)
 
     def may_begin_in(self, text: str) -> bool:
         """Whether the text contains the beginning of a value."""
@@ -125,7 +125,7 @@ class KnownValues:
         if needle not in known:
             known.append(needle)
 
-    def _located(self, text: str, thin: bytes, needles: list[bytes]) -> Iterator[SecretSpan]:
+    def _locate(self, text: str, thin: bytes, needles: list[bytes]) -> Iterator[SecretSpan]:
         places = [at for at, letter in enumerate(text) if letter.isascii() and letter.isalnum()]
         for needle in set(needles):
             start = thin.find(needle)

@@ -120,11 +120,8 @@ def disguises(text: str, plain: str) -> Iterator[tuple[str, str]]:
         yield "spelled_out", _only(plain, _SPELLED_OUT.finditer(marks), _together)
     if b"a0a" in marks or b" 0a" in marks:
         spelt = data.translate(_LEET)
-        if any(
-            not data.startswith(word, match.start())
-            for word in _LISTS["telling"]
-            for match in re.finditer(word, spelt)
-        ):
+        present = (word for word in _LISTS["telling"] if word in spelt)
+        if any(spelt.count(word) > data.count(word) for word in present):
             yield "digits_for_letters", _changed_lines(plain, spelt.decode("latin-1"))
     yield from _torn(data)
     if any(sign in text for sign in ("\\u", "\\x", "%", "&")):

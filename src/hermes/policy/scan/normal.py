@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache, lru_cache
+from itertools import pairwise
 
 from hermes.policy.patterns import regex
 
@@ -46,11 +47,8 @@ _BEYOND = regex("[^\x00-\x7f]+")
 _RARE = 20
 # Ranges of letters with accents.
 _ACCENTED = ((0xC0, 0x24F), (0x386, 0x3CE), (0x400, 0x45F), (0x4C1, 0x4F9), (0x1E00, 0x1FFF))
-# Emphasis is removed; backticks become quotation marks.
-_EMPHASIS = (
-    *((b"*", b""), (b"~~", b""), (b"`", b'"'), (b" _", b" "), (b"_ ", b" "), (b"\n_", b"\n")),
-    *((b"_\n", b"\n"), (b"_.", b"."), (b"_,", b","), (b"(_", b"("), (b"_)", b")")),
-)
+# Signs between which an underscore is emphasis: one before it, or one after it.
+_BEFORE, _AFTER = frozenset((b" ", b"\n", b"(")), frozenset((b" ", b"\n", b".", b",", b")"))
 
 
 def fold(text: str) -> str:
@@ -68,11 +66,15 @@ def readings(text: str) -> tuple[str, str]:
 
 
 def _strip_emphasis(plain: str) -> str:
+    """Removes emphasis; backticks become quotation marks."""
     # Searching bytes is much faster than searching a text that is not ASCII.
     data = plain.encode("utf-8", "surrogatepass")
-    for sign, instead in _EMPHASIS:
-        data = data.replace(sign, instead)
-    return data.decode("utf-8", "surrogatepass")
+    first, *rest = data.replace(b"*", b"").replace(b"~~", b"").replace(b"`", b'"').split(b"_")
+    found = [first]
+    for before, after in pairwise((first, *rest)):
+        emphasis = before[-1:] in _BEFORE or after[:1] in _AFTER
+        found += (after,) if emphasis else (b"_", after)
+    return b"".join(found).decode("utf-8", "surrogatepass")
 
 
 def alphabet(text: str) -> str:

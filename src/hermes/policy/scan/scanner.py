@@ -20,12 +20,13 @@ from hermes.policy.scan.classifier import (
 from hermes.policy.scan.concepts import ConceptRow, match_concepts, read_concepts
 from hermes.policy.scan.disguises import disguises
 from hermes.policy.scan.normal import MAX_LENGTH, readings
-from hermes.policy.scan.quotation import is_quotation, is_reported
 from hermes.policy.scan.rules import (
     CIRCUMSTANCE,
     RuleMatch,
     ScanFinding,
     is_known_installer,
+    is_quotation,
+    is_reported,
     match_rules,
     scan_code,
     scan_files,
@@ -87,7 +88,7 @@ class TextScanner:
         spans = select_parts(plain)
         found = [
             *scan_hidden(text),
-            *_judge(plain, spans, scope, kind),
+            *_find_orders(plain, spans, scope, kind),
             *_find_unseen(plain, spans),
         ]
         # What is also found undisguised is not reported again.
@@ -98,12 +99,12 @@ class TextScanner:
                     ScanFinding(
                         id=f"{each.id}:{name}", line=each.line, severity="critical", text=each.text
                     )
-                    for each in _judge(reading, select_parts(reading), scope, kind)
+                    for each in _find_orders(reading, select_parts(reading), scope, kind)
                     if each.severity == "critical"
                     or (each.severity == "high" and name in _MASKS and each.id not in open_signs)
                 ]
         if own != plain:
-            found += _judge(own, select_parts(own), scope, kind, meaning_only=True)
+            found += _find_orders(own, select_parts(own), scope, kind, meaning_only=True)
         if scope == "strict":
             severity: Severity = "critical" if kind == "memory" else "high"
             found += [
@@ -150,7 +151,7 @@ def conclude(found: list[ScanFinding]) -> ScanResult:
     return ScanResult(verdict=verdict, findings=tuple(unique))
 
 
-def _judge(
+def _find_orders(
     plain: str, spans: Spans, scope: Scope, kind: str, *, meaning_only: bool = False
 ) -> Iterator[ScanFinding]:
     """A strong rule decides alone. A weak one is a feature of the classifier, and takes the
@@ -267,7 +268,7 @@ class ContextVerdict(Value):
         )
 
 
-def judge_context(text: str) -> ContextVerdict:
+def scan_context(text: str) -> ContextVerdict:
     found = TextScanner().scan(text, "context")
     telling = [each for each in found.findings if each.severity == "critical"]
     return ContextVerdict(

@@ -69,7 +69,7 @@ class Lexicon(Value, forbid_unknown_fields=True):
     joined: dict[str, str]
 
 
-class Tables(Value, forbid_unknown_fields=True):
+class ScanTables(Value, forbid_unknown_fields=True):
     rules: tuple[ScanRule, ...]
     code: tuple[CodePattern, ...]
     concepts: tuple[ConceptRule, ...]
@@ -78,6 +78,6 @@ class Tables(Value, forbid_unknown_fields=True):
     expressions: dict[str, str]
 
 
-TABLES = msgspec.json.decode(COMPILED.read_bytes(), type=Tables)
+TABLES = msgspec.json.decode(COMPILED.read_bytes(), type=ScanTables)
 # Compiled on first use: most texts need few of them.
 compiled = cache(re.compile)

@@ -91,7 +91,7 @@ class Expander:
             values = self._values(part)
             quoted = not isinstance(part, Variable | Substitution) or part.quoted
             states = [
-                self._grown(done, open_, value, quoted)
+                self._grow(done, open_, value, quoted)
                 for (done, open_), value in product(states[:MOST_VALUES], values[:MOST_VALUES])
             ]
             self._state.budget.spend(
@@ -99,7 +99,7 @@ class Expander:
             )
         return _few([done if open_ is None else (*done, open_) for done, open_ in states])
 
-    def _grown(
+    def _grow(
         self, done: Fields, open_: str | None, value: Fields, quoted: bool
     ) -> tuple[Fields, str | None]:
         pieces = list(value) if quoted else self._cut(value)
@@ -295,14 +295,14 @@ def braces(word: Word) -> list[Word]:
         rest = (part for part in word if not isinstance(part, Text))
         return [(Text(text=UNKNOWN), *rest, Text(text=UNKNOWN))]
     if sum(part.text.count("{") for part in word if isinstance(part, Text)) > MOST_BRACES:
-        raise Unclear("more braces than can be followed")
+        raise Unclear("too many braces to follow")
     signs: list[Part] = []
     for part in word:
         if isinstance(part, Text) and not part.quoted:
             signs.extend(Text(text=sign) for sign in part.text)
         else:
             signs.append(part)
-    words = [_join(each) for each in _expanded(signs)]
+    words = [_join(each) for each in _expand(signs)]
     return words if len(words) <= MOST_WORDS else [*words[:MOST_WORDS], (Text(text=UNKNOWN),)]
 
 
@@ -316,15 +316,15 @@ def _names_another(part: Part, following: Part) -> bool:
     )
 
 
-def _expanded(signs: list[Part]) -> list[list[Part]]:
+def _expand(signs: list[Part]) -> list[list[Part]]:
     for start, sign in enumerate(signs):
         if _is(sign, "{") and (found := _alternatives(signs, start)):
             end, choices = found
-            tails = _expanded(signs[end + 1 :])
+            tails = _expand(signs[end + 1 :])
             made = (
                 [*signs[:start], *inner, *tail]
                 for choice in choices
-                for inner in _expanded(choice)
+                for inner in _expand(choice)
                 for tail in tails
             )
             return list(islice(made, MOST_WORDS + 1))

@@ -127,7 +127,7 @@ def load_definitions(setup: ShellSetup, script: str, state: State) -> None:
                 state.functions[name] = _body(bodies)
                 texts += bodies
         if len(state.functions) + len(state.aliases) > _MOST:
-            raise Unclear("more functions than can be followed")
+            raise Unclear("too many functions to follow")
 
 
 def _body(bodies: list[str]) -> Command:

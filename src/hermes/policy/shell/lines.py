@@ -79,7 +79,7 @@ class Lines(Words):
         word = self._word()
         raw = self._text[start : self._at]
         if not word or not all(isinstance(part, Text) for part in word):
-            raise Unclear("a here-document of an unusual kind")
+            raise Unclear("an unusual here-document")
         delimiter = "".join(part.text for part in word if isinstance(part, Text))
         return HereDocument(delimiter, quoted=any(sign in raw for sign in "'\"\\"), tabs=tabs)
 

@@ -35,7 +35,7 @@ DECLARING = frozenset(("declare", "typeset", "local", "export", "readonly"))
 def parse(script: str, depth: int = 0) -> Script:
     """The whole script, or Unclear."""
     if len(script) > LONGEST:
-        raise Unclear("more text than can be followed")
+        raise Unclear("too much text to follow")
     parser = _Parser(script, depth)
     tree = parser.script(frozenset())
     parser.at_end()
@@ -109,10 +109,10 @@ class _Parser(Lines):
         if self._starts("(("):
             block = self._arithmetic_command()
             if block is not None:
-                return self._redirected(block)
+                return self._with_redirects(block)
         if self._starts("("):
             self._at += 1
-            return self._redirected(Block(kind="subshell", bodies=(self._nested(")"),)))
+            return self._with_redirects(Block(kind="subshell", bodies=(self._nested(")"),)))
         keyword = KEYWORD.match(self._text, self._at)
         if keyword is None:
             return self._function() or self._simple()
@@ -125,18 +125,18 @@ class _Parser(Lines):
             case "{":
                 body = self.script(frozenset("}"))
                 self._keyword("}")
-                return self._redirected(Block(kind="group", bodies=(body,)))
+                return self._with_redirects(Block(kind="group", bodies=(body,)))
             case "[[":
-                return self._redirected(self._test())
+                return self._with_redirects(self._test())
             case "if":
-                return self._redirected(self._if())
+                return self._with_redirects(self._if())
             case "while" | "until":
                 condition = self.script(frozenset(("do",)))
-                return self._redirected(Block(kind="loop", bodies=(condition, self._do())))
+                return self._with_redirects(Block(kind="loop", bodies=(condition, self._do())))
             case "for" | "select":
-                return self._redirected(self._for())
+                return self._with_redirects(self._for())
             case "case":
-                return self._redirected(self._case())
+                return self._with_redirects(self._case())
             case "function":
                 return self._function(named=True) or self._simple()
             case other:
@@ -182,7 +182,7 @@ class _Parser(Lines):
         if self._starts("(("):
             block = self._arithmetic_command()
             if block is None:
-                raise Unclear("a loop of an unusual kind")
+                raise Unclear("an unusual loop")
             self._joiner()
             return Block(kind="loop", words=block.words, bodies=(self._do(),))
         variable = self._literal_word()
@@ -204,7 +204,7 @@ class _Parser(Lines):
         words = [self._word()]
         self._lines()
         if not IN.match(self._text, self._at):
-            raise Unclear("a `case` of an unusual kind")
+            raise Unclear("an unusual `case`")
         self._at += 2
         bodies: list[Script] = []
         while True:
@@ -228,7 +228,7 @@ class _Parser(Lines):
             self._blanks()
             sign = self._char()
             if sign not in ("|", ")"):
-                raise Unclear("a `case` of an unusual kind")
+                raise Unclear("an unusual `case`")
             self._at += 1
             if sign == ")":
                 return patterns
@@ -266,7 +266,7 @@ class _Parser(Lines):
         self._lines()
         return Function(name=found[1], body=self._command())
 
-    def _redirected(self, block: Block) -> Block:
+    def _with_redirects(self, block: Block) -> Block:
         redirects: list[Redirect] = []
         while True:
             self._blanks()
@@ -326,7 +326,7 @@ class _Parser(Lines):
                 return Assignment(name=found[1], items=tuple(items), append=bool(found[3]))
             word = self._word()
             if not word:
-                raise Unclear("an array of an unusual kind")
+                raise Unclear("an unusual array")
             items.append(self._without_key(word))
 
     @staticmethod
@@ -340,5 +340,5 @@ class _Parser(Lines):
     def _literal_word(self) -> str:
         word = self._word()
         if not word or not all(isinstance(part, Text) for part in word):
-            raise Unclear("a loop of an unusual kind")
+            raise Unclear("an unusual loop")
         return "".join(part.text for part in word if isinstance(part, Text))

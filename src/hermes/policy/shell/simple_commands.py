@@ -58,7 +58,7 @@ _NESTED = ("loop", "for", "case")
 
 def simple_commands(script: str) -> list[SimpleCommand]:
     try:
-        return list(_listed(parse(script), "", False))
+        return list(_list(parse(script), "", False))
     except (Unclear, RecursionError):
         return [found for line in script.split("\n") for found in _line(line)]
 
@@ -104,7 +104,7 @@ def options(words: tuple[str, ...], with_value: str) -> tuple[str, ...]:
 
 def _line(line: str) -> list[SimpleCommand]:
     try:
-        return list(_listed(parse(line), "", False))
+        return list(_list(parse(line), "", False))
     except (Unclear, RecursionError):
         pieces = re.split(r"(&&|\|\||[;&|])", line)
         return [
@@ -114,7 +114,7 @@ def _line(line: str) -> list[SimpleCommand]:
         ]
 
 
-def _listed(script: Script, last: str, nested: bool) -> Iterator[SimpleCommand]:
+def _list(script: Script, last: str, nested: bool) -> Iterator[SimpleCommand]:
     for command, end in zip(script.commands, script.ends, strict=True):
         yield from _commands(command, end or last, nested)
 
@@ -133,7 +133,7 @@ def _commands(command: Command, end: str, nested: bool) -> Iterator[SimpleComman
             yield from _commands(commands[-1], end, nested)
         case Block(kind=kind, bodies=bodies, redirects=redirects):
             for body in bodies:
-                yield from _listed(body, end, nested or kind in _NESTED)
+                yield from _list(body, end, nested or kind in _NESTED)
             if written := tuple(_targets(redirects)):
                 yield SimpleCommand(words=(), end=end, written=written, nested=nested)
         case Function(body=body):

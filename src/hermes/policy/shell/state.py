@@ -54,14 +54,14 @@ class Budget:
     def spend(self, signs: int) -> None:
         self._left -= signs
         if self._left < 0:
-            raise Unclear("more text than can be followed")
+            raise Unclear("too much text to follow")
 
 
 class State:
-    """`variables` hold every value that may be there, `files` what this script has written,
-    `links` where symbolic links lead that it has made, `own` what it has built or copied from
-    the project to elsewhere, `plain` are words of the command in hand of which only variables of
-    the environment are not known."""
+    """What is known about a shell at one point of a script. `variables` have every possible value.
+    `files` are the contents that the script has written, `links` the targets of the symbolic links
+    that it has made, `own` the paths that it has built or copied from the project. `plain` are
+    words of the current command whose only unknown parts are environment variables."""
 
     __slots__ = (
         "aliases",

@@ -266,7 +266,7 @@ class Words:
             self._at += 1
         found = PARAMETER.match(self._text, self._at)
         if found is None:
-            raise Unclear("an expansion of an unusual kind")
+            raise Unclear("an unusual expansion")
         name = found[0]
         self._at = found.end()
         index = ""

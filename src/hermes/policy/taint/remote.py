@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from hermes.core.errors import HermesError
 from hermes.core.ports import ProcessInfo, Workspace
 from hermes.policy.rules import Rules
-from hermes.policy.suspects.record import FILE, LARGEST, Copies
-from hermes.policy.suspects.suspects import Suspects
+from hermes.policy.taint.record import FILE, LARGEST, Copies
+from hermes.policy.taint.suspects import Suspects
 from hermes.policy.taint.tracker import LocalTaintTracker, TaintTracker
 from hermes.policy.taint.workspace import TaintTrackedWorkspace
 
@@ -108,7 +108,7 @@ class SharedFolderTaintTracker(LocalTaintTracker):
 
 
 class RemoteTaintTracker(TaintTracker):
-    """Keeps copies of files written remotely and judges later reads by them. It finds files by
+    """Keeps copies of files written remotely, by which later reads are checked. It finds files by
     their names in a command, and by listing the session's folder before and after it; files written
     deeper by a program are not found."""
 

@@ -15,7 +15,7 @@ from hermes.core.errors import EffectDenied
 from hermes.core.ports import ProcessInfo
 from hermes.policy.patterns import word_set
 from hermes.policy.rules import Rules
-from hermes.policy.suspects.suspects import TICK_NS, Suspects
+from hermes.policy.taint.suspects import TICK_NS, Suspects
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

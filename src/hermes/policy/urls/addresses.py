@@ -55,12 +55,12 @@ def _networks() -> tuple[tuple[IPv4Network | IPv6Network, AddressKind], ...]:
     )
 
 
-def _listed(address: IPv4Address | IPv6Address) -> AddressKind | None:
+def _find_network(address: IPv4Address | IPv6Address) -> AddressKind | None:
     return next((kind for network, kind in _networks() if address in network), None)
 
 
 def _v4(address: IPv4Address) -> AddressKind:
-    return _listed(address) or GLOBAL
+    return _find_network(address) or GLOBAL
 
 
 def _v6(address: IPv6Address) -> AddressKind:
@@ -72,13 +72,15 @@ def _v6(address: IPv6Address) -> AddressKind:
     if inner and address in _NAT64:
         # DNS64 networks return these for every host that only has IPv4.
         return AddressKind(reach=_v4(inner[0]).reach, words=_v4(inner[0]).words, odd=True)
-    if kind := _listed(address):
+    if kind := _find_network(address):
         return kind
     if inner:
         found = _v4(inner[0])
         reach = "never" if found.reach == "global" else found.reach
         return AddressKind(reach=reach, words=f"another spelling of {inner[0]}", odd=True)
-    return GLOBAL if address in _V6_GLOBAL else AddressKind(reach="never", words="reserved")
+    return (
+        GLOBAL if address in _V6_GLOBAL else AddressKind(reach="never", words="a reserved address")
+    )
 
 
 def _inner(address: IPv6Address) -> list[IPv4Address]:

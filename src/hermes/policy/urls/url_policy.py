@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
+import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from hermes.codec.values import Value
 from hermes.core.effects import Allow, Decision, Deny
 from hermes.policy.urls.addresses import AddressKind, address_kind, name_kind
-from hermes.policy.urls.parsing import RefusedUrl, Target, join, parse_url
-from hermes.policy.urls.resolver import HostResolver, SystemResolver
+from hermes.policy.urls.parsing import RefusedUrl, Target, join, parse_host, parse_url
 
 if TYPE_CHECKING:
     from hermes.policy.rules import Blocked
@@ -76,6 +77,71 @@ def _clean(rule: str) -> str:
     return rule.removeprefix("www.").strip(".")
 
 
+LONGEST_SECONDS = 5.0
+_LONGEST_CHAIN = 8
+
+
+class HostResolver(Protocol):
+    async def resolve(self, name: str) -> Sequence[str]:
+        """All addresses of a host, in the order to try them. Raises OSError."""
+        ...
+
+
+class SystemResolver:
+    def __init__(self, seconds: float = LONGEST_SECONDS) -> None:
+        self._seconds = seconds
+
+    async def resolve(self, name: str) -> Sequence[str]:
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(self._seconds):
+            found = await loop.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+class StaticResolver:
+    """Answers by host. A list of lists gives one list per look-up; the last one repeats."""
+
+    def __init__(self, answers: Mapping[str, object]) -> None:
+        self._answers = {_name(host): _rounds(given) for host, given in answers.items()}
+        self._asked: dict[str, int] = {}
+
+    async def resolve(self, name: str) -> Sequence[str]:
+        return self._resolve(name, _LONGEST_CHAIN)
+
+    def _resolve(self, name: str, left: int) -> tuple[str, ...]:
+        rounds = self._answers.get(name, [])
+        if not rounds or not left:
+            raise OSError(f"no answer for {name}")
+        turn = self._asked.get(name, 0)
+        self._asked[name] = turn + 1
+        found: list[str] = []
+        for answer in rounds[min(turn, len(rounds) - 1)]:
+            alias = _name(answer)
+            found += self._resolve(alias, left - 1) if alias in self._answers else (answer,)
+        return tuple(found)
+
+
+def _rounds(given: object) -> list[list[str]]:
+    if isinstance(given, str):
+        return [[given]]
+    if not isinstance(given, list):
+        return []
+    if any(isinstance(each, list) for each in given):
+        return [_texts(each if isinstance(each, list) else [each]) for each in given]
+    return [_texts(given)]
+
+
+def _texts(given: list[object]) -> list[str]:
+    return [each for each in given if isinstance(each, str)]
+
+
+def _name(text: str) -> str:
+    try:
+        return parse_host(text.strip()).name
+    except RefusedUrl:
+        return text.strip().lower().removesuffix(".")
+
+
 MOST_REDIRECTS = 5
 
 
@@ -117,7 +183,7 @@ class UrlPolicy:
             return _deny(refused)
         return Allow(harmless=True)
 
-    async def judge(self, text: str) -> UrlDecision:
+    async def check(self, text: str) -> UrlDecision:
         """Resolves the name once and checks all its addresses."""
         try:
             target = self._check_text(text)
@@ -139,7 +205,7 @@ class UrlPolicy:
         if count > self._most_redirects:
             reason = f"It was redirected more than {self._most_redirects} times."
             return UrlDecision(decision=Deny(reason=reason, category="redirects"), redirects=count)
-        found = await self.judge(join(passage.target, location))
+        found = await self.check(join(passage.target, location))
         return UrlDecision(
             decision=found.decision, target=found.target, connect=found.connect, redirects=count
         )
@@ -149,7 +215,7 @@ class UrlPolicy:
         host = target.host
         kind = address_kind(host.address) if host.address else name_kind(host.name)
         if kind is not None:
-            self._check(kind, host.name)
+            self._check_reach(kind, host.name)
         if rule := self._blocks.matching(host.name):
             raise RefusedUrl(f"{host.name} is blocked by your rule {rule!r}.", "blocklist")
         return target
@@ -167,17 +233,17 @@ class UrlPolicy:
             kind = address_kind(address)
             if kind is None:
                 raise RefusedUrl(f"{name} resolves to {address!r}, which is not an address.", "dns")
-            self._check(kind, f"{name} ({address})")
+            self._check_reach(kind, f"{name} ({address})")
         return addresses
 
-    def _check(self, kind: AddressKind, shown: str) -> None:
+    def _check_reach(self, kind: AddressKind, shown: str) -> None:
         match kind.reach:
             case "global":
                 return
             case "private" if self._allow_private:
                 return
             case "private":
-                hint = "security.allow_private_urls opens it"
+                hint = "set security.allow_private_urls to true to allow it"
                 raise RefusedUrl(f"{shown} is {kind.words}; {hint}.", "private_address")
             case "metadata":
                 raise RefusedUrl(f"{shown} is {kind.words}, which is never opened.", "metadata")

@@ -69,8 +69,8 @@ class Record(Generic[L]):
         self._read = 0
 
     def news(self) -> tuple[bool, list[L]] | None:
-        """The lines written since the last call; None if there are none. True with all lines if the
-        file was replaced."""
+        """Whether the file was replaced, and the lines since the last call, or all lines if it was;
+        None if nothing was written."""
         try:
             seen = os.stat(self._path)  # noqa: PTH116
         except OSError:
@@ -100,7 +100,7 @@ class Record(Generic[L]):
         """Blocks; OSError. With `safely`, the lines survive a power failure."""
         # An unfinished line must not swallow this one.
         data = b"".join(b"\n" + encode(line) + b"\n" for line in lines)
-        with self._locked() as descriptor:
+        with self._open_locked() as descriptor:
             _write(descriptor, data)
             if safely:
                 os.fdatasync(descriptor)
@@ -109,7 +109,7 @@ class Record(Generic[L]):
         """Replaces all lines, unless another process has added some since `while_as_long` bytes
         were read. Returns the length of the file."""
         data = b"".join(encode(line) + b"\n" for line in lines)
-        with self._locked() as descriptor:
+        with self._open_locked() as descriptor:
             if os.fstat(descriptor).st_size != while_as_long:
                 return while_as_long
             fresh = f"{self._path}.new"
@@ -128,7 +128,7 @@ class Record(Generic[L]):
         return self._read
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[int]:
+    def _open_locked(self) -> Iterator[int]:
         with hold_lock(Path(self._path)):
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
             descriptor = os.open(self._path, flags, 0o600)
@@ -169,8 +169,8 @@ CopyEntry = Copied | Dropped
 
 
 class Copies:
-    """For one place, which has a name of its own in the record of the home. It has the same to say
-    as `Suspects` about files of this machine."""
+    """Copies of files on one other machine. Answers the same questions as `Suspects` does for files
+    of this machine."""
 
     def __init__(self, path: Path, place: str) -> None:
         self._record: Record[CopyEntry] = Record(path, CopyEntry)
@@ -179,19 +179,19 @@ class Copies:
         self._files: dict[tuple[str, str], Copied] = {}
 
     def exist(self) -> bool:
-        return any(place == self._place for place, _ in self._known())
+        return any(place == self._place for place, _ in self._current())
 
     def sources(self, path: str) -> tuple[str, ...]:
-        found = self._known().get((self._place, path))
+        found = self._current().get((self._place, path))
         return found.by if found else ()
 
     def names(self, *folders: str) -> tuple[str, ...]:
         inside = tuple(f"{folder.rstrip('/')}/" for folder in folders)
-        here = (path for place, path in reversed(self._known()) if place == self._place)
+        here = (path for place, path in reversed(self._current()) if place == self._place)
         return tuple(path for path in here if path.startswith(inside))
 
     def text(self, path: str) -> str | None:
-        found = self._known().get((self._place, path))
+        found = self._current().get((self._place, path))
         return found.text if found else None
 
     def stamp(self, path: str) -> tuple[str, int, int] | None:
@@ -213,7 +213,7 @@ class Copies:
         )
 
     def drop(self, paths: Iterable[str]) -> None:
-        known = self._known()
+        known = self._current()
         self._add(
             Dropped(place=self._place, path=path) for path in paths if (self._place, path) in known
         )
@@ -221,11 +221,11 @@ class Copies:
     def _add(self, lines: Iterable[CopyEntry]) -> None:
         if told := tuple(lines):
             self._record.add(told, safely=True)
-            newest = list(self._known().values())[-MOST_FILES:]
+            newest = list(self._current().values())[-MOST_FILES:]
             if self._record.length > LONG:
                 self._record.rewrite(newest, while_as_long=self._record.length)
 
-    def _known(self) -> dict[tuple[str, str], Copied]:
+    def _current(self) -> dict[tuple[str, str], Copied]:
         with self._lock:
             news = self._record.news()
             if news is not None:

@@ -14,7 +14,7 @@ from threading import Lock
 
 from hermes.codec.values import replace
 from hermes.policy.places.places import is_inside
-from hermes.policy.suspects.record import Began, Cleared, Ended, Held, Record, TaintEntry
+from hermes.policy.taint.record import Began, Cleared, Ended, Held, Record, TaintEntry
 
 FILE = "suspects.jsonl"
 # The clock of file systems is behind by up to a tick.
@@ -32,11 +32,10 @@ Stamp = tuple[str, int, int]
 
 
 class Suspects:
-    """For one home. A file is a suspect when the time of its content or of its inode lies within
-    a period in which strangers could have had it written, which nobody can set back, or when it
-    holds the very same as such a file did: a copy, or what comes back out of git. Whoever edits it
-    afterwards makes it theirs; moving it, changing its mode or committing it does not. A person can
-    also clear its content, wherever it lies then."""
+    """Tells which files of a home untrusted text may have influenced. A file is tainted if the time
+    of its content or its inode lies in a recorded period, or if its content equals that of such a
+    file: a copy, or a checkout from git. Editing it later removes the taint; moving it, changing
+    its mode or committing it does not. A person can also clear a content in all places."""
 
     def __init__(
         self,
@@ -70,11 +69,11 @@ class Suspects:
     # Reading.
 
     def exist(self) -> bool:
-        return self._known()
+        return self._refresh()
 
     def sources(self, path: str) -> tuple[str, ...]:
         """The untrusted sources in view when the file was written; () for other files."""
-        if not self._known():
+        if not self._refresh():
             return ()
         try:
             seen = os.stat(path)  # noqa: PTH116
@@ -105,7 +104,7 @@ class Suspects:
     def names(self, *folders: str) -> tuple[str, ...]:
         """Files below the folders that may be tainted, newest first, including copies of tainted
         files in another worktree."""
-        if not self._known():
+        if not self._refresh():
             return ()
         if folders not in self._near:
             self._near[folders] = tuple(self._names(folders))[:MOST_NAMES]
@@ -122,7 +121,7 @@ class Suspects:
                         near[folder + name[len(each.root) :]] = None
         return near
 
-    def _known(self) -> bool:
+    def _refresh(self) -> bool:
         """Reads new entries. False when there are no entries."""
         with self._lock:
             news = self._record.news()
@@ -192,8 +191,8 @@ class Suspects:
     # Writing. All of it blocks; OSError where the home cannot be written.
 
     def begin(self, root: str, names: Iterable[str], by: Iterable[str], owner: int = 0) -> str:
-        """From now on files may be written with these sources in view; for how long is told by
-        `end` with what this returns. Durable when it returns."""
+        """Records that files may be written from now on while these sources are in view. `end`
+        takes the returned id. Durable when it returns."""
         owner = owner or os.getpid()
         self._own += 1
         at = self._now_ns()
@@ -224,24 +223,24 @@ class Suspects:
 
     def _shorten(self) -> None:
         """Merges old periods with their neighbours, which taints more files and never fewer."""
-        if not self._known() or self._record.length < max(LONG, 2 * self._short):
+        if not self._refresh() or self._record.length < max(LONG, 2 * self._short):
             return
         with self._lock:
             periods = sorted(self._began.values(), key=lambda each: each.at)
             old, recent = periods[:-RECENT], periods[-RECENT:]
             ends, left = dict(self._ended), MOST_NAMES
             lines: list[TaintEntry] = []
-            for began in reversed(recent + list(_joined(old, ends))):
+            for began in reversed(recent + list(_merge(old, ends))):
                 kept = tuple(name for name in began.names if os.path.exists(name))[:left]  # noqa: PTH110
                 left -= len(kept)
                 lines += (Ended(id=began.id, at=ends[began.id]),) if began.id in ends else ()
                 lines.append(replace(began, names=kept))
             lines += (Cleared(digest=each) for each in [*self._cleared][-MOST_DIGESTS:])
-            lines += self._held()
+            lines += self._held_digests()
             length = self._record.length
             self._short = self._record.rewrite(reversed(lines), while_as_long=length)
 
-    def _held(self) -> list[Held]:
+    def _held_digests(self) -> list[Held]:
         found: dict[tuple[str, ...], list[tuple[int, str]]] = {}
         for size, digests in self._prints.items():
             for digest, by in digests.items():
@@ -249,8 +248,8 @@ class Suspects:
         return [Held(by=by, prints=tuple(prints)) for by, prints in found.items()]
 
 
-def _joined(periods: list[Began], ends: dict[str, int]) -> Iterable[Began]:
-    """Up to `TOGETHER` neighbours of the same folder as one, and what has not ended as it is."""
+def _merge(periods: list[Began], ends: dict[str, int]) -> Iterable[Began]:
+    """Merges up to `TOGETHER` neighbouring periods of one folder; open periods are kept."""
     folders: dict[str, list[Began]] = {}
     for each in periods:
         if each.id in ends:

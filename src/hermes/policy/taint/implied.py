@@ -1,4 +1,4 @@
-"""Finds tainted files that a program runs without naming them, and judges their content."""
+"""Finds tainted files that a program runs without naming them, and checks their content."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ class ImpliedFiles:
             # A fetch by tainted code sends data to a host of the stranger's choice.
             self._looked[stamp] = tuple(
                 replace(each, category="network_out") if each.category == "network" else each
-                for each in self._judged(path)
+                for each in self._follow_file(path)
                 if each.level >= Level.DENIED
                 or (each.level is not Level.HARMLESS and each.category in SERIOUS)
             )
         return self._looked[stamp]
 
-    def _judged(self, path: str) -> tuple[Finding, ...]:
-        """Judges the file as if a command ran it."""
+    def _follow_file(self, path: str) -> tuple[Finding, ...]:
+        """Follows the file as if a command ran it."""
         kind = next(iter(_kinds_of(path)))
         if kind == "compiled":
             return (_TALKS,) if _REACHES.search(self._session_files.text(path) or "") else ()
