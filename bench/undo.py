@@ -24,8 +24,8 @@ from hermes.core.effects import RunCommand
 from hermes.core.ports import Workspace
 from hermes.core.world import World
 from hermes.undo.history import CheckpointHistory
-from hermes.undo.limits import UndoLimits
 from hermes.undo.recorder import UndoRecorder
+from hermes.undo.scanner import UndoLimits
 from hermes.undo.store import CheckpointStore
 from hermes.undo.workspace import UndoableWorkspace
 from hermes.workspaces.local import LocalWorkspace

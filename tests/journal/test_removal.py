@@ -14,9 +14,16 @@ from hermes.journal.export import all_ids, export_lines
 from hermes.journal.import_ import import_file
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import SessionFilter, parse_age
-from hermes.journal.removal import PruneResult, archive, delete, prune
 from hermes.journal.sessions import fork, lineage
-from hermes.journal.upkeep import RetentionResult, apply_retention, stats
+from hermes.journal.upkeep import (
+    PruneResult,
+    RetentionResult,
+    apply_retention,
+    archive,
+    delete,
+    prune,
+    stats,
+)
 from hermes.journal.verify import verify
 from tests.journal.samples import HandClock, exchange, journal_in, opened, said
 

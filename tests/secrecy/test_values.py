@@ -9,7 +9,7 @@ from hermes.core.events import MessageReceived, ReplyAdded, ToolFinished
 from hermes.core.prompt import Notice, TextDelta
 from hermes.testing.faults import paced
 from hermes.testing.steps import calls, says, thinks
-from hermes.undo.service import UndoService
+from hermes.undo.workspace import UndoService
 from tests.secrecy.conftest import Open
 
 LATER = "correct-horse-battery-77"

@@ -17,10 +17,10 @@ from hermes.core.ports import CommandResult
 from hermes.core.world import World
 from hermes.undo.calls import CallLog, RecordedCall
 from hermes.undo.history import Checkpoint, CheckpointHistory
-from hermes.undo.limits import UndoLimits
 from hermes.undo.plan import RestorePlan
 from hermes.undo.recorder import UndoRecorder
 from hermes.undo.restore import RestoreResult
+from hermes.undo.scanner import UndoLimits
 from hermes.undo.script_effects import ScriptEffects, read_script_effects
 from hermes.undo.store import CheckpointStore
 from hermes.undo.workspace import UndoableWorkspace

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from hermes.core.effects import FetchUrl, RunCommand, SignalProcess
-from hermes.undo.limits import MB, UndoLimits
+from hermes.undo.scanner import MB, UndoLimits
 from tests.undo.conftest import Agent, modes, picture, relative, until
 
 

@@ -30,7 +30,7 @@ from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
-from hermes.undo.service import UndoService
+from hermes.undo.workspace import UndoService
 from hermes.workspaces.files import find_program
 from hermes.workspaces.placement import describe_placement, describe_protection
 from hermes.workspaces.shell import describe_backend

@@ -77,7 +77,7 @@ def add_undo(app: App, session_id: str, workspace: Workspace) -> Workspace:
 
     def protect() -> UndoProtection:
         # Loaded with the first change.
-        from hermes.undo.service import UndoService
+        from hermes.undo.workspace import UndoService
 
         return UndoService(app.run).make_recorder(workspace.root, where)
 

@@ -14,7 +14,7 @@ from hermes.core.commands import Rewind
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import Record, Rewound, TurnStarted
 from hermes.homes.backup import list_snapshots, prune_snapshots, snapshot
-from hermes.undo.service import UndoService
+from hermes.undo.workspace import UndoService
 
 if TYPE_CHECKING:
     from hermes.undo.history import Checkpoint

@@ -17,16 +17,15 @@ from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import Record
 from hermes.journal import export as session_export
 from hermes.journal import import_ as session_import
-from hermes.journal import listing, removal, sessions, upkeep, verify
+from hermes.journal import listing, sessions, upkeep, verify
 from hermes.journal.export import ExportedMessage, Redact
 from hermes.journal.import_ import Imported
 from hermes.journal.index.search import SearchHit, SearchIndex
 from hermes.journal.index.source import JournalFile
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import SessionFilter, SessionInfo, Spending
-from hermes.journal.removal import PruneResult
 from hermes.journal.sessions import Lineage
-from hermes.journal.upkeep import JournalStats
+from hermes.journal.upkeep import JournalStats, PruneResult
 from hermes.journal.verify import VerifyProblem
 
 if TYPE_CHECKING:
@@ -145,12 +144,12 @@ class SessionArchive:
         return () if self._is_empty() else await verify.verify(self._journal, session_id)
 
     async def delete(self, session_id: str) -> None:
-        await removal.delete(self._journal, session_id)
+        await upkeep.delete(self._journal, session_id)
         await self._remove_derived((session_id,))
 
     async def archive(self, session_id: str) -> Path:
         """Moves a session into a file that can be imported again."""
-        path = await removal.archive(self._journal, session_id, self._home.archive)
+        path = await upkeep.archive(self._journal, session_id, self._home.archive)
         await self._remove_derived((session_id,), keep_files=True)
         return path
 
@@ -168,7 +167,7 @@ class SessionArchive:
         """Removes, or moves to files, the sessions unused for this long, ended or not."""
         if self._is_empty():
             return PruneResult()
-        pruned = await removal.prune(
+        pruned = await upkeep.prune(
             self._journal,
             older_than_seconds=age_seconds,
             wanted=wanted,

@@ -15,6 +15,8 @@ from typing import TypeVar
 
 from hermes.core.errors import DiskFull, JournalError
 
+log = logging.getLogger(__name__)
+
 T = TypeVar("T")
 
 _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_READ", "SQLITE_IOERR_SHORT_READ")
@@ -91,8 +93,6 @@ def journal_error(error: sqlite3.Error | OSError, path: Path) -> JournalError:
         text = f"The journal {path} failed: {error}."
     return JournalError(text)
 
-
-log = logging.getLogger(__name__)
 
 BUSY_SECONDS = 10.0
 # The size that a restarted write-ahead log keeps: allocated space makes commits faster, and more

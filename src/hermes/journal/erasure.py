@@ -14,7 +14,7 @@ from hermes.core.scrub import PATIENCE_SECONDS
 from hermes.journal import leases, ledger, upkeep
 from hermes.journal.body_templates import encode_event, event_of, is_newer, pack_body
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.rows import LogRow, chain_hash, chain_seed, read_rows
+from hermes.journal.reading import LogRow, chain_hash, chain_seed, read_rows
 from hermes.journal.transaction import Transaction
 
 # Fields that identify a record and are never changed, and fields inside of which everything may

@@ -14,8 +14,7 @@ from hermes.core.events import MessageReceived, Record, ReplyAdded, ToolFinished
 from hermes.journal.body_templates import is_newer
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import SessionFacts, facts_of
-from hermes.journal.reading import history_segments, read_session
-from hermes.journal.rows import read_rows
+from hermes.journal.reading import history_segments, read_rows, read_session
 
 FORMAT = "hermes-session-1"
 ROLES = ("user", "assistant", "system", "tool")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from hermes.core.events import MessageReceived
 from hermes.journal import schema
 from hermes.journal.body_templates import readable_event
-from hermes.journal.rows import ABOVE, last_n, read_rows, shared_messages
+from hermes.journal.reading import ABOVE, last_n, read_rows, shared_messages
 from hermes.journal.summaries import COLUMNS, LedgerChange, PendingCall, Summary, to_picodollars
 
 log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from hermes.core.errors import UsageError
 from hermes.core.messages import Usage
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.ledger import SPENDING
-from hermes.journal.rows import shared_preview
+from hermes.journal.reading import shared_preview
 from hermes.journal.summaries import COLUMNS, PICO, Summary
 
 _SECONDS = {"": 86_400, "h": 3_600, "d": 86_400, "w": 7 * 86_400}

@@ -11,7 +11,7 @@ from hermes.core.ports import Lease
 from hermes.journal import ledger, titles
 from hermes.journal.body_templates import StoredEvent
 from hermes.journal.connections import ignore_damage
-from hermes.journal.rows import chain_hash, chain_seed, last_n, shared_messages
+from hermes.journal.reading import chain_hash, chain_seed, last_n, shared_messages
 from hermes.journal.summaries import LedgerChange, Summary
 
 _INSERT = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)"

@@ -25,8 +25,7 @@ from hermes.core.ports import Provider, Workspace
 from hermes.core.session_request import SessionRequest
 from hermes.journal.body_templates import is_newer
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.reading import history_segments
-from hermes.journal.rows import LogRow, read_rows
+from hermes.journal.reading import LogRow, history_segments, read_rows
 from hermes.models.model_ref import IN_PROCESS, ModelRef
 from hermes.models.models import Models, ref_of
 from hermes.providers.catalogue import shipped_catalogue

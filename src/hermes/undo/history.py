@@ -11,10 +11,10 @@ from hermes.core.errors import NotFound, UsageError
 from hermes.core.world import World
 from hermes.undo import retention as upkeep
 from hermes.undo.calls import CallLog, RecordedCall
-from hermes.undo.limits import UndoLimits
 from hermes.undo.plan import RestorePlan, plan_restore, unified_diff
 from hermes.undo.recorder import UndoRecorder
 from hermes.undo.restore import Restorer, RestoreResult
+from hermes.undo.scanner import UndoLimits
 from hermes.undo.store import CheckpointStore, lock_session
 
 NOTHING = "There is nothing to undo."

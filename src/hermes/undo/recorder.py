@@ -21,11 +21,12 @@ from hermes.undo.attribution import (
 from hermes.undo.calls import CallBody, CallKind, CallLog, FileChange, RecordedCall
 from hermes.undo.capture import ContentCapture, link_before_removal, link_large_files, release_links
 from hermes.undo.entry import Manifest, read_entry
-from hermes.undo.limits import UndoLimits, inside
 from hermes.undo.observer import WriteObserver
 from hermes.undo.retention import prune, prune_if_due
 from hermes.undo.scanner import (
     TreeScanner,
+    UndoLimits,
+    inside,
     is_scannable,
     missing_folders,
     reason_not_stored,

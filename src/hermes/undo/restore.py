@@ -14,12 +14,20 @@ from msgspec.structs import replace
 from hermes.codec.values import Value
 from hermes.core.errors import NotFound
 from hermes.core.world import World
-from hermes.undo import contents
 from hermes.undo.calls import CallBody, CallLog, FileChange, RecordedCall
 from hermes.undo.capture import ContentCapture
-from hermes.undo.entry import FileId, PathEntry, WrittenFile, read_entry, read_entry_without_links
-from hermes.undo.limits import UndoLimits
+from hermes.undo.entry import (
+    MOVED,
+    FileId,
+    PathEntry,
+    WrittenFile,
+    open_file,
+    read_entry,
+    read_entry_without_links,
+    stamp_token,
+)
 from hermes.undo.plan import KeptPath, RestorePlan, RestoreStep, has_state
+from hermes.undo.scanner import UndoLimits
 from hermes.undo.store import CheckpointStore
 
 
@@ -197,7 +205,7 @@ class Restorer:
     def _move_to_store(self, step: RestoreStep, now: PathEntry | None) -> bool:
         """Move into the store what is too large to copy."""
         entry = now or self._now[step.path]
-        token = contents.stamp_token(contents.MOVED, entry)
+        token = stamp_token(MOVED, entry)
         try:
             Path(step.path).rename(self._store.object_path(token))
         except OSError:
@@ -215,7 +223,7 @@ class Restorer:
         if not os.path.lexists(parent):
             Path(parent).mkdir(parents=True)
         self._folders.open(parent)
-        if target.token[:1] == contents.MOVED:
+        if target.token[:1] == MOVED:
             self._store.object_path(target.token).rename(step.path)
         elif target.is_folder:
             if not os.path.lexists(step.path):
@@ -259,7 +267,7 @@ class Restorer:
             raise NotFound(f"{path} was not kept.")
         if not os.access(path, os.W_OK):
             Path(path).chmod(stat.S_IMODE(present.mode) | stat.S_IWUSR)
-        with contents.open_file(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC) as descriptor:
+        with open_file(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC) as descriptor:
             self._store.write_to(target.token, descriptor, target.size)
 
     def _create(self, step: RestoreStep, target: PathEntry) -> None:
@@ -269,7 +277,7 @@ class Restorer:
         temporary = path.with_name(f".{path.name[:80]}.{os.getpid()}.undo")
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
-            with contents.open_file(temporary, flags) as descriptor:
+            with open_file(temporary, flags) as descriptor:
                 self._store.write_to(target.token, descriptor, target.size)
             temporary.replace(path)
         finally:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from hermes.codec.values import Value
 from hermes.core.scrub import scrub_database
 from hermes.undo.calls import CallLog, RecordedCall
-from hermes.undo.limits import UndoLimits
+from hermes.undo.scanner import UndoLimits
 from hermes.undo.store import CheckpointStore, open_sessions
 
 # Larger objects are not texts of a conversation.

@@ -15,7 +15,7 @@ from hermes.commands.rollback import line_of, preview_lines, result_lines
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.command_context import with_app
 from hermes.surfaces.cli.output import CommandGroup, Output, confirm, json_command
-from hermes.undo.service import UndoService
+from hermes.undo.workspace import UndoService
 
 if TYPE_CHECKING:
     from hermes.journal.archive import SessionArchive
