@@ -20,7 +20,7 @@ from hermes.journal import import_ as session_import
 from hermes.journal import listing, sessions, upkeep, verify
 from hermes.journal.export import ExportedMessage, Redact
 from hermes.journal.import_ import Imported
-from hermes.journal.index.search import SearchHit, SearchIndex
+from hermes.journal.index.search import MessageHit, SearchIndex
 from hermes.journal.index.source import JournalFile
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import SessionFilter, SessionInfo, Spending
@@ -98,7 +98,7 @@ class SessionArchive:
 
     async def search(
         self, query: str, *, limit: int = 10, inside: Sequence[str] | None = None
-    ) -> tuple[SearchHit, ...]:
+    ) -> tuple[MessageHit, ...]:
         found = await self._index().search(query, limit=limit, sessions=inside)
         return tuple(map(self._redact, found))
 

@@ -297,7 +297,7 @@ def _clean(exchange: RecordedExchange, mask: SecretMask) -> RecordedExchange:
     )
 
 
-class SessionRecorder:
+class ModelCallRecorder:
     """Records the model calls of one session in one process, which starts after `after` records.
     A resumed session gets its tape at once: the replay must know where the process started."""
 

@@ -9,10 +9,10 @@ from itertools import groupby
 from hermes.codec.values import Value, replace
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.world import World
-from hermes.undo import retention as upkeep
+from hermes.undo import retention
 from hermes.undo.calls import CallLog, RecordedCall
+from hermes.undo.change_recorder import ChangeRecorder
 from hermes.undo.plan import RestorePlan, plan_restore, unified_diff
-from hermes.undo.recorder import UndoRecorder
 from hermes.undo.restore import Restorer, RestoreResult
 from hermes.undo.scanner import UndoLimits
 from hermes.undo.store import CheckpointStore, lock_session
@@ -139,11 +139,11 @@ class CheckpointHistory:
             newest_at=calls[-1].at if calls else None,
         )
 
-    def prune(self) -> upkeep.PruneResult:
-        return upkeep.prune(self._store, self._limits, self._world.clock.now())
+    def prune(self) -> retention.CheckpointPruneResult:
+        return retention.prune(self._store, self._limits, self._world.clock.now())
 
-    def clear(self) -> upkeep.PruneResult:
-        return upkeep.clear(self._store)
+    def clear(self) -> retention.CheckpointPruneResult:
+        return retention.clear(self._store)
 
     def _end_open_calls(self, session: str) -> None:
         """End calls that a dead Hermes left open; raise while a call really runs."""
@@ -157,7 +157,7 @@ class CheckpointHistory:
             raise UsageError("A command of this session is running; wait until it ends.")
         try:
             for call in left:
-                recorder = UndoRecorder(
+                recorder = ChangeRecorder(
                     self._store,
                     call.root,
                     where=lambda: (session, ""),

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
     from hermes.undo.attribution import OpenCall
     from hermes.undo.calls import CallKind
+    from hermes.undo.change_recorder import ChangeRecorder
     from hermes.undo.history import CheckpointHistory
-    from hermes.undo.recorder import UndoRecorder
     from hermes.undo.scanner import UndoLimits
     from hermes.undo.script_effects import ScriptEffects
 
@@ -41,7 +41,7 @@ class UndoableWorkspace(DelegatingWorkspace):
     def __init__(
         self,
         inner: Workspace,
-        make_recorder: Callable[[], UndoRecorder],
+        make_recorder: Callable[[], ChangeRecorder],
         *,
         touched: Callable[[RunCommand], ScriptEffects] | None = None,
         warn: Callable[[str], None] = lambda _: None,
@@ -59,11 +59,11 @@ class UndoableWorkspace(DelegatingWorkspace):
         self._inner = layer(self._inner)
 
     @cached_property
-    def _recorder(self) -> UndoRecorder:
+    def _recorder(self) -> ChangeRecorder:
         return self._make_recorder()
 
     @property
-    def _used_recorder(self) -> UndoRecorder | None:
+    def _used_recorder(self) -> ChangeRecorder | None:
         return self.__dict__.get("_recorder")
 
     async def write_bytes(self, path: str, data: bytes) -> None:
@@ -179,9 +179,6 @@ class UndoableWorkspace(DelegatingWorkspace):
                 return None
 
 
-T = TypeVar("T")
-
-
 class UndoService:
     """Nothing is imported or created before it is needed."""
 
@@ -203,13 +200,13 @@ class UndoService:
             limits=self._limits(),
         )
 
-    def make_recorder(self, root: str, where: Callable[[], tuple[str, str]]) -> UndoRecorder:
+    def make_recorder(self, root: str, where: Callable[[], tuple[str, str]]) -> ChangeRecorder:
         """For one session in one project; `where` returns session and turn."""
-        from hermes.undo.recorder import UndoRecorder
+        from hermes.undo.change_recorder import ChangeRecorder
         from hermes.undo.store import CheckpointStore
 
         settings = self._run.settings.checkpoints
-        return UndoRecorder(
+        return ChangeRecorder(
             CheckpointStore(self._folder),
             root,
             where=where,

@@ -11,7 +11,7 @@ import pytest
 
 from hermes.journal.index import upkeep
 from hermes.journal.index.file import discard
-from hermes.journal.index.search import SearchHit, SearchIndex
+from hermes.journal.index.search import MessageHit, SearchIndex
 from hermes.journal.index.source import JournalFile
 from hermes.journal.index.upkeep import Sizes
 from tests.journal.index.diary import Diary, read, write
@@ -31,7 +31,7 @@ def fill(diary: Diary, count: int = 700) -> None:
     diary.say_all([f"note {n} about topic{n % 20} common 数据{n % 9}库" for n in range(count)])
 
 
-async def answers(index: SearchIndex) -> list[tuple[SearchHit, ...]]:
+async def answers(index: SearchIndex) -> list[tuple[MessageHit, ...]]:
     return [await index.search(query, limit=5) for query in QUERIES]
 
 

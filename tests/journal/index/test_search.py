@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.journal.index.search import SearchHit, SearchIndex
+from hermes.journal.index.search import MessageHit, SearchIndex
 from hermes.journal.index.source import JournalFile, Role
 from tests.journal.index.diary import DAY, NOON, Diary, turn_started
 
@@ -22,7 +22,7 @@ async def test_a_hit_tells_where_the_message_is(diary: Diary, index: SearchIndex
     diary.add(turn_started(), session="first")
     diary.say("The invoice of March is in the blue folder.", session="first", at=NOON)
     (hit,) = await index.search("invoice")
-    assert hit == SearchHit(
+    assert hit == MessageHit(
         session_id="first",
         n=2,
         event_id=2,

@@ -53,7 +53,7 @@ class FoundMessage(Value):
     score: float
 
 
-class SearchHit(FoundMessage):
+class MessageHit(FoundMessage):
     """The snippet marks matches with `>>>` and `<<<`."""
 
     snippet: str
@@ -103,7 +103,7 @@ class SearchIndex:
 
     async def search(
         self, query: str, *, limit: int = 10, **options: Unpack[FilterOptions]
-    ) -> tuple[SearchHit, ...]:
+    ) -> tuple[MessageHit, ...]:
         """The best messages, best first, from several sessions where possible. Any string is a
         query (see `parse_question`)."""
         count = min(limit, _MOST_HITS)
@@ -111,7 +111,7 @@ class SearchIndex:
             return ()
         found = await self._find(query, options, count, beside=False)
         return tuple(
-            SearchHit(**_facts(one), snippet=snippet(one.text, one.spans()))
+            MessageHit(**_facts(one), snippet=snippet(one.text, one.spans()))
             for one in diversify(found)[:count]
         )
 

@@ -19,7 +19,7 @@ from hermes.undo.workspace import UndoService
 
 if TYPE_CHECKING:
     from hermes.journal.archive import SessionArchive
-    from hermes.undo.retention import PruneResult
+    from hermes.undo.retention import CheckpointPruneResult
 
 SHARED = ("kept", "lost", "notes")
 
@@ -57,7 +57,7 @@ def clear(ctx: click.Context, force: bool) -> Output:
     return _report(with_undo(ctx, lambda undo: undo.call(lambda history: history.clear())))
 
 
-def _report(done: PruneResult) -> Output:
+def _report(done: CheckpointPruneResult) -> Output:
     freed, rest = _megabytes(done.bytes), _megabytes(done.total_bytes)
     return Output(done, f"{done.turns} turns removed, {freed} freed; {rest} remain.")
 

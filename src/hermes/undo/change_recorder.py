@@ -40,7 +40,7 @@ Recorded = tuple[tuple[FileChange, ...], tuple[str, ...]]
 STOPPED = "Hermes was stopped while it ran."
 
 
-class UndoRecorder:
+class ChangeRecorder:
     """For one session in one project; not thread-safe. `where` returns the session and the turn;
     `now_ns` is the clock of the file systems. Every `prune_hours`, if not 0, old checkpoints are
     removed when the session closes."""
