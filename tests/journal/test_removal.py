@@ -17,7 +17,6 @@ from hermes.journal.listing import SessionFilter, parse_age
 from hermes.journal.sessions import fork, lineage
 from hermes.journal.upkeep import (
     PruneResult,
-    RetentionResult,
     apply_retention,
     archive,
     delete,
@@ -174,7 +173,7 @@ async def test_retention_is_off_unless_it_is_wished(tmp_path: Path) -> None:
         await ended(journal, "one")
         clock.time += 1_000 * DAY
         done = await apply_retention(journal, RetentionSettings(), tmp_path)
-        assert done == RetentionResult(ran=False)
+        assert done is None
         assert await all_ids(journal) == ("one",)
 
 
@@ -185,10 +184,10 @@ async def test_retention_says_what_it_did_and_waits_for_its_time(tmp_path: Path)
         await ended(journal, "one")
         clock.time += 31 * DAY
         await ended(journal, "two")
-        done = RetentionResult(ran=True, pruned=PruneResult(removed=("one",)))
+        done = PruneResult(removed=("one",))
         assert await apply_retention(journal, settings, folder) == done
         assert (tmp_path / "archive" / "one.jsonl.gz").exists()
-        assert await apply_retention(journal, settings, folder) == RetentionResult(ran=False)
+        assert await apply_retention(journal, settings, folder) is None
         clock.time += DAY
-        assert await apply_retention(journal, settings, folder) == RetentionResult(ran=True)
+        assert await apply_retention(journal, settings, folder) == PruneResult()
         assert (await stats(journal)).sessions == 1

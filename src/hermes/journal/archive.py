@@ -20,6 +20,7 @@ from hermes.journal import import_ as session_import
 from hermes.journal import listing, sessions, upkeep, verify
 from hermes.journal.export import ExportedMessage, Redact
 from hermes.journal.import_ import Imported
+from hermes.journal.index.filters import Filters
 from hermes.journal.index.search import MessageHit, SearchIndex
 from hermes.journal.index.source import JournalFile
 from hermes.journal.journal import SqliteJournal
@@ -99,7 +100,8 @@ class SessionArchive:
     async def search(
         self, query: str, *, limit: int = 10, inside: Sequence[str] | None = None
     ) -> tuple[MessageHit, ...]:
-        found = await self._index().search(query, limit=limit, sessions=inside)
+        filters = Filters(sessions=None if inside is None else frozenset(inside))
+        found = await self._index().search(query, filters, limit=limit)
         return tuple(map(self._redact, found))
 
     async def rename(self, session_id: str, title: str) -> str:
@@ -178,22 +180,18 @@ class SessionArchive:
             await self._remove_derived(pruned.removed, keep_files=archive)
         return pruned
 
-    async def apply_retention(self, settings: RetentionSettings) -> upkeep.RetentionResult:
-        """Applies the retention settings if they are due."""
-        if self._is_empty():
-            return upkeep.RetentionResult(ran=False)
-        retained = await upkeep.apply_retention(self._journal, settings, self._home.archive)
-        keep_files = settings.mode == "archive"
-        await self._remove_derived(retained.pruned.removed, keep_files=keep_files)
-        return retained
-
     async def report_retention(self, settings: RetentionSettings) -> str:
-        """Applies retention; returns a message if sessions were removed, otherwise ""."""
-        if settings.mode == "off":
+        """Applies the retention settings if they are due; returns a message if sessions were
+        removed, otherwise ""."""
+        if self._is_empty():
             return ""
-        count = len((await self.apply_retention(settings)).pruned.removed)
-        verb = "archived" if settings.mode == "archive" else "removed"
-        return f"{count} session(s) older than {settings.days} days were {verb}." if count else ""
+        pruned = await upkeep.apply_retention(self._journal, settings, self._home.archive)
+        if pruned is None or not pruned.removed:
+            return ""
+        is_archived = settings.mode == "archive"
+        await self._remove_derived(pruned.removed, keep_files=is_archived)
+        verb = "archived" if is_archived else "removed"
+        return f"{len(pruned.removed)} session(s) older than {settings.days} days were {verb}."
 
     async def stats(self) -> JournalStats:
         return JournalStats() if self._is_empty() else await upkeep.stats(self._journal)

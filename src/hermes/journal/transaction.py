@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from hermes.core.errors import Fenced, JournalError, NotFound, UsageError
 from hermes.core.events import MessageReceived, Titled
 from hermes.core.ports import Lease
@@ -35,15 +37,12 @@ class FileCache:
         self.last_id = 0
 
 
-class SessionHead:
+class SessionHead(msgspec.Struct):
     """The end of a session: number and hash of its last record, and its totals."""
 
-    __slots__ = ("hash", "n", "summary")
-
-    def __init__(self, n: int, hash: bytes, summary: Summary) -> None:
-        self.n = n
-        self.hash = hash
-        self.summary = summary
+    n: int
+    hash: bytes
+    summary: Summary
 
     def copy(self) -> SessionHead:
         return SessionHead(self.n, self.hash, self.summary.copy())

@@ -163,28 +163,21 @@ class JournalStats(Value):
     newest_at: float | None = None
 
 
-class RetentionResult(Value):
-    """The result of a retention run. `ran` is False when it was off or not due."""
-
-    ran: bool
-    pruned: PruneResult = PruneResult()
-
-
 async def stats(journal: SqliteJournal) -> JournalStats:
     return await journal.reading(_stats)
 
 
 async def apply_retention(
     journal: SqliteJournal, settings: RetentionSettings, folder: Path
-) -> RetentionResult:
-    """Delete or archive old sessions, as the settings say, if that is due."""
+) -> PruneResult | None:
+    """Delete or archive old sessions, as the settings say; None when that is off or not due."""
     if settings.mode == "off":
-        return RetentionResult(ran=False)
+        return None
     query = "SELECT value FROM meta WHERE name = ?"
     row = await journal.reading(lambda db: db.execute(query, (_RAN,)).fetchone())
     now = journal.world.clock.now()
     if row and now - float(row[0]) < settings.min_interval_hours * 3_600:
-        return RetentionResult(ran=False)
+        return None
     pruned = await prune(
         journal,
         older_than_seconds=settings.days * 86_400,
@@ -197,7 +190,7 @@ async def apply_retention(
     await journal.writing(note)
     if pruned.removed:
         await vacuum(journal)
-    return RetentionResult(ran=True, pruned=pruned)
+    return pruned
 
 
 async def vacuum(journal: SqliteJournal, *, patience_seconds: float = PATIENCE_SECONDS) -> bool:

@@ -15,6 +15,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar, cast
 
+import msgspec
+
 from hermes.codec.file_lock import FileLock
 from hermes.core.errors import HermesError, JournalError
 from hermes.core.world import World
@@ -40,18 +42,15 @@ QUICK_SECONDS = 0.002
 BACKGROUND_SECONDS = 0.02
 
 
-class WriteJob(Generic[T]):
+class WriteJob(msgspec.Struct, Generic[T], eq=False):
     """Work and its outcome. Nobody waits for a background job."""
 
-    def __init__(
-        self, work: Work[T], future: asyncio.Future[T] | None = None, *, is_background: bool = False
-    ) -> None:
-        self.work = work
-        self.future = future
-        self.is_background = is_background
-        self.result: T | None = None
-        self.error: BaseException | None = None
-        self.is_done = False
+    work: Work[T]
+    future: asyncio.Future[T] | None = None
+    is_background: bool = False
+    result: T | None = None
+    error: BaseException | None = None
+    is_done: bool = False
 
     def outcome(self) -> T:
         if self.error is not None:

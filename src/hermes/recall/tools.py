@@ -258,10 +258,10 @@ def _mark_origins(text: str, details: JsonObject, origins: tuple[str, ...]) -> T
     return replace(output, origin=", ".join(origins)) if origins else output
 
 
-def _roles(text: str) -> tuple[Role, ...] | None:
+def _roles(text: str) -> frozenset[Role] | None:
     """Parses roles; None (all) when none is known."""
     named = {name.strip().lower() for name in text.split(",")}
-    known = tuple(cast(Role, role) for role in get_args(Role) if role in named)
+    known = frozenset(cast(Role, role) for role in get_args(Role) if role in named)
     return known or None
 
 

@@ -64,15 +64,16 @@ class CallBody(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RecordedCall(Value):
-    """`words` is a short description. An `open` call has begun, and its end is unknown."""
+    """`words` is a short description. An `open` call has begun, and its end is unknown. A call gets
+    its `id` when it is stored."""
 
-    id: int
     session: str
     turn: str
     root: str
     at: float
     kind: CallKind
     words: str
+    id: int = 0
     open: bool = False
     process: str = ""
     manifest: bytes = b""
@@ -100,21 +101,12 @@ class CallLog:
     def __init__(self, store: CheckpointStore) -> None:
         self._store = store
 
-    def begin(
-        self,
-        *,
-        session: str,
-        turn: str,
-        root: str,
-        at: float,
-        kind: CallKind,
-        words: str,
-        body: CallBody,
-        manifest: bytes = b"",
-    ) -> int:
+    def begin(self, call: RecordedCall) -> int:
+        """Store a call that begins now, and return its id."""
+        root, words = path_text(call.root), path_text(call.words)
         row = (
-            *(session, turn, path_text(root), at, kind, path_text(words), "open", ""),
-            *(manifest or None, _encoder.encode(body)),
+            *(call.session, call.turn, root, call.at, call.kind, words, "open", ""),
+            *(call.manifest or None, _encoder.encode(call.body)),
         )
         query = f"INSERT INTO calls({', '.join(COLUMNS[1:])}) VALUES(?,?,?,?,?,?,?,?,?,?)"
         with self._store.writing() as db:

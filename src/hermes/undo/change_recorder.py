@@ -256,7 +256,7 @@ class ChangeRecorder:
 
     def _begin(self, kind: CallKind, words: str, body: CallBody, manifest: bytes = b"") -> int:
         session, turn = self._where()
-        return self.calls.begin(
+        call = RecordedCall(
             session=session,
             turn=turn,
             root=self.root,
@@ -266,6 +266,7 @@ class ChangeRecorder:
             manifest=manifest,
             body=body,
         )
+        return self.calls.begin(call)
 
     def _start(self) -> None:
         """Before the first call: lock the session, and end what a dead Hermes left open."""

@@ -114,8 +114,15 @@ class CheckpointHistory:
         if not whole:
             plan = replace(plan, notes=(), taken=(), turns=())
         restorer = Restorer(self._store, self._limits, self._world, root=first.root)
-        turn = self._world.new_id("undo")
-        return restorer.apply(plan, session=session, turn=turn, words=f"undo {first.words}")
+        call = RecordedCall(
+            session=session,
+            turn=self._world.new_id("undo"),
+            root=first.root,
+            at=self._world.clock.now(),
+            kind="undo",
+            words=f"undo {first.words}",
+        )
+        return restorer.apply(plan, call)
 
     def diff(self, plan: RestorePlan, root: str) -> str:
         return unified_diff(self._store, plan, root)

@@ -74,12 +74,7 @@ class RestoreResult(Value):
 
 class Restorer:
     def __init__(
-        self,
-        store: CheckpointStore,
-        limits: UndoLimits,
-        world: World,
-        *,
-        root: str,
+        self, store: CheckpointStore, limits: UndoLimits, world: World, *, root: str
     ) -> None:
         self._store = store
         self._calls = CallLog(store)
@@ -95,11 +90,11 @@ class Restorer:
         self._lost: list[str] = []
         self._siblings: dict[FileId, list[str]] | None = None
 
-    def apply(self, plan: RestorePlan, *, session: str, turn: str, words: str) -> RestoreResult:
-        """Restore everything possible, and name the rest."""
+    def apply(self, plan: RestorePlan, call: RecordedCall) -> RestoreResult:
+        """Restore everything possible, record it as this call, and name the rest."""
         steps = list(plan.steps)
         aside = self._plan_waiting(steps)
-        call_id = self._record_intention(steps, aside, session, turn, words)
+        call_id = self._record_intention(steps, aside, call)
         self._world.kill_point("undo.restoring")
         try:
             for path, name in aside.items():
@@ -130,7 +125,7 @@ class Restorer:
     # Before anything happens
 
     def _record_intention(
-        self, steps: list[RestoreStep], aside: dict[str, str], session: str, turn: str, words: str
+        self, steps: list[RestoreStep], aside: dict[str, str], call: RecordedCall
     ) -> int:
         present = {step.path: step.now for step in steps if step.now is not None}
         with self._store.writing():
@@ -143,15 +138,7 @@ class Restorer:
                 ),
                 guards=tuple((os.fsencode(a), os.fsencode(b)) for a, b in aside.items()),
             )
-            return self._calls.begin(
-                session=session,
-                turn=turn,
-                root=self._root,
-                at=self._world.clock.now(),
-                kind="undo",
-                words=words,
-                body=body,
-            )
+            return self._calls.begin(replace(call, body=body))
 
     def _plan_waiting(self, steps: list[RestoreStep]) -> dict[str, str]:
         """Return renamed files, and where they wait until their old names are free: in a folder

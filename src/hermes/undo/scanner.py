@@ -7,14 +7,9 @@ import posixpath
 import stat
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hermes.codec.values import Value
 from hermes.undo.entry import Manifest, PathEntry, entry_of
-
-if TYPE_CHECKING:
-    from hermes.config.settings import CheckpointSettings
-
 
 MB = 1024 * 1024
 
@@ -72,20 +67,6 @@ def size_words(size: int) -> str:
         if size >= amount:
             return f"{size / amount:.1f} {unit}".replace(".0 ", " ")
     return f"{size} bytes"
-
-
-def limits_of(settings: CheckpointSettings, *, person: str, state: str) -> UndoLimits:
-    """`person` is the home folder of the user, which is never covered as a whole; `state` is the
-    home of Hermes, which is not covered."""
-    return UndoLimits(
-        max_files=int(settings.max_files),
-        max_file_bytes=int(settings.max_file_size_mb * MB),
-        max_total_bytes=int(settings.max_total_size_mb * MB),
-        skipped=frozenset((state,)),
-        untouched=frozenset(("/", person)),
-        max_snapshots=int(settings.max_snapshots),
-        retention_days=settings.retention_days,
-    )
 
 
 class TooManyFiles(Exception):

@@ -216,7 +216,15 @@ class UndoService:
         )
 
     def _limits(self) -> UndoLimits:
-        from hermes.undo.scanner import limits_of
+        from hermes.undo.scanner import MB, UndoLimits
 
-        run = self._run
-        return limits_of(run.settings.checkpoints, person=run.user_home, state=run.state_dir)
+        settings = self._run.settings.checkpoints
+        return UndoLimits(
+            max_files=int(settings.max_files),
+            max_file_bytes=int(settings.max_file_size_mb * MB),
+            max_total_bytes=int(settings.max_total_size_mb * MB),
+            skipped=frozenset((self._run.state_dir,)),
+            untouched=frozenset(("/", self._run.user_home)),
+            max_snapshots=int(settings.max_snapshots),
+            retention_days=settings.retention_days,
+        )

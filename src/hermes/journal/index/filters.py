@@ -211,6 +211,9 @@ class Filters(Value):
         return reduce(sets.intersection, limits) if limits else None
 
 
+NO_FILTERS = Filters()
+
+
 def _of_sessions(segment: Segment, sessions: frozenset[str]) -> Docs:
     terms = {session_term(name).encode() for name in sessions}
     return segment.docs_of(session_term("").encode(), terms)
