@@ -138,7 +138,7 @@ class ContentCapture:
             self._flush()
 
     def _file(self, path: str) -> tuple[PathEntry, bool]:
-        """Store a file and return None if it changed while it was read."""
+        """Store a file; return its entry, and whether it stayed the same while it was read."""
         with open_file(path) as descriptor:
             before = os.fstat(descriptor)
             if before.st_size <= LARGE:

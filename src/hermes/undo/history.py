@@ -106,7 +106,8 @@ class CheckpointHistory:
         return found
 
     def restore(self, plan: RestorePlan, *, session: str, whole: bool = True) -> RestoreResult:
-        """Without `whole`, it was limited to a path, and the turns do not count as undone."""
+        """Execute a plan. A plan that was limited to a path is not `whole`: its turns do not count
+        as undone."""
         calls = {call.id: call for call in self._calls.of_session(session)}
         first = calls.get(min(plan.taken, default=0))
         if first is None:

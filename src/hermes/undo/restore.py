@@ -119,7 +119,7 @@ class Restorer:
             self._folders.close()
         for step in sorted(steps, key=lambda each: each.path, reverse=True):
             if step.target is not None and step.target.is_folder:
-                _restore_metadata(step.path, step.target)
+                restore_metadata(step.path, step.target)
         return self._finish(steps, plan, call_id)
 
     # Before anything happens
@@ -225,7 +225,7 @@ class Restorer:
             self._restore_file(step, target)
         elif stat.S_ISFIFO(target.mode):
             os.mkfifo(step.path)
-            _restore_metadata(step.path, target)
+            restore_metadata(step.path, target)
         else:
             raise NotFound("it was a device or a socket.")
 
@@ -244,7 +244,7 @@ class Restorer:
         else:
             self._create(step, target)
             self._made[file] = step.path
-        _restore_metadata(step.path, target)
+        restore_metadata(step.path, target)
 
     def _rewrite(self, path: str, target: PathEntry, present: PathEntry) -> None:
         """Rewrite in place, so that other links and open descriptors see the restored content."""
@@ -321,14 +321,14 @@ def _keeps_inode(step: RestoreStep) -> bool:
     return now.is_folder or now.is_link or now.is_file
 
 
-def _restore_metadata(path: str, target: PathEntry) -> None:
+def restore_metadata(path: str, target: PathEntry) -> None:
     """Restore owner, mode, extended attributes and times, as far as permitted."""
     found = os.lstat(path)
     if (found.st_uid, found.st_gid) != (target.owner, target.group):
         with contextlib.suppress(OSError):
             os.chown(path, target.owner, target.group, follow_symlinks=False)
-    with contextlib.suppress(OSError):
-        for name, value in target.attributes:
+    for name, value in target.attributes:
+        with contextlib.suppress(OSError):
             os.setxattr(path, name, value, follow_symlinks=False)
     Path(path).chmod(stat.S_IMODE(target.mode))
     os.utime(path, ns=(target.modified, target.modified))

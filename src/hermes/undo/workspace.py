@@ -76,30 +76,30 @@ class UndoableWorkspace(DelegatingWorkspace):
         self, kind: CallKind, path: str, work: Callable[[], Awaitable[None]]
     ) -> None:
         words = self._clean(f"{kind} {path.removeprefix(self.root + '/')}")
-        window = await self._run_guarded(lambda: self._recorder.begin_path(kind, words, path))
+        open_call = await self._run_guarded(lambda: self._recorder.begin_path(kind, words, path))
         try:
             await work()
         finally:
-            await self._end(window)
+            await self._end(open_call)
 
     async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
         intent = await self._intent(effect)
-        window = None if intent.reads_only else await self._begin(effect, intent, "command")
+        open_call = None if intent.reads_only else await self._begin(effect, intent, "command")
         try:
             return await self._inner.run(effect, **options)
         finally:
-            await self._end(window)
+            await self._end(open_call)
 
     async def spawn(self, effect: RunCommand, **options: Unpack[SpawnOptions]) -> ProcessInfo:
         intent = await self._intent(effect)
-        window = None if intent.reads_only else await self._begin(effect, intent, "background")
+        open_call = None if intent.reads_only else await self._begin(effect, intent, "background")
         try:
             info = await self._inner.spawn(effect, **options)
         except BaseException:
-            await self._end(window)
+            await self._end(open_call)
             raise
-        if window is not None:
-            started = window
+        if open_call is not None:
+            started = open_call
             await self._run_guarded(lambda: self._recorder.mark_background(started, info.id))
         return info
 
@@ -163,10 +163,10 @@ class UndoableWorkspace(DelegatingWorkspace):
             lambda: self._recorder.begin_command(kind, words, effect.cwd, intent)
         )
 
-    async def _end(self, window: OpenCall | None) -> None:
+    async def _end(self, open_call: OpenCall | None) -> None:
         """Also after a cancellation: what the call did until then counts."""
-        if window is not None:
-            await asyncio.shield(self._run_guarded(lambda: self._recorder.end(window)))
+        if open_call is not None:
+            await asyncio.shield(self._run_guarded(lambda: self._recorder.end(open_call)))
 
     async def _run_guarded(self, work: Callable[[], T]) -> T | None:
         """One at a time, in a thread. A broken store stops no work, but is reported."""
@@ -186,7 +186,7 @@ class UndoService:
         self._run = run
         self._folder = run.home.root / "checkpoints"
 
-    async def call(self, work: Callable[[CheckpointHistory], T]) -> T:
+    async def in_thread(self, work: Callable[[CheckpointHistory], T]) -> T:
         """Let `work` use the history in a thread, because its methods block."""
         return await asyncio.to_thread(work, self._history())
 
