@@ -27,12 +27,15 @@ _FREE = frozenset({"arguments", "details", "sealed"})
 
 
 class Eraser(Protocol):
-    """Selects what to remove. `might` is a quick check of a whole record, False only if it cannot
-    contain the text. `near` is set for records that mention it, perhaps in other words."""
+    """Selects what to remove."""
 
-    def may_contain(self, raw: str) -> bool: ...
+    def may_contain(self, raw: str) -> bool:
+        """A quick check of a whole record: False only if it cannot contain the text."""
+        ...
 
-    def remove_phrases(self, text: str, *, near: bool = False) -> str: ...
+    def remove_phrases(self, text: str, *, near: bool = False) -> str:
+        """`near` is set for records that mention the text, perhaps in other words."""
+        ...
 
 
 class Mentions(Value):
@@ -170,7 +173,7 @@ def _rewrite(tx: Transaction, changed: _ChangedRecords) -> None:
         previous = chain_hash(previous, row.n, row.turn_id, kind, version, row.at, body)
         if row.n in bodies:
             item = pack_body(event_of(kind, version, body), kind, version, body)
-            values = (item.shape, item.rest, row.id)
+            values = (item.template, item.rest, row.id)
             tx.db.execute("UPDATE log SET shape = ?, rest = ? WHERE id = ?", values)
         tx.db.execute("UPDATE log SET hash = ? WHERE id = ?", (previous, row.id))
     tx.forget(session)

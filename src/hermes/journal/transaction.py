@@ -166,7 +166,7 @@ class Transaction:
         head.n = n
         head.hash = chain_hash(head.hash, n, turn_id, item.kind, item.version, at, item.body)
         id = self._new_id()
-        self._rows.append((id, session, n, turn_id, item.shape, item.rest, at, head.hash))
+        self._rows.append((id, session, n, turn_id, item.template, item.rest, at, head.hash))
         self.written_bytes += len(item.rest)
         change = head.summary.add(event, turn_id=turn_id, at=at)
         if change is not None:

@@ -279,7 +279,8 @@ def _is_countable(frequency: int, total: int) -> bool:
 
 
 def _promising(totals: Share, most: int, *, least: float = 1.0) -> set[int]:
-    """The best so many, and all that score at least the part `least` of the last of them."""
+    """The `most` best numbers, and all others that score at least `least` times the lowest of
+    them."""
     if len(totals) <= most:
         return set(totals)
     limit = least * heapq.nlargest(most, totals.values())[-1]

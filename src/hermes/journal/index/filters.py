@@ -141,7 +141,7 @@ class SegmentScope:
 
     @cached_property
     def allowed(self) -> Docs | None:
-        """To the second; None for all of them."""
+        """The messages that pass the filters, with times in whole seconds; None for all."""
         return self._filters.select(self.segment)
 
     @cached_property
