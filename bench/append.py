@@ -53,7 +53,7 @@ class Floor:
         self._db.execute("BEGIN IMMEDIATE")
         for _ in range(rows):
             self._n += 1
-            row = (1, self._n, TURN, item.shape, item.rest, time.time(), bytes(16))
+            row = (1, self._n, TURN, item.template, item.rest, time.time(), bytes(16))
             self._db.execute("INSERT INTO log VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", row)
         self._db.execute("COMMIT")
 

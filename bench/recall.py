@@ -30,7 +30,7 @@ from hermes.journal.index.source import JournalFile
 from hermes.journal.index.terms import is_stop_word
 from hermes.journal.journal import SqliteJournal
 from hermes.recall.archive import PastSessions, SearchFilter
-from hermes.recall.results import format_results
+from hermes.recall.tools import format_results
 from tests.recall import chats, dialogues, friends, lives
 from tests.recall.dialogues import Dialogue, Question, moment
 

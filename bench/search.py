@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from hermes.codec.json import encode
 from hermes.core.world import World
 from hermes.journal.import_ import import_lines
+from hermes.journal.index.filters import NO_FILTERS, Filters
 from hermes.journal.index.search import SearchIndex
 from hermes.journal.index.source import JournalFile
 from hermes.journal.journal import SqliteJournal
@@ -262,9 +263,9 @@ class Spent(NamedTuple):
     hits: int
 
 
-async def timed_search(index: SearchIndex, query: str, **filters: Any) -> Spent:
+async def timed_search(index: SearchIndex, query: str, filters: Filters = NO_FILTERS) -> Spent:
     cpu, wall = time.process_time(), time.perf_counter()
-    hits = await index.search(query, **filters)
+    hits = await index.search(query, filters)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     return Spent(wall * 1_000, cpu * 1_000, len(hits))
 
@@ -287,19 +288,17 @@ async def measure(
 
 async def measure_filters(index: SearchIndex, messages: int, each: int) -> dict[str, Any]:
     span = messages * SECONDS_PER_MESSAGE
-    some = [f"s{number}" for number in range(0, messages // MESSAGES_PER_SESSION, 97)]
-    filters: dict[str, dict[str, Any]] = {
-        "one session": {"sessions": some[:1]},
-        "many sessions": {"sessions": some},
-        "without many sessions": {"exclude": some},
-        "role": {"roles": ["user"]},
-        "time": {"since": BEGINNING + span * 0.3, "until": BEGINNING + span * 0.31},
+    some = frozenset(f"s{number}" for number in range(0, messages // MESSAGES_PER_SESSION, 97))
+    filters = {
+        "one session": Filters(sessions=frozenset({"s0"})),
+        "many sessions": Filters(sessions=some),
+        "without many sessions": Filters(exclude=some),
+        "role": Filters(roles=frozenset({"user"})),
+        "time": Filters(since=BEGINNING + span * 0.3, until=BEGINNING + span * 0.31),
     }
     found = {}
     for name, filter in filters.items():
-        found[name] = spent_by(
-            [await timed_search(index, word, **filter) for word in COMMON[:each]]
-        )
+        found[name] = spent_by([await timed_search(index, word, filter) for word in COMMON[:each]])
     return found
 
 

@@ -31,7 +31,7 @@ from bench.search import Sample, Writer, line_of, quantiles, queries
 from hermes.core.world import World
 from hermes.journal.import_ import import_lines
 from hermes.journal.index.answer import order
-from hermes.journal.index.candidates import Candidate
+from hermes.journal.index.candidates import CandidateMessage
 from hermes.journal.index.file import IndexFile, create
 from hermes.journal.index.lookup import rarity
 from hermes.journal.index.query import QueryClause, loosen, parse_question
@@ -204,7 +204,8 @@ class Engine:
         scorer = MessageScorer(clauses, rarities, newest_at, asks)
         scorer.hear(list(read.values()))
         judged = (
-            scorer.judge(one, Candidate(shares[id], own=any(own[id]))) for id, one in read.items()
+            scorer.judge(one, CandidateMessage(shares[id], own=any(own[id])))
+            for id, one in read.items()
         )
         return sorted(with_sessions([one for one in judged if one]), key=order)
 

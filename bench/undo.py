@@ -23,9 +23,9 @@ from bench.measure import report
 from hermes.core.effects import RunCommand
 from hermes.core.ports import Workspace
 from hermes.core.world import World
+from hermes.undo.change_recorder import ChangeRecorder
 from hermes.undo.history import CheckpointHistory
-from hermes.undo.limits import UndoLimits
-from hermes.undo.recorder import UndoRecorder
+from hermes.undo.scanner import UndoLimits
 from hermes.undo.store import CheckpointStore
 from hermes.undo.workspace import UndoableWorkspace
 from hermes.workspaces.local import LocalWorkspace
@@ -119,8 +119,8 @@ async def pair(plain: Workspace, kept: Workspace, *, plain_first: bool) -> Pair:
     return Pair(cost, await build(plain, plain))
 
 
-def protection_of(inner: Workspace, store: CheckpointStore, world: World) -> UndoRecorder:
-    return UndoRecorder(
+def protection_of(inner: Workspace, store: CheckpointStore, world: World) -> ChangeRecorder:
+    return ChangeRecorder(
         store,
         inner.root,
         where=lambda: ("bench", "turn"),

@@ -12,7 +12,7 @@ from hermes.core.errors import BudgetReached
 from hermes.core.events import CallSettled, CapRaised, CapScope, ModelCalled, TurnStarted
 from hermes.core.messages import Usage
 from hermes.core.ports import Lease
-from hermes.journal import removal
+from hermes.journal import upkeep
 from hermes.journal.export import export_lines
 from hermes.journal.import_ import import_lines
 from hermes.journal.journal import SqliteJournal
@@ -259,7 +259,7 @@ async def test_deleting_a_session_gives_no_budget_back(tmp_path: Path) -> None:
         before = await read_spending(journal)
         (line,) = [line async for line in export_lines(journal, ["one"])]
         await journal.release(session.lease)
-        await removal.delete(journal, "one")
+        await upkeep.delete(journal, "one")
         assert await read_spending(journal) == before
         with pytest.raises(BudgetReached):
             await other.book(usd(1.2))

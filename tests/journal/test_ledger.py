@@ -20,7 +20,7 @@ from hermes.core.errors import BudgetReached, UsageError
 from hermes.core.events import CallSettled, CapRaised, DurableEvent, ModelCalled, TurnStarted
 from hermes.core.messages import Usage
 from hermes.core.ports import Lease
-from hermes.journal import removal
+from hermes.journal import upkeep
 from hermes.journal.export import export_lines
 from hermes.journal.import_ import import_lines
 from hermes.journal.listing import read_spending
@@ -156,7 +156,7 @@ class LedgerMachine(RuleBasedStateMachine):
         (line,) = self.run(self.lines(name))
         self.run(self.journal.release(self.leases.pop(name)))
         try:
-            self.run(removal.delete(self.journal, name))
+            self.run(upkeep.delete(self.journal, name))
         except UsageError:
             self.leases[name] = self.run(self.journal.acquire(name))
             return

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from hermes.core.errors import Fenced, SessionBusy, UsageError
 from hermes.core.events import DurableEvent, Record
 from hermes.core.ports import Lease
-from hermes.journal import removal, sessions
+from hermes.journal import sessions, upkeep
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import session_info
 from hermes.journal.verify import verify
@@ -120,7 +120,7 @@ class JournalMachine(RuleBasedStateMachine):
     def delete(self, side: int, number: int) -> None:
         session_id = self.pick(number)
         try:
-            self.run(removal.delete(self.sides[side], session_id))
+            self.run(upkeep.delete(self.sides[side], session_id))
         except SessionBusy:
             assert session_id in self.owned
         except UsageError:

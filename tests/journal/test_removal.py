@@ -14,9 +14,15 @@ from hermes.journal.export import all_ids, export_lines
 from hermes.journal.import_ import import_file
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import SessionFilter, parse_age
-from hermes.journal.removal import PruneResult, archive, delete, prune
 from hermes.journal.sessions import fork, lineage
-from hermes.journal.upkeep import RetentionResult, apply_retention, stats
+from hermes.journal.upkeep import (
+    PruneResult,
+    apply_retention,
+    archive,
+    delete,
+    prune,
+    stats,
+)
 from hermes.journal.verify import verify
 from tests.journal.samples import HandClock, exchange, journal_in, opened, said
 
@@ -167,7 +173,7 @@ async def test_retention_is_off_unless_it_is_wished(tmp_path: Path) -> None:
         await ended(journal, "one")
         clock.time += 1_000 * DAY
         done = await apply_retention(journal, RetentionSettings(), tmp_path)
-        assert done == RetentionResult(ran=False)
+        assert done is None
         assert await all_ids(journal) == ("one",)
 
 
@@ -178,10 +184,10 @@ async def test_retention_says_what_it_did_and_waits_for_its_time(tmp_path: Path)
         await ended(journal, "one")
         clock.time += 31 * DAY
         await ended(journal, "two")
-        done = RetentionResult(ran=True, pruned=PruneResult(removed=("one",)))
+        done = PruneResult(removed=("one",))
         assert await apply_retention(journal, settings, folder) == done
         assert (tmp_path / "archive" / "one.jsonl.gz").exists()
-        assert await apply_retention(journal, settings, folder) == RetentionResult(ran=False)
+        assert await apply_retention(journal, settings, folder) is None
         clock.time += DAY
-        assert await apply_retention(journal, settings, folder) == RetentionResult(ran=True)
+        assert await apply_retention(journal, settings, folder) == PruneResult()
         assert (await stats(journal)).sessions == 1

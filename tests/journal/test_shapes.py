@@ -48,7 +48,7 @@ def body_in_view(event: DurableEvent) -> tuple[str, int, bytes]:
     item = encode_event(event)
     db = sqlite3.connect(":memory:", isolation_level=None)
     schema.create(db)
-    row = (1, 1, 1, "", item.shape, item.rest, 0.0, b"")
+    row = (1, 1, 1, "", item.template, item.rest, 0.0, b"")
     db.execute("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
     found = db.execute("SELECT kind, version, CAST(body AS BLOB) FROM events").fetchone()
     db.close()

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import JournalError
-from hermes.journal.removal import delete
-from hermes.journal.upkeep import JournalStats, backup, stats, vacuum
+from hermes.journal.upkeep import JournalStats, backup, delete, stats, vacuum
 from hermes.journal.verify import verify
 from tests.journal.samples import BEGINNING, exchange, journal_in, opened, said
 

@@ -87,7 +87,7 @@ async def test_a_search_can_be_narrowed(home: Home) -> None:
     await home.session("past", "Is the ladder red?", "The ladder is blue.")
     await home.imported(("old", 1_000_000.0, "The ladder was new."))
     archive = home.archive()
-    only_user = await archive.discover("ladder", SearchFilter(roles=("user",)))
+    only_user = await archive.discover("ladder", SearchFilter(roles=frozenset({"user"})))
     assert {one.role for one in only_user.passages} == {"user"}
     assert await seen(archive, "ladder", SearchFilter(session_id="past")) == ["past"]
     then = Period(since=0.0, until=2_000_000.0)

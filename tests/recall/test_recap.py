@@ -14,8 +14,7 @@ from hermes.core.prompt import Prompt
 from hermes.core.tools import ToolOutput
 from hermes.journal.export import ExportedMessage
 from hermes.recall.archive import MOST_KEPT, MOST_RECAPS, RecapModel, select_excerpt
-from hermes.recall.results import LEGEND, RECAPPED
-from hermes.recall.tools import RecallService, session_search
+from hermes.recall.tools import LEGEND, RECAPPED, RecallService, session_search
 from tests.recall.conftest import Home
 from tests.recall.test_tools import Context
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from hermes.core.errors import ToolError
 from hermes.core.messages import Text
-from hermes.recall.results import PAGE_BYTES
-from hermes.recall.tools import CLOSED, NOTHING, RecallService, session_search
+from hermes.recall.tools import CLOSED, NOTHING, PAGE_BYTES, RecallService, session_search
 from hermes.testing.context import ScriptedContext
 from tests.recall.conftest import Home
 

@@ -9,7 +9,7 @@ from hermes.core.events import MessageReceived, ReplyAdded, ToolFinished
 from hermes.core.prompt import Notice, TextDelta
 from hermes.testing.faults import paced
 from hermes.testing.steps import calls, says, thinks
-from hermes.undo.service import UndoService
+from hermes.undo.workspace import UndoService
 from tests.secrecy.conftest import Open
 
 LATER = "correct-horse-battery-77"
@@ -103,7 +103,7 @@ async def test_undo_tells_a_command_without_its_secrets_and_keeps_files_for_the_
     run = await here([calls("terminal", command=command), says("a")], env={"DB_PASSWORD": LATER})
     await run.say("go")
     undo = UndoService(run.app.run)
-    (made,) = await undo.call(lambda history: history.checkpoints(run.session.id))
+    (made,) = await undo.in_thread(lambda history: history.checkpoints(run.session.id))
     assert made.words.startswith(f"echo {long} [secret:known#1] ")
     kept = run.app.run.home.root / "checkpoints"
     assert [each for each in kept.rglob("*") if each.stat().st_mode & 0o077] == []

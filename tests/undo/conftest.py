@@ -16,11 +16,11 @@ from hermes.core.effects import RunCommand
 from hermes.core.ports import CommandResult
 from hermes.core.world import World
 from hermes.undo.calls import CallLog, RecordedCall
+from hermes.undo.change_recorder import ChangeRecorder
 from hermes.undo.history import Checkpoint, CheckpointHistory
-from hermes.undo.limits import UndoLimits
 from hermes.undo.plan import RestorePlan
-from hermes.undo.recorder import UndoRecorder
 from hermes.undo.restore import RestoreResult
+from hermes.undo.scanner import UndoLimits
 from hermes.undo.script_effects import ScriptEffects, read_script_effects
 from hermes.undo.store import CheckpointStore
 from hermes.undo.workspace import UndoableWorkspace
@@ -59,7 +59,7 @@ class Agent:
             world=self.world,
             env={"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8"},
         )
-        self.recorder = UndoRecorder(
+        self.recorder = ChangeRecorder(
             self.store,
             str(self.root),
             where=lambda: (self.session, self.turn),

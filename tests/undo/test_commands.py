@@ -24,8 +24,7 @@ from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.surfaces.cli.commands import undo
 from hermes.surfaces.cli.commands import undo as checkpoints
-from hermes.undo.service import UndoService
-from hermes.undo.workspace import UndoableWorkspace
+from hermes.undo.workspace import UndoableWorkspace, UndoService
 from hermes.workspaces.local import LocalWorkspace
 from tests.undo.conftest import Agent
 

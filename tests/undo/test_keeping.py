@@ -10,8 +10,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pytest
+from msgspec.structs import replace
+
 from hermes.core.effects import FetchUrl, RunCommand, SignalProcess
-from hermes.undo.limits import MB, UndoLimits
+from hermes.undo.entry import read_entry
+from hermes.undo.restore import restore_metadata
+from hermes.undo.scanner import MB, UndoLimits
 from tests.undo.conftest import Agent, modes, picture, relative, until
 
 
@@ -296,3 +301,16 @@ def test_an_ordinary_user_needs_nothing_more() -> None:
             check=False,
         )
         assert (done.stdout.strip(), done.stderr, done.returncode) == ("same", "", 0)
+
+
+def test_an_attribute_that_cannot_be_set_does_not_stop_the_others(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_text("a")
+    try:
+        os.setxattr(file, "user.kept", b"old")
+    except OSError:
+        pytest.skip("this file system has no extended attributes")
+    entry = read_entry(str(file))
+    assert entry is not None
+    restore_metadata(str(file), replace(entry, attributes=(("x", b""), ("user.kept", b"new"))))
+    assert os.getxattr(file, "user.kept") == b"new"

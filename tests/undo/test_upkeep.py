@@ -8,7 +8,7 @@ from pathlib import Path
 from hermes.core.world import World
 from hermes.testing.clock import VirtualClock
 from hermes.undo import retention as upkeep
-from hermes.undo.limits import MB, UndoLimits
+from hermes.undo.scanner import MB, UndoLimits
 from tests.undo.conftest import Agent
 
 DAY = 86_400

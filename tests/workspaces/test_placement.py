@@ -30,7 +30,7 @@ from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, says
-from hermes.undo.service import UndoService
+from hermes.undo.workspace import UndoService
 from hermes.workspaces.files import find_program
 from hermes.workspaces.placement import describe_placement, describe_protection
 from hermes.workspaces.shell import describe_backend
@@ -118,8 +118,8 @@ async def test_what_a_command_destroys_elsewhere_by_roundabout_words_comes_back(
         await turn(session)
         assert not other.exists()
         undo = UndoService(app.run)
-        plan = await undo.call(lambda history: history.plan(session.id))
-        await undo.call(lambda history: history.restore(plan, session=session.id))
+        plan = await undo.in_thread(lambda history: history.plan(session.id))
+        await undo.in_thread(lambda history: history.restore(plan, session=session.id))
     assert (other / "thesis.txt").read_text() == "years of work\n"
 
 
@@ -298,8 +298,8 @@ async def test_what_a_turn_did_can_be_taken_back_without_being_asked_for(stage: 
         await turn(session)
         assert not (stage.project / "a").exists()
         undo = UndoService(app.run)
-        plan = await undo.call(lambda history: history.plan(session.id, number=1))
-        await undo.call(lambda history: history.restore(plan, session=session.id))
+        plan = await undo.in_thread(lambda history: history.plan(session.id, number=1))
+        await undo.in_thread(lambda history: history.restore(plan, session=session.id))
     assert (stage.project / "a").read_text() == "mine\n"
     assert not (stage.project / "b").exists()
 

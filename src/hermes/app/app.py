@@ -36,6 +36,7 @@ from hermes.credentials.redacting_provider import RedactionGuard
 from hermes.credentials.redaction import SecretRedactor
 from hermes.hooks.run_hooks import RunHooks
 from hermes.journal.journal import SqliteJournal
+from hermes.journal.leases import follow_remote
 from hermes.mcp.run_servers import McpServers
 from hermes.models.model_ref import ModelChoice
 from hermes.models.models import Models
@@ -131,9 +132,6 @@ class App:
         """Leave a message, which needs a key, for a session that another process has open. The
         returned stream follows the turn that answers it; if it ends without a TurnEnded, that
         process is gone and the session can be opened."""
-        # Loaded only when another process has the session open.
-        from hermes.journal.follow_remote import follow_remote
-
         session_id = await self._requested_id(request)
         say = replace(say, text=self.run.redactor.text(say.text))
         await self.journal.post(session_id, say, key=say.key)

@@ -246,9 +246,9 @@ def session_provider(
     """See `SessionDeps`. The recording, if there is one, starts after `after` records."""
     engines, recorder = plugin_engines(app), None
     if app.run.settings.sessions.record and not app.run.offline:
-        from hermes.replay.collection import SessionRecorder
+        from hermes.replay.collection import ModelCallRecorder
 
-        recorder = SessionRecorder(app.run, app.models, session_id, request, workspace, after)
+        recorder = ModelCallRecorder(app.run, app.models, session_id, request, workspace, after)
 
     def connect(model: str, provider: str, meter: Meter) -> tuple[Provider, TurnLimits]:
         meter = app.hooks.wrap_meter(session_id, meter)

@@ -13,14 +13,13 @@ from hermes.core.ports import Workspace
 from hermes.core.session_request import SessionRequest
 from hermes.policy.rule_setup import policy_settings
 from hermes.policy.rules import Rules
-from hermes.undo.workspace import UndoableWorkspace
+from hermes.undo.workspace import UndoableWorkspace, UndoService
 from hermes.workspaces.local import LocalWorkspace
 from hermes.workspaces.shell import is_remote_backend, make_sudo
 
 if TYPE_CHECKING:
     from hermes.app.app import App
     from hermes.policy.session_files import TaintedFiles
-    from hermes.undo.recorder import UndoRecorder
     from hermes.undo.script_effects import ScriptEffects
 
 # Variables that tell a command its home, session and platform, and whether a user is present.
@@ -75,19 +74,13 @@ def add_undo(app: App, session_id: str, workspace: Workspace) -> Workspace:
         session = app.find_session(session_id)
         return session_id, session.transcript.turn_id if session else ""
 
-    def make_recorder() -> UndoRecorder:
-        # Loaded with the first change.
-        from hermes.undo.service import UndoService
-
-        return UndoService(app.run).make_recorder(workspace.root, where)
-
     def warn(text: str) -> None:
         if session := app.find_session(session_id):
             session.tell(text)
 
     return UndoableWorkspace(
         workspace,
-        make_recorder,
+        lambda: UndoService(app.run).make_recorder(workspace.root, where),
         touched=partial(_intent, app, session_id, workspace.root),
         warn=warn,
         clean=app.run.redactor.text,

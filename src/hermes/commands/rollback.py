@@ -14,7 +14,7 @@ from hermes.core.commands import Rewind
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import Record, Rewound, TurnStarted
 from hermes.homes.backup import list_snapshots, prune_snapshots, snapshot
-from hermes.undo.service import UndoService
+from hermes.undo.workspace import UndoService
 
 if TYPE_CHECKING:
     from hermes.undo.history import Checkpoint
@@ -56,24 +56,26 @@ async def rollback(here: CommandContext, argument: str) -> str:
     number, turn, file, flags = parse_arguments(argument)
     undo, session = UndoService(here.app.run), here.session.id
     if not (number or turn or file or "--preview" in flags):
-        checkpoints = await undo.call(lambda history: history.checkpoints(session))
+        checkpoints = await undo.in_thread(lambda history: history.checkpoints(session))
         return listing(checkpoints, here.app.run.world.clock.now())
     if here.session.busy:
         raise UsageError("A turn is running; interrupt it first.")
     opened = here.session.transcript.opened
     root = opened.cwd if opened and opened.cwd else "/"
     path = posixpath.normpath(posixpath.join(root, file)) if file else ""
-    plan = await undo.call(
+    plan = await undo.in_thread(
         lambda history: history.plan(
             session, number=number, turn=turn, path=path, overwrite="--overwrite" in flags
         )
     )
     if "diff" in flags:
-        text = await undo.call(lambda history: history.diff(plan, root))
+        text = await undo.in_thread(lambda history: history.diff(plan, root))
         return sanitize(text).rstrip() or "No text file would change."
     if "--preview" in flags:
         return preview_lines(plan, root)
-    done = await undo.call(lambda history: history.restore(plan, session=session, whole=not path))
+    done = await undo.in_thread(
+        lambda history: history.restore(plan, session=session, whole=not path)
+    )
     text = result_lines(done, root)
     turns = 0 if path else turns_back(await here.app.archive.records(session), plan.turns)
     if turns:

@@ -17,16 +17,16 @@ from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import Record
 from hermes.journal import export as session_export
 from hermes.journal import import_ as session_import
-from hermes.journal import listing, removal, sessions, upkeep, verify
+from hermes.journal import listing, sessions, upkeep, verify
 from hermes.journal.export import ExportedMessage, Redact
 from hermes.journal.import_ import Imported
-from hermes.journal.index.search import SearchHit, SearchIndex
+from hermes.journal.index.filters import Filters
+from hermes.journal.index.search import MessageHit, SearchIndex
 from hermes.journal.index.source import JournalFile
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import SessionFilter, SessionInfo, Spending
-from hermes.journal.removal import PruneResult
 from hermes.journal.sessions import Lineage
-from hermes.journal.upkeep import JournalStats
+from hermes.journal.upkeep import JournalStats, PruneResult
 from hermes.journal.verify import VerifyProblem
 
 if TYPE_CHECKING:
@@ -99,8 +99,9 @@ class SessionArchive:
 
     async def search(
         self, query: str, *, limit: int = 10, inside: Sequence[str] | None = None
-    ) -> tuple[SearchHit, ...]:
-        found = await self._index().search(query, limit=limit, sessions=inside)
+    ) -> tuple[MessageHit, ...]:
+        filters = Filters(sessions=None if inside is None else frozenset(inside))
+        found = await self._index().search(query, filters, limit=limit)
         return tuple(map(self._redact, found))
 
     async def rename(self, session_id: str, title: str) -> str:
@@ -145,12 +146,12 @@ class SessionArchive:
         return () if self._is_empty() else await verify.verify(self._journal, session_id)
 
     async def delete(self, session_id: str) -> None:
-        await removal.delete(self._journal, session_id)
+        await upkeep.delete(self._journal, session_id)
         await self._remove_derived((session_id,))
 
     async def archive(self, session_id: str) -> Path:
         """Moves a session into a file that can be imported again."""
-        path = await removal.archive(self._journal, session_id, self._home.archive)
+        path = await upkeep.archive(self._journal, session_id, self._home.archive)
         await self._remove_derived((session_id,), keep_files=True)
         return path
 
@@ -168,7 +169,7 @@ class SessionArchive:
         """Removes, or moves to files, the sessions unused for this long, ended or not."""
         if self._is_empty():
             return PruneResult()
-        pruned = await removal.prune(
+        pruned = await upkeep.prune(
             self._journal,
             older_than_seconds=age_seconds,
             wanted=wanted,
@@ -179,22 +180,18 @@ class SessionArchive:
             await self._remove_derived(pruned.removed, keep_files=archive)
         return pruned
 
-    async def apply_retention(self, settings: RetentionSettings) -> upkeep.RetentionResult:
-        """Applies the retention settings if they are due."""
-        if self._is_empty():
-            return upkeep.RetentionResult(ran=False)
-        retained = await upkeep.apply_retention(self._journal, settings, self._home.archive)
-        keep_files = settings.mode == "archive"
-        await self._remove_derived(retained.pruned.removed, keep_files=keep_files)
-        return retained
-
     async def report_retention(self, settings: RetentionSettings) -> str:
-        """Applies retention; returns a message if sessions were removed, otherwise ""."""
-        if settings.mode == "off":
+        """Applies the retention settings if they are due; returns a message if sessions were
+        removed, otherwise ""."""
+        if self._is_empty():
             return ""
-        count = len((await self.apply_retention(settings)).pruned.removed)
-        verb = "archived" if settings.mode == "archive" else "removed"
-        return f"{count} session(s) older than {settings.days} days were {verb}." if count else ""
+        pruned = await upkeep.apply_retention(self._journal, settings, self._home.archive)
+        if pruned is None or not pruned.removed:
+            return ""
+        is_archived = settings.mode == "archive"
+        await self._remove_derived(pruned.removed, keep_files=is_archived)
+        verb = "archived" if is_archived else "removed"
+        return f"{len(pruned.removed)} session(s) older than {settings.days} days were {verb}."
 
     async def stats(self) -> JournalStats:
         return JournalStats() if self._is_empty() else await upkeep.stats(self._journal)

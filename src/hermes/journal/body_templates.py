@@ -1,8 +1,9 @@
 """Event bodies: versions with their upgrades, and templates for the JSON that many bodies share.
 
-A body is head + rest + tail of its template, byte for byte; the view `events` joins them again.
-Every record stores the number of its template, which is its position in `TEMPLATES` from 1: add
-at the end, never move or change one.
+A template saves space: a record stores only the part of its body between the head and the tail of
+the template, and the view `events` joins them again, byte for byte. Every record stores the number
+of its template (the column `shape`), which is its position in `TEMPLATES` from 1: add at the end,
+never move or change one.
 """
 
 from __future__ import annotations
@@ -69,13 +70,13 @@ class BodyTemplate(NamedTuple):
 
 
 class StoredEvent(NamedTuple):
-    """An event as it is stored in the log."""
+    """An event as it is stored in the log: the number of its template and the rest of its body."""
 
     event: DurableEvent
     kind: str
     version: int
     body: bytes
-    shape: int
+    template: int
     rest: str
 
 
@@ -142,12 +143,12 @@ TEMPLATES: tuple[BodyTemplate, ...] = (
 
 
 def _by_kind() -> dict[tuple[str, int], list[tuple[int, BodyTemplate]]]:
-    """The shapes of each kind and version; those that save most come first."""
+    """The templates of each kind and version; those that save most come first."""
     found: dict[tuple[str, int], list[tuple[int, BodyTemplate]]] = {}
-    for number, shape in enumerate(TEMPLATES, start=1):
-        found.setdefault((shape.kind, shape.version), []).append((number, shape))
-    for shapes in found.values():
-        shapes.sort(key=lambda pair: -len(pair[1].head) - len(pair[1].tail))
+    for number, template in enumerate(TEMPLATES, start=1):
+        found.setdefault((template.kind, template.version), []).append((number, template))
+    for templates in found.values():
+        templates.sort(key=lambda pair: -len(pair[1].head) - len(pair[1].tail))
     return found
 
 

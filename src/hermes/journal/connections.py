@@ -15,6 +15,8 @@ from typing import TypeVar
 
 from hermes.core.errors import DiskFull, JournalError
 
+log = logging.getLogger(__name__)
+
 T = TypeVar("T")
 
 _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_READ", "SQLITE_IOERR_SHORT_READ")
@@ -41,7 +43,7 @@ def is_forbidden(error: sqlite3.Error) -> bool:
 
 @contextmanager
 def ignore_damage() -> Iterator[None]:
-    """Leaves the block when it meets a damaged part of the file; other errors rise."""
+    """Suppresses errors of a damaged file; the rest of the block is skipped."""
     try:
         yield
     except sqlite3.Error as error:
@@ -92,8 +94,6 @@ def journal_error(error: sqlite3.Error | OSError, path: Path) -> JournalError:
     return JournalError(text)
 
 
-log = logging.getLogger(__name__)
-
 BUSY_SECONDS = 10.0
 # The size that a restarted write-ahead log keeps: allocated space makes commits faster, and more
 # has no use.
@@ -116,7 +116,7 @@ def connect(path: Path, *, mode: str) -> sqlite3.Connection:
     db = open_raw(path, mode=mode)
     try:
         db.execute("PRAGMA synchronous = FULL")
-        # `checkpoints` makes checkpoints, never an append.
+        # The `Checkpointer` copies the log, never an append.
         db.execute("PRAGMA wal_autocheckpoint = 0")
         db.execute(f"PRAGMA journal_size_limit = {WAL_BYTES}")
     except sqlite3.Error:

@@ -12,6 +12,8 @@ from hermes.core.scrub import truncate_wal
 from hermes.journal import ledger, schema
 from hermes.journal.connections import connect, use_wal
 
+log = logging.getLogger(__name__)
+
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
     """The caller holds the write lock, so no other process does this at the same time."""
@@ -43,8 +45,6 @@ def _prepare_tables(db: sqlite3.Connection, *, is_new: bool) -> None:
             ledger.rebuild(db)
     db.execute("COMMIT")
 
-
-log = logging.getLogger(__name__)
 
 PAGE_BYTES = 4096
 # SQLite's default: 4 MB of log. A longer log makes commits slower.

@@ -14,7 +14,7 @@ from hermes.core.scrub import PATIENCE_SECONDS
 from hermes.journal import leases, ledger, upkeep
 from hermes.journal.body_templates import encode_event, event_of, is_newer, pack_body
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.rows import LogRow, chain_hash, chain_seed, read_rows
+from hermes.journal.reading import LogRow, chain_hash, chain_seed, read_rows
 from hermes.journal.transaction import Transaction
 
 # Fields that identify a record and are never changed, and fields inside of which everything may
@@ -27,12 +27,15 @@ _FREE = frozenset({"arguments", "details", "sealed"})
 
 
 class Eraser(Protocol):
-    """Selects what to remove. `might` is a quick check of a whole record, False only if it cannot
-    contain the text. `near` is set for records that mention it, perhaps in other words."""
+    """Selects what to remove."""
 
-    def may_contain(self, raw: str) -> bool: ...
+    def may_contain(self, raw: str) -> bool:
+        """A quick check of a whole record: False only if it cannot contain the text."""
+        ...
 
-    def remove_phrases(self, text: str, *, near: bool = False) -> str: ...
+    def remove_phrases(self, text: str, *, near: bool = False) -> str:
+        """`near` is set for records that mention the text, perhaps in other words."""
+        ...
 
 
 class Mentions(Value):
@@ -170,7 +173,7 @@ def _rewrite(tx: Transaction, changed: _ChangedRecords) -> None:
         previous = chain_hash(previous, row.n, row.turn_id, kind, version, row.at, body)
         if row.n in bodies:
             item = pack_body(event_of(kind, version, body), kind, version, body)
-            values = (item.shape, item.rest, row.id)
+            values = (item.template, item.rest, row.id)
             tx.db.execute("UPDATE log SET shape = ?, rest = ? WHERE id = ?", values)
         tx.db.execute("UPDATE log SET hash = ? WHERE id = ?", (previous, row.id))
     tx.forget(session)

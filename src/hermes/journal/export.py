@@ -14,8 +14,7 @@ from hermes.core.events import MessageReceived, Record, ReplyAdded, ToolFinished
 from hermes.journal.body_templates import is_newer
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import SessionFacts, facts_of
-from hermes.journal.reading import history_segments, read_session
-from hermes.journal.rows import read_rows
+from hermes.journal.reading import history_segments, read_rows, read_session
 
 FORMAT = "hermes-session-1"
 ROLES = ("user", "assistant", "system", "tool")
@@ -139,21 +138,22 @@ def _exported_message(record: Record) -> ExportedMessage | None:
 def _redact(line: SessionLine, redact: Redact) -> JsonObject:
     raw = plain(line)
     return {
-        key: value if key in ("id", "parent", "format") else _clean(value, redact)
+        key: value if key in ("id", "parent", "format") else redact_texts(value, redact, _FIXED)
         for key, value in raw.items()
     }
 
 
-def _clean(value: object, redact: Redact) -> object:
+def redact_texts(value: object, redact: Redact, fixed: frozenset[str] = frozenset()) -> object:
+    """The JSON value with all its texts redacted, except those under the `fixed` keys."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):
         return {
-            redact(key): item if key in _FIXED else _clean(item, redact)
+            redact(key): item if key in fixed else redact_texts(item, redact, fixed)
             for key, item in value.items()
         }
     if isinstance(value, list | tuple):
-        return [_clean(item, redact) for item in value]
+        return [redact_texts(item, redact, fixed) for item in value]
     return value
 
 

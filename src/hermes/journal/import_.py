@@ -30,7 +30,7 @@ from hermes.journal.body_templates import StoredEvent, encode_event, event_of, i
 from hermes.journal.export import FORMAT, EventLine, SessionLine
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.listing import parse_date
-from hermes.journal.rows import read_rows
+from hermes.journal.reading import read_rows
 from hermes.journal.transaction import Transaction
 
 SOURCE = "import"

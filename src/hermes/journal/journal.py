@@ -21,9 +21,8 @@ from hermes.journal import leases, schema
 from hermes.journal.body_templates import StoredEvent, encode_event
 from hermes.journal.connections import ReaderPool, is_damage, open_reader
 from hermes.journal.leases import mark_taken, post_command, waiting_commands
-from hermes.journal.reading import DamagedRecord, quarantine, read_session
+from hermes.journal.reading import PAGE_DAMAGE, DamagedRecord, quarantine, read_session
 from hermes.journal.reservations import reserve_call
-from hermes.journal.rows import PAGE_DAMAGE
 from hermes.journal.transaction import Transaction
 from hermes.journal.writer import Writer
 
@@ -194,7 +193,7 @@ class SqliteJournal:
             return
         now = self.world.clock.now()
         try:
-            await self.writing(lambda tx: quarantine(tx, lost, now))
+            await self.writing(lambda tx: quarantine(tx.db, lost, now))
         except JournalError as error:
             log.warning("damaged records could not be quarantined", extra={"error": str(error)})
 

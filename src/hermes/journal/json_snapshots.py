@@ -19,6 +19,7 @@ from hermes.core.errors import HermesError
 from hermes.core.events import TurnEnded
 from hermes.core.message_dicts import dicts_from_messages
 from hermes.core.session import Session
+from hermes.journal.export import redact_texts
 
 if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
@@ -102,7 +103,7 @@ def snapshot(
         "system_prompt": redact(opened.system) if opened else "",
         "tools": list(opened.tools) if opened else [],
         "message_count": len(messages),
-        "messages": [_redact(redact, message) for message in messages],
+        "messages": redact_texts(messages, redact),
     }
 
 
@@ -114,16 +115,6 @@ def write(home: Home, data: JsonObject) -> None:
         length = decode(SnapshotLength, path.read_bytes()).message_count
     if length <= int(data["message_count"]):
         replace_file(home, path, encode(data) + b"\n", durable=False)
-
-
-def _redact(redact: Callable[[str], str], value: object) -> object:
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, dict):
-        return {key: _redact(redact, item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_redact(redact, item) for item in value]
-    return value
 
 
 def _iso(at: float) -> str:

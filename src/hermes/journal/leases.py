@@ -1,11 +1,12 @@
-"""Leases: which process may write a session, and the commands that others leave for it."""
+"""Leases: which process may write a session, the commands that others leave for it, and how they
+follow its answer."""
 
 from __future__ import annotations
 
 import logging
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -13,8 +14,21 @@ from hermes.codec.file_lock import FileLock
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.core.commands import Command
 from hermes.core.errors import Fenced, SessionBusy
-from hermes.core.ports import InboxCommand, Lease
+from hermes.core.events import MessageReceived, Record, Steered, TurnEnded, TurnStarted
+from hermes.core.ports import InboxCommand, Journal, Lease
+from hermes.core.world import Clock
 from hermes.journal.transaction import Transaction
+
+log = logging.getLogger(__name__)
+
+STALE_SECONDS = 30.0
+HEARTBEAT_SECONDS = 10.0
+# How long the keys of executed commands are kept, against late redelivery.
+KEEP_SECONDS = 30 * 86_400.0
+POLL_SECONDS = 0.1
+POLLS_PER_LEASE_CHECK = 10
+
+_COMMAND = cast(type[Command], Command)
 
 
 class LeaseOwner:
@@ -53,10 +67,6 @@ def is_alive(folder: Path, owner: str) -> bool:
         return True
     lock.remove()
     return False
-
-
-STALE_SECONDS = 30.0
-HEARTBEAT_SECONDS = 10.0
 
 
 def lock_folder(home: Path) -> Path:
@@ -122,14 +132,6 @@ def write_heartbeat(tx: Transaction, owner: LeaseOwner, now: float) -> None:
     tx.has_beaten = True
 
 
-log = logging.getLogger(__name__)
-
-# How long the keys of executed commands are kept, against late redelivery.
-KEEP_SECONDS = 30 * 86_400.0
-
-_COMMAND = cast(type[Command], Command)
-
-
 def post_command(tx: Transaction, session_id: str, command: Command, key: str, now: float) -> None:
     tx.db.execute(
         "INSERT INTO inbox(session, key, body, at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -166,3 +168,40 @@ def mark_taken(tx: Transaction, lease: Lease, ids: Sequence[int], now: float) ->
         "DELETE FROM inbox WHERE session = ? AND taken = 1 AND at < ?",
         (session, now - KEEP_SECONDS),
     )
+
+
+async def follow_remote(
+    journal: Journal, clock: Clock, session_id: str, key: str
+) -> AsyncGenerator[Record]:
+    """Yields the message with this key and the records of the turn that answers it in another
+    process. They end without a TurnEnded when that process is gone; the message then waits until
+    the session is opened again."""
+    polls = last_read = message = 0
+    turn_id = ""
+    while True:
+        polls += 1
+        is_abandoned = polls % POLLS_PER_LEASE_CHECK == 0 and await _is_free(journal, session_id)
+        for record in await journal.read(session_id, after=last_read):
+            last_read, event = record.n, record.event
+            if isinstance(event, MessageReceived) and event.key == key:
+                message = record.n
+                yield record
+                continue
+            if isinstance(event, TurnStarted | Steered) and message in event.takes:
+                turn_id = record.turn_id
+            if turn_id and record.turn_id == turn_id:
+                yield record
+                if isinstance(event, TurnEnded):
+                    return
+        if is_abandoned:
+            return
+        await clock.sleep(POLL_SECONDS)
+
+
+async def _is_free(journal: Journal, session_id: str) -> bool:
+    try:
+        lease = await journal.acquire(session_id)
+    except SessionBusy:
+        return False
+    await journal.release(lease)
+    return True

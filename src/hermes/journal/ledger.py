@@ -9,44 +9,54 @@ from collections.abc import Iterable, Sequence
 from hermes.core.events import MessageReceived
 from hermes.journal import schema
 from hermes.journal.body_templates import readable_event
-from hermes.journal.rows import ABOVE, last_n, read_rows, shared_messages
+from hermes.journal.reading import ABOVE, last_n, read_rows, shared_messages
 from hermes.journal.summaries import COLUMNS, LedgerChange, PendingCall, Summary, to_picodollars
 
 log = logging.getLogger(__name__)
 
 _SAVE = f"INSERT OR REPLACE INTO summaries VALUES ({','.join('?' * len(COLUMNS))})"
-_CHARGE = """
-INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT(session, day, model, provider, cause) DO UPDATE SET
-    calls = calls + excluded.calls, replies = replies + excluded.replies,
-    input = input + excluded.input, output = output + excluded.output,
-    cache_read = cache_read + excluded.cache_read,
-    cache_write = cache_write + excluded.cache_write,
-    reasoning = reasoning + excluded.reasoning, cost = cost + excluded.cost,
-    unpriced = unpriced + excluded.unpriced
-"""
+
+
+def _upsert(table: str, key: str, numbers: str) -> str:
+    """The SQL that inserts a row, or adds its numbers to the row with the same key."""
+    marks = ",".join("?" * len((*key.split(), *numbers.split())))
+    sums = ", ".join(f"{name} = {name} + excluded.{name}" for name in numbers.split())
+    on_conflict = f"ON CONFLICT({key.replace(' ', ', ')}) DO UPDATE SET {sums}"
+    return f"INSERT INTO {table} VALUES ({marks}) {on_conflict}"
+
+
+_CHARGE = _upsert(
+    "usage",
+    "session day model provider cause",
+    "calls replies input output cache_read cache_write reasoning cost unpriced",
+)
+_RAISE = _upsert("raised", "session scope key", "cost tokens")
+_DAILY = _upsert("daily", "day principal", "tokens cost")
+_JOB = _upsert("jobs", "job", "tokens cost")
 _ASSUME = (
     f"INSERT OR REPLACE INTO assumed VALUES ({','.join('?' * (len(PendingCall._fields) + 1))})"
 )
 _SETTLE = "DELETE FROM assumed WHERE session = ? AND call = ?"
-_RAISE = (
-    "INSERT INTO raised VALUES (?, ?, ?, ?, ?) ON CONFLICT(session, scope, key) DO UPDATE SET"
-    " cost = cost + excluded.cost, tokens = tokens + excluded.tokens"
-)
-_DAILY = (
-    "INSERT INTO daily VALUES (?, ?, ?, ?) ON CONFLICT(day, principal) DO UPDATE SET"
-    " tokens = tokens + excluded.tokens, cost = cost + excluded.cost"
-)
-_JOB = (
-    "INSERT INTO jobs VALUES (?, ?, ?) ON CONFLICT(job) DO UPDATE SET"
-    " tokens = tokens + excluded.tokens, cost = cost + excluded.cost"
-)
 _KEY = "INSERT OR IGNORE INTO message_keys VALUES (?, ?, ?)"
 _NEW_KEY = f"""
 INSERT OR IGNORE INTO message_keys SELECT ?, ?, ? WHERE NOT EXISTS (
     {ABOVE} SELECT 1 FROM above JOIN message_keys AS k USING (session)
     WHERE k.key = ? AND k.n <= shared)
 """
+
+_OF_SESSION = "JOIN summaries AS m USING (session) JOIN sessions AS s USING (session)"
+_SETTLED = (
+    "SELECT s.id, m.principal, m.job, u.day, u.model, u.provider, u.cause, u.calls, u.replies,"
+    " u.input, u.output, u.cache_read, u.cache_write, u.reasoning, u.cost, u.unpriced,"
+    " 0 AS assumed_calls, 0 AS assumed_input, 0 AS assumed_output, 0 AS assumed_cost,"
+    f" 0 AS assumed_unpriced FROM usage AS u {_OF_SESSION}"
+)
+_ASSUMED = (
+    "SELECT s.id, m.principal, m.job, a.day, a.model, a.provider, a.cause, 0, 0, 0, 0, 0, 0, 0, 0,"
+    f" 0, 1, a.input, a.output, a.cost, 1 - a.priced FROM assumed AS a {_OF_SESSION}"
+)
+SPENDING = f"{_SETTLED} UNION ALL {_ASSUMED} UNION ALL SELECT * FROM carried"
+"""All spending, settled and assumed, with the columns of the table `carried`."""
 
 Changed = tuple[Summary, LedgerChange]
 
@@ -119,15 +129,10 @@ def rebuild_session(db: sqlite3.Connection, session: int, parent_n: int, id: str
 
 def total_up(db: sqlite3.Connection) -> None:
     """Compute the totals over sessions from the spending of each."""
-    every = (
-        "SELECT u.day, m.principal, m.job, u.input + u.cache_read + u.cache_write + u.output"
-        " AS tokens, u.cost FROM usage AS u JOIN summaries AS m USING (session) UNION ALL "
-        "SELECT a.day, m.principal, m.job, a.input + a.output, a.cost FROM assumed AS a"
-        " JOIN summaries AS m USING (session) UNION ALL "
-        "SELECT day, principal, job, input + cache_read + cache_write + output + assumed_input"
-        " + assumed_output, cost + assumed_cost FROM carried"
+    sums = (
+        "sum(input + cache_read + cache_write + output + assumed_input + assumed_output),"
+        f" sum(cost + assumed_cost) FROM ({SPENDING})"
     )
-    sums = f"sum(tokens), sum(cost) FROM ({every})"
     db.execute("DELETE FROM daily")
     db.execute("DELETE FROM jobs")
     db.execute(f"INSERT INTO daily SELECT day, principal, {sums} GROUP BY 1, 2")
@@ -136,20 +141,8 @@ def total_up(db: sqlite3.Connection) -> None:
 
 def keep_spending(db: sqlite3.Connection, session: int) -> None:
     """Keep the spending of a session before it is deleted; the totals stay."""
-    db.execute(
-        "INSERT INTO carried SELECT s.id, m.principal, m.job, u.day, u.model, u.provider, u.cause,"
-        " u.calls, u.replies, u.input, u.output, u.cache_read, u.cache_write, u.reasoning, u.cost,"
-        " u.unpriced, 0, 0, 0, 0, 0 FROM usage AS u JOIN summaries AS m USING (session)"
-        " JOIN sessions AS s USING (session) WHERE session = ?",
-        (session,),
-    )
-    db.execute(
-        "INSERT INTO carried SELECT s.id, m.principal, m.job, a.day, a.model, a.provider, a.cause,"
-        " 0, 0, 0, 0, 0, 0, 0, 0, 0, count(*), sum(a.input), sum(a.output), sum(a.cost),"
-        " sum(1 - a.priced) FROM assumed AS a JOIN summaries AS m USING (session)"
-        " JOIN sessions AS s USING (session) WHERE session = ? GROUP BY 1, 2, 3, 4, 5, 6, 7",
-        (session,),
-    )
+    for query in (_SETTLED, _ASSUMED):
+        db.execute(f"INSERT INTO carried {query} WHERE session = ?", (session,))
 
 
 def drop_kept_spending(db: sqlite3.Connection, session_id: str) -> None:

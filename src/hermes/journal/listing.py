@@ -12,7 +12,8 @@ from hermes.core.caps import day_of
 from hermes.core.errors import UsageError
 from hermes.core.messages import Usage
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.rows import shared_preview
+from hermes.journal.ledger import SPENDING
+from hermes.journal.reading import shared_preview
 from hermes.journal.summaries import COLUMNS, PICO, Summary
 
 _SECONDS = {"": 86_400, "h": 3_600, "d": 86_400, "w": 7 * 86_400}
@@ -211,23 +212,6 @@ class Spending(Value):
     assumed_calls: int = 0
 
 
-_SETTLED = (
-    "SELECT s.id, u.day, u.model, u.provider, u.cause, m.principal, m.job, u.calls, u.replies,"
-    " u.unpriced, u.input, u.output, u.cache_read, u.cache_write, u.reasoning, u.cost,"
-    " 0 AS assumed_calls, 0 AS assumed_input, 0 AS assumed_output, 0 AS assumed_cost,"
-    " 0 AS assumed_unpriced"
-    " FROM usage AS u JOIN sessions AS s USING (session) JOIN summaries AS m USING (session)"
-)
-_ASSUMED = (
-    "SELECT s.id, a.day, a.model, a.provider, a.cause, m.principal, m.job, 0, 0, 0, 0, 0, 0, 0, 0,"
-    " 0, 1, a.input, a.output, a.cost, 1 - a.priced"
-    " FROM assumed AS a JOIN sessions AS s USING (session) JOIN summaries AS m USING (session)"
-)
-_CARRIED = (
-    "SELECT id, day, model, provider, cause, principal, job, calls, replies, unpriced, input,"
-    " output, cache_read, cache_write, reasoning, cost, assumed_calls, assumed_input,"
-    " assumed_output, assumed_cost, assumed_unpriced FROM carried"
-)
 _SUMMED = (
     "calls replies unpriced input output cache_read cache_write reasoning cost assumed_calls"
     " assumed_input assumed_output assumed_cost assumed_unpriced"
@@ -241,7 +225,7 @@ async def read_spending(
     sums = ", ".join(f"sum({name}) AS {name}" for name in _SUMMED)
     query = (
         "SELECT id, date(day * 86400, 'unixepoch'), model, provider, cause, max(principal),"
-        f" max(job), {sums} FROM ({_SETTLED} UNION ALL {_ASSUMED} UNION ALL {_CARRIED})"
+        f" max(job), {sums} FROM ({SPENDING})"
         " WHERE day >= ?1 AND (?2 IS NULL OR id = ?2) GROUP BY day, id, model, provider, cause"
         " ORDER BY day, id, model, provider, cause"
     )

@@ -22,7 +22,9 @@ from hermes.journal.connections import (
     open_raw,
     read_around_damage,
 )
-from hermes.journal.rows import HASH_BYTES, PAGE_DAMAGE
+from hermes.journal.reading import HASH_BYTES, PAGE_DAMAGE
+
+log = logging.getLogger(__name__)
 
 PAGE = 4096
 _LEAF = 0x0D
@@ -153,8 +155,6 @@ def _slice(data: bytes, start: int, size: int) -> bytes:
         raise PageDamage
     return data[start : start + size]
 
-
-log = logging.getLogger(__name__)
 
 # In the order in which they are copied; derived tables are rebuilt.
 _BY_ROWID = {

@@ -153,12 +153,12 @@ def projections_are_whole(db: sqlite3.Connection) -> bool:
 
 
 def repair_templates(db: sqlite3.Connection) -> None:
-    """Write the shapes that are new or damaged. Those of a newer Hermes stay."""
+    """Write the templates that are new or damaged. Those of a newer Hermes stay."""
     db.executemany(
         "INSERT OR REPLACE INTO shapes VALUES (?, ?, ?, ?, ?)",
         (
-            (number, shape.kind, shape.version, shape.head.decode(), shape.tail.decode())
-            for number, shape in enumerate(TEMPLATES, start=1)
+            (number, each.kind, each.version, each.head.decode(), each.tail.decode())
+            for number, each in enumerate(TEMPLATES, start=1)
         ),
     )
 
@@ -170,8 +170,8 @@ def _templates_are_valid(db: sqlite3.Connection) -> bool:
     )
     found = db.execute(query, (len(TEMPLATES),)).fetchall()
     return found == [
-        (number, shape.kind.encode(), shape.version, shape.head, shape.tail)
-        for number, shape in enumerate(TEMPLATES, start=1)
+        (number, each.kind.encode(), each.version, each.head, each.tail)
+        for number, each in enumerate(TEMPLATES, start=1)
     ]
 
 

@@ -6,41 +6,13 @@ from typing import NamedTuple, assert_never
 
 import msgspec
 
+from hermes.core import events
 from hermes.core.caps import day_of
-from hermes.core.events import (
-    ApprovalAnswered,
-    ApprovalAsked,
-    Archived,
-    CallSettled,
-    CapRaised,
-    Compacted,
-    DurableEvent,
-    EffectDecided,
-    Erased,
-    HookAnswered,
-    MessageReceived,
-    ModelCalled,
-    ModelSwitched,
-    Overlaid,
-    QuestionAnswered,
-    QuestionAsked,
-    ReplyAdded,
-    Rewound,
-    SessionEnded,
-    SessionOpened,
-    Steered,
-    Titled,
-    ToolFinished,
-    ToolIntended,
-    ToolStarted,
-    Tuned,
-    TurnEnded,
-    TurnStarted,
-    Withdrawn,
-)
 from hermes.core.messages import Usage
 
 PREVIEW_CHARS = 120
+# These may happen while a session is closed; any other event opens it again.
+_POSSIBLE_AFTER_END = events.Archived | events.Titled | events.Erased
 # Sums must not depend on their order, so money is counted in whole picodollars.
 PICO = 1_000_000_000_000
 
@@ -93,7 +65,7 @@ class LedgerChange(NamedTuple):
     spent: UsageEntry | None = None
     assumed: PendingCall | None = None
     gone: str = ""
-    raised: CapRaised | None = None
+    raised: events.CapRaised | None = None
 
 
 class Summary(msgspec.Struct):
@@ -142,67 +114,66 @@ class Summary(msgspec.Struct):
     def copy(self) -> Summary:
         return msgspec.structs.replace(self, assumed=dict(self.assumed))
 
-    def add(self, event: DurableEvent, *, turn_id: str, at: float) -> LedgerChange | None:
+    def add(self, event: events.DurableEvent, *, turn_id: str, at: float) -> LedgerChange | None:
         """Count one more event, and return its change of the ledger, if any."""
         self.last_n += 1
-        if not isinstance(event, Archived | Erased):
+        if not isinstance(event, events.Archived | events.Erased):
             self.last_at = at
-        # These may happen while the session is closed; any other event opens it again.
-        if self.ended_at is not None and not isinstance(event, Archived | Titled | Erased):
+        if self.ended_at is not None and not isinstance(event, _POSSIBLE_AFTER_END):
             self.ended_at, self.end_reason = None, ""
         match event:
-            case MessageReceived():
+            case events.MessageReceived():
                 self.message_count += 1
                 self.preview = self.preview or preview_of(event)
-            case Withdrawn():
+            case events.Withdrawn():
                 self.message_count -= 1
-            case ReplyAdded():
+            case events.ReplyAdded():
                 return self._add_reply(event, turn_id, at)
-            case ModelCalled():
+            case events.ModelCalled():
                 return self._add_call(event, turn_id, at)
-            case CallSettled():
+            case events.CallSettled():
                 return self._settle(event)
-            case TurnStarted():
+            case events.TurnStarted():
                 self.task, self.task_tokens, self.task_cost = turn_id, 0, 0
-            case CapRaised():
+            case events.CapRaised():
                 return LedgerChange(day_of(at), raised=event)
-            case SessionOpened():
+            case events.SessionOpened():
                 self.started_at = self.started_at or at
                 self.source, self.cwd, self.principal = event.source, event.cwd, event.principal
                 self.model, self.provider = event.model, event.provider
                 self.job = event.job or event.parent or self.id
-            case SessionEnded(reason=reason):
+            case events.SessionEnded(reason=reason):
                 self.ended_at, self.end_reason = at, reason
-            case Titled(title=title):
+            case events.Titled(title=title):
                 self.title = title
-            case Archived(away=away):
+            case events.Archived(away=away):
                 self.archived = int(away)
-            case ModelSwitched(model=model, provider=provider):
+            case events.ModelSwitched(model=model, provider=provider):
                 self.model, self.provider = model, provider
             case (
-                Steered()
-                | ToolIntended()
-                | ToolStarted()
-                | ToolFinished()
-                | ApprovalAsked()
-                | ApprovalAnswered()
-                | QuestionAsked()
-                | QuestionAnswered()
-                | Rewound()
-                | TurnEnded()
-                | EffectDecided()
-                | Compacted()
-                | Overlaid()
-                | Erased()
-                | HookAnswered()
-                | Tuned()
+                events.Steered()
+                | events.ToolIntended()
+                | events.ToolStarted()
+                | events.ToolFinished()
+                | events.ApprovalAsked()
+                | events.ApprovalAnswered()
+                | events.QuestionAsked()
+                | events.QuestionAnswered()
+                | events.Rewound()
+                | events.TurnEnded()
+                | events.EffectDecided()
+                | events.Compacted()
+                | events.Overlaid()
+                | events.Erased()
+                | events.HookAnswered()
+                | events.Tuned()
             ):
                 pass
             case _:
                 assert_never(event)
         return None
 
-    def _add_call(self, event: ModelCalled, turn_id: str, at: float) -> LedgerChange:
+    def _add_call(self, event: events.ModelCalled, turn_id: str, at: float) -> LedgerChange:
         self.api_calls += 1
         self.call_turn, self.call_cause = turn_id, event.cause
         self.call_booked = int(bool(event.call))
@@ -213,7 +184,7 @@ class Summary(msgspec.Struct):
         amounts = _amounts(event.reserved or Usage())
         return self._assume(PendingCall(event.call, day, turn_id, *who, *amounts, open=1))
 
-    def _settle(self, event: CallSettled) -> LedgerChange | None:
+    def _settle(self, event: events.CallSettled) -> LedgerChange | None:
         """An unknown or finally settled call does not change any more."""
         before = self.assumed.get(event.call)
         if before is None:
@@ -251,7 +222,7 @@ class Summary(msgspec.Struct):
         if usage.cost is not None:
             self.cost = (self.cost or 0.0) + usage.cost
 
-    def _add_reply(self, event: ReplyAdded, turn_id: str, at: float) -> LedgerChange | None:
+    def _add_reply(self, event: events.ReplyAdded, turn_id: str, at: float) -> LedgerChange | None:
         self.message_count += 1
         self.tool_call_count += len(event.message.calls)
         # A call of another turn (a title made in the background) is not the cause of this reply.
@@ -270,7 +241,7 @@ class Summary(msgspec.Struct):
 COLUMNS = Summary.__struct_fields__[:-2]
 
 
-def preview_of(received: MessageReceived) -> str:
+def preview_of(received: events.MessageReceived) -> str:
     """The beginning of a person's message; empty for messages of the program itself."""
     message = received.message
     return "" if message.origin != "user" else " ".join(message.text[:500].split())[:PREVIEW_CHARS]

@@ -5,13 +5,15 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from hermes.core.errors import Fenced, JournalError, NotFound, UsageError
 from hermes.core.events import MessageReceived, Titled
 from hermes.core.ports import Lease
 from hermes.journal import ledger, titles
 from hermes.journal.body_templates import StoredEvent
 from hermes.journal.connections import ignore_damage
-from hermes.journal.rows import chain_hash, chain_seed, last_n, shared_messages
+from hermes.journal.reading import chain_hash, chain_seed, last_n, shared_messages
 from hermes.journal.summaries import LedgerChange, Summary
 
 _INSERT = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
@@ -35,15 +37,12 @@ class FileCache:
         self.last_id = 0
 
 
-class SessionHead:
+class SessionHead(msgspec.Struct):
     """The end of a session: number and hash of its last record, and its totals."""
 
-    __slots__ = ("hash", "n", "summary")
-
-    def __init__(self, n: int, hash: bytes, summary: Summary) -> None:
-        self.n = n
-        self.hash = hash
-        self.summary = summary
+    n: int
+    hash: bytes
+    summary: Summary
 
     def copy(self) -> SessionHead:
         return SessionHead(self.n, self.hash, self.summary.copy())
@@ -167,7 +166,7 @@ class Transaction:
         head.n = n
         head.hash = chain_hash(head.hash, n, turn_id, item.kind, item.version, at, item.body)
         id = self._new_id()
-        self._rows.append((id, session, n, turn_id, item.shape, item.rest, at, head.hash))
+        self._rows.append((id, session, n, turn_id, item.template, item.rest, at, head.hash))
         self.written_bytes += len(item.rest)
         change = head.summary.add(event, turn_id=turn_id, at=at)
         if change is not None:

@@ -11,8 +11,15 @@ from hermes.core.errors import NotFound
 from hermes.journal.body_templates import event_of, is_newer
 from hermes.journal.connections import is_damage
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.reading import DamagedRecord
-from hermes.journal.rows import LogRow, UnreadableRow, chain_hash, chain_seed, last_n, read_rows
+from hermes.journal.reading import (
+    DamagedRecord,
+    LogRow,
+    UnreadableRow,
+    chain_hash,
+    chain_seed,
+    last_n,
+    read_rows,
+)
 from hermes.journal.transaction import Transaction
 
 

@@ -15,6 +15,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar, cast
 
+import msgspec
+
 from hermes.codec.file_lock import FileLock
 from hermes.core.errors import HermesError, JournalError
 from hermes.core.world import World
@@ -40,18 +42,15 @@ QUICK_SECONDS = 0.002
 BACKGROUND_SECONDS = 0.02
 
 
-class WriteJob(Generic[T]):
+class WriteJob(msgspec.Struct, Generic[T], eq=False):
     """Work and its outcome. Nobody waits for a background job."""
 
-    def __init__(
-        self, work: Work[T], future: asyncio.Future[T] | None = None, *, is_background: bool = False
-    ) -> None:
-        self.work = work
-        self.future = future
-        self.is_background = is_background
-        self.result: T | None = None
-        self.error: BaseException | None = None
-        self.is_done = False
+    work: Work[T]
+    future: asyncio.Future[T] | None = None
+    is_background: bool = False
+    result: T | None = None
+    error: BaseException | None = None
+    is_done: bool = False
 
     def outcome(self) -> T:
         if self.error is not None:
@@ -74,9 +73,9 @@ class Writer:
         self._db: sqlite3.Connection | None = None
         self._heartbeat_at = 0.0
         self._queue: SimpleQueue[WriteJob[Any] | None] = SimpleQueue()
-        self._gate = threading.Lock()
-        self._turn = threading.Lock()
-        self._pace = 0.0
+        self._queue_lock = threading.Lock()
+        self._db_lock = threading.Lock()
+        self._commit_seconds = 0.0
         self._thread: threading.Thread | None = None
         self._is_closed = False
         self._repaired_at = float("-inf")
@@ -90,17 +89,17 @@ class Writer:
         if here is not None:
             return here.outcome()
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._take(WriteJob(work, future))
+        self._enqueue(WriteJob(work, future))
         return await future
 
     def run_later(self, work: Work[None]) -> None:
         """Queue work that nobody waits for. If the journal cannot be written, it is repeated at the
         beginning of the next transaction that succeeds."""
-        self._take(WriteJob(work, is_background=True))
+        self._enqueue(WriteJob(work, is_background=True))
 
     def retry(self, work: Work[None]) -> None:
         """Repeat failed work at the beginning of the next transaction that succeeds."""
-        with self._gate:
+        with self._queue_lock:
             self._overdue.append(work)
 
     async def repair(self, *, now: bool = False) -> None:
@@ -112,14 +111,14 @@ class Writer:
 
     async def close(self) -> None:
         """Write what is queued, then close the files."""
-        with self._gate:
+        with self._queue_lock:
             self._is_closed = True
             self._queue.put(None)
         if self._thread is not None:
             await run_in_thread(self._thread.join)
 
-    def _take(self, job: WriteJob[Any]) -> None:
-        with self._gate:
+    def _enqueue(self, job: WriteJob[Any]) -> None:
+        with self._queue_lock:
             if self._is_closed:
                 raise JournalError("The journal is closed.")
             if self._thread is None:
@@ -129,9 +128,9 @@ class Writer:
     def _write_here(self, work: Work[T]) -> WriteJob[T] | None:
         """Do the work in this thread; None when that might be slow or failed. Only while leases are
         held: then the writer thread is awake for heartbeats."""
-        if not (0 < len(self._heads) <= FEW_SESSIONS and self._pace < QUICK_SECONDS):
+        if not (0 < len(self._heads) <= FEW_SESSIONS and self._commit_seconds < QUICK_SECONDS):
             return None
-        if self._is_closed or not self._queue.empty() or not self._turn.acquire(blocking=False):
+        if self._is_closed or not self._queue.empty() or not self._db_lock.acquire(blocking=False):
             return None
         try:
             with self._lock.hold(timeout=0) as is_ours:
@@ -147,7 +146,7 @@ class Writer:
                 self._finish([job], tx)
                 return job
         finally:
-            self._turn.release()
+            self._db_lock.release()
 
     def _start(self) -> None:
         """Start the writer thread. JournalError when the system refuses another thread."""
@@ -201,7 +200,7 @@ class Writer:
         if not jobs and self._seconds_to_heartbeat() is None:
             return
         try:
-            with self._turn, self._lock.hold():
+            with self._db_lock, self._lock.hold():
                 self._commit_or_split(jobs)
         except Exception as error:
             # Committed jobs already have their outcome, which stays.
@@ -287,7 +286,7 @@ class Writer:
         self._world.kill_point("journal.before_commit")
         started = time.perf_counter()
         self._db.execute("COMMIT")
-        self._pace = 0.7 * self._pace + 0.3 * (time.perf_counter() - started)
+        self._commit_seconds = 0.7 * self._commit_seconds + 0.3 * (time.perf_counter() - started)
         return tx
 
     def _is_heartbeat_due(self) -> bool:
@@ -308,7 +307,7 @@ class Writer:
         for session in tx.freed:
             self._heads.pop(session, None)
         if tx.overdue:
-            with self._gate:
+            with self._queue_lock:
                 del self._overdue[: len(tx.overdue)]
 
     def _maintain(self, tx: Transaction | None) -> None:
@@ -360,10 +359,10 @@ def _deliver(jobs: Sequence[WriteJob[Any]]) -> None:
     for loop, mine in by_loop.items():
         # In a closed loop nobody waits.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(_settle, mine)
+            loop.call_soon_threadsafe(_resolve, mine)
 
 
-def _settle(jobs: Sequence[WriteJob[Any]]) -> None:
+def _resolve(jobs: Sequence[WriteJob[Any]]) -> None:
     for job in jobs:
         if job.future is None or job.future.done():
             continue

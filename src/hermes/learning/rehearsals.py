@@ -35,7 +35,7 @@ from hermes.learning.session_watch import is_correction
 from hermes.models.model_ref import IN_PROCESS
 from hermes.replay.collection import collect_recording
 from hermes.replay.environment import ReplayOverrides
-from hermes.replay.recorded_provider import OutsideProvider
+from hermes.replay.recorded_answers import OutsideProvider
 from hermes.replay.recorded_tools import UNKNOWN_CALL
 from hermes.replay.recording import (
     ProcessPart,

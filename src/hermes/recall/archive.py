@@ -16,7 +16,7 @@ from hermes.core.messages import user_says
 from hermes.core.prompt import Prompt
 from hermes.journal import listing, sessions
 from hermes.journal.export import ExportedMessage, conversation_of
-from hermes.journal.index.filters import Period
+from hermes.journal.index.filters import Filters, Period
 from hermes.journal.index.results import KnownSession, facts_of, kin_of, origins_of, sessions_of
 from hermes.journal.index.search import RecallPassage, SearchIndex
 from hermes.journal.index.source import Role
@@ -36,7 +36,7 @@ _HIDDEN_FROM_OWNER = ("member", "guest")
 class SearchFilter(Value):
     """Filters of a search; None means no filter."""
 
-    roles: tuple[Role, ...] | None = ("user", "assistant")
+    roles: frozenset[Role] | None = frozenset(("user", "assistant"))
     period: Period | None = None
     session_id: str = ""
     include_current: bool = False
@@ -83,15 +83,14 @@ class PastSessions:
             return SearchResults(passages=(), sessions={})
         inside, outside = scope
         period = wanted.period
-        passages = await self._index.recall(
-            query,
-            limit=_MOST_PASSAGES,
+        filters = Filters(
             sessions=inside,
             exclude=outside,
             roles=wanted.roles,
             since=period.since if period else None,
             until=period.until if period and period.until != float("inf") else None,
         )
+        passages = await self._index.recall(query, filters, limit=_MOST_PASSAGES)
         if period:
             passages = tuple(one for one in passages if period.holds(one.at))
         ids = list(dict.fromkeys(one.session_id for one in passages))

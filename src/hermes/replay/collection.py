@@ -25,8 +25,7 @@ from hermes.core.ports import Provider, Workspace
 from hermes.core.session_request import SessionRequest
 from hermes.journal.body_templates import is_newer
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.reading import history_segments
-from hermes.journal.rows import LogRow, read_rows
+from hermes.journal.reading import LogRow, history_segments, read_rows
 from hermes.models.model_ref import IN_PROCESS, ModelRef
 from hermes.models.models import Models, ref_of
 from hermes.providers.endpoint import Endpoint
@@ -34,7 +33,7 @@ from hermes.providers.model_catalogue import shipped_catalogue
 from hermes.providers.recorded.frames import RecordedExchange, TapeModel, TapeRun
 from hermes.providers.recorded.masks import SecretMask
 from hermes.providers.recorded.player import InterceptedProvider
-from hermes.providers.recorded.tape import TapedRun, TapeRecorder, read_tapes, split_like
+from hermes.providers.recorded.tape import TapedRun, TapeRecorder, plain_url, read_tapes, split_like
 from hermes.replay.recording import RecordedLine, Recording
 from hermes.version import __version__
 
@@ -126,11 +125,11 @@ def _endpoint(find: Callable[[], Endpoint], ref: ModelRef) -> KnownEndpoint | No
         found = find()
     except HermesError:
         return None
-    bare = replace(found, key="", headers={}, url=_bare(found.url))
+    bare = replace(found, key="", headers={}, url=plain_url(found.url))
     return KnownEndpoint(
         provider=ref.provider,
         model=ref.model,
-        base_url=_bare(ref.base_url),
+        base_url=ref.base_url and plain_url(ref.base_url),
         tier=ref.tier,
         endpoint=bare,
     )
@@ -165,15 +164,8 @@ def _variables(config: Config) -> dict[str, str]:
     }
     for vendor in shipped_catalogue().vendors.values():
         if vendor.url_env and (url := config.secrets.get(vendor.url_env)):
-            found[vendor.url_env] = _bare(url)
+            found[vendor.url_env] = plain_url(url)
     return found
-
-
-def _bare(url: str) -> str:
-    """Removes user info and the query from a URL."""
-    head, separator, rest = url.partition("://")
-    host, slash, path = rest.partition("/")
-    return f"{head}{separator}{host.rpartition('@')[2]}{slash}{path.partition('?')[0]}"
 
 
 async def collect_recording(run: RunContext, journal: SqliteJournal, session_id: str) -> Recording:
@@ -298,7 +290,7 @@ def _clean(exchange: RecordedExchange, mask: SecretMask) -> RecordedExchange:
     )
 
 
-class SessionRecorder:
+class ModelCallRecorder:
     """Records the model calls of one session in one process, which starts after `after` records.
     A resumed session gets its tape at once: the replay must know where the process started."""
 

@@ -58,7 +58,7 @@ class _Rest:
                     waits_for = self._work.send(value)
 
 
-class ReplayRecorder(Recorder):
+class ReplayEventRecorder(Recorder):
     """A recorder that writes nothing after the end of its part and blocks its callers there.
     `before_booking` is called before a model call is booked."""
 
@@ -130,7 +130,7 @@ class Driver:
         self._expected = expected
         self._stops = stops(expected.events, start, end)
         self._session: Session | None = None
-        self._recorder: ReplayRecorder | None = None
+        self._recorder: ReplayEventRecorder | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         expected.open(start, end)
 
@@ -138,9 +138,9 @@ class Driver:
     def has_question(self) -> bool:
         return self._session is not None and bool(self._session.transcript.asked)
 
-    def recorder(self, *args: Any, **kwargs: Any) -> ReplayRecorder:
+    def recorder(self, *args: Any, **kwargs: Any) -> ReplayEventRecorder:
         """Factory that replaces `Recorder(…)`."""
-        self._recorder = ReplayRecorder(
+        self._recorder = ReplayEventRecorder(
             self._expected, self.on_noted, lambda: self._follow(booking=True), *args, **kwargs
         )
         return self._recorder

@@ -29,8 +29,13 @@ from hermes.replay.collection import KnownEndpoint, RunFacts
 from hermes.replay.driver import Driver
 from hermes.replay.expected_events import ExpectedEvents
 from hermes.replay.inputs import side_calls
-from hermes.replay.recorded_decisions import RecordedApprovals, RecordedEngine, recorded_hooks
-from hermes.replay.recorded_provider import ContinuingProvider, TranscriptProvider
+from hermes.replay.recorded_answers import (
+    ContinuingProvider,
+    RecordedApprovals,
+    RecordedEngine,
+    TranscriptProvider,
+    recorded_hooks,
+)
 from hermes.replay.recorded_tools import Mode, RecordedResults, ReplayTools
 from hermes.replay.recorded_workspace import RecordedWorkspace, ScratchWorkspace
 from hermes.replay.replay_journal import ReplayJournal

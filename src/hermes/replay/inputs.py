@@ -6,53 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Literal, assert_never, cast
 
-from hermes.core.commands import (
-    Archive,
-    Command,
-    Compact,
-    End,
-    Overlay,
-    Retitle,
-    Rewind,
-    Say,
-    Steer,
-    SwitchModel,
-    Tune,
-    Withdraw,
-)
+from hermes.core import commands, events
 from hermes.core.errors import BudgetReached
-from hermes.core.events import (
-    ApprovalAnswered,
-    ApprovalAsked,
-    Archived,
-    CallSettled,
-    CapRaised,
-    CapScope,
-    Compacted,
-    DurableEvent,
-    EffectDecided,
-    Erased,
-    HookAnswered,
-    MessageReceived,
-    ModelCalled,
-    ModelSwitched,
-    Overlaid,
-    QuestionAnswered,
-    QuestionAsked,
-    ReplyAdded,
-    Rewound,
-    SessionEnded,
-    SessionOpened,
-    Steered,
-    Titled,
-    ToolFinished,
-    ToolIntended,
-    ToolStarted,
-    Tuned,
-    TurnEnded,
-    TurnStarted,
-    Withdrawn,
-)
 from hermes.core.executor import NOT_RUN, UNKNOWN_OUTCOME
 from hermes.core.messages import Image
 
@@ -61,117 +16,119 @@ TURN_CAUSES = frozenset(("chat", "cron", "sub-session", "retry", "fallback", "co
 OWN_WORDS = "hermes"
 
 
-def command_of(event: DurableEvent) -> Command | None:
+def command_of(event: events.DurableEvent) -> commands.Command | None:
     """Returns the command that caused the event, or None if the session caused it itself."""
     match event:
-        case MessageReceived(past=False) if event.message.origin != OWN_WORDS:
+        case events.MessageReceived(past=False) if event.message.origin != OWN_WORDS:
             message = event.message
             if event.steer:
-                return Steer(text=message.text, key=event.key)
+                return commands.Steer(text=message.text, key=event.key)
             images = tuple(part for part in message.parts if isinstance(part, Image))
-            return Say(text=message.text, images=images, key=event.key, origin=message.origin)
-        case ModelSwitched():
-            return SwitchModel(model=event.model, provider=event.provider)
-        case Titled():
-            return Retitle(title=event.title)
-        case Archived():
-            return Archive(away=event.away)
-        case SessionEnded():
-            return End(reason=event.reason)
-        case Rewound():
-            return Rewind(turns=event.turns)
-        case Withdrawn():
-            return Withdraw(n=event.n)
-        case Overlaid():
-            return Overlay(name=event.name, text=event.text)
-        case Tuned():
-            return Tune(effort=event.effort, tier=event.tier, mode=event.mode)
-        case Compacted(cause="asked"):
-            return Compact(topic=event.topic, keep=event.keep)
+            return commands.Say(
+                text=message.text, images=images, key=event.key, origin=message.origin
+            )
+        case events.ModelSwitched():
+            return commands.SwitchModel(model=event.model, provider=event.provider)
+        case events.Titled():
+            return commands.Retitle(title=event.title)
+        case events.Archived():
+            return commands.Archive(away=event.away)
+        case events.SessionEnded():
+            return commands.End(reason=event.reason)
+        case events.Rewound():
+            return commands.Rewind(turns=event.turns)
+        case events.Withdrawn():
+            return commands.Withdraw(n=event.n)
+        case events.Overlaid():
+            return commands.Overlay(name=event.name, text=event.text)
+        case events.Tuned():
+            return commands.Tune(effort=event.effort, tier=event.tier, mode=event.mode)
+        case events.Compacted(cause="asked"):
+            return commands.Compact(topic=event.topic, keep=event.keep)
         case (
-            MessageReceived()
-            | Compacted()
-            | SessionOpened()
-            | TurnStarted()
-            | Steered()
-            | ModelCalled()
-            | ReplyAdded()
-            | ToolIntended()
-            | ToolStarted()
-            | ToolFinished()
-            | ApprovalAsked()
-            | ApprovalAnswered()
-            | QuestionAsked()
-            | QuestionAnswered()
-            | TurnEnded()
-            | CallSettled()
-            | CapRaised()
-            | EffectDecided()
-            | Erased()
-            | HookAnswered()
+            events.MessageReceived()
+            | events.Compacted()
+            | events.SessionOpened()
+            | events.TurnStarted()
+            | events.Steered()
+            | events.ModelCalled()
+            | events.ReplyAdded()
+            | events.ToolIntended()
+            | events.ToolStarted()
+            | events.ToolFinished()
+            | events.ApprovalAsked()
+            | events.ApprovalAnswered()
+            | events.QuestionAsked()
+            | events.QuestionAnswered()
+            | events.TurnEnded()
+            | events.CallSettled()
+            | events.CapRaised()
+            | events.EffectDecided()
+            | events.Erased()
+            | events.HookAnswered()
         ):
             return None
         case _:
             assert_never(event)
 
 
-def side_work(events: Sequence[DurableEvent]) -> frozenset[int]:
+def side_work(history: Sequence[events.DurableEvent]) -> frozenset[int]:
     """Returns the positions of model calls outside turns and of their settlements."""
     calls: set[str] = set()
     found: set[int] = set()
-    for position, event in enumerate(events):
-        if isinstance(event, ModelCalled) and event.cause not in TURN_CAUSES:
+    for position, event in enumerate(history):
+        if isinstance(event, events.ModelCalled) and event.cause not in TURN_CAUSES:
             calls.add(event.call)
             found.add(position)
-        elif isinstance(event, CallSettled) and event.call in calls:
+        elif isinstance(event, events.CallSettled) and event.call in calls:
             found.add(position)
     return frozenset(found)
 
 
-def side_calls(events: Sequence[DurableEvent]) -> frozenset[str]:
+def side_calls(history: Sequence[events.DurableEvent]) -> frozenset[str]:
     """Returns the ids of model calls outside turns."""
-    found = (events[position] for position in side_work(events))
-    return frozenset(event.call for event in found if isinstance(event, ModelCalled))
+    found = (history[position] for position in side_work(history))
+    return frozenset(event.call for event in found if isinstance(event, events.ModelCalled))
 
 
-def stops(events: Sequence[DurableEvent], start: int, end: int) -> frozenset[int]:
+def stops(history: Sequence[events.DurableEvent], start: int, end: int) -> frozenset[int]:
     """Returns the positions before which the user interrupted the turn outside a model call, within
     one process (from `start` up to `end`)."""
     found: set[int] = set()
     turn_start = start
     started: set[str] = set()
     for position in range(start, end):
-        event = events[position]
-        if isinstance(event, ReplyAdded):
+        event = history[position]
+        if isinstance(event, events.ReplyAdded):
             turn_start, started = position + 1, set()
-        elif isinstance(event, ToolStarted):
+        elif isinstance(event, events.ToolStarted):
             started.add(event.call_id)
-        elif isinstance(event, TurnEnded):
+        elif isinstance(event, events.TurnEnded):
             in_call = any(
-                isinstance(each, ModelCalled) and each.cause in TURN_CAUSES
-                for each in events[turn_start:position]
+                isinstance(each, events.ModelCalled) and each.cause in TURN_CAUSES
+                for each in history[turn_start:position]
             )
             if event.reason == "interrupted" and not in_call:
-                shows = (i for i in range(turn_start, position) if _shows_stop(events[i], started))
+                shows = (i for i in range(turn_start, position) if _shows_stop(history[i], started))
                 found.add(next(shows, position))
             turn_start, started = position + 1, set()
     return frozenset(found)
 
 
-def stopped_in_call(events: Sequence[DurableEvent], position: int) -> bool:
+def stopped_in_call(history: Sequence[events.DurableEvent], position: int) -> bool:
     """Returns whether the user interrupted the model call that is running at this position."""
-    for event in events[position:]:
+    for event in history[position:]:
         match event:
-            case TurnEnded():
+            case events.TurnEnded():
                 return event.reason == "interrupted"
             case (
-                Archived()
-                | CallSettled()
-                | MessageReceived()
-                | QuestionAnswered()
-                | Titled()
-                | Tuned()
-                | Withdrawn()
+                events.Archived()
+                | events.CallSettled()
+                | events.MessageReceived()
+                | events.QuestionAnswered()
+                | events.Titled()
+                | events.Tuned()
+                | events.Withdrawn()
             ):
                 continue
             case _:
@@ -179,24 +136,27 @@ def stopped_in_call(events: Sequence[DurableEvent], position: int) -> bool:
     return False
 
 
-def cap_reached(events: Sequence[DurableEvent], position: int) -> BudgetReached | None:
+def cap_reached(history: Sequence[events.DurableEvent], position: int) -> BudgetReached | None:
     """Returns the cap that blocked a call at this position, taken from its question or the end of
     the turn; None when the call was made."""
-    due = events[position] if position < len(events) else None
-    outcome: DurableEvent | None = None
-    if isinstance(due, TurnEnded) and due.reason == "paused":
+    due = history[position] if position < len(history) else None
+    outcome: events.DurableEvent | None = None
+    if isinstance(due, events.TurnEnded) and due.reason == "paused":
         outcome, words, asked, in_dollars = due, due.error, 0.0, True
-    elif isinstance(due, QuestionAsked) and not due.call_id:
-        outcome = next((e for e in events[position:] if isinstance(e, CapRaised | TurnEnded)), None)
+    elif isinstance(due, events.QuestionAsked) and not due.call_id:
+        outcome = next(
+            (e for e in history[position:] if isinstance(e, events.CapRaised | events.TurnEnded)),
+            None,
+        )
         words = due.question.removesuffix(" Go on?")
         choice = due.choices[0] if due.choices else ""
         amount = re.search(r"[\d,.]+", choice)
         asked, in_dollars = float(amount[0].replace(",", "")) if amount else 0.0, "$" in choice
-    if isinstance(outcome, CapRaised):
+    if isinstance(outcome, events.CapRaised):
         scope, key = outcome.scope, outcome.key
         asked = outcome.usd or outcome.tokens
-    elif isinstance(outcome, TurnEnded):
-        scope = cast(CapScope, outcome.detail.removeprefix("cap(").removesuffix(")"))
+    elif isinstance(outcome, events.TurnEnded):
+        scope = cast(events.CapScope, outcome.detail.removeprefix("cap(").removesuffix(")"))
         key = ""
     else:
         return None
@@ -204,20 +164,20 @@ def cap_reached(events: Sequence[DurableEvent], position: int) -> BudgetReached 
     return BudgetReached(words, scope=scope, key=key, unit=unit, cap=0.0, spent=0.0, asked=asked)
 
 
-def is_lost(event: DurableEvent, started: set[str]) -> bool:
+def is_lost(event: events.DurableEvent, started: set[str]) -> bool:
     """Returns whether the event is the result of a call that was interrupted while running."""
     return (
-        isinstance(event, ToolFinished)
+        isinstance(event, events.ToolFinished)
         and event.result.call_id in started
         and event.result.text.startswith(UNKNOWN_OUTCOME)
     )
 
 
-def _shows_stop(event: DurableEvent, started: set[str]) -> bool:
+def _shows_stop(event: events.DurableEvent, started: set[str]) -> bool:
     match event:
-        case ToolFinished(result=result):
+        case events.ToolFinished(result=result):
             return result.text.startswith(NOT_RUN) or is_lost(event, started)
-        case ApprovalAnswered(by="stop") | QuestionAnswered(by="stop"):
+        case events.ApprovalAnswered(by="stop") | events.QuestionAnswered(by="stop"):
             return True
         case _:
             return False

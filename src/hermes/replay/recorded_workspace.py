@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import posixpath
 import shutil
 from collections.abc import AsyncIterator
@@ -202,23 +201,10 @@ class RecordedProcesses:
             case _:
                 return ()
 
-    async def poll(self, process_id: str) -> ProcessInfo:
+    async def _find(self, process_id: str, *_data: object, **_options: object) -> ProcessInfo:
         raise NotFound(f"No process has the id {process_id}.")
 
-    async def log(self, process_id: str, *, offset: int, limit: int) -> ProcessInfo:
-        return await self.poll(process_id)
-
-    async def wait(self, process_id: str, *, timeout: float, stop: asyncio.Event) -> ProcessInfo:
-        return await self.poll(process_id)
-
-    async def write(self, process_id: str, data: str) -> ProcessInfo:
-        return await self.poll(process_id)
-
-    async def close(self, process_id: str) -> ProcessInfo:
-        return await self.poll(process_id)
-
-    async def kill(self, process_id: str) -> ProcessInfo:
-        return await self.poll(process_id)
+    poll = log = wait = write = close = kill = _find
 
     async def notices(self) -> AsyncIterator[ProcessNotice]:
         none: tuple[ProcessNotice, ...] = ()

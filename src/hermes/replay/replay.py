@@ -21,7 +21,7 @@ from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
-from hermes.journal.rows import read_rows
+from hermes.journal.reading import read_rows
 from hermes.net.http import current_interceptor
 from hermes.providers.recorded.player import TapePlayer
 from hermes.replay.collection import facts_in, known_in

@@ -13,8 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from hermes.undo.calls import CallBody, CallKind, FileChange
-from hermes.undo.contents import present_token
-from hermes.undo.entry import FileId, Manifest, PathEntry, WrittenFile, differs
+from hermes.undo.entry import FileId, Manifest, PathEntry, WrittenFile, differs, present_token
 from hermes.undo.observer import WriteObserver
 from hermes.undo.script_effects import ScriptEffects
 

@@ -16,18 +16,20 @@ CallKind = Literal["write", "delete", "command", "background", "undo"]
 
 
 class FileChange(msgspec.Struct, frozen=True, array_like=True):
-    """The change of one path. None means that nothing was there. A change is `sure` when this call
-    made it, not another process at the same time. `source` is the path before a rename. In an undo,
-    `back` is the oldest call whose change of this path it undid. `lost` says why the state before
-    cannot be restored. A new folder is `unseen` when its content was not scanned."""
+    """The change of one path. None means that nothing was there."""
 
     name: bytes
     before: PathEntry | None
     after: PathEntry | None
+    # Whether this call certainly made the change, not another process at the same time.
     sure: bool = True
+    # The path before a rename.
     source: bytes = b""
+    # In an undo, the oldest call whose change of this path it undid.
     back: int = 0
+    # Why the state before cannot be restored.
     lost: str = ""
+    # Whether it is a new folder whose content was not scanned.
     unseen: bool = False
 
     @property
@@ -49,30 +51,33 @@ class FileChange(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CallBody(msgspec.Struct, frozen=True, array_like=True):
-    """The part of a call that is not queried. `notes` says what is not covered; `taken` are the
-    calls that an undo reverted; `names` are paths outside the project that the call may change, and
-    `spots` those that it may create; `guards` are second links to files. `ended` is a time by the
-    clock of the file systems."""
+    """The part of a call that is not queried."""
 
     changes: tuple[FileChange, ...] = ()
+    # What is not covered, one sentence each.
     notes: tuple[str, ...] = ()
+    # The calls that an undo reverted.
     taken: tuple[int, ...] = ()
+    # Paths outside the project that the call may change, and those that it may create.
     names: tuple[bytes, ...] = ()
     spots: tuple[bytes, ...] = ()
+    # Files with a second link in the store: path and token.
     guards: tuple[tuple[bytes, bytes], ...] = ()
+    # By the clock of the file systems, in nanoseconds.
     ended: int = 0
 
 
 class RecordedCall(Value):
-    """`words` is a short description. An `open` call has begun, and its end is unknown."""
+    """`words` is a short description. An `open` call has begun, and its end is unknown. A call gets
+    its `id` when it is stored."""
 
-    id: int
     session: str
     turn: str
     root: str
     at: float
     kind: CallKind
     words: str
+    id: int = 0
     open: bool = False
     process: str = ""
     manifest: bytes = b""
@@ -100,21 +105,12 @@ class CallLog:
     def __init__(self, store: CheckpointStore) -> None:
         self._store = store
 
-    def begin(
-        self,
-        *,
-        session: str,
-        turn: str,
-        root: str,
-        at: float,
-        kind: CallKind,
-        words: str,
-        body: CallBody,
-        manifest: bytes = b"",
-    ) -> int:
+    def begin(self, call: RecordedCall) -> int:
+        """Store a call that begins now, and return its id."""
+        root, words = path_text(call.root), path_text(call.words)
         row = (
-            *(session, turn, path_text(root), at, kind, path_text(words), "open", ""),
-            *(manifest or None, _encoder.encode(body)),
+            *(call.session, call.turn, root, call.at, call.kind, words, "open", ""),
+            *(call.manifest or None, _encoder.encode(call.body)),
         )
         query = f"INSERT INTO calls({', '.join(COLUMNS[1:])}) VALUES(?,?,?,?,?,?,?,?,?,?)"
         with self._store.writing() as db:

@@ -9,11 +9,24 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec.structs import replace
 
 from hermes.codec.values import Value
-from hermes.undo import contents
-from hermes.undo.contents import BY_STAMP, LARGE, stamp_token
-from hermes.undo.entry import Manifest, PathEntry, differs, entry_of, read_entry
-from hermes.undo.limits import UndoLimits, size_words
-from hermes.undo.scanner import reason_not_stored
+from hermes.undo.entry import (
+    BY_STAMP,
+    LARGE,
+    Manifest,
+    PathEntry,
+    attributes_of,
+    copy_content,
+    differs,
+    entry_of,
+    hash_content,
+    open_file,
+    read_entry,
+    read_whole,
+    stamp_token,
+    text_token,
+    try_reflink,
+)
+from hermes.undo.scanner import UndoLimits, reason_not_stored, size_words
 from hermes.undo.store import CheckpointStore
 
 BATCH_BYTES = 32 * 1024 * 1024
@@ -84,8 +97,8 @@ class ContentCapture:
         if not entry.is_file:
             with contextlib.suppress(OSError):
                 if not entry.is_link:
-                    with contents.open_file(path) as descriptor:
-                        found = contents.attributes_of(descriptor)
+                    with open_file(path) as descriptor:
+                        found = attributes_of(descriptor)
                     return replace(entry, attributes=found or entry.attributes)
             return entry
         try:
@@ -106,15 +119,15 @@ class ContentCapture:
 
     def _capture_unchanged(self, path: str, entry: PathEntry) -> PathEntry | None:
         """The common case: store a small file that is unchanged since the scan in one step."""
-        if entry.size > contents.LARGE or entry.fresh:
+        if entry.size > LARGE or entry.fresh:
             return None
-        with contents.open_file(path) as descriptor:
+        with open_file(path) as descriptor:
             data = os.read(descriptor, entry.size + 1)
-            attributes = contents.attributes_of(descriptor)
+            attributes = attributes_of(descriptor)
             found = os.fstat(descriptor)
         if len(data) != entry.size or differs(entry, entry_of(path, found)):
             return None
-        token = contents.text_token(data)
+        token = text_token(data)
         self._hold(token, data)
         return replace(entry, token=token, attributes=attributes or entry.attributes)
 
@@ -125,16 +138,16 @@ class ContentCapture:
             self._flush()
 
     def _file(self, path: str) -> tuple[PathEntry, bool]:
-        """Store a file and return None if it changed while it was read."""
-        with contents.open_file(path) as descriptor:
+        """Store a file; return its entry, and whether it stayed the same while it was read."""
+        with open_file(path) as descriptor:
             before = os.fstat(descriptor)
-            if before.st_size <= contents.LARGE:
-                data = contents.read_whole(descriptor, before.st_size)
-                token = contents.text_token(data)
+            if before.st_size <= LARGE:
+                data = read_whole(descriptor, before.st_size)
+                token = text_token(data)
                 self._hold(token, data)
             else:
                 token = self._large(path, descriptor, before)
-            found = contents.attributes_of(descriptor)
+            found = attributes_of(descriptor)
             after = os.fstat(descriptor)
         entry = replace(entry_of(path, after, self._now_ns()), token=token, attributes=found)
         same = (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size)
@@ -145,13 +158,13 @@ class ContentCapture:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         self._store.prepare()
         try:
-            with contents.open_file(temporary, flags) as target:
+            with open_file(temporary, flags) as target:
                 entry = entry_of(path, found)
                 token = stamp_token(BY_STAMP, entry)
                 if entry.weight > UNHASHED:
-                    contents.copy_content(source, target, found.st_size)
-                elif not contents.try_reflink(source, target):
-                    token = contents.hash_content(source, found.st_size, target)
+                    copy_content(source, target, found.st_size)
+                elif not try_reflink(source, target):
+                    token = hash_content(source, found.st_size, target)
                 weight = min(found.st_size, os.fstat(target).st_blocks * 512)
             temporary.replace(self._store.object_path(token))
         finally:

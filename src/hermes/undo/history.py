@@ -9,12 +9,12 @@ from itertools import groupby
 from hermes.codec.values import Value, replace
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.world import World
-from hermes.undo import retention as upkeep
+from hermes.undo import retention
 from hermes.undo.calls import CallLog, RecordedCall
-from hermes.undo.limits import UndoLimits
+from hermes.undo.change_recorder import ChangeRecorder
 from hermes.undo.plan import RestorePlan, plan_restore, unified_diff
-from hermes.undo.recorder import UndoRecorder
 from hermes.undo.restore import Restorer, RestoreResult
+from hermes.undo.scanner import UndoLimits
 from hermes.undo.store import CheckpointStore, lock_session
 
 NOTHING = "There is nothing to undo."
@@ -106,7 +106,8 @@ class CheckpointHistory:
         return found
 
     def restore(self, plan: RestorePlan, *, session: str, whole: bool = True) -> RestoreResult:
-        """Without `whole`, it was limited to a path, and the turns do not count as undone."""
+        """Execute a plan. A plan that was limited to a path is not `whole`: its turns do not count
+        as undone."""
         calls = {call.id: call for call in self._calls.of_session(session)}
         first = calls.get(min(plan.taken, default=0))
         if first is None:
@@ -114,8 +115,15 @@ class CheckpointHistory:
         if not whole:
             plan = replace(plan, notes=(), taken=(), turns=())
         restorer = Restorer(self._store, self._limits, self._world, root=first.root)
-        turn = self._world.new_id("undo")
-        return restorer.apply(plan, session=session, turn=turn, words=f"undo {first.words}")
+        call = RecordedCall(
+            session=session,
+            turn=self._world.new_id("undo"),
+            root=first.root,
+            at=self._world.clock.now(),
+            kind="undo",
+            words=f"undo {first.words}",
+        )
+        return restorer.apply(plan, call)
 
     def diff(self, plan: RestorePlan, root: str) -> str:
         return unified_diff(self._store, plan, root)
@@ -139,11 +147,11 @@ class CheckpointHistory:
             newest_at=calls[-1].at if calls else None,
         )
 
-    def prune(self) -> upkeep.PruneResult:
-        return upkeep.prune(self._store, self._limits, self._world.clock.now())
+    def prune(self) -> retention.CheckpointPruneResult:
+        return retention.prune(self._store, self._limits, self._world.clock.now())
 
-    def clear(self) -> upkeep.PruneResult:
-        return upkeep.clear(self._store)
+    def clear(self) -> retention.CheckpointPruneResult:
+        return retention.clear(self._store)
 
     def _end_open_calls(self, session: str) -> None:
         """End calls that a dead Hermes left open; raise while a call really runs."""
@@ -157,7 +165,7 @@ class CheckpointHistory:
             raise UsageError("A command of this session is running; wait until it ends.")
         try:
             for call in left:
-                recorder = UndoRecorder(
+                recorder = ChangeRecorder(
                     self._store,
                     call.root,
                     where=lambda: (session, ""),

@@ -11,9 +11,14 @@ from pathlib import Path
 
 from hermes.codec.values import Value
 from hermes.undo.calls import FileChange, RecordedCall
-from hermes.undo.contents import present_token
-from hermes.undo.entry import PathEntry, differs, read_entry, read_entry_without_links
-from hermes.undo.limits import inside
+from hermes.undo.entry import (
+    PathEntry,
+    differs,
+    present_token,
+    read_entry,
+    read_entry_without_links,
+)
+from hermes.undo.scanner import inside
 from hermes.undo.store import CheckpointStore
 
 MAYBE_OTHERS = "it changed while the command ran, possibly by another program"

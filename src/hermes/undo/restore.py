@@ -14,12 +14,20 @@ from msgspec.structs import replace
 from hermes.codec.values import Value
 from hermes.core.errors import NotFound
 from hermes.core.world import World
-from hermes.undo import contents
 from hermes.undo.calls import CallBody, CallLog, FileChange, RecordedCall
 from hermes.undo.capture import ContentCapture
-from hermes.undo.entry import FileId, PathEntry, WrittenFile, read_entry, read_entry_without_links
-from hermes.undo.limits import UndoLimits
+from hermes.undo.entry import (
+    MOVED,
+    FileId,
+    PathEntry,
+    WrittenFile,
+    open_file,
+    read_entry,
+    read_entry_without_links,
+    stamp_token,
+)
 from hermes.undo.plan import KeptPath, RestorePlan, RestoreStep, has_state
+from hermes.undo.scanner import UndoLimits
 from hermes.undo.store import CheckpointStore
 
 
@@ -66,12 +74,7 @@ class RestoreResult(Value):
 
 class Restorer:
     def __init__(
-        self,
-        store: CheckpointStore,
-        limits: UndoLimits,
-        world: World,
-        *,
-        root: str,
+        self, store: CheckpointStore, limits: UndoLimits, world: World, *, root: str
     ) -> None:
         self._store = store
         self._calls = CallLog(store)
@@ -87,11 +90,11 @@ class Restorer:
         self._lost: list[str] = []
         self._siblings: dict[FileId, list[str]] | None = None
 
-    def apply(self, plan: RestorePlan, *, session: str, turn: str, words: str) -> RestoreResult:
-        """Restore everything possible, and name the rest."""
+    def apply(self, plan: RestorePlan, call: RecordedCall) -> RestoreResult:
+        """Restore everything possible, record it as this call, and name the rest."""
         steps = list(plan.steps)
         aside = self._plan_waiting(steps)
-        call_id = self._record_intention(steps, aside, session, turn, words)
+        call_id = self._record_intention(steps, aside, call)
         self._world.kill_point("undo.restoring")
         try:
             for path, name in aside.items():
@@ -116,13 +119,13 @@ class Restorer:
             self._folders.close()
         for step in sorted(steps, key=lambda each: each.path, reverse=True):
             if step.target is not None and step.target.is_folder:
-                _restore_metadata(step.path, step.target)
+                restore_metadata(step.path, step.target)
         return self._finish(steps, plan, call_id)
 
     # Before anything happens
 
     def _record_intention(
-        self, steps: list[RestoreStep], aside: dict[str, str], session: str, turn: str, words: str
+        self, steps: list[RestoreStep], aside: dict[str, str], call: RecordedCall
     ) -> int:
         present = {step.path: step.now for step in steps if step.now is not None}
         with self._store.writing():
@@ -135,15 +138,7 @@ class Restorer:
                 ),
                 guards=tuple((os.fsencode(a), os.fsencode(b)) for a, b in aside.items()),
             )
-            return self._calls.begin(
-                session=session,
-                turn=turn,
-                root=self._root,
-                at=self._world.clock.now(),
-                kind="undo",
-                words=words,
-                body=body,
-            )
+            return self._calls.begin(replace(call, body=body))
 
     def _plan_waiting(self, steps: list[RestoreStep]) -> dict[str, str]:
         """Return renamed files, and where they wait until their old names are free: in a folder
@@ -197,7 +192,7 @@ class Restorer:
     def _move_to_store(self, step: RestoreStep, now: PathEntry | None) -> bool:
         """Move into the store what is too large to copy."""
         entry = now or self._now[step.path]
-        token = contents.stamp_token(contents.MOVED, entry)
+        token = stamp_token(MOVED, entry)
         try:
             Path(step.path).rename(self._store.object_path(token))
         except OSError:
@@ -215,7 +210,7 @@ class Restorer:
         if not os.path.lexists(parent):
             Path(parent).mkdir(parents=True)
         self._folders.open(parent)
-        if target.token[:1] == contents.MOVED:
+        if target.token[:1] == MOVED:
             self._store.object_path(target.token).rename(step.path)
         elif target.is_folder:
             if not os.path.lexists(step.path):
@@ -230,7 +225,7 @@ class Restorer:
             self._restore_file(step, target)
         elif stat.S_ISFIFO(target.mode):
             os.mkfifo(step.path)
-            _restore_metadata(step.path, target)
+            restore_metadata(step.path, target)
         else:
             raise NotFound("it was a device or a socket.")
 
@@ -249,7 +244,7 @@ class Restorer:
         else:
             self._create(step, target)
             self._made[file] = step.path
-        _restore_metadata(step.path, target)
+        restore_metadata(step.path, target)
 
     def _rewrite(self, path: str, target: PathEntry, present: PathEntry) -> None:
         """Rewrite in place, so that other links and open descriptors see the restored content."""
@@ -259,7 +254,7 @@ class Restorer:
             raise NotFound(f"{path} was not kept.")
         if not os.access(path, os.W_OK):
             Path(path).chmod(stat.S_IMODE(present.mode) | stat.S_IWUSR)
-        with contents.open_file(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC) as descriptor:
+        with open_file(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC) as descriptor:
             self._store.write_to(target.token, descriptor, target.size)
 
     def _create(self, step: RestoreStep, target: PathEntry) -> None:
@@ -269,7 +264,7 @@ class Restorer:
         temporary = path.with_name(f".{path.name[:80]}.{os.getpid()}.undo")
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
-            with contents.open_file(temporary, flags) as descriptor:
+            with open_file(temporary, flags) as descriptor:
                 self._store.write_to(target.token, descriptor, target.size)
             temporary.replace(path)
         finally:
@@ -326,14 +321,14 @@ def _keeps_inode(step: RestoreStep) -> bool:
     return now.is_folder or now.is_link or now.is_file
 
 
-def _restore_metadata(path: str, target: PathEntry) -> None:
+def restore_metadata(path: str, target: PathEntry) -> None:
     """Restore owner, mode, extended attributes and times, as far as permitted."""
     found = os.lstat(path)
     if (found.st_uid, found.st_gid) != (target.owner, target.group):
         with contextlib.suppress(OSError):
             os.chown(path, target.owner, target.group, follow_symlinks=False)
-    with contextlib.suppress(OSError):
-        for name, value in target.attributes:
+    for name, value in target.attributes:
+        with contextlib.suppress(OSError):
             os.setxattr(path, name, value, follow_symlinks=False)
     Path(path).chmod(stat.S_IMODE(target.mode))
     os.utime(path, ns=(target.modified, target.modified))

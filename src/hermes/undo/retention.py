@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from hermes.codec.values import Value
 from hermes.core.scrub import scrub_database
 from hermes.undo.calls import CallLog, RecordedCall
-from hermes.undo.limits import UndoLimits
+from hermes.undo.scanner import UndoLimits
 from hermes.undo.store import CheckpointStore, open_sessions
 
 # Larger objects are not texts of a conversation.
@@ -63,7 +63,7 @@ SQUEEZED_AT_ONCE = 2_000
 WORTH_SQUEEZING = 512
 
 
-class PruneResult(Value):
+class CheckpointPruneResult(Value):
     """How many turns and bytes were removed, and what stays."""
 
     turns: int = 0
@@ -73,11 +73,11 @@ class PruneResult(Value):
 
 def prune(
     store: CheckpointStore, limits: UndoLimits, now: float, *, needed: int = 0
-) -> PruneResult:
+) -> CheckpointPruneResult:
     """Drop turns by number, age and size, then every unreferenced content. Leave this many bytes
     free, if removing old turns can do that."""
     if not store.exists:
-        return PruneResult()
+        return CheckpointPruneResult()
     before = store.total()
     turns = _drop_turns(store, limits, now)
     sweep(store)
@@ -86,7 +86,7 @@ def prune(
         turns += 1
         sweep(store)
     after = store.total()
-    return PruneResult(turns=turns, bytes=max(0, before - after), total_bytes=after)
+    return CheckpointPruneResult(turns=turns, bytes=max(0, before - after), total_bytes=after)
 
 
 def prune_if_due(store: CheckpointStore, limits: UndoLimits, now: float, hours: float) -> None:
@@ -99,10 +99,10 @@ def prune_if_due(store: CheckpointStore, limits: UndoLimits, now: float, hours: 
     prune(store, limits, now)
 
 
-def clear(store: CheckpointStore) -> PruneResult:
+def clear(store: CheckpointStore) -> CheckpointPruneResult:
     """Remove everything except what open sessions need."""
     if not store.exists:
-        return PruneResult()
+        return CheckpointPruneResult()
     before = store.total()
     alive = open_sessions(store)
     calls = CallLog(store)
@@ -114,7 +114,7 @@ def clear(store: CheckpointStore) -> PruneResult:
     sweep(store, grace_seconds=0 if not alive else UNCLAIMED_SECONDS)
     after = store.total()
     turns = len({(call.session, call.turn) for call in gone})
-    return PruneResult(turns=turns, bytes=max(0, before - after), total_bytes=after)
+    return CheckpointPruneResult(turns=turns, bytes=max(0, before - after), total_bytes=after)
 
 
 def _turns(store: CheckpointStore) -> list[tuple[list[RecordedCall], bool]]:

@@ -15,7 +15,7 @@ from hermes.codec.values import Value, replace
 from hermes.core.effects import RunCommand
 from hermes.core.ports import ShellSetup
 from hermes.policy.shell.simple_commands import executed, simple_commands
-from hermes.undo.limits import inside
+from hermes.undo.scanner import inside
 
 How = Literal["any", "deleted", "mode"]
 

@@ -15,8 +15,14 @@ from typing import Any
 
 from hermes.codec.file_lock import FileLock
 from hermes.core.errors import HermesError, NotFound
-from hermes.undo import contents
-from hermes.undo.entry import Manifest, digest, pack_manifest, unpack_manifest
+from hermes.undo.entry import (
+    Manifest,
+    copy_content,
+    digest,
+    open_file,
+    pack_manifest,
+    unpack_manifest,
+)
 
 log = logging.getLogger(__name__)
 
@@ -158,8 +164,8 @@ class CheckpointStore:
                 written += os.pwrite(descriptor, data[written:], written)
             return
         try:
-            with contents.open_file(self.object_path(token)) as source:
-                contents.copy_content(source, descriptor, size)
+            with open_file(self.object_path(token)) as source:
+                copy_content(source, descriptor, size)
         except FileNotFoundError as error:
             raise NotFound("This content is no longer in the store.") from error
 

@@ -1,4 +1,4 @@
-"""A workspace whose changes can be undone: a recorder stores contents before each change."""
+"""A workspace whose changes can be undone, and the undo service of an application."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ from hermes.core.ports import CommandResult, ProcessInfo, Workspace
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from hermes.config.run_context import RunContext
     from hermes.undo.attribution import OpenCall
     from hermes.undo.calls import CallKind
-    from hermes.undo.recorder import UndoRecorder
+    from hermes.undo.change_recorder import ChangeRecorder
+    from hermes.undo.history import CheckpointHistory
+    from hermes.undo.scanner import UndoLimits
     from hermes.undo.script_effects import ScriptEffects
 
 log = logging.getLogger(__name__)
@@ -38,7 +41,7 @@ class UndoableWorkspace(DelegatingWorkspace):
     def __init__(
         self,
         inner: Workspace,
-        make_recorder: Callable[[], UndoRecorder],
+        make_recorder: Callable[[], ChangeRecorder],
         *,
         touched: Callable[[RunCommand], ScriptEffects] | None = None,
         warn: Callable[[str], None] = lambda _: None,
@@ -56,11 +59,11 @@ class UndoableWorkspace(DelegatingWorkspace):
         self._inner = layer(self._inner)
 
     @cached_property
-    def _recorder(self) -> UndoRecorder:
+    def _recorder(self) -> ChangeRecorder:
         return self._make_recorder()
 
     @property
-    def _used_recorder(self) -> UndoRecorder | None:
+    def _used_recorder(self) -> ChangeRecorder | None:
         return self.__dict__.get("_recorder")
 
     async def write_bytes(self, path: str, data: bytes) -> None:
@@ -73,30 +76,30 @@ class UndoableWorkspace(DelegatingWorkspace):
         self, kind: CallKind, path: str, work: Callable[[], Awaitable[None]]
     ) -> None:
         words = self._clean(f"{kind} {path.removeprefix(self.root + '/')}")
-        window = await self._run_guarded(lambda: self._recorder.begin_path(kind, words, path))
+        open_call = await self._run_guarded(lambda: self._recorder.begin_path(kind, words, path))
         try:
             await work()
         finally:
-            await self._end(window)
+            await self._end(open_call)
 
     async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
         intent = await self._intent(effect)
-        window = None if intent.reads_only else await self._begin(effect, intent, "command")
+        open_call = None if intent.reads_only else await self._begin(effect, intent, "command")
         try:
             return await self._inner.run(effect, **options)
         finally:
-            await self._end(window)
+            await self._end(open_call)
 
     async def spawn(self, effect: RunCommand, **options: Unpack[SpawnOptions]) -> ProcessInfo:
         intent = await self._intent(effect)
-        window = None if intent.reads_only else await self._begin(effect, intent, "background")
+        open_call = None if intent.reads_only else await self._begin(effect, intent, "background")
         try:
             info = await self._inner.spawn(effect, **options)
         except BaseException:
-            await self._end(window)
+            await self._end(open_call)
             raise
-        if window is not None:
-            started = window
+        if open_call is not None:
+            started = open_call
             await self._run_guarded(lambda: self._recorder.mark_background(started, info.id))
         return info
 
@@ -160,10 +163,10 @@ class UndoableWorkspace(DelegatingWorkspace):
             lambda: self._recorder.begin_command(kind, words, effect.cwd, intent)
         )
 
-    async def _end(self, window: OpenCall | None) -> None:
+    async def _end(self, open_call: OpenCall | None) -> None:
         """Also after a cancellation: what the call did until then counts."""
-        if window is not None:
-            await asyncio.shield(self._run_guarded(lambda: self._recorder.end(window)))
+        if open_call is not None:
+            await asyncio.shield(self._run_guarded(lambda: self._recorder.end(open_call)))
 
     async def _run_guarded(self, work: Callable[[], T]) -> T | None:
         """One at a time, in a thread. A broken store stops no work, but is reported."""
@@ -174,3 +177,54 @@ class UndoableWorkspace(DelegatingWorkspace):
                 log.warning("not covered by undo", extra={"why": str(error)})
                 self._warn(f"This change cannot be undone: {error}")
                 return None
+
+
+class UndoService:
+    """Nothing is imported or created before it is needed."""
+
+    def __init__(self, run: RunContext) -> None:
+        self._run = run
+        self._folder = run.home.root / "checkpoints"
+
+    async def in_thread(self, work: Callable[[CheckpointHistory], T]) -> T:
+        """Let `work` use the history in a thread, because its methods block."""
+        return await asyncio.to_thread(work, self._history())
+
+    def _history(self) -> CheckpointHistory:
+        from hermes.undo.history import CheckpointHistory
+        from hermes.undo.store import CheckpointStore
+
+        return CheckpointHistory(
+            CheckpointStore(self._folder),
+            world=self._run.world,
+            limits=self._limits(),
+        )
+
+    def make_recorder(self, root: str, where: Callable[[], tuple[str, str]]) -> ChangeRecorder:
+        """For one session in one project; `where` returns session and turn."""
+        from hermes.undo.change_recorder import ChangeRecorder
+        from hermes.undo.store import CheckpointStore
+
+        settings = self._run.settings.checkpoints
+        return ChangeRecorder(
+            CheckpointStore(self._folder),
+            root,
+            where=where,
+            world=self._run.world,
+            limits=self._limits(),
+            prune_hours=settings.min_interval_hours if settings.auto_prune else 0,
+        )
+
+    def _limits(self) -> UndoLimits:
+        from hermes.undo.scanner import MB, UndoLimits
+
+        settings = self._run.settings.checkpoints
+        return UndoLimits(
+            max_files=int(settings.max_files),
+            max_file_bytes=int(settings.max_file_size_mb * MB),
+            max_total_bytes=int(settings.max_total_size_mb * MB),
+            skipped=frozenset((self._run.state_dir,)),
+            untouched=frozenset(("/", self._run.user_home)),
+            max_snapshots=int(settings.max_snapshots),
+            retention_days=settings.retention_days,
+        )

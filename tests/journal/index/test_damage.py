@@ -11,7 +11,8 @@ import pytest
 
 from hermes.journal.index import upkeep
 from hermes.journal.index.file import discard
-from hermes.journal.index.search import SearchHit, SearchIndex
+from hermes.journal.index.filters import Filters
+from hermes.journal.index.search import MessageHit, SearchIndex
 from hermes.journal.index.source import JournalFile
 from hermes.journal.index.upkeep import Sizes
 from tests.journal.index.diary import Diary, read, write
@@ -31,7 +32,7 @@ def fill(diary: Diary, count: int = 700) -> None:
     diary.say_all([f"note {n} about topic{n % 20} common 数据{n % 9}库" for n in range(count)])
 
 
-async def answers(index: SearchIndex) -> list[tuple[SearchHit, ...]]:
+async def answers(index: SearchIndex) -> list[tuple[MessageHit, ...]]:
     return [await index.search(query, limit=5) for query in QUERIES]
 
 
@@ -195,7 +196,8 @@ async def test_without_a_place_for_the_file_the_journal_is_read(
     assert len(await index.search('"about topic3"')) == 3
     assert len(await index.search("数据")) == 10
     assert await index.search("nothing") == ()
-    assert len(await index.search("common", limit=100, sessions=["s1"], since=0)) == 50
+    one_session = Filters(sessions=frozenset({"s1"}), since=0)
+    assert len(await index.search("common", one_session, limit=100)) == 50
     await index.catch_up()
     assert [record.getMessage() for record in caplog.records] == [
         "the search index cannot be used; searching the journal itself"

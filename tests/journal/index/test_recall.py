@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hermes.journal.index.filters import Filters
 from hermes.journal.index.search import SearchIndex
 from tests.journal.index.diary import DAY, NOON, Diary
 
@@ -57,7 +58,7 @@ async def test_the_answer_beside_the_question_ranks_its_session(
 async def test_filters_hold_for_neighbours_too(diary: Diary, index: SearchIndex) -> None:
     asked = diary.say("Which violin do you play?", role="user")
     diary.say("The brown one.", role="assistant")
-    found = await index.recall("violin", roles=["user"])
+    found = await index.recall("violin", Filters(roles=frozenset({"user"})))
     assert [one.event_id for one in found] == [asked]
 
 

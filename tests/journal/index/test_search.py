@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from hermes.journal.index.search import SearchHit, SearchIndex
+from hermes.codec.json import convert
+from hermes.journal.index.filters import Filters
+from hermes.journal.index.search import MessageHit, SearchIndex
 from hermes.journal.index.source import JournalFile, Role
 from tests.journal.index.diary import DAY, NOON, Diary, turn_started
 
@@ -22,7 +24,7 @@ async def test_a_hit_tells_where_the_message_is(diary: Diary, index: SearchIndex
     diary.add(turn_started(), session="first")
     diary.say("The invoice of March is in the blue folder.", session="first", at=NOON)
     (hit,) = await index.search("invoice")
-    assert hit == SearchHit(
+    assert hit == MessageHit(
         session_id="first",
         n=2,
         event_id=2,
@@ -198,7 +200,7 @@ async def test_filters(diary: Diary, index: SearchIndex) -> None:
     }
 
     async def search(**filters: object) -> set[tuple[str, Role]]:
-        hits = await index.search("same words", limit=20, **filters)  # type: ignore[arg-type]
+        hits = await index.search("same words", convert(Filters, filters), limit=20)
         return {key for key, id in ids.items() if id in {hit.event_id for hit in hits}}
 
     everything = set(ids)
@@ -221,10 +223,11 @@ async def test_filters(diary: Diary, index: SearchIndex) -> None:
 async def test_many_sessions_can_be_chosen_and_left_out(diary: Diary, index: SearchIndex) -> None:
     for number in range(120):
         diary.say("the same words", session=f"s{number}")
-    some = [f"s{number}" for number in range(0, 120, 3)]
-    chosen = {hit.session_id for hit in await index.search("words", limit=200, sessions=some)}
-    others = {hit.session_id for hit in await index.search("words", limit=200, exclude=some)}
-    assert chosen == set(some)
+    some = frozenset(f"s{number}" for number in range(0, 120, 3))
+    inside, outside = Filters(sessions=some), Filters(exclude=some)
+    chosen = {hit.session_id for hit in await index.search("words", inside, limit=200)}
+    others = {hit.session_id for hit in await index.search("words", outside, limit=200)}
+    assert chosen == some
     assert others == {f"s{number}" for number in range(120)} - chosen
 
 
@@ -242,11 +245,10 @@ async def test_times_out_of_order_and_out_of_range(diary: Diary, index: SearchIn
     for number, at in enumerate((NOON, 0.0, -5.0, 1e12, NOON - DAY, float("inf"))):
         diary.say(f"odd time {number}", at=at)
     assert len(await index.search("odd")) == 6
-    assert {hit.at for hit in await index.search("odd", since=NOON - 2 * DAY, until=NOON + 1)} == {
-        NOON,
-        NOON - DAY,
-    }
-    assert {hit.at for hit in await index.search("odd", since=1e10)} == {1e12, float("inf")}
+    recent = Filters(since=NOON - 2 * DAY, until=NOON + 1)
+    assert {hit.at for hit in await index.search("odd", recent)} == {NOON, NOON - DAY}
+    late = Filters(since=1e10)
+    assert {hit.at for hit in await index.search("odd", late)} == {1e12, float("inf")}
 
 
 async def test_two_people_search_at_the_same_time(diary: Diary, index_path: Path) -> None:

@@ -27,7 +27,7 @@ _MOST_FOR_PERIOD = 2.5
 _LEAST_FACTOR = min(factor for _, factor in SIZES)
 
 
-class Candidate(NamedTuple):
+class CandidateMessage(NamedTuple):
     """What the index knows of a message, given by its scope and number. `shares` is, per clause,
     how much of it the message or a neighbour matches, times its rarity. `extra` is other evidence;
     `own` is whether the message itself has any of the words; `factor` is below 1 in a session about
@@ -55,7 +55,7 @@ def choose(
     total: int,
     most: int,
     period: Period | None = None,
-) -> Iterable[Candidate]:
+) -> Iterable[CandidateMessage]:
     """At most so many messages, the most promising first, and of equals the newest. The scopes
     begin with the newest; `total` is their number of messages."""
     positive = [one for one in _without_unwanted(evidence) if one.clause.rule != "not"]
@@ -237,13 +237,13 @@ class _Tally:
             for message in held:
                 self._totals[message] += self._rarities[number]
 
-    def newest(self, most: int) -> list[Candidate]:
+    def newest(self, most: int) -> list[CandidateMessage]:
         """When all clauses are common: the newest messages with all of them, then without the
         commonest, and so on."""
         musts = [one for one in self._positive if _is_must(one)]
         rest = [one for one in self._positive if one.docs and one.frequency and not _is_must(one)]
         ordered = [*musts, *sorted(rest, key=lambda one: one.frequency)]
-        found: dict[int, Candidate] = {}
+        found: dict[int, CandidateMessage] = {}
         for wanted in range(len(ordered), max(1, len(musts)) - 1, -1):
             together = reduce(
                 sets.intersection, [one.docs[self._place] for one in ordered[:wanted]]
@@ -255,11 +255,11 @@ class _Tally:
                     rarity if one.docs and sets.among({number}, one.docs[self._place]) else 0.0
                     for one, rarity in zip(self._positive, self._rarities, strict=True)
                 ]
-                plain = Candidate(shares, 0.0, True, 1.0, sum(shares), self._place, number)
+                plain = CandidateMessage(shares, 0.0, True, 1.0, sum(shares), self._place, number)
                 found.setdefault(number, plain)
         return list(found.values())
 
-    def candidate(self, number: int, worth: float) -> Candidate:
+    def candidate(self, number: int, worth: float) -> CandidateMessage:
         shares = tuple([share.get(number, 0.0) for share in self._shares])
         named, factor = 0.0, 1.0
         if self._people:
@@ -268,7 +268,9 @@ class _Tally:
             factor = 1.0 if said else self._people.elsewhere
         extra = named + self._extra.get(number, 0.0)
         worth = (worth + named) * factor
-        return Candidate(shares, extra, number in self._own, factor, worth, self._place, number)
+        return CandidateMessage(
+            shares, extra, number in self._own, factor, worth, self._place, number
+        )
 
 
 def _is_countable(frequency: int, total: int) -> bool:
@@ -277,7 +279,8 @@ def _is_countable(frequency: int, total: int) -> bool:
 
 
 def _promising(totals: Share, most: int, *, least: float = 1.0) -> set[int]:
-    """The best so many, and all that score at least the part `least` of the last of them."""
+    """The `most` best numbers, and all others that score at least `least` times the lowest of
+    them."""
     if len(totals) <= most:
         return set(totals)
     limit = least * heapq.nlargest(most, totals.values())[-1]

@@ -169,7 +169,7 @@ def not_among(numbers: set[int], docs: Docs) -> set[int]:
 
 
 def extend(bitmap: bytes, number: int) -> bytes:
-    """With a number that may follow the last."""
+    """The set with one more number, which may follow the last."""
     return _combine(_integer(bitmap) | 1 << number, bitmap_size(number + 1))
 
 

@@ -98,7 +98,7 @@ EMPTY = IndexManifest(format=FORMAT, next_number=1, seen=None, segments=())
 
 
 class IndexFile:
-    """An open file, used and closed by one thread. Raises Damaged and Unavailable."""
+    """An open file, used and closed by one thread. Raises IndexDamaged and IndexUnavailable."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -267,7 +267,7 @@ def _key(segment: int, kind: BlockKind, part: int) -> int:
 
 def _unseal(key: int, sealed: object) -> bytes:
     if not isinstance(sealed, bytes) or len(sealed) < 4:
-        raise IndexDamaged("a block is no block")
+        raise IndexDamaged("a block has an invalid type")
     data = sealed[4:]
     if zlib.crc32(data, key & 0xFFFFFFFF) != int.from_bytes(sealed[:4], "little"):
         raise IndexDamaged("a checksum is wrong")

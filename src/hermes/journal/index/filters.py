@@ -141,7 +141,7 @@ class SegmentScope:
 
     @cached_property
     def allowed(self) -> Docs | None:
-        """To the second; None for all of them."""
+        """The messages that pass the filters, with times in whole seconds; None for all."""
         return self._filters.select(self.segment)
 
     @cached_property
@@ -209,6 +209,9 @@ class Filters(Value):
             everything = sets.everything(segment.info.docs)
             limits.append(sets.difference(everything, _of_sessions(segment, self.exclude)))
         return reduce(sets.intersection, limits) if limits else None
+
+
+NO_FILTERS = Filters()
 
 
 def _of_sessions(segment: Segment, sessions: frozenset[str]) -> Docs:

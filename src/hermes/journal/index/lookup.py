@@ -132,19 +132,19 @@ class Lookup:
         shows how common the others are; very common ones are dropped."""
         if self.total <= _SMALL:
             found = self.evidence(clauses, enough=enough if len(clauses) == 1 else None)
-            telling = _telling({one.clause: one.frequency for one in found}, _FEW)
-            return [one for one in found if one.clause in telling]
+            distinctive = _distinctive({one.clause: one.frequency for one in found}, _FEW)
+            return [one for one in found if one.clause in distinctive]
         sample = max((scope.segment for scope in self.scopes), key=lambda s: s.info.docs)
         counts = {clause: _frequency(clause, sample) for clause in clauses}
-        telling = _telling(counts, max(_FEW, sample.info.docs * _COMMON_SHARE))
-        positive = sorted((c for c in telling if c.rule == "may"), key=lambda c: counts[c])
+        distinctive = _distinctive(counts, max(_FEW, sample.info.docs * _COMMON_SHARE))
+        positive = sorted((c for c in distinctive if c.rule == "may"), key=lambda c: counts[c])
         unsought = set(positive[_MOST_SOUGHT:])
-        sought = [clause for clause in telling if clause not in unsought]
-        every = iter(self.evidence(sought, enough=enough if len(telling) == 1 else None))
+        sought = [clause for clause in distinctive if clause not in unsought]
+        every = iter(self.evidence(sought, enough=enough if len(distinctive) == 1 else None))
         scale = self.total / sample.info.docs
         return [
             Evidence(clause, [], int(counts[clause] * scale)) if clause in unsought else next(every)
-            for clause in telling
+            for clause in distinctive
         ]
 
 
@@ -168,8 +168,8 @@ def _frequency(clause: QueryClause, segment: Segment) -> int:
     return sets.size_of(_holding(clause, segment))
 
 
-def _telling(counts: Mapping[QueryClause, int], most: float) -> list[QueryClause]:
-    """Without too common words, when there are others."""
+def _distinctive(counts: Mapping[QueryClause, int], most: float) -> list[QueryClause]:
+    """The clauses without very common words, unless only those are left."""
     rest = [clause for clause, count in counts.items() if clause.rule != "may" or count <= most]
     return rest if any(clause.rule != "not" for clause in rest) else list(counts)
 
@@ -185,7 +185,7 @@ class _Inside:
         self._known = known
 
     def cost(self, part: bytes) -> int:
-        """How many messages could be read instead."""
+        """The cost of a look-up, in messages that could be read in the same time."""
         closed = self._segment.info.closed
         return _WORD_ROWS * len(self._known[part]) if closed else self._segment.info.leaves // 2
 
@@ -203,7 +203,7 @@ def _holding(clause: QueryClause, segment: Segment, inside: _Inside | None = Non
     """The messages with all atoms of the clause, or with another form of its word."""
     together: Docs | None = None
     for atom in clause.atoms:
-        if together and _shows_in_text(atom, clause, sets.size_of(together), segment, inside):
+        if together and _is_cheaper_to_read(atom, clause, sets.size_of(together), segment, inside):
             continue
         docs = _with_atom(atom, segment, inside)
         together = docs if together is None else sets.intersection(together, docs)
@@ -213,11 +213,11 @@ def _holding(clause: QueryClause, segment: Segment, inside: _Inside | None = Non
     return sets.union([together or NOTHING, *forms]) if forms else together or NOTHING
 
 
-def _shows_in_text(
+def _is_cheaper_to_read(
     atom: Atom, clause: QueryClause, count: int, segment: Segment, inside: _Inside | None
 ) -> bool:
-    """Whether reading so many messages is cheaper than looking the atom up. Only for required
-    clauses, which the text proves."""
+    """Whether it is cheaper to read `count` messages than to look the atom up. Only for required
+    clauses: reading the text verifies those."""
     if atom.how == "prefix":
         if len(atom.text) <= _SHORT_PREFIX:
             return True  # nearly everything has it

@@ -51,23 +51,26 @@ class Atom(Value):
 
 class QueryClause(Value):
     """One clause of the query. A message matches when it has all atoms and its folded text holds
-    the word, or the pattern of a phrase. `left` and `right` require word boundaries; otherwise a
-    match inside of a word counts `inside_weight`. With a stem, any form of the word matches. A
-    message with only the pieces counts a little. `near` are words that may replace this one, with
-    their weights. A name concerns its whole session. `weight` is relative to other clauses of the
-    same rarity."""
+    the word, or the pattern of a phrase."""
 
     atoms: tuple[Atom, ...]
     word: str
     pattern: str = ""
+    # With a stem, any form of the word matches.
     stem: str = ""
+    # Whether the match must begin and end at a word boundary.
     left: bool = True
     right: bool = True
+    # The weight of a match inside of a word.
     inside_weight: float = 1.0
     rule: Rule = "may"
+    # A message that has the pieces but not the whole gets a low score.
     pieces: tuple[QueryClause, ...] = ()
+    # Words that may replace this one, with their weights.
     near: tuple[tuple[Atom, float], ...] = ()
+    # Whether it is the name of a person, which concerns the whole session.
     name: bool = False
+    # Relative to other clauses of the same rarity.
     weight: float = 1.0
 
 

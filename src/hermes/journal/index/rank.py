@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, product
 from typing import NamedTuple
 
-from hermes.journal.index.candidates import Candidate
+from hermes.journal.index.candidates import CandidateMessage
 from hermes.journal.index.query import GAP, Asks, QueryClause
 from hermes.journal.index.source import ROLES, EventRow, text_of
 from hermes.journal.index.terms import continues_word, end_of_word, fold, is_form
@@ -148,7 +148,7 @@ class MessageScorer:
         self._unwanted = [_Matcher(clause) for clause in clauses if clause.rule == "not"]
         self._musts = [pair for pair in enumerate(c for c, _ in positive) if pair[1].rule == "must"]
         self._rarities = [rarity for _, rarity in positive]
-        self._nothing = Candidate([0.0] * len(positive))
+        self._nothing = CandidateMessage([0.0] * len(positive))
         self._newest_at = newest_at
         self._bonus, pattern = _ANSWERS.get(asks, (0.0, ""))
         self._answer = re.compile(pattern)
@@ -171,7 +171,7 @@ class MessageScorer:
         low = body.lower()
         return any(pattern.search(low) is None for pattern in self._together)
 
-    def judge(self, message: Message, hint: Candidate | None = None) -> ScoredMessage | None:
+    def judge(self, message: Message, hint: CandidateMessage | None = None) -> ScoredMessage | None:
         """None when a required clause is not matched, or none is at all."""
         row, text, folded = message
         hint = hint or self._nothing
@@ -193,7 +193,9 @@ class MessageScorer:
     def _find_matches(self, folded: str) -> list[list[Span]]:
         return [matcher.spans(folded) for _, _, matcher in self._positive]
 
-    def _score(self, row: EventRow, folded: str, found: list[list[Span]], hint: Candidate) -> float:
+    def _score(
+        self, row: EventRow, folded: str, found: list[list[Span]], hint: CandidateMessage
+    ) -> float:
         length = len(folded)
         relevance = hint.extra
         for (clause, rarity, _), spans, share in zip(

@@ -148,19 +148,13 @@ class KnownSession(NamedTuple):
 
 
 def sessions_of(
-    db: sqlite3.Connection, *, sources: Collection[str] = (), principals: Collection[str] = ()
+    db: sqlite3.Connection, *, sources: Collection[str], principals: Collection[str]
 ) -> frozenset[str]:
     """The ids of sessions from any of these sources or principals."""
-    conditions = [
-        f"m.{column} IN ({', '.join('?' * len(values))})"
-        for column, values in (("source", sources), ("principal", principals))
-        if values
-    ]
-    if not conditions:
-        return frozenset()
     sql = (
         "SELECT s.id FROM summaries AS m JOIN sessions AS s USING (session)"
-        f" WHERE {' OR '.join(conditions)}"
+        f" WHERE m.source IN ({', '.join('?' * len(sources))})"
+        f" OR m.principal IN ({', '.join('?' * len(principals))})"
     )
     return frozenset(id for (id,) in db.execute(sql, (*sources, *principals)))
 

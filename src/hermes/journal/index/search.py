@@ -8,16 +8,15 @@ import threading
 from collections.abc import Callable, Collection
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal, TypedDict, TypeVar, Unpack
+from typing import Any, Literal, TypeVar
 
-from hermes.codec.json import convert
 from hermes.codec.values import Value
 from hermes.core.errors import JournalError
 from hermes.core.world import Clock, SystemClock
 from hermes.journal.index import upkeep
 from hermes.journal.index.answer import SearchRequest, answer, order, scan
 from hermes.journal.index.file import IndexDamaged, IndexFile, IndexUnavailable, create, discard
-from hermes.journal.index.filters import Filters
+from hermes.journal.index.filters import NO_FILTERS, Filters
 from hermes.journal.index.query import parse_question
 from hermes.journal.index.rank import ScoredMessage
 from hermes.journal.index.results import diversify, excerpt, snippet
@@ -53,7 +52,7 @@ class FoundMessage(Value):
     score: float
 
 
-class SearchHit(FoundMessage):
+class MessageHit(FoundMessage):
     """The snippet marks matches with `>>>` and `<<<`."""
 
     snippet: str
@@ -65,17 +64,6 @@ class RecallPassage(FoundMessage):
 
     text: str
     own: bool
-
-
-class FilterOptions(TypedDict, total=False):
-    """Restrictions of a search. Times are seconds since 1970: `since` inclusive, `until`
-    exclusive."""
-
-    sessions: Collection[str] | None
-    exclude: Collection[str]
-    roles: Collection[Role] | None
-    since: float | None
-    until: float | None
 
 
 class SearchIndex:
@@ -102,25 +90,25 @@ class SearchIndex:
         self._warned_at = float("-inf")
 
     async def search(
-        self, query: str, *, limit: int = 10, **options: Unpack[FilterOptions]
-    ) -> tuple[SearchHit, ...]:
+        self, query: str, filters: Filters = NO_FILTERS, *, limit: int = 10
+    ) -> tuple[MessageHit, ...]:
         """The best messages, best first, from several sessions where possible. Any string is a
         query (see `parse_question`)."""
         count = min(limit, _MOST_HITS)
         if count <= 0:
             return ()
-        found = await self._find(query, options, count, beside=False)
+        found = await self._find(query, filters, count, beside=False)
         return tuple(
-            SearchHit(**_facts(one), snippet=snippet(one.text, one.spans()))
+            MessageHit(**_facts(one), snippet=snippet(one.text, one.spans()))
             for one in diversify(found)[:count]
         )
 
     async def recall(
-        self, query: str, *, limit: int = 96, **options: Unpack[FilterOptions]
+        self, query: str, filters: Filters = NO_FILTERS, *, limit: int = 96
     ) -> tuple[RecallPassage, ...]:
         """Messages that may hold the answer to a question, best first: those with its words and
         their neighbours."""
-        found = await self._find(query, options, min(limit, _MOST_HITS), beside=True)
+        found = await self._find(query, filters, min(limit, _MOST_HITS), beside=True)
         return tuple(
             RecallPassage(
                 **_facts(one),
@@ -157,14 +145,14 @@ class SearchIndex:
         return await asyncio.to_thread(check) if self._path.exists() else []
 
     async def _find(
-        self, query: str, options: FilterOptions, enough: int, *, beside: bool
+        self, query: str, filters: Filters, enough: int, *, beside: bool
     ) -> list[ScoredMessage]:
         question = parse_question(query, self._clock.now())
         if not question.clauses:
             return []
         request = SearchRequest(
             question=question,
-            filters=convert(Filters, options),
+            filters=filters,
             count=max(enough, _LEAST_RANKED),
             enough=min(enough, _USUAL_HITS) if beside else enough,
             beside=beside,

@@ -228,7 +228,7 @@ _ENOUGH = 2_048
 
 
 def extend_lists(file: IndexFile, manifest: IndexManifest, closed: SegmentInfo) -> IndexManifest:
-    """With a list of the words that are new in a segment."""
+    """The manifest with a list of the words that are new in a segment."""
     words = set(chain.from_iterable(Segment(file, closed).terms_by_leaf()))
     for block in blocks(file, manifest.words):
         words.difference_update(block.split(b"\n"))
@@ -236,7 +236,7 @@ def extend_lists(file: IndexFile, manifest: IndexManifest, closed: SegmentInfo) 
 
 
 def rebuild_lists(file: IndexFile, manifest: IndexManifest) -> IndexManifest:
-    """With one list of the current words of the segments, replacing all earlier ones."""
+    """The manifest with one list of the current words, which replaces all earlier ones."""
     file.drop([known.number for known in manifest.words])
     closed = [Segment(file, info) for info in manifest.segments if info.closed]
     bare = replace(manifest, words=())

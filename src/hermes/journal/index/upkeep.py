@@ -207,7 +207,7 @@ def _is_in_journal(source: JournalFile, place: JournalPosition | None) -> bool:
 
 
 def _rewind(file: IndexFile, source: JournalFile, manifest: IndexManifest) -> IndexManifest:
-    """Without the newest segments that do not match the journal."""
+    """The manifest without the newest segments that do not match the journal."""
     if _is_in_journal(source, manifest.seen):
         return manifest
     rest = list(manifest.segments)

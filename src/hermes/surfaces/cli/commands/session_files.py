@@ -15,7 +15,7 @@ from hermes.core.errors import UsageError
 from hermes.journal.archive import SessionArchive
 from hermes.journal.html_export import html_page, prompts
 from hermes.journal.listing import SessionFilter, parse_age, parse_date
-from hermes.journal.removal import PruneResult
+from hermes.journal.upkeep import PruneResult
 from hermes.journal.verify import VerifyProblem
 from hermes.replay.collection import collect_recording
 from hermes.replay.recording import pack_recording

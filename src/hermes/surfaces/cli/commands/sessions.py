@@ -14,7 +14,7 @@ from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMes
 from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import fold
 from hermes.journal.archive import SessionArchive
-from hermes.journal.index.search import SearchHit
+from hermes.journal.index.search import MessageHit
 from hermes.journal.listing import SessionFilter, SessionInfo
 from hermes.surfaces.cli.command_context import (
     PickerRow,
@@ -190,7 +190,7 @@ async def search(
     return Output(data, lines or "Nothing found.")
 
 
-def _place(hit: SearchHit) -> str:
+def _place(hit: MessageHit) -> str:
     return f"{hit.session_id}:{hit.n}"
 
 

@@ -15,11 +15,11 @@ from hermes.commands.rollback import line_of, preview_lines, result_lines
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.command_context import with_app
 from hermes.surfaces.cli.output import CommandGroup, Output, confirm, json_command
-from hermes.undo.service import UndoService
+from hermes.undo.workspace import UndoService
 
 if TYPE_CHECKING:
     from hermes.journal.archive import SessionArchive
-    from hermes.undo.retention import PruneResult
+    from hermes.undo.retention import CheckpointPruneResult
 
 SHARED = ("kept", "lost", "notes")
 
@@ -31,7 +31,7 @@ with_undo = with_app.part(lambda app: UndoService(app.run))
 
 @checkpoints_command.json("Show how much is stored, for which projects and since when.", with_undo)
 async def status(undo: UndoService) -> Output:
-    found = await undo.call(lambda history: history.status())
+    found = await undo.in_thread(lambda history: history.status())
 
     def lines() -> Iterator[str]:
         yield f"{found.folder}: {_megabytes(found.total_bytes)}, {found.contents} contents"
@@ -46,7 +46,7 @@ async def status(undo: UndoService) -> Output:
 
 @checkpoints_command.json("Delete what exceeds the age and size limits of the settings.", with_undo)
 async def prune(undo: UndoService) -> Output:
-    return _report(await undo.call(lambda history: history.prune()))
+    return _report(await undo.in_thread(lambda history: history.prune()))
 
 
 @checkpoints_command.json("Delete everything that no running session needs.")
@@ -54,10 +54,10 @@ async def prune(undo: UndoService) -> Output:
 def clear(ctx: click.Context, force: bool) -> Output:
     question = "No earlier change can be undone after this. Continue?"
     confirm(question, yes=force, otherwise="Nothing was removed.")
-    return _report(with_undo(ctx, lambda undo: undo.call(lambda history: history.clear())))
+    return _report(with_undo(ctx, lambda undo: undo.in_thread(lambda history: history.clear())))
 
 
-def _report(done: PruneResult) -> Output:
+def _report(done: CheckpointPruneResult) -> Output:
     freed, rest = _megabytes(done.bytes), _megabytes(done.total_bytes)
     return Output(done, f"{done.turns} turns removed, {freed} freed; {rest} remain.")
 
@@ -95,12 +95,12 @@ async def undo_command(
     if session:
         session_id = await archive.find(session)
     else:
-        session_id = await undo.call(lambda history: history.session_of(here))
+        session_id = await undo.in_thread(lambda history: history.session_of(here))
     if only_list:
-        found = await undo.call(lambda history: history.checkpoints(session_id))
+        found = await undo.in_thread(lambda history: history.checkpoints(session_id))
         lines = [line_of(each, time.time()) for each in found]
         return Output(found, lines or "This session has changed no files.")
-    plan = await undo.call(
+    plan = await undo.in_thread(
         lambda history: history.plan(
             session_id,
             number=number or 0,
@@ -117,7 +117,7 @@ async def undo_command(
         }
         text = preview_lines(plan, here)
     else:
-        done = await undo.call(
+        done = await undo.in_thread(
             lambda history: history.restore(plan, session=session_id, whole=not path)
         )
         data = {name: getattr(done, name) for name in ("restored", "deleted", *SHARED)}

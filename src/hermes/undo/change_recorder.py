@@ -21,11 +21,12 @@ from hermes.undo.attribution import (
 from hermes.undo.calls import CallBody, CallKind, CallLog, FileChange, RecordedCall
 from hermes.undo.capture import ContentCapture, link_before_removal, link_large_files, release_links
 from hermes.undo.entry import Manifest, read_entry
-from hermes.undo.limits import UndoLimits, inside
 from hermes.undo.observer import WriteObserver
 from hermes.undo.retention import prune, prune_if_due
 from hermes.undo.scanner import (
     TreeScanner,
+    UndoLimits,
+    inside,
     is_scannable,
     missing_folders,
     reason_not_stored,
@@ -39,7 +40,7 @@ Recorded = tuple[tuple[FileChange, ...], tuple[str, ...]]
 STOPPED = "Hermes was stopped while it ran."
 
 
-class UndoRecorder:
+class ChangeRecorder:
     """For one session in one project; not thread-safe. `where` returns the session and the turn;
     `now_ns` is the clock of the file systems. Every `prune_hours`, if not 0, old checkpoints are
     removed when the session closes."""
@@ -99,29 +100,29 @@ class UndoRecorder:
         self._world.kill_point("undo.begun")
         return OpenCall(call_id, kind, body, ScriptEffects(complete=True))
 
-    def end(self, window: OpenCall) -> None:
+    def end(self, open_call: OpenCall) -> None:
         """Record what a call did. A call without any effect leaves no trace."""
-        is_path = window.kind in ("write", "delete")
-        changes, notes = self._end_path(window) if is_path else self._end_command(window)
+        is_path = open_call.kind in ("write", "delete")
+        changes, notes = self._end_path(open_call) if is_path else self._end_command(open_call)
         self._world.kill_point("undo.ending")
         if changes or notes:
             body = CallBody(changes=changes, notes=notes, ended=self._now_ns())
-            self.calls.end(window.call_id, body)
+            self.calls.end(open_call.call_id, body)
         else:
-            self.calls.drop((window.call_id,))
+            self.calls.drop((open_call.call_id,))
 
-    def _end_path(self, window: OpenCall) -> Recorded:
+    def _end_path(self, open_call: OpenCall) -> Recorded:
         now = self._now_ns()
-        before = {each.path: each.before for each in window.body.changes if each.before}
-        before.update(release_links(self.store, window.body.guards, before))
+        before = {each.path: each.before for each in open_call.body.changes if each.before}
+        before.update(release_links(self.store, open_call.body.guards, before))
         after = {
             each.path: entry
-            for each in window.body.changes
+            for each in open_call.body.changes
             if (entry := read_entry(each.path, now)) is not None
         }
-        losses = {each.path: each.lost for each in window.body.changes if each.lost}
+        losses = {each.path: each.lost for each in open_call.body.changes if each.lost}
         changes = with_losses(compare(before, after), losses)
-        return changes, window.body.notes
+        return changes, open_call.body.notes
 
     # Whole trees: commands
 
@@ -139,16 +140,16 @@ class UndoRecorder:
             observer = WriteObserver(others)
             observer.start()
         try:
-            window = self._open_window(kind, words, cwd, intent, observer)
+            open_call = self._open_command(kind, words, cwd, intent, observer)
         except BaseException:
             if observer is not None:
                 observer.stop()
             raise
-        window.others, window.observer = others, observer
+        open_call.others, open_call.observer = others, observer
         self._world.kill_point("undo.begun")
-        return window
+        return open_call
 
-    def _open_window(
+    def _open_command(
         self,
         kind: CallKind,
         words: str,
@@ -179,21 +180,21 @@ class UndoRecorder:
             call_id = self._begin(kind, words, body, self._manifest)
         return OpenCall(call_id, kind, body, intent, before, gaps)
 
-    def _end_command(self, window: OpenCall) -> Recorded:
-        window.before.update(release_links(self.store, window.body.guards, window.before))
-        self._known = window.before
-        found = self._scan(*_places(window.body), window.intent.names)
-        theirs = window.observer.stop() if window.observer else frozenset()
-        changes = compare(window.before, found.entries)
+    def _end_command(self, open_call: OpenCall) -> Recorded:
+        open_call.before.update(release_links(self.store, open_call.body.guards, open_call.before))
+        self._known = open_call.before
+        found = self._scan(*_places(open_call.body), open_call.intent.names)
+        theirs = open_call.observer.stop() if open_call.observer else frozenset()
+        changes = compare(open_call.before, found.entries)
         # Other sessions record themselves what they did at the same time.
         recorded = {
             (change.name, change.after)
-            for call in self.calls.since(window.call_id, but=self._where()[0])
+            for call in self.calls.since(open_call.call_id, but=self._where()[0])
             for change in call.changes
         }
         changes = [
             each
-            for each in attribute_changes(window, changes, theirs)
+            for each in attribute_changes(open_call, changes, theirs)
             if (each.name, each.after) not in recorded
         ]
         if self.background:
@@ -203,20 +204,20 @@ class UndoRecorder:
         # Uncovered folders that no longer exist.
         notes = tuple(
             why
-            for path, why in window.gaps.items()
+            for path, why in open_call.gaps.items()
             if path not in found.gaps
             and not os.path.lexists(path)
             # An unscanned path may be a folder.
-            and ((entry := window.before.get(path)) is None or entry.is_folder)
+            and ((entry := open_call.before.get(path)) is None or entry.is_folder)
         )
-        return with_losses(changes, window.gaps, found.large), notes
+        return with_losses(changes, open_call.gaps, found.large), notes
 
-    def mark_background(self, window: OpenCall, process_id: str) -> None:
+    def mark_background(self, open_call: OpenCall, process_id: str) -> None:
         """From now on, unexplained changes may come from this process."""
-        window.process = process_id
-        self.calls.update(window.call_id, window.body, process=process_id)
-        window.before.update(release_links(self.store, window.body.guards, window.before))
-        self.background.append(window)
+        open_call.process = process_id
+        self.calls.update(open_call.call_id, open_call.body, process=process_id)
+        open_call.before.update(release_links(self.store, open_call.body.guards, open_call.before))
+        self.background.append(open_call)
 
     def sync(self, running: frozenset[str]) -> None:
         """Record what background processes have done so far, and end those that have stopped."""
@@ -225,9 +226,9 @@ class UndoRecorder:
         names = [name for each in self.background for name in _places(each.body)[0]]
         found = self._scan(names, [], ())
         self._record_background(found.entries)
-        for window in [each for each in self.background if each.process not in running]:
-            self.calls.end(window.call_id, window.body)
-            self.background.remove(window)
+        for open_call in [each for each in self.background if each.process not in running]:
+            self.calls.end(open_call.call_id, open_call.body)
+            self.background.remove(open_call)
 
     def find_gaps(self, intent: ScriptEffects, cwd: str) -> dict[str, str]:
         """Return what a command would find uncovered, without storing anything."""
@@ -243,8 +244,8 @@ class UndoRecorder:
         return gaps
 
     def close(self) -> None:
-        for window in self.background:
-            self.calls.update(window.call_id, window.body)
+        for open_call in self.background:
+            self.calls.update(open_call.call_id, open_call.body)
         if self._session_lock is not None:
             if self._prune_hours:
                 now = self._world.clock.now()
@@ -255,7 +256,7 @@ class UndoRecorder:
 
     def _begin(self, kind: CallKind, words: str, body: CallBody, manifest: bytes = b"") -> int:
         session, turn = self._where()
-        return self.calls.begin(
+        call = RecordedCall(
             session=session,
             turn=turn,
             root=self.root,
@@ -265,6 +266,7 @@ class UndoRecorder:
             manifest=manifest,
             body=body,
         )
+        return self.calls.begin(call)
 
     def _start(self) -> None:
         """Before the first call: lock the session, and end what a dead Hermes left open."""
@@ -283,14 +285,14 @@ class UndoRecorder:
 
             end_undo(self.store, call)
             return
-        window = OpenCall(call.id, call.kind, call.body, ScriptEffects())
+        open_call = OpenCall(call.id, call.kind, call.body, ScriptEffects())
         if call.kind not in ("write", "delete"):
-            window.before = self.store.manifest(call.manifest) or {}
-            if not window.before:
+            open_call.before = self.store.manifest(call.manifest) or {}
+            if not open_call.before:
                 self.calls.end(call.id, CallBody(changes=call.changes, notes=(STOPPED,)))
                 return
-            window.body = replace(call.body, changes=(), notes=(), taken=(), ended=0)
-        self.end(window)
+            open_call.body = replace(call.body, changes=(), notes=(), taken=(), ended=0)
+        self.end(open_call)
 
     def _outside(self, intent: ScriptEffects, cwd: str) -> tuple[list[str], list[str]]:
         """Return paths to scan outside the project, and folders that do not exist yet."""
@@ -378,16 +380,16 @@ class UndoRecorder:
 
     def _record_background(self, entries: Manifest) -> None:
         """Record changes since the last scan while background processes run."""
-        for window in self.background[-1:]:
-            fresh = attribute_changes(window, compare(window.before, entries))
-            if not window.intent.complete:
+        for open_call in self.background[-1:]:
+            fresh = attribute_changes(open_call, compare(open_call.before, entries))
+            if not open_call.intent.complete:
                 # They cannot be told from edits of the user.
                 fresh = [replace(change, sure=False) for change in fresh]
             if fresh:
-                window.body = merge_changes(window.body, with_losses(fresh, window.gaps))
-                self.calls.update(window.call_id, window.body)
-        for window in self.background:
-            window.before = entries
+                open_call.body = merge_changes(open_call.body, with_losses(fresh, open_call.gaps))
+                self.calls.update(open_call.call_id, open_call.body)
+        for open_call in self.background:
+            open_call.before = entries
 
 
 def _places(body: CallBody) -> tuple[list[str], list[str]]:
