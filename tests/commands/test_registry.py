@@ -72,7 +72,7 @@ async def test_names_are_completed_with_their_words() -> None:
 
 def test_a_surface_lists_only_its_own_commands() -> None:
     assert "/quit" in REGISTRY.help()
-    assert "/quit" not in CommandRegistry(COMMANDS, "message").help()
+    assert "/quit" not in CommandRegistry(COMMANDS, "editor").help()
 
 
 def test_the_help_of_a_surface_ends_with_its_note() -> None:

@@ -146,7 +146,7 @@ class SlashCommand:
         run: Callable[[CommandContext, str], Awaitable[Outcome | str]],
         *,
         aliases: tuple[str, ...] = (),
-        surfaces: tuple[str, ...] = ("cli", "message"),
+        surfaces: tuple[str, ...] = ("cli", "editor"),
         complete: Completer | None = None,
     ) -> None:
         self.usage = f"/{usage}"

@@ -97,7 +97,7 @@ class EditorSession:
         self.notices: list[str] = []
         self.policy = policy
         self.app = app
-        self.registry = CommandRegistry(COMMANDS, "message", extra=DYNAMIC_COMMANDS)
+        self.registry = CommandRegistry(COMMANDS, "editor", extra=DYNAMIC_COMMANDS)
         opened = session.transcript.opened
         self.cwd = opened.cwd if opened is not None else ""
         self._client = client

@@ -35,7 +35,7 @@ from hermes.core.session_request import SessionRequest
 from hermes.surfaces.cli.hook_consent import ask_before_session
 
 
-def opening_of(options: Mapping[str, Any], *, attended: bool) -> SessionRequest:
+def session_request(options: Mapping[str, Any], *, attended: bool) -> SessionRequest:
     """The source is given by an option, else by the program that started this one."""
     given = process_environment().get("HERMES_SESSION_SOURCE", "").strip()
     source = options.get("source") or given or "cli"
@@ -158,14 +158,14 @@ async def _run(
     quiet: bool,
     show_id: bool,
 ) -> int:
-    opening = opening_of(options, attended=False)
+    request = session_request(options, attended=False)
     async with start(options) as app:
         verifies = app.run.settings.display.file_mutation_verifier
         reader = RunReader(usage, print_event if options["as_json"] else TextPrinter(verifies).show)
         if options["skills"]:
             from hermes.skills.library import with_skills
 
-            opening = await with_skills(app.skills(app.cwd(opening)), opening, options["skills"])
+            request = await with_skills(app.skills(app.cwd(request)), request, options["skills"])
         attached = []
         if images:
             from hermes.commands.input import attach_image
@@ -173,7 +173,7 @@ async def _run(
             attached = [await attach_image(app.run.home, path) for path in images]
         key = app.run.world.new_id("say")
         say = Say(text=options["prompt"], images=tuple(attached), key=key)
-        session = await _enter(app, opening, say, reader)
+        session = await _enter(app, request, say, reader)
         if session is not None:
             for line in () if quiet else app.run.notices:
                 print(line, file=sys.stderr)
@@ -193,13 +193,13 @@ async def _run(
     return CODES.get(usage.ended.reason, 1) if usage.ended else 1
 
 
-async def _enter(app: App, opening: SessionRequest, say: Say, reader: RunReader) -> Session | None:
+async def _enter(app: App, request: SessionRequest, say: Say, reader: RunReader) -> Session | None:
     """The session; None when the process that holds it has answered the message."""
     while reader.usage.ended is None:
         try:
-            return await app.open(opening)
+            return await app.open(request)
         except SessionBusy:
-            answer = await app.post_message(opening, say)
+            answer = await app.post_message(request, say)
         print(
             "The session is open in another process; the message was queued there.", file=sys.stderr
         )

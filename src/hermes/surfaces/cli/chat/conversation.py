@@ -83,7 +83,7 @@ class ChatController:
         app: App,
         state: ChatState,
         screen: ChatScreen,
-        opening: SessionRequest,
+        request: SessionRequest,
         before: ChatController | None = None,
     ) -> None:
         self.app = app
@@ -92,7 +92,7 @@ class ChatController:
         )
         self._state = state
         self._screen = screen
-        self._opening = opening
+        self._request = request
         self._clock = app.run.world.clock.monotonic
         self._shown_notices: set[str] = before._shown_notices if before else {""}
         self._shown = before.session.id if before else ""
@@ -106,7 +106,7 @@ class ChatController:
 
     async def run(self) -> None:
         """Run until the user quits or reloads; then stop and end the session."""
-        session = await self.app.open(self._opening)
+        session = await self.app.open(self._request)
         try:
             async with asyncio.TaskGroup() as self._group:
                 await self._enter(session)
@@ -256,8 +256,8 @@ class ChatController:
 
     async def _move(self, moved: SwitchSession) -> None:
         """Switch to another session. Nothing changes if it cannot be opened."""
-        opening = replace(self._opening, resume=moved.session_id, newest=None, session_id="")
-        session = await self.app.open(opening)
+        request = replace(self._request, resume=moved.session_id, newest=None, session_id="")
+        session = await self.app.open(request)
         # Display settings belong to the terminal, not to the session.
         self.app.controls[session.id].display = self._feed.display
         await self._leave(self.session, moved.reason)

@@ -12,25 +12,25 @@ from hermes.skills.library import with_skills
 from hermes.surfaces.cli.chat.chat_state import ChatState
 from hermes.surfaces.cli.chat.conversation import ChatController
 from hermes.surfaces.cli.chat.screen import ChatScreen
-from hermes.surfaces.cli.oneshot import opening_of
+from hermes.surfaces.cli.oneshot import session_request
 
 
 async def run_session(options: Mapping[str, Any], state: ChatState, screen: ChatScreen) -> str:
     """The text to print when the user has quit."""
     before: ChatController | None = None
-    opening = opening_of(options, attended=True)
+    request = session_request(options, attended=True)
     while True:
         async with start(options) as app:
             # Fail now rather than when the first message cannot be saved.
             app.run.home.ensure_folder(app.run.home.root)
             if options.get("skills") and before is None:
-                opening = await with_skills(
-                    app.skills(app.cwd(opening)), opening, options["skills"]
+                request = await with_skills(
+                    app.skills(app.cwd(request)), request, options["skills"]
                 )
-            controller = ChatController(app, state, screen, opening, before)
+            controller = ChatController(app, state, screen, request, before)
             await controller.run()
             if not controller.reload.is_set():
                 return "\n".join((controller.farewell(), *app.run.exit_notices)).strip()
         # The same session if it has begun, else a new one.
         resume = controller.session.id if controller.has_begun else ""
-        opening, before = replace(opening, resume=resume, newest=None), controller
+        request, before = replace(request, resume=resume, newest=None), controller

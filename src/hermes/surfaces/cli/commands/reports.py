@@ -142,8 +142,8 @@ async def insights_command(app: App, days: int, source: str) -> Output:
 @click.option("--platform", default="cli", show_default=True, help="For this surface.")
 def prompt_size_command(ctx: click.Context, platform: str) -> Output:
     rules = not (ctx.find_root().obj or {}).get("ignore_rules")
-    opening = SessionRequest(source="cli", attended=True, platform=platform, rules=rules)
-    sizes = with_app(ctx, lambda app: prompt_sizes(app, opening))
+    request = SessionRequest(source="cli", attended=True, platform=platform, rules=rules)
+    sizes = with_app(ctx, lambda app: prompt_sizes(app, request))
     tokens, size = sum(each.tokens for each in sizes), sum(each.bytes for each in sizes)
     rows = [(each.part, each.name, str(each.bytes), str(each.tokens)) for each in sizes]
     total = ("", "total", str(size), str(tokens))
