@@ -33,8 +33,8 @@ from hermes.config.settings import OVERRIDES, Override, Settings
 from hermes.core.prompt import ToolSpec
 from hermes.providers.catalogue import Vendor, shipped_catalogue
 from hermes.providers.offline.table import documentation
+from hermes.surfaces.cli.chat.banner import SKIN_COMMANDS
 from hermes.surfaces.cli.root import root
-from hermes.surfaces.cli.skins.command import COMMANDS as SKIN_COMMANDS
 from hermes.tools.catalogue import built_in_entries
 from hermes.tools.toolbox import EVERYTHING, resolve_toolsets, toolsets_by_name
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from hermes.app.app import App
@@ -15,6 +15,8 @@ from hermes.core.session import Session
 
 # A longer usage shifts only its own description to the right.
 MAX_USAGE_WIDTH = 36
+# The words that can be typed as first argument: `list` and `enable` in `[list|enable NAME]`.
+_CHOICES = re.compile(r"(?:^\[?|\|)([a-z][a-z-]*)")
 
 
 class ShowText(Value):
@@ -111,7 +113,7 @@ Outcome = (
 
 
 class CommandContext(Protocol):
-    """The context of a command."""
+    """The chat or editor session in which a command runs."""
 
     @property
     def app(self) -> App: ...
@@ -127,7 +129,8 @@ Completer = Callable[[CommandContext, str], Awaitable[Sequence[Suggestion]]]
 
 
 class DynamicCommands(Protocol):
-    """Dynamic commands, such as one per skill. Built-in commands take precedence."""
+    """Commands that are known only at run time, such as one per skill. Built-in commands take
+    precedence."""
 
     async def run(self, here: CommandContext, line: str) -> Outcome | None:
         """None when the line is no such command."""
@@ -136,14 +139,15 @@ class DynamicCommands(Protocol):
 
 
 class SlashCommand:
-    """`usage` is the name and the arguments; `complete` suggests arguments. A `run` that returns a
-    str shows it. `surfaces` are the kinds of surface that have the command."""
+    """`usage` is the name and the arguments, with placeholders in capitals. `run` returns an
+    outcome, a text to show, or None if the arguments are wrong. `complete` suggests arguments; the
+    default suggests the words in `usage`. `surfaces` are where the command exists."""
 
     def __init__(
         self,
         usage: str,
         words: str,
-        run: Callable[[CommandContext, str], Awaitable[Outcome | str]],
+        run: Callable[[CommandContext, str], Awaitable[Outcome | str | None]],
         *,
         aliases: tuple[str, ...] = (),
         surfaces: tuple[str, ...] = ("cli", "editor"),
@@ -155,12 +159,15 @@ class SlashCommand:
         self.run = run
         self.aliases = aliases
         self.surfaces = surfaces
-        self.complete = complete
+        self.complete = complete or self._complete_choice
+
+    async def _complete_choice(self, here: CommandContext, begun: str) -> Sequence[Suggestion]:
+        return suggest(_CHOICES.findall(self.arguments), begun)
 
 
 class CommandRegistry:
-    """The commands of one surface. Names ignore case, `_` equals `-`, and a unique prefix is
-    enough. `note` is appended to the help text."""
+    """The commands of one surface. Case does not matter, `_` equals `-`, and a unique prefix of a
+    name is enough. `note` is appended to the help text."""
 
     def __init__(
         self,
@@ -209,6 +216,8 @@ class CommandRegistry:
             if command is None:
                 return None
             done = await command.run(here, argument)
+            if done is None:
+                done = f"Use {_describe(command)}"
             return ShowText(text=done) if isinstance(done, str) else done
         except HermesError as error:
             return ShowText(text=str(error))
@@ -218,20 +227,13 @@ class CommandRegistry:
         if not line.startswith("/") or "\n" in line:
             return ()
         name, space, argument = line[1:].partition(" ")
-        if not space:
-            names = {known: command.words for known, command in self._by_name.items()}
-            fitting = {k: w for k, w in names.items() if k.startswith(_normalize(name))}
-            for extra in await self.extra_names(here) if here else ():
-                if extra.text.startswith(name.lower()):
-                    fitting.setdefault(extra.text, extra.words)
-            return tuple(
-                Suggestion(text=known, words=words, replaces=len(name))
-                for known, words in fitting.items()
-            )
-        command = self.find(name)
-        if command is None or command.complete is None or here is None:
-            return ()
-        return await command.complete(here, argument)
+        if space:
+            command = self.find(name)
+            return await command.complete(here, argument) if command and here else ()
+        names = {known: command.words for known, command in self._by_name.items()}
+        extra = await self.extra_names(here) if here else ()
+        others = {each.text: each.words for each in extra if each.text not in names}
+        return (*suggest(names, _normalize(name)), *suggest(others, name.lower()))
 
     async def extra_names(self, here: CommandContext) -> Sequence[Suggestion]:
         """The dynamic commands: quick commands, plugin commands and skills."""
@@ -253,7 +255,7 @@ class CommandRegistry:
         command = self.find(name.removeprefix("/"))
         if command is None:
             return f"There is no command /{name.removeprefix('/')}.{self._hint(name)}"
-        return f"{command.usage}\n{command.words}{_others(command)}"
+        return _describe(command)
 
     def lines(self) -> tuple[str, ...]:
         """One line per command."""
@@ -265,6 +267,27 @@ def split_line(line: str) -> tuple[str, str]:
     """The name, normalized, and the argument of a line that begins with a slash."""
     name, _, argument = line.removeprefix("/").partition(" ")
     return _normalize(name), argument.strip()
+
+
+def split_flags(argument: str, *flags: str) -> tuple[str, set[str]]:
+    """The argument without these flags, and those that it contains."""
+    words = argument.split()
+    rest = " ".join(word for word in words if word not in flags)
+    return rest, {flag for flag in flags if flag in words}
+
+
+def suggest(names: Iterable[str], begun: str) -> list[Suggestion]:
+    """The names that begin with this text. The values of a mapping describe its names."""
+    words = names if isinstance(names, Mapping) else dict.fromkeys(names, "")
+    return [
+        Suggestion(text=name, words=about, replaces=len(begun))
+        for name, about in words.items()
+        if name.startswith(begun)
+    ]
+
+
+def _describe(command: SlashCommand) -> str:
+    return f"{command.usage}\n{command.words}{_others(command)}"
 
 
 def _normalize(name: str) -> str:

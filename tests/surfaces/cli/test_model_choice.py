@@ -89,7 +89,7 @@ def test_a_choice_is_saved_with_what_is_known(program: Program, server: Scripted
     program.write(box(server))
     result = program("model", "set", "big", "--provider", "box")
     assert (result.code, result.err) == (0, "")
-    assert result.out == ("✓ big (box): window 65.5K, no charge per token, sees pictures\n")
+    assert result.out == ("✓ big (box): context window 65.5K, no charge per token, vision\n")
     assert saved(program) == ("big", "box", "")
     assert program("model", "set", "box:small").code == 0
     assert saved(program) == ("small", "box", "")

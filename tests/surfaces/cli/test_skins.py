@@ -8,7 +8,7 @@ import pytest
 
 from hermes.core.errors import NotFound, UsageError
 from hermes.surfaces.cli.chat.screen import Paint
-from hermes.surfaces.cli.skins.skin import (
+from hermes.surfaces.cli.chat.skin import (
     DEFAULT,
     built_in_skins,
     colour_code,

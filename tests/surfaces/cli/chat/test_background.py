@@ -41,7 +41,7 @@ def test_another_session_works_meanwhile(chat: Talk) -> None:
     pane.say("/background count the stars")
     pane.wait_for("Another session works on “count the stars”", "↪ count the stars")
     chat.clock.release()
-    pane.wait_for("↪ done in the background: count the stars\nDone over there.\n/resume ")
+    pane.wait_for("↪ finished in the background: count the stars\nDone over there.\n/resume ")
     pane.say("hello")
     pane.wait_for("I am still here.")
     pane.wait_idle()
