@@ -36,7 +36,7 @@ from hermes.surfaces.cli.hook_consent import ask_before_session
 
 
 def session_request(options: Mapping[str, Any], *, attended: bool) -> SessionRequest:
-    """The source is given by an option, else by the program that started this one."""
+    """The source is that of `--source`, or of the program that started this one."""
     given = process_environment().get("HERMES_SESSION_SOURCE", "").strip()
     source = options.get("source") or given or "cli"
     return SessionRequest(
@@ -80,7 +80,7 @@ class UsageFile:
         except OSError as error:
             why = (error.strerror or "unknown").lower()
             raise UsageError(
-                f"{self._path} cannot be written ({why}); name another file with --usage-file."
+                f"{self._path} cannot be written ({why}); give --usage-file another file."
             ) from error
 
     def add(self, record: Record) -> None:
@@ -201,7 +201,7 @@ async def _enter(app: App, request: SessionRequest, say: Say, reader: RunReader)
         except SessionBusy:
             answer = await app.post_message(request, say)
         print(
-            "The session is open in another process; the message was queued there.", file=sys.stderr
+            "Another process has this session open; the message is queued there.", file=sys.stderr
         )
         async with aclosing(answer) as records:
             await reader.read(records)

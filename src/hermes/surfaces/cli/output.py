@@ -1,4 +1,4 @@
-"""What commands print and ask: lines or JSON, tables, warnings, confirmations, selections."""
+"""What commands print and ask: lines or JSON, tables, confirmations, selections."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import click
 
@@ -14,9 +14,11 @@ from hermes.codec.json import encode
 from hermes.codec.values import JsonValue, Value
 from hermes.commands.formatting import one_line
 from hermes.core.errors import UsageError
-from hermes.surfaces.cli.chat.cells import cells
+from hermes.surfaces.cli.chat.cells import cut, pad
 from hermes.surfaces.cli.command_context import Opener, PickerRow, apply_style
 from hermes.surfaces.cli.options import GlobalOption
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def click_option(option: GlobalOption) -> click.Option:
@@ -35,7 +37,24 @@ def click_option(option: GlobalOption) -> click.Option:
     )
 
 
-yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+
+
+def limit_option(*names: str, default: int) -> Callable[[F], F]:
+    return click.option(
+        *names,
+        "--limit",
+        metavar="N",
+        type=click.IntRange(min=1),
+        default=default,
+        show_default=True,
+        help="Show at most N.",
+    )
+
+
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Show what would happen, without changing anything."
+)
 
 
 def confirm(question: str, *, yes: bool = False, otherwise: str = "Nothing was changed.") -> None:
@@ -51,13 +70,13 @@ def confirm_by_name(warning: str, name: str, *, yes: bool) -> None:
     """For what cannot be undone: the user types the name of what is removed."""
     if not yes:
         _require_terminal(warning)
-        if click.prompt(f"{warning} Type {name!r} to go on", default="", err=True) != name:
+        if click.prompt(f"{warning} Type {name!r} to continue", default="", err=True) != name:
             _end("Nothing was removed.")
 
 
 def _require_terminal(question: str) -> None:
     if not sys.stdin.isatty():
-        raise UsageError(f"{question} There is no terminal to answer in; add --yes.")
+        raise UsageError(f"{question} Without a terminal, confirm with --yes.")
 
 
 def _end(words: str) -> NoReturn:
@@ -222,14 +241,12 @@ def fields(value: Value) -> dict[str, Any]:
     return {name: columns(getattr(value, name)) for name in value.__struct_fields__}
 
 
-def warn(text: str) -> None:
-    print(f"{apply_style('warning:', 'warn', sys.stderr)} {text}", file=sys.stderr)
-
-
 def table(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterator[str]:
     """Columns cut to their widths, with a rule below the first row. The last column is not cut."""
     for number, row in enumerate(rows):
-        fitted = [_fit(cell, width) for cell, width in zip(row, widths, strict=False)]
+        fitted = [
+            pad(cut(one_line(c), width), width) for c, width in zip(row, widths, strict=False)
+        ]
         rest = [one_line(cell) for cell in row[len(widths) :]]
         yield "  ".join((*fitted, *rest)).rstrip()
         if number == 0:
@@ -245,13 +262,3 @@ def page_lines(page: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
             yield f"  {name:<{width}}  {one_line(words, LONGEST)}".rstrip()
         if not lines:
             yield apply_style("  none", "dim")
-
-
-def _fit(text: str, width: int) -> str:
-    """Exactly that many terminal cells."""
-    plain = one_line(text)
-    if cells(plain) > width:
-        while cells(plain) > width - 1:
-            plain = plain[:-1]
-        plain += "…"
-    return plain + " " * (width - cells(plain))

@@ -113,9 +113,9 @@ def _words(error: Exception) -> tuple[str, tuple[str, ...]]:
         case HermesError():
             return str(error), ()
         case OSError(filename=None, errno=errno.ENOSPC):
-            return "There is no space left on the disk; free some and try again.", ()
+            return "There is no space left on the disk; free some space and try again.", ()
         case OSError(filename=str() as path, strerror=str() as why):
             return f"{path} cannot be used ({why.lower()}); choose another path.", ()
         case _:
             words = f"Internal error ({type(error).__name__}: {error})"
-            return f"{words}; `hermes --verbose …` prints the traceback; please report it.", ()
+            return f"{words}; please report it with the traceback of `hermes --verbose …`.", ()

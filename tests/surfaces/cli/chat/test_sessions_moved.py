@@ -54,7 +54,7 @@ def test_commands_about_the_session(new_pane: NewPane) -> None:
 def test_commands_are_completed(chat: Talk) -> None:
     pane = chat()
     pane.type("/ti")
-    pane.wait_for("title", "Show or set the title.")
+    pane.wait_for("title", "Show or set the title of")
     pane.keys("Tab")
     pane.wait_for("❯ /title")
     pane.say(" Named")
@@ -191,5 +191,5 @@ def test_a_query_for_an_open_session_is_queued_there(new_pane: NewPane, tmp_path
         cwd=tmp_path,
     )
     assert (done.returncode, done.stdout) == (0, "Two.\n")
-    assert "the message was queued there" in done.stderr
+    assert "the message is queued there" in done.stderr
     pane.wait_for("second", "Two.")

@@ -63,7 +63,7 @@ from hermes.surfaces.cli.chat.status_bar import FRAME_SECONDS, StatusBar, Status
 from hermes.surfaces.cli.oneshot import session_request
 from hermes.workspaces.placement import describe_placement
 
-FAULT = "Internal error: something failed or could not be shown; see `hermes logs errors`."
+FAULT = "Internal error: an input or event was not handled; see `hermes logs errors`."
 SECRET_SECONDS = 300.0
 
 log = logging.getLogger(__name__)

@@ -94,7 +94,7 @@ def find_skin(name: str, home: Path) -> Skin:
     if name == DEFAULT.name:
         return DEFAULT
     if name not in built_in_skins():
-        raise NotFound(f"There is no skin {name!r}; there are {', '.join(skin_names(home))}.")
+        raise NotFound(f"There is no skin {name!r}; choose one of {', '.join(skin_names(home))}.")
     return built_in_skins()[name]
 
 
@@ -109,7 +109,7 @@ def read_skin(path: Path) -> Skin:
         raw = YAML(typ="safe").load(text)
     except (OSError, UnicodeError, YAMLError) as error:
         reason = str(error).partition("\n")[0]
-        raise UsageError(f"The skin {path} cannot be read ({reason}); fix the file.") from error
+        raise UsageError(f"The skin {path} cannot be read ({reason}); correct the file.") from error
     given: dict[str, Any] = raw if isinstance(raw, dict) else {}
     prefix = given.get("tool_prefix")
     return Skin(

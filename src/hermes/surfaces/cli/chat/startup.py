@@ -37,7 +37,7 @@ LAG_SECONDS = 0.02
 TMUX_LAG_SECONDS = 0.2
 CONVERSATION = "hermes.surfaces.cli.chat.conversation"
 NEEDS_TERMINAL = (
-    'A chat needs a terminal. For one answer: hermes -z "…", or hermes chat -q "…" < file'
+    'A chat needs a terminal; for one answer, use `hermes -z "…"` or `hermes chat -q "…" < file`.'
 )
 ENDINGS = {signal.SIGHUP: "terminal_closed", signal.SIGTERM: "terminated"}
 

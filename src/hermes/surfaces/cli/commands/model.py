@@ -1,9 +1,10 @@
-"""`hermes model`: list and choose models; download and remove local ones."""
+"""`hermes model`: list, choose and explain models; download and remove local ones."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 
 import click
 
@@ -13,7 +14,10 @@ from hermes.config.environment import process_environment
 from hermes.config.home import Home
 from hermes.config.load import Config
 from hermes.core.errors import HermesError, UsageError
-from hermes.models.browser import ModelBrowser, ModelCard, ModelPick
+from hermes.core.world import World
+from hermes.credentials.redaction import SecretRedactor
+from hermes.models.browser import ModelBrowser, ModelCard, ModelPick, ProviderRow
+from hermes.models.explanation import NOTHING, CandidateReason, explain_choice
 from hermes.models.model_files import (
     format_parameters,
     format_size,
@@ -27,25 +31,21 @@ from hermes.models.model_ref import CUSTOM, EMBEDDED
 from hermes.models.models import Models
 from hermes.models.saved_choice import save_choice
 from hermes.surfaces.cli.command_context import (
+    Opener,
     apply_style,
     config_of,
     home_of,
     is_terminal,
     mark,
     run,
+    warn,
 )
-from hermes.surfaces.cli.commands.model_lookup import (
-    choose_card,
-    find_model,
-    list_providers,
-    with_models,
-)
-from hermes.surfaces.cli.output import CommandGroup, Output, fields, table, warn
+from hermes.surfaces.cli.output import CommandGroup, Output, fields, table
 
 BAR_WIDTH = 30
 STEP_PERCENT = 10
 NO_TERMINAL = """\
-There is no terminal to choose in. Use instead:
+Choosing needs a terminal. Use instead:
   hermes model list [PROVIDER]                         list what can be chosen
   hermes model set NAME [--provider P] [--base-url U]  choose for new sessions
   hermes model show                                    show the current model
@@ -53,18 +53,82 @@ There is no terminal to choose in. Use instead:
 WIDTHS = (44, 8, 28, 10)
 
 
+@Opener
+@asynccontextmanager
+async def with_models(ctx: click.Context) -> AsyncIterator[Models]:
+    config, env = config_of(ctx), process_environment()
+    redactor = SecretRedactor(config, env)
+    models = Models(config, World(), env=env, is_secret=redactor.is_secret)
+    models.accounts.watch_secrets(redactor.watch)
+    try:
+        yield models
+    finally:
+        await models.close()
+
+
+def explain_model(ctx: click.Context) -> Output:
+    """Which model answers, and why."""
+    why = with_models(ctx, lambda models: explain_choice(models, config_of(ctx)))
+
+    def lines() -> Iterator[str]:
+        if why.winner is None:
+            yield NOTHING
+        else:
+            yield apply_style(_name(why.winner), "bold")
+            yield f"  from      {why.winner.why}"
+            if why.winner.problem:
+                yield f"  {mark('error')} {why.winner.problem}"
+            elif why.winner.host:
+                key = "with a key" if why.winner.has_key else "without a key"
+                window = format_count(why.winner.window)
+                yield f"  calls     {why.winner.host} ({why.winner.wire}) {key}, window {window}"
+        for reason in why.shadowed:
+            yield apply_style(f"  overrides {_name(reason)}  ({reason.why})", "dim")
+        for key, value, source in why.said:
+            yield apply_style(f"  {key} = {value}  ({source})", "dim")
+
+    return Output(why, lines())
+
+
+def _name(reason: CandidateReason) -> str:
+    return f"{reason.model or 'the default model'} ({reason.provider})"
+
+
+def list_providers(models: Models) -> tuple[tuple[ProviderRow, ...], str]:
+    """All providers, and the name of the current one."""
+    candidates = models.resolver.candidates()
+    current = models.resolver.providers.find(candidates[0].provider) if candidates else None
+    return ModelBrowser(models).providers(), current.name if current is not None else ""
+
+
+async def choose_card(models: Models, provider: str = "", name: str = "") -> ModelCard:
+    """The model of an in-process provider, or the one that is chosen without any."""
+    choice = await (models.choose_explicit(provider, name) if provider else models.choose())
+    return ModelBrowser(models).card(choice.model, choice.provider)
+
+
+async def find_model(models: Models, name: str, provider: str, *, default: str = "") -> ModelPick:
+    """A model by its name, of the current provider or else of `default` if none is named. Raises
+    when it cannot be used."""
+    candidates = models.resolver.candidates()
+    current = candidates[0].provider if candidates and default != EMBEDDED else default
+    if not (provider or current or models.resolver.names.read(name).provider):
+        raise UsageError(f"No provider is known for {name}; name one with --provider.")
+    return await ModelBrowser(models).find(name, provider=provider, current=current)
+
+
 @click.group(
     cls=CommandGroup,
-    help="List and choose models. Without a command: choose in the terminal.",
+    help="List, choose and install models. Without a command, choose in the terminal.",
     invoke_without_command=True,
 )
-@click.option("--refresh", is_flag=True, help="Ask providers for their current lists.")
+@click.option("--refresh", is_flag=True, help="Ask providers for their current models.")
 @click.option("--no-browser", is_flag=True, help="For a login, print the URL only.")
 @click.option(
     "--timeout",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
-    help="How long to wait for a login.",
+    help="Limit the time to wait for a login.",
 )
 @click.pass_context
 def command(ctx: click.Context, refresh: bool, no_browser: bool, timeout: float | None) -> None:
@@ -78,7 +142,7 @@ def command(ctx: click.Context, refresh: bool, no_browser: bool, timeout: float 
     run_wizard(ctx, WizardOptions(refresh=refresh, browser=not no_browser, login_seconds=timeout))
 
 
-@command.text("Download a local model (see `hermes model list embedded`).")
+@command.text("Download a local model; `hermes model list embedded` lists them.")
 def install(ctx: click.Context, name: str) -> None:
     progress, home, env = DownloadProgress(), home_of(ctx), process_environment()
     try:
@@ -118,13 +182,13 @@ def _warn_without_runtime() -> None:
         warn(hint)
 
 
-@command.text("Delete an installed model.")
+@command.text("Delete a downloaded model.")
 def remove(ctx: click.Context, name: str) -> str:
-    return f"removed {remove_model(home_of(ctx), name)}"
+    return f"{mark('ok')} {remove_model(home_of(ctx), name)} is deleted."
 
 
-@command.json("List the providers, or the models of one.")
-@click.option("--refresh", is_flag=True, help="Ask the provider for its current list.")
+@command.json("List providers, or the models of one provider.")
+@click.option("--refresh", is_flag=True, help="Ask the provider for its current models.")
 def list_(ctx: click.Context, *, provider: str = "", refresh: bool) -> Output:
     if provider == EMBEDDED:
         return _list_files(home_of(ctx))
@@ -161,9 +225,9 @@ def _list_models(ctx: click.Context, provider: str, refresh: bool) -> Output:
         (card.model, format_count(card.window), describe_price(card), vision[card.vision])
         for card in found.cards
     ]
-    lines = [*table([("Model", "Window", "Price", "Pictures"), *rows], WIDTHS)]
+    lines = [*table([("Model", "Window", "Price", "Vision"), *rows], WIDTHS)]
     if not found.live:
-        lines.append(apply_style("From the built-in list; --refresh asks the provider.", "dim"))
+        lines.append(apply_style("This is the built-in list; --refresh asks the provider.", "dim"))
     return Output(found.cards, lines)
 
 
@@ -178,13 +242,13 @@ def _list_providers(ctx: click.Context) -> Output:
             missing = row.problem.partition(";")[0].rpartition(", and ")[2].rstrip(".")
             dim = apply_style(f"{line} {missing}".rstrip(), "dim")
             yield line.rstrip() if row.usable else dim
-        yield "`hermes model list PROVIDER` lists its models, `hermes model set NAME` chooses one."
+        yield "`hermes model list PROVIDER` lists its models; `hermes model set NAME` chooses one."
 
     return Output([{**fields(row), "current": row.name == current} for row in rows], lines())
 
 
 @command.json("Show the current model, or a named model or file.")
-@click.option("--provider", default="", help="The provider of the named model.")
+@click.option("--provider", default="", help="Look at this provider.")
 def show(ctx: click.Context, *, name: str = "", provider: str) -> Output:
     home, config = home_of(ctx), config_of(ctx)
     if name and not provider and _is_file_of(home, name):
@@ -192,7 +256,10 @@ def show(ctx: click.Context, *, name: str = "", provider: str) -> Output:
     found = with_models(ctx, lambda models: _find_model(models, name, provider))
     if found is None and (file := _local_file(config)):
         return _describe_file(home, file)
-    card, why = found or (with_models(ctx, choose_card), "availability: nothing is configured")
+    card, why = found or (
+        with_models(ctx, choose_card),
+        "availability, because nothing is configured",
+    )
     where = f" at {card.host} ({card.wire})" if card.host else ""
     lines = [f"{apply_style(card.model, 'bold')} ({card.provider}){where}", describe_model(card)]
     if why:
@@ -246,9 +313,9 @@ def _describe_file(home: Home, name: str) -> Output:
     return Output(facts, [*lines, known.summary])
 
 
-@command.text("Choose the model for new sessions (in a chat: /model).")
-@click.option("--provider", default="", help="The provider that serves it.")
-@click.option("--base-url", default="", help="Base URL of a custom endpoint.")
+@command.text("Choose the model of new sessions; in a chat, use /model.")
+@click.option("--provider", default="", help="Use this provider.")
+@click.option("--base-url", default="", help="Use the custom endpoint at this URL.")
 def set_(ctx: click.Context, name: str, provider: str, base_url: str) -> Iterator[str]:
     config = config_of(ctx)
     if base_url:
@@ -289,9 +356,9 @@ async def _choose_address(
     browser, warnings = ModelBrowser(models), []
     better = (await browser.probe_server(url)).url
     if not better:
-        warnings.append(f"{url} does not list any models; check that it is right and running.")
+        warnings.append(f"{url} lists no models; check the URL and that the server runs.")
     elif better.rstrip("/") != url.rstrip("/"):
-        warnings.append(f"The models are at {better}; that URL was saved.")
+        warnings.append(f"The models are at {better}; this URL was saved.")
     card = browser.card_at(models.ref(name, CUSTOM), better or url)
     save_choice(config, name, CUSTOM, base_url=better or url)
     return ModelPick(card=card, warnings=tuple(warnings))

@@ -22,15 +22,13 @@ from hermes.policy.inquiries import (
 )
 from hermes.policy.rule_setup import owner_rules, rules_path
 from hermes.surfaces.cli.command_context import Role, apply_style, config_of, with_archive
-from hermes.surfaces.cli.output import CommandGroup, Output, print_json, table
+from hermes.surfaces.cli.output import CommandGroup, Output, limit_option, print_json, table
 
 LINE = 100
 MARKS: dict[str, Role] = {"allow": "ok", "ask": "warn", "deny": "error"}
 
-command = CommandGroup(
-    help="What is allowed without a question, past decisions, and their reasons."
-)
-always_json = click.option("--json", "as_json", is_flag=True, help="The default here.")
+command = CommandGroup(help="Explain what is allowed, asked and denied, and show past decisions.")
+always_json = click.option("--json", "as_json", is_flag=True, help="Print JSON (always on).")
 
 
 def answer_lines(answer: Callable[[bytes], JsonObject]) -> None:
@@ -42,8 +40,8 @@ def answer_lines(answer: Callable[[bytes], JsonObject]) -> None:
 
 
 @command.text(
-    'Answer JSON lines such as {"text":"KEY=…","channel":"model"} with the redacted text and '
-    "the kinds of secrets that it contained."
+    'Redact the text of JSON lines from stdin, such as {"text":"KEY=…","channel":"model"}, and '
+    "name the kinds of secrets."
 )
 @always_json
 def redact(ctx: click.Context, as_json: bool) -> None:
@@ -52,8 +50,8 @@ def redact(ctx: click.Context, as_json: bool) -> None:
 
 
 @command.command(
-    help='Answer JSON lines such as {"kind":"memory","text":"…"} with a verdict and findings. '
-    'Kinds: memory, skill (may include "files"), context, tool_description.'
+    help='Scan the text of JSON lines from stdin, such as {"kind":"memory","text":"…"}. Kinds: '
+    'memory, skill (with "files"), context, tool_description.'
 )
 @always_json
 def scan(as_json: bool) -> None:
@@ -61,8 +59,8 @@ def scan(as_json: bool) -> None:
 
 
 @command.text(
-    'Answer JSON lines such as {"effect":"command","value":"rm -rf x","cwd":"."} from stdin, '
-    "one line each. Nothing is run or opened."
+    "Decide effects from JSON lines on stdin, such as "
+    '{"effect":"command","value":"rm -rf x","cwd":"."}. Nothing is executed.'
 )
 @always_json
 def check(ctx: click.Context, as_json: bool) -> None:
@@ -70,8 +68,8 @@ def check(ctx: click.Context, as_json: bool) -> None:
     answer_lines(lambda line: answer(config, line))
 
 
-@command.json("Show what a command would do, part by part, and the decision.")
-@click.option("--cwd", default=".", show_default=True, help="The workspace it would run in.")
+@command.json("Explain the decision about a shell command, part by part.")
+@click.option("--cwd", default=".", show_default=True, help="Assume this workspace.")
 def explain(ctx: click.Context, script: str, cwd: str) -> Output:
     found = explain_command(config_of(ctx), script, cwd)
 
@@ -89,7 +87,7 @@ def explain(ctx: click.Context, script: str, cwd: str) -> Output:
     return Output(found, lines())
 
 
-@command.json("Show the rules in force: your own, and the known categories of danger.")
+@command.json("Show your own rules, and the categories of dangerous effects.")
 def rules(ctx: click.Context) -> Output:
     config = config_of(ctx)
     approvals, allowed = config.settings.approvals, config.settings.command_allowlist
@@ -114,16 +112,18 @@ def rules(ctx: click.Context) -> Output:
             match = escape_invisible(rule.match)
             yield f"{rule.decision:5} {rule.effect:7}  {match}  {people}".rstrip()
         if not own:
-            yield f"No rules of your own in {file}."
+            yield f"There are no rules in {file}."
         yield ""
         yield from table([("Category", "What it is"), *categories().items()], (16,))
 
     return Output(data, lines())
 
 
-@command.json("Recent decisions, and who answered the questions.", with_archive)
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True)
-@click.option("--only", type=click.Choice(["allow", "ask", "deny"]), help="Only these decisions.")
+@command.json("Show recent decisions, and who answered the questions.", with_archive)
+@limit_option("-n", default=20)
+@click.option(
+    "--only", type=click.Choice(["allow", "ask", "deny"]), help="Show only these decisions."
+)
 async def log(
     archive: SessionArchive, *, session: str | None = None, limit: int, only: str | None
 ) -> Output:

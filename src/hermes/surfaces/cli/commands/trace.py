@@ -10,7 +10,7 @@ import click
 
 from hermes.app.app import App
 from hermes.app.replay import replay
-from hermes.commands.formatting import format_time, one_line
+from hermes.commands.formatting import format_time, one_line, plural
 from hermes.core import events
 from hermes.core.effects import Allow, Ask, Deny, subject
 from hermes.core.errors import NotFound, UsageError
@@ -27,16 +27,16 @@ from hermes.surfaces.cli.output import Output, fields, json_command
 LINE = 120
 LONGEST = 400
 WHERE = {
-    "event": "a different event",
-    "request": "a different request to the model",
-    "missing": "it did not happen",
-    "extra": "nothing more was recorded",
-    "turn": "it belongs to a different turn",
+    "event": "the event differs",
+    "request": "the request to the model differs",
+    "missing": "the event did not happen",
+    "extra": "the event was not recorded",
+    "turn": "the event belongs to another turn",
 }
 
 
 @json_command(
-    "Show the events of a session: requests, tool calls, approvals, prices.", with_archive
+    "Show the events of a session: model calls, tool calls, approvals, costs.", with_archive
 )
 async def trace_command(archive: SessionArchive, session: str) -> Output:
     records = await archive.records(await archive.find(session))
@@ -56,10 +56,10 @@ def describe(event: events.Event) -> Iterator[str]:
         case events.MessageReceived():
             yield f"{event.message.origin}: {_line(event.message.text)}"
         case events.ModelCalled():
-            yield f"asks {event.model} ({event.provider}) because of {event.cause}"
+            yield f"calls {event.model} ({event.provider}) for {event.cause}"
         case events.CallSettled(certain=False):
             price = "price unknown" if event.usage.cost is None else f"${event.usage.cost:.6f}"
-            yield f"{event.model}: the outcome of this call is unknown; assumed {price} at most"
+            yield f"{event.model}: the outcome of this call is unknown; at most {price} is assumed"
         case events.CapRaised():
             more = f"${event.usd:.2f}" if event.usd else f"{event.tokens} tokens"
             yield f"{event.by} allowed {more} more for {event.scope} {event.key}"
@@ -105,14 +105,14 @@ def describe(event: events.Event) -> Iterator[str]:
             tier = "default" if event.tier == "" else event.tier
             facts = (("effort", event.effort), ("tier", tier), ("approvals", event.mode))
             changed = (f"{name} {value}" for name, value in facts if value is not None)
-            yield f"set: {', '.join(changed) or 'as in the settings'}"
+            yield f"session controls: {', '.join(changed) or 'as in the settings'}"
         case events.Withdrawn():
             yield f"message {event.n} withdrawn before its turn"
         case events.Rewound():
-            yield f"{event.turns} turn(s) undone"
+            yield f"{plural(event.turns, 'turn')} undone"
         case events.Erased():
             numbers = ", ".join(map(str, event.records))
-            yield f"text erased in record(s) {numbers}, by {event.by}"
+            yield f"text erased in records {numbers}, by {event.by}"
         case events.TurnEnded():
             yield f"turn ended: {event.reason} {event.error or event.detail}".rstrip()
         case events.SessionEnded():
@@ -148,13 +148,13 @@ def _line(text: str) -> str:
     return one_line(text, LINE)
 
 
-@json_command("Replay a recorded session offline. SESSION is a file or a past session.")
+@json_command("Replay a recorded session offline; SESSION is a replay file or a past session.")
 @click.option(
     "--tools",
     type=click.Choice(["recorded", "live"]),
     default="recorded",
     show_default=True,
-    help="Use the recorded results, or run the tools in a copy of the folder.",
+    help="Use recorded tool results, or run tools in a copy of the folder.",
 )
 def replay_command(ctx: click.Context, session: str, tools: Literal["recorded", "live"]) -> Output:
     overrides, file = ReplayOverrides(mode=tools), Path(session)
@@ -163,7 +163,7 @@ def replay_command(ctx: click.Context, session: str, tools: Literal["recorded", 
         try:
             session_id = await app.archive.find(session)
         except NotFound as error:
-            raise UsageError(f"{error} There is no file of that name either.") from error
+            raise UsageError(f"{error} There is no file {session!r} either.") from error
         return await collect_recording(app.run, app.journal, session_id)
 
     recording = file if file.is_file() else with_app(ctx, find)
@@ -180,9 +180,9 @@ def _lines(report: Report) -> Iterator[str]:
         yield apply_style(f"Another process continued after record {places}.", "dim")
     found = report.divergence
     if found is None:
-        requests = f", {report.requests} request(s)" if report.requests else ""
+        requests = f", {plural(report.requests, 'request')}" if report.requests else ""
         hashes = ", the same hashes" if report.hashes == "same" else ""
-        yield f"Identical: {report.records} record(s){requests}{hashes}."
+        yield f"Identical: {plural(report.records, 'record')}{requests}{hashes}."
         return
     place = f"record {found.n} ({found.kind})"
     yield f"Diverged at {place} of {report.records}: {WHERE[found.where]}."
