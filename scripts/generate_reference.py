@@ -180,7 +180,7 @@ def slash_row(command: SlashCommand) -> tuple[str, ...]:
         code(f"/{command.name} {command.arguments}".rstrip()),
         ", ".join(code(f"/{alias}") for alias in command.aliases),
         ", ".join(command.surfaces),
-        command.words,
+        command.help,
     )
 
 

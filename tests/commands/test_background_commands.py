@@ -127,5 +127,5 @@ async def test_quick_commands_run_or_stand_for_others(tmp_path: Path) -> None:
             text="/loop is itself a quick command; an alias must name a built-in one."
         )
         found = await talk.registry.complete("/hi", talk)
-        hi = Suggestion(text="hi", words="echo hello from $PWD", replaces=2)
+        hi = Suggestion(text="hi", description="echo hello from $PWD", replaces=2)
         assert hi in found

@@ -67,7 +67,7 @@ async def test_a_command_that_cannot_be_done_says_why(talk: Talk) -> None:
 async def test_names_are_completed_with_their_words() -> None:
     found = await REGISTRY.complete("/tit", None)
     assert found == (
-        Suggestion(text="title", words="Show or set the title of this session.", replaces=3),
+        Suggestion(text="title", description="Show or set the title of this session.", replaces=3),
     )
     assert await REGISTRY.complete("hello", None) == ()
 

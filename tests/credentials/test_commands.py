@@ -84,7 +84,7 @@ def test_a_variable_is_named_when_it_is_no_longer_used(
     assert "DEEPSEEK_API_KEY" in hermes("auth", "list").out
     removed = hermes("auth", "remove", "deepseek", "1")
     assert removed.out == (
-        "deepseek no longer uses DEEPSEEK_API_KEY; the variable itself is unchanged\n"
+        "deepseek no longer uses DEEPSEEK_API_KEY; the variable itself is unchanged.\n"
     )
     assert hermes("auth", "list", "deepseek").out.startswith("deepseek has no key")
 
@@ -125,7 +125,7 @@ async def test_what_rests_is_shown_and_woken(hermes: Terminal) -> None:
     listed = await asyncio.to_thread(hermes, "auth", "list")
     assert "paused for 1 d (no credit)" in listed.out or "paused for 24 h" in listed.out
     reset = await asyncio.to_thread(hermes, "auth", "reset", "deepseek")
-    assert reset.out == "1 of the keys of deepseek were paused; all can be used again\n"
+    assert reset.out == "1 paused key of deepseek can be used again.\n"
     assert "rests" not in (await asyncio.to_thread(hermes, "auth", "list")).out
 
 
@@ -195,13 +195,13 @@ async def test_a_person_logs_in_and_out(hermes: Terminal, authority: Authority) 
     assert login.returncode == 0, out
     assert "WXYZ-1234" in out
     assert f"{authority.url}/activate" in out
-    assert "logged in to vendor (Vendor)" in out
+    assert "Logged in to vendor (Vendor)." in out
     stored = json.loads((hermes.home / "auth.json").read_text())
     token = stored["credential_pool"]["vendor"][0]["access_token"]
     assert token not in out
     logout = await run(hermes.home, "logout")
     out = await ended(logout)
-    assert "logged out of vendor (Vendor), and the provider revoked the token" in out
+    assert "Logged out of vendor (Vendor), and the provider revoked the token" in out
     assert "refresh" not in (hermes.home / "auth.json").read_text()
 
 
@@ -276,7 +276,7 @@ async def test_whoever_chooses_a_model_is_logged_in_where_that_is_missing(
         await keyboard.until("needs a key or login")
         keyboard.type("\r")
         if patience:
-            await keyboard.until("No login to openai-codex within 0.2 s.")
+            await keyboard.until("There was no login to openai-codex within 0.2 s")
             await keyboard.until("Which provider?")
             assert not (hermes.home / "auth.json").exists()
         else:

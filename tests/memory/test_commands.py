@@ -87,8 +87,8 @@ def test_everything_waits_for_a_word_when_wanted(hermes: Hermes) -> None:
 def test_memory_can_be_emptied_and_brought_back(hermes: Hermes) -> None:
     hermes("-z", "remember that the server is called atlas")
     hermes("-z", "remember that tests run on port 8081")
-    assert "2 entries are removed." in hermes("memory", "reset", "--yes")
-    assert "There is no terminal to answer in; add --yes." in hermes("memory", "reset", code=2)
+    assert "2 entries removed." in hermes("memory", "reset", "--yes")
+    assert "Without a terminal, confirm with --yes." in hermes("memory", "reset", code=2)
     hermes("memory", "undo")
     assert len(as_json(hermes("memory", "list", "--json"))) == 2
 

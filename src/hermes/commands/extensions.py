@@ -49,7 +49,7 @@ class PluginCommands:
 
     async def names(self, here: CommandContext) -> Sequence[Suggestion]:
         return [
-            Suggestion(text=name, words=one_line(words, 60))
+            Suggestion(text=name, description=one_line(words, 60))
             for name, words in (await here.app.plugins.list_slash_commands()).items()
         ]
 
@@ -84,7 +84,7 @@ class QuickCommands:
 
     async def names(self, here: CommandContext) -> Sequence[Suggestion]:
         return [
-            Suggestion(text=name, words=one_line(quick.command or quick.target, 60))
+            Suggestion(text=name, description=one_line(quick.command or quick.target, 60))
             for name, quick in here.app.run.settings.quick_commands.items()
         ]
 

@@ -107,7 +107,7 @@ async def references_like(here: CommandContext, line: str) -> Sequence[Suggestio
         suggestions.append(
             Suggestion(
                 text=shown if kind else f"file:{shown}",
-                words="" if is_folder else f"{format_count(info.size)} bytes",
+                description="" if is_folder else f"{format_count(info.size)} bytes",
                 replaces=len(rest),
             )
         )

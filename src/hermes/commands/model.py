@@ -105,7 +105,8 @@ async def models_like(here: CommandContext, begun: str) -> Sequence[Suggestion]:
     names |= dict.fromkeys((f"{name}:" for name in resolver.providers.names()), "provider")
     fitting = [name for name in names if word.lower() in name.lower()]
     return [
-        Suggestion(text=name, words=names[name], replaces=len(word)) for name in fitting[:SUGGESTED]
+        Suggestion(text=name, description=names[name], replaces=len(word))
+        for name in fitting[:SUGGESTED]
     ]
 
 

@@ -6,7 +6,7 @@ import asyncio
 import difflib
 import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from hermes.app.app import App
 from hermes.codec.values import Value
@@ -94,7 +94,7 @@ class Suggestion(Value):
     """A completion: `text` replaces the last `replaces` characters of the line."""
 
     text: str
-    words: str = ""
+    description: str = ""
     replaces: int = 0
 
 
@@ -125,6 +125,7 @@ class CommandContext(Protocol):
     def registry(self) -> CommandRegistry: ...
 
 
+SurfaceKind = Literal["cli", "editor"]
 Completer = Callable[[CommandContext, str], Awaitable[Sequence[Suggestion]]]
 
 
@@ -138,31 +139,25 @@ class DynamicCommands(Protocol):
     async def names(self, here: CommandContext) -> Sequence[Suggestion]: ...
 
 
-class SlashCommand:
+class SlashCommand(NamedTuple):
     """`usage` is the name and the arguments, with placeholders in capitals. `run` returns an
     outcome, a text to show, or None if the arguments are wrong. `complete` suggests arguments; the
     default suggests the words in `usage`. `surfaces` are where the command exists."""
 
-    def __init__(
-        self,
-        usage: str,
-        words: str,
-        run: Callable[[CommandContext, str], Awaitable[Outcome | str | None]],
-        *,
-        aliases: tuple[str, ...] = (),
-        surfaces: tuple[str, ...] = ("cli", "editor"),
-        complete: Completer | None = None,
-    ) -> None:
-        self.usage = f"/{usage}"
-        self.name, _, self.arguments = usage.partition(" ")
-        self.words = words
-        self.run = run
-        self.aliases = aliases
-        self.surfaces = surfaces
-        self.complete = complete or self._complete_choice
+    usage: str
+    help: str
+    run: Callable[[CommandContext, str], Awaitable[Outcome | str | None]]
+    aliases: tuple[str, ...] = ()
+    surfaces: tuple[SurfaceKind, ...] = ("cli", "editor")
+    complete: Completer | None = None
 
-    async def _complete_choice(self, here: CommandContext, begun: str) -> Sequence[Suggestion]:
-        return suggest(_CHOICES.findall(self.arguments), begun)
+    @property
+    def name(self) -> str:
+        return self.usage.partition(" ")[0]
+
+    @property
+    def arguments(self) -> str:
+        return self.usage.partition(" ")[2]
 
 
 class CommandRegistry:
@@ -172,7 +167,7 @@ class CommandRegistry:
     def __init__(
         self,
         commands: tuple[SlashCommand, ...],
-        surface: str,
+        surface: SurfaceKind,
         *,
         note: str = "",
         extra: Sequence[DynamicCommands] = (),
@@ -204,7 +199,7 @@ class CommandRegistry:
         return ShowText(text=f"There is no command /{name}.{self._hint(name)}")
 
     async def run_known(self, line: str, here: CommandContext) -> Outcome | None:
-        """The same, None when there is no such command."""
+        """Run the line like `run`, but return None if no command has that name."""
         name, argument = split_line(line)
         try:
             # The full name of a dynamic command takes precedence over a prefix of a built-in one.
@@ -229,10 +224,14 @@ class CommandRegistry:
         name, space, argument = line[1:].partition(" ")
         if space:
             command = self.find(name)
-            return await command.complete(here, argument) if command and here else ()
-        names = {known: command.words for known, command in self._by_name.items()}
+            if command is None or here is None:
+                return ()
+            if command.complete is not None:
+                return await command.complete(here, argument)
+            return suggest(_CHOICES.findall(command.arguments), argument)
+        names = {known: command.help for known, command in self._by_name.items()}
         extra = await self.extra_names(here) if here else ()
-        others = {each.text: each.words for each in extra if each.text not in names}
+        others = {each.text: each.description for each in extra if each.text not in names}
         return (*suggest(names, _normalize(name)), *suggest(others, name.lower()))
 
     async def extra_names(self, here: CommandContext) -> Sequence[Suggestion]:
@@ -259,8 +258,11 @@ class CommandRegistry:
 
     def lines(self) -> tuple[str, ...]:
         """One line per command."""
-        width = min(MAX_USAGE_WIDTH, max(len(command.usage) for command in self.commands))
-        return tuple(f"{each.usage:{width}}  {each.words}{_others(each)}" for each in self.commands)
+        longest = max(len(command.usage) for command in self.commands)
+        width = min(MAX_USAGE_WIDTH, longest + len("/"))
+        return tuple(
+            f"{f'/{each.usage}':{width}}  {each.help}{_others(each)}" for each in self.commands
+        )
 
 
 def split_line(line: str) -> tuple[str, str]:
@@ -280,14 +282,14 @@ def suggest(names: Iterable[str], begun: str) -> list[Suggestion]:
     """The names that begin with this text. The values of a mapping describe its names."""
     words = names if isinstance(names, Mapping) else dict.fromkeys(names, "")
     return [
-        Suggestion(text=name, words=about, replaces=len(begun))
+        Suggestion(text=name, description=about, replaces=len(begun))
         for name, about in words.items()
         if name.startswith(begun)
     ]
 
 
 def _describe(command: SlashCommand) -> str:
-    return f"{command.usage}\n{command.words}{_others(command)}"
+    return f"/{command.usage}\n{command.help}{_others(command)}"
 
 
 def _normalize(name: str) -> str:

@@ -123,7 +123,7 @@ async def sessions_like(here: CommandContext, begun: str) -> Sequence[Suggestion
     return [
         Suggestion(
             text=row.title or row.id,
-            words=one_line(f"{row.id if row.title else ''} {row.preview}", 60),
+            description=one_line(f"{row.id if row.title else ''} {row.preview}", 60),
             replaces=len(begun),
         )
         for row in rows

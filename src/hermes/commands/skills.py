@@ -130,12 +130,12 @@ class SkillCommands:
         off = library.here(platform).disabled
         scanned = await asyncio.to_thread(library.scan.scan)
         skills = [
-            Suggestion(text=entry.name, words=one_line(entry.skill.description, 60))
+            Suggestion(text=entry.name, description=one_line(entry.skill.description, 60))
             for entry in scanned.entries
             if entry.name not in off
         ]
         bundles = [
-            Suggestion(text=each.name, words=one_line(each.description, 60))
+            Suggestion(text=each.name, description=one_line(each.description, 60))
             for each in library.bundles.all()
         ]
         return (*skills, *bundles)

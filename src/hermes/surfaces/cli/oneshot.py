@@ -47,8 +47,8 @@ def session_request(options: Mapping[str, Any], *, attended: bool) -> SessionReq
         newest=options.get("newest"),
         rules=not options.get("ignore_rules"),
         worktree=bool(options.get("worktree")),
-        tell_id=bool(options.get("tell_id")),
-        stay=bool(options.get("stay")),
+        tell_id=bool(options.get("pass_session_id")),
+        stay=bool(options.get("no_restore_cwd")),
     )
 
 
@@ -63,9 +63,9 @@ def event_line(record: Record) -> JsonObject:
     return line
 
 
-class UsageFile:
-    """Adds up the usage of a run, and notes how it ended. Raises UsageError at once if the file is
-    not writable, before anything is spent."""
+class RunSummary:
+    """The usage of a run and how it ended, for `--usage-file`. Raises UsageError at once if the
+    file is not writable, before anything is spent."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._path = Path(options["usage_file"]) if options["usage_file"] else None
@@ -136,9 +136,9 @@ def run_oneshot(
 ) -> int:
     """The exit code. `quiet` leaves out notices; `show_id` prints the id of the session."""
     ask_before_session(options)
-    usage, fault = UsageFile(options), "The run was interrupted."
+    summary, fault = RunSummary(options), "The run was interrupted."
     try:
-        code = asyncio.run(_run(options, usage, images, quiet=quiet, show_id=show_id))
+        code = asyncio.run(_run(options, summary, images, quiet=quiet, show_id=show_id))
         fault = ""
         return code
     except Exception as error:
@@ -147,12 +147,12 @@ def run_oneshot(
         fault = redact_error(str(error))
         raise
     finally:
-        usage.write(fault)
+        summary.write(fault)
 
 
 async def _run(
     options: Mapping[str, Any],
-    usage: UsageFile,
+    summary: RunSummary,
     images: Sequence[Path],
     *,
     quiet: bool,
@@ -161,7 +161,9 @@ async def _run(
     request = session_request(options, attended=False)
     async with start(options) as app:
         verifies = app.run.settings.display.file_mutation_verifier
-        reader = RunReader(usage, print_event if options["as_json"] else TextPrinter(verifies).show)
+        reader = RunReader(
+            summary, print_event if options["as_json"] else TextPrinter(verifies).show
+        )
         if options["skills"]:
             from hermes.skills.library import with_skills
 
@@ -187,15 +189,15 @@ async def _run(
                     print(warning, file=sys.stderr)
             await _talk(session, say, reader)
         if show_id:
-            print(f"session: {usage.session_id}", file=sys.stderr)
+            print(f"session: {summary.session_id}", file=sys.stderr)
     for line in app.run.exit_notices:
         print(line, file=sys.stderr)
-    return CODES.get(usage.ended.reason, 1) if usage.ended else 1
+    return CODES.get(summary.ended.reason, 1) if summary.ended else 1
 
 
 async def _enter(app: App, request: SessionRequest, say: Say, reader: RunReader) -> Session | None:
     """The session; None when the process that holds it has answered the message."""
-    while reader.usage.ended is None:
+    while reader.summary.ended is None:
         try:
             return await app.open(request)
         except SessionBusy:
@@ -277,15 +279,15 @@ class TextPrinter:
 
 
 class RunReader:
-    """Passes events to the usage file and shows them."""
+    """Passes events to the summary and shows them."""
 
-    def __init__(self, usage: UsageFile, show: Callable[[Record], None]) -> None:
-        self.usage = usage
+    def __init__(self, summary: RunSummary, show: Callable[[Record], None]) -> None:
+        self.summary = summary
         self._show: Callable[[Record], None] | None = show
 
     async def read(self, records: AsyncIterator[Record]) -> None:
         async for record in records:
-            self.usage.add(record)
+            self.summary.add(record)
             try:
                 if self._show is not None:
                     self._show(record)

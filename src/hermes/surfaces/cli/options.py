@@ -17,7 +17,7 @@ class GlobalOption(NamedTuple):
     names: str
     key: str
     kind: Kind
-    words: str
+    help: str
     metavar: str | None = None
 
 
@@ -31,13 +31,15 @@ OPTIONS = (
     GlobalOption("-s --skills", "skills", "text", "Start with these skills loaded.", "A,B"),
     GlobalOption("-r --resume", "resume", "text", "Resume this session.", "ID|TITLE"),
     GlobalOption("-c --continue", "newest", "optional", "Resume the newest session.", "[TITLE]"),
-    GlobalOption("--no-restore-cwd", "stay", "flag", "Resume in the current folder."),
+    GlobalOption("--no-restore-cwd", "no_restore_cwd", "flag", "Resume in the current folder."),
     GlobalOption("--max-turns", "max_turns", "count", "Limit the model calls of a turn.", "N"),
     GlobalOption("--yolo", "yolo", "flag", "Skip approvals; dangerous effects stay denied."),
     GlobalOption("--accept-hooks", "accept_hooks", "flag", "Run configured hooks without asking."),
     GlobalOption("--ignore-rules", "ignore_rules", "flag", "Ignore context files and SOUL.md."),
     GlobalOption("--ignore-user-config", "ignore_config", "flag", "Ignore config.yaml."),
-    GlobalOption("--pass-session-id", "tell_id", "flag", "Tell the model the id of its session."),
+    GlobalOption(
+        "--pass-session-id", "pass_session_id", "flag", "Tell the model the id of its session."
+    ),
     GlobalOption("-w --worktree", "worktree", "flag", "Work in a new git worktree."),
     GlobalOption("--checkpoints", "checkpoints", "flag", "Record file changes for `hermes undo`."),
     GlobalOption("--safe-mode", "safe_mode", "flag", "Load only built-in plugins."),
@@ -47,7 +49,7 @@ OPTIONS = (
 )
 
 
-def check(options: Mapping[str, Any], command: str = "") -> None:
+def check_conflicts(options: Mapping[str, Any], command: str = "") -> None:
     """Raises UsageError for options that do not fit together or do not fit the command."""
     prompt, resume = options["prompt"], options["resume"]
     if prompt is not None and command:
@@ -63,7 +65,7 @@ def check(options: Mapping[str, Any], command: str = "") -> None:
         raise UsageError("Give --resume or --continue, not both.")
     if options["worktree"] and (resume is not None or options["newest"] is not None):
         raise UsageError("--worktree starts a new session; leave out --resume and --continue.")
-    if options["stay"] and resume is None and options["newest"] is None:
+    if options["no_restore_cwd"] and resume is None and options["newest"] is None:
         raise UsageError("--no-restore-cwd needs a resumed session; add --resume ID.")
     if resume is not None and not resume.strip():
         raise UsageError("--resume needs a session; `hermes sessions list` lists them.")

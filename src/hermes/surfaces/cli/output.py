@@ -31,7 +31,7 @@ def click_option(option: GlobalOption) -> click.Option:
     }
     return click.Option(
         (*option.names.split(), option.key),
-        help=option.words,
+        help=option.help,
         metavar=option.metavar,
         **kinds[option.kind],
     )
@@ -123,7 +123,7 @@ class Output:
 Decorator = Callable[[Callable[..., Any]], click.Command]
 
 
-def json_command(words: str, opener: Opener[Any] | None = None) -> Decorator:
+def json_command(help: str, opener: Opener[Any] | None = None) -> Decorator:
     """A command with `--json`, whose function returns an Output, or None if it has printed all.
 
     The opener passes the first argument, such as the App of `with_app`. Without one, it is the
@@ -131,12 +131,12 @@ def json_command(words: str, opener: Opener[Any] | None = None) -> Decorator:
     arguments of the command, optional if they have a default; a tuple takes any number. A parameter
     `as_json` says whether the output is JSON.
     """
-    return lambda function: _command(function, words, opener, with_json=True)
+    return lambda function: _command(function, help, opener, with_json=True)
 
 
-def text_command(words: str, opener: Opener[Any] | None = None) -> Decorator:
+def text_command(help: str, opener: Opener[Any] | None = None) -> Decorator:
     """Like `json_command`, without `--json`; the function returns its text, or lines of it."""
-    return lambda function: _command(function, words, opener, with_json=False)
+    return lambda function: _command(function, help, opener, with_json=False)
 
 
 class CommandGroup(click.Group):
@@ -150,14 +150,14 @@ class CommandGroup(click.Group):
         self._default = default
 
     def json(
-        self, words: str, opener: Opener[Any] | None = None, *, name: str | None = None
+        self, help: str, opener: Opener[Any] | None = None, *, name: str | None = None
     ) -> Decorator:
-        return lambda function: self._add(_command(function, words, opener, with_json=True), name)
+        return lambda function: self._add(_command(function, help, opener, with_json=True), name)
 
     def text(
-        self, words: str, opener: Opener[Any] | None = None, *, name: str | None = None
+        self, help: str, opener: Opener[Any] | None = None, *, name: str | None = None
     ) -> Decorator:
-        return lambda function: self._add(_command(function, words, opener, with_json=False), name)
+        return lambda function: self._add(_command(function, help, opener, with_json=False), name)
 
     def _add(self, command: click.Command, name: str | None) -> click.Command:
         command.name = name or command.name
@@ -171,7 +171,7 @@ class CommandGroup(click.Group):
 
 
 def _command(
-    function: Callable[..., Any], words: str, opener: Opener[Any] | None, *, with_json: bool
+    function: Callable[..., Any], help: str, opener: Opener[Any] | None, *, with_json: bool
 ) -> click.Command:
     declared: list[click.Parameter] = [*reversed(getattr(function, "__click_params__", []))]
     names = {"as_json", *(param.name for param in declared)}
@@ -200,7 +200,7 @@ def _command(
         declared.append(click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."))
     # The command has the name of its function; `list_` is `list`.
     callback.__name__ = function.__name__.rstrip("_")
-    return click.command(help=words, params=declared)(callback)
+    return click.command(help=help, params=declared)(callback)
 
 
 def print_output(result: Output | str | Iterable[str] | None, *, as_json: bool) -> int:

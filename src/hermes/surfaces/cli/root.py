@@ -11,7 +11,7 @@ import click
 from hermes.config.environment import process_environment
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.command_context import config_of, load_command, with_app
-from hermes.surfaces.cli.options import OPTIONS, check
+from hermes.surfaces.cli.options import OPTIONS, check_conflicts
 from hermes.surfaces.cli.output import click_option
 from hermes.version import __version__
 
@@ -31,7 +31,7 @@ COMMANDS = {
     "doctor": ("status:doctor_command", "Check this installation and explain how to fix it."),
     "dump": ("status:dump_command", "Print a summary for support requests."),
     "fallback": ("fallback:command", "Choose the models to use when the first one fails."),
-    "honcho": ("memory:honcho_command", "Manage the user model on a Honcho server."),
+    "honcho": ("memory:honcho_command", "Manage what a Honcho server learns about you."),
     "hooks": ("extensions:hooks_command", "List and test the programs that run on events."),
     "import": ("migration:import_command", "Restore a backup, or migrate from Hermes Agent."),
     "insights": ("reports:insights_command", "Show recent use: tokens, cost, tools, hours."),
@@ -122,7 +122,7 @@ def _plugin_command(ctx: click.Context, name: str) -> click.Command | None:
 @click.pass_context
 def _call(ctx: click.Context, /, **options: Any) -> int:
     ctx.obj = options
-    check(options, ctx.invoked_subcommand or "")
+    check_conflicts(options, ctx.invoked_subcommand or "")
     if ctx.invoked_subcommand is not None:
         return 0
     if options["prompt"] is not None:

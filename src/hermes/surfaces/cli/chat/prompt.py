@@ -330,5 +330,5 @@ class _Completer(Completer):
     ) -> AsyncGenerator[Completion, None]:
         for found in await self._screen.state.complete(document.text_before_cursor):
             yield Completion(
-                found.text, start_position=-found.replaces, display_meta=found.words or None
+                found.text, start_position=-found.replaces, display_meta=found.description or None
             )

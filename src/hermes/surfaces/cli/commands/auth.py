@@ -228,7 +228,7 @@ def add(
     if kind == "api-key" and api_key is None:
         # Prompt outside the event loop, so that Ctrl+C works at once.
         if sys.stdin.isatty():
-            api_key = getpass(f"Key for {provider} (not shown): ")
+            api_key = getpass(f"Key for {provider} (hidden): ")
         else:
             api_key = sys.stdin.readline().strip()
 

@@ -13,7 +13,7 @@ import click
 from hermes.config.environment import env_flag, process_environment
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.command_context import options_of
-from hermes.surfaces.cli.options import OPTIONS, check
+from hermes.surfaces.cli.options import OPTIONS, check_conflicts
 from hermes.surfaces.cli.output import click_option
 
 # Global options that `chat` does not accept.
@@ -43,7 +43,7 @@ def command(ctx: click.Context, /, **own: Any) -> int:
     # Options after `chat` take precedence over global ones.
     said = {key: value for key, value in given.items() if value not in (None, False)}
     options = {**options_of(ctx), **said}
-    check(options, "chat")
+    check_conflicts(options, "chat")
     options["source"] = own["source"]
     text = _query(own["query"], own["query_file"])
     if text is None:

@@ -83,7 +83,9 @@ def _decode(data: bytes) -> list[str]:
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 COLOURS: dict[str, Role] = {"WARNING": "warn", "ERROR": "error", "CRITICAL": "error"}
 _HEAD = re.compile(
-    r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) ([A-Z]+) \[([^\]]*)\] ([^\s:]+): (.*)", re.DOTALL
+    r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) (?P<level>[A-Z]+) "
+    r"\[(?:-|(?P<session>[^\]]*))\] (?P<logger>[^\s:]+): (?P<text>.*)",
+    re.DOTALL,
 )
 # Component: prefixes of its logger names.
 COMPONENTS = {
@@ -264,13 +266,7 @@ def parse_entries(lines: Iterable[str]) -> Iterator[LogEntry]:
 
 
 def _entry(block: str) -> Iterator[LogEntry]:
-    match = _HEAD.match(block)
-    if match is not None and match[2] in LEVELS:
-        yield LogEntry(
-            at=match[1],
-            level=match[2],
-            session="" if match[3] == "-" else match[3],
-            logger=match[4],
-            text=match[5].rstrip("\n"),
-            raw=block.rstrip("\n"),
-        )
+    raw = block.rstrip("\n")
+    match = _HEAD.match(raw)
+    if match is not None and match["level"] in LEVELS:
+        yield LogEntry(raw=raw, **match.groupdict(default=""))

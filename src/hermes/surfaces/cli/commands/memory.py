@@ -223,7 +223,7 @@ NEXT = "New sessions use Honcho."
 NOT_ON = "Honcho is off; `hermes honcho enable` switches it on."
 
 with_user_models = with_memory.part(lambda memory: memory.user_model)
-honcho_command = CommandGroup(help="Manage the user model on a Honcho server.")
+honcho_command = CommandGroup(help="Manage what a Honcho server learns about you.")
 
 
 @command.text(
@@ -297,7 +297,7 @@ def disable(ctx: click.Context) -> str:
 
 
 @honcho_command.text(
-    "Show or set what shares one Honcho session: a folder, a repository, a session or everything.",
+    "Show or set what is one conversation at Honcho: a folder, a repository, a session or all.",
     with_user_models,
 )
 @click.argument("wanted", type=click.Choice(STRATEGIES), required=False)

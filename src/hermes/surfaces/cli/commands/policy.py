@@ -9,6 +9,7 @@ import click
 
 from hermes.codec.values import JsonObject
 from hermes.commands.formatting import escape_invisible, format_time, one_line
+from hermes.config.load import Config
 from hermes.journal.archive import SessionArchive
 from hermes.journal.listing import SessionFilter
 from hermes.policy.inquiries import (
@@ -28,44 +29,39 @@ LINE = 100
 MARKS: dict[str, Role] = {"allow": "ok", "ask": "warn", "deny": "error"}
 
 command = CommandGroup(help="Explain what is allowed, asked and denied, and show past decisions.")
-always_json = click.option("--json", "as_json", is_flag=True, help="Print JSON (always on).")
 
 
-def answer_lines(answer: Callable[[bytes], JsonObject]) -> None:
-    """Each answer is flushed, so that a script can wait for it."""
-    for line in sys.stdin.buffer:
-        if line.strip():
-            print_json(answer(line))
-            sys.stdout.flush()
+def _add_inquiry(name: str, words: str, answer: Callable[[Config, bytes], JsonObject]) -> None:
+    """A command that answers each JSON line of stdin at once, so that a script can wait for it."""
+
+    @command.text(words, name=name)
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON (always on).")
+    def run(ctx: click.Context, as_json: bool) -> None:
+        config = config_of(ctx)
+        for line in sys.stdin.buffer:
+            if line.strip():
+                print_json(answer(config, line))
+                sys.stdout.flush()
 
 
-@command.text(
-    'Redact the text of JSON lines from stdin, such as {"text":"KEY=…","channel":"model"}, and '
-    "name the kinds of secrets."
-)
-@always_json
-def redact(ctx: click.Context, as_json: bool) -> None:
-    config = config_of(ctx)
-    answer_lines(lambda line: answer_redact(config, line))
-
-
-@command.command(
-    help='Scan the text of JSON lines from stdin, such as {"kind":"memory","text":"…"}. Kinds: '
-    'memory, skill (with "files"), context, tool_description.'
-)
-@always_json
-def scan(as_json: bool) -> None:
-    answer_lines(answer_scan)
-
-
-@command.text(
+_add_inquiry(
+    "check",
     "Decide effects from JSON lines on stdin, such as "
-    '{"effect":"command","value":"rm -rf x","cwd":"."}. Nothing is executed.'
+    '{"effect":"command","value":"rm -rf x","cwd":"."}. Nothing is executed.',
+    answer,
 )
-@always_json
-def check(ctx: click.Context, as_json: bool) -> None:
-    config = config_of(ctx)
-    answer_lines(lambda line: answer(config, line))
+_add_inquiry(
+    "redact",
+    'Redact the text of JSON lines from stdin, such as {"text":"KEY=…","channel":"model"}, and '
+    "name the kinds of secrets.",
+    answer_redact,
+)
+_add_inquiry(
+    "scan",
+    'Scan the text of JSON lines from stdin, such as {"kind":"memory","text":"…"}. Kinds: '
+    'memory, skill (with "files"), context, tool_description.',
+    lambda config, line: answer_scan(line),
+)
 
 
 @command.json("Explain the decision about a shell command, part by part.")

@@ -98,13 +98,13 @@ async def stats(services: tuple[SqliteJournal, SkillLibrary], name: str = "") ->
 
 
 @command.text("Enable skills.")
-@click.option("--platform", default="", help="Change only this surface.")
+@click.option("--platform", default="", help="Apply only to this surface: cli, acp or api.")
 def enable(ctx: click.Context, names: tuple[str, ...], platform: str) -> str:
     return _switch(ctx, names, platform, off=False)
 
 
 @command.text("Disable skills: hide them from models and slash commands.")
-@click.option("--platform", default="", help="Change only this surface.")
+@click.option("--platform", default="", help="Apply only to this surface: cli, acp or api.")
 def disable(ctx: click.Context, names: tuple[str, ...], platform: str) -> str:
     with_skills(ctx, lambda skills: [skills.store.find(name) for name in names])
     return _switch(ctx, names, platform, off=True)

@@ -29,7 +29,7 @@ IMAGES = ":images"
 
 with_images = with_app.part(lambda app: app.shared.images)
 platform_option = click.option(
-    "--platform", type=click.Choice(PLATFORMS), default=None, help="Use this surface only."
+    "--platform", type=click.Choice(PLATFORMS), default=None, help="Apply only to this surface."
 )
 
 
