@@ -122,11 +122,11 @@ COMMANDS_INTRODUCTION = f"""\
 
 {NOTICE}
 
-Options of `hermes` itself stand before the command: `hermes -p work sessions list`. Answers are on
-stdout, all else on stderr. `hermes version` is the same as `hermes --version`.
+Options of `hermes` itself come before the command: `hermes -p work sessions list`. Results go to
+stdout, everything else goes to stderr.
 
-Exit codes: 0 well, 1 failed (also when a check finds something), 2 wrong usage, 130 interrupted.
-A closed pipe ends a command quietly.
+Exit codes: 0 success, 1 failure (also when a check finds a problem), 2 invalid usage,
+130 interrupted. A closed pipe is no error.
 """
 
 
@@ -156,8 +156,9 @@ SLASH_INTRODUCTION = f"""\
 
 {NOTICE}
 
-Typed in a chat instead of a message. Capital letters and `_` for `-` make no difference, and the
-beginning of a name is enough when only one command begins like that.
+Type a slash command instead of a message. Case does not matter, `_` equals `-`, and a unique
+prefix of a name is enough. The column "Where" says whether a command exists in the terminal (cli),
+in editors, or in both.
 """
 
 
@@ -168,9 +169,7 @@ def slash_commands_page() -> str:
     return "\n".join(
         (
             SLASH_INTRODUCTION,
-            rows(
-                ("Command", "Also", "Where", "Meaning"), map(slash_row, (*COMMANDS, *SKIN_COMMANDS))
-            ),
+            rows(("Command", "Also", "Where", "Meaning"), map(slash_row, ALL_COMMANDS)),
         )
     )
 

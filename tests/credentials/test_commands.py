@@ -58,7 +58,7 @@ def test_a_key_from_stdin_is_added_and_never_shown(
         hermes, monkeypatch, "sk-or-secret\n", "auth", "add", "openrouter", "--label", "work"
     )
     assert added.code == 0
-    assert "openrouter: work is number 1" in added.out
+    assert "openrouter: added work as number 1" in added.out
     listed, status = hermes("auth", "list"), hermes("auth")
     assert "work" in listed.out
     assert "ok ←" in listed.out
@@ -71,7 +71,7 @@ def test_a_key_from_stdin_is_added_and_never_shown(
 
 def test_a_key_can_be_given_removed_and_missed(hermes: Terminal) -> None:
     assert hermes("auth", "add", "or", "--api-key", "sk-or-secret").code == 0
-    assert hermes("auth", "remove", "openrouter", "1").out == "removed key 1 from openrouter\n"
+    assert hermes("auth", "remove", "openrouter", "1").out == "key 1 is removed from openrouter.\n"
     gone = hermes("auth", "remove", "openrouter", "1")
     assert (gone.code, gone.out) == (1, "")
     assert gone.err.startswith("error: openrouter has no key '1'; `hermes auth list openrouter`")
@@ -175,9 +175,9 @@ async def ended(process: asyncio.subprocess.Process) -> str:
 async def test_a_key_that_is_typed_in_is_not_echoed(hermes: Terminal) -> None:
     keyboard = Keyboard(hermes.home, "auth", "add", "openrouter")
     try:
-        shown = await keyboard.until("(not shown)")
+        shown = await keyboard.until("(hidden)")
         keyboard.type("sk-or-typed-in\n")
-        shown += await keyboard.until("is number 1")
+        shown += await keyboard.until("as number 1")
         assert await asyncio.to_thread(keyboard.program.wait, 60) == 0
         shown += await keyboard.rest()
     finally:
@@ -281,7 +281,7 @@ async def test_whoever_chooses_a_model_is_logged_in_where_that_is_missing(
             assert not (hermes.home / "auth.json").exists()
         else:
             await keyboard.until(f"{authority.url}/activate")
-            await keyboard.until("logged in to openai-codex (Plan)")
+            await keyboard.until("Logged in to openai-codex (Plan)")
             await keyboard.until("Which model?")
             assert "openai-codex" in (hermes.home / "auth.json").read_text()
     finally:

@@ -38,7 +38,7 @@ def as_json(text: str) -> Any:
 
 
 def test_a_sentence_is_remembered_shown_explained_and_undone(hermes: Hermes) -> None:
-    assert "Nothing is remembered yet" in hermes("memory", "list")
+    assert "Hermes remembers nothing yet" in hermes("memory", "list")
     assert "I will remember" in hermes("-z", "remember that the server is called atlas")
     assert "m1     memory  the server is called atlas" in hermes("memory", "list")
     assert hermes("memory", "show", "atlas").strip() == "the server is called atlas"
@@ -48,7 +48,7 @@ def test_a_sentence_is_remembered_shown_explained_and_undone(hermes: Hermes) -> 
     (change,) = as_json(hermes("memory", "why", "m1", "--json"))["changes"]
     assert (change["action"], change["source"]["n"]) == ("add", 2)
     assert "undone" in hermes("memory", "undo")
-    assert "Nothing is remembered yet" in hermes("memory", "list")
+    assert "Hermes remembers nothing yet" in hermes("memory", "list")
     assert [c["reverts"] for c in as_json(hermes("memory", "log", "--json"))] == [0, 1]
 
 

@@ -80,7 +80,7 @@ def test_a_folder_gets_a_name(
     folder.mkdir()
     monkeypatch.chdir(folder)
     assert hermes("map") == "work\n"
-    assert "None;" in hermes("sessions")
+    assert "No folder has a name" in hermes("sessions")
     assert hermes("map", "bridge") == "bridge\n"
     assert json.loads(hermes("sessions", "--json")) == {str(folder): "bridge"}
     settings = load_settings(hermes_home, tmp_path, {})

@@ -245,7 +245,7 @@ def table(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterator[str]
     """Columns cut to their widths, with a rule below the first row. The last column is not cut."""
     for number, row in enumerate(rows):
         fitted = [
-            pad(cut(one_line(c), width), width) for c, width in zip(row, widths, strict=False)
+            pad(cut(one_line(cell), width), width) for cell, width in zip(row, widths, strict=False)
         ]
         rest = [one_line(cell) for cell in row[len(widths) :]]
         yield "  ".join((*fitted, *rest)).rstrip()

@@ -31,9 +31,9 @@ def test_the_wizard_keeps_what_was_answered_when_somebody_leaves(
 def test_enter_switches_a_toolset(new_pane: NewPane, tmp_path: Path) -> None:
     pane = new_pane()
     pane.hermes("tools; echo done", ready=False)
-    pane.wait_for("✓ todo", "Enter switches")
+    pane.wait_for("✓ todo", "Enter enables")
     pane.type("todo")
-    pane.wait_for("Toolsets (Enter switches)  todo")
+    pane.wait_for("Toolsets (Enter enables or disables)  todo")
     pane.keys("Enter")
     pane.wait(lambda text: "todo off" in text and "❯   todo" in text)
     pane.keys("Escape")

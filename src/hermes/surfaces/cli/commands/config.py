@@ -81,7 +81,7 @@ def explain(ctx: click.Context, key: str) -> Output:
     config = config_of(ctx)
     if key == "model":
         # The model follows from more than one setting.
-        from hermes.surfaces.cli.commands.model import explain_model
+        from hermes.surfaces.cli.commands.model_lookup import explain_model
 
         return explain_model(ctx)
     found = config.explain(key)

@@ -243,7 +243,7 @@ async def doctor(admin: PluginAdmin) -> Output:
 
 @command.text("Create a plugin of your own, with a test.", with_admin)
 @click.option(
-    "--kind", type=click.Choice(KINDS), default="tool", show_default=True, help="What it adds."
+    "--kind", type=click.Choice(KINDS), default="tool", show_default=True, help="Set what it adds."
 )
 def new(admin: PluginAdmin, name: str, kind: ScaffoldKind) -> list[str]:
     files = [f"{mark('ok')} {file}" for file in admin.new(name, kind)]

@@ -13,7 +13,7 @@ from hermes.core.errors import HermesError, NotFound, UsageError
 from hermes.models.models import Models, ref_of
 from hermes.models.saved_choice import save_chain
 from hermes.surfaces.cli.command_context import apply_style, config_of, mark
-from hermes.surfaces.cli.commands.model import find_model, with_models
+from hermes.surfaces.cli.commands.model_lookup import find_model, with_models
 from hermes.surfaces.cli.output import CommandGroup, Output
 
 command = CommandGroup(

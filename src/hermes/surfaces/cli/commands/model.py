@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 
 import click
 
@@ -14,10 +13,7 @@ from hermes.config.environment import process_environment
 from hermes.config.home import Home
 from hermes.config.load import Config
 from hermes.core.errors import HermesError, UsageError
-from hermes.core.world import World
-from hermes.credentials.redaction import SecretRedactor
-from hermes.models.browser import ModelBrowser, ModelCard, ModelPick, ProviderRow
-from hermes.models.explanation import NOTHING, CandidateReason, explain_choice
+from hermes.models.browser import ModelBrowser, ModelCard, ModelPick
 from hermes.models.model_files import (
     format_parameters,
     format_size,
@@ -31,7 +27,6 @@ from hermes.models.model_ref import CUSTOM, EMBEDDED
 from hermes.models.models import Models
 from hermes.models.saved_choice import save_choice
 from hermes.surfaces.cli.command_context import (
-    Opener,
     apply_style,
     config_of,
     home_of,
@@ -39,6 +34,12 @@ from hermes.surfaces.cli.command_context import (
     mark,
     run,
     warn,
+)
+from hermes.surfaces.cli.commands.model_lookup import (
+    choose_card,
+    find_model,
+    list_providers,
+    with_models,
 )
 from hermes.surfaces.cli.output import CommandGroup, Output, fields, table
 
@@ -51,70 +52,6 @@ Choosing needs a terminal. Use instead:
   hermes model show                                    show the current model
   hermes model install NAME                            download one that runs locally"""
 WIDTHS = (44, 8, 28, 10)
-
-
-@Opener
-@asynccontextmanager
-async def with_models(ctx: click.Context) -> AsyncIterator[Models]:
-    config, env = config_of(ctx), process_environment()
-    redactor = SecretRedactor(config, env)
-    models = Models(config, World(), env=env, is_secret=redactor.is_secret)
-    models.accounts.watch_secrets(redactor.watch)
-    try:
-        yield models
-    finally:
-        await models.close()
-
-
-def explain_model(ctx: click.Context) -> Output:
-    """Which model answers, and why."""
-    why = with_models(ctx, lambda models: explain_choice(models, config_of(ctx)))
-
-    def lines() -> Iterator[str]:
-        if why.winner is None:
-            yield NOTHING
-        else:
-            yield apply_style(_name(why.winner), "bold")
-            yield f"  from      {why.winner.why}"
-            if why.winner.problem:
-                yield f"  {mark('error')} {why.winner.problem}"
-            elif why.winner.host:
-                key = "with a key" if why.winner.has_key else "without a key"
-                window = format_count(why.winner.window)
-                yield f"  calls     {why.winner.host} ({why.winner.wire}) {key}, window {window}"
-        for reason in why.shadowed:
-            yield apply_style(f"  overrides {_name(reason)}  ({reason.why})", "dim")
-        for key, value, source in why.said:
-            yield apply_style(f"  {key} = {value}  ({source})", "dim")
-
-    return Output(why, lines())
-
-
-def _name(reason: CandidateReason) -> str:
-    return f"{reason.model or 'the default model'} ({reason.provider})"
-
-
-def list_providers(models: Models) -> tuple[tuple[ProviderRow, ...], str]:
-    """All providers, and the name of the current one."""
-    candidates = models.resolver.candidates()
-    current = models.resolver.providers.find(candidates[0].provider) if candidates else None
-    return ModelBrowser(models).providers(), current.name if current is not None else ""
-
-
-async def choose_card(models: Models, provider: str = "", name: str = "") -> ModelCard:
-    """The model of an in-process provider, or the one that is chosen without any."""
-    choice = await (models.choose_explicit(provider, name) if provider else models.choose())
-    return ModelBrowser(models).card(choice.model, choice.provider)
-
-
-async def find_model(models: Models, name: str, provider: str, *, default: str = "") -> ModelPick:
-    """A model by its name, of the current provider or else of `default` if none is named. Raises
-    when it cannot be used."""
-    candidates = models.resolver.candidates()
-    current = candidates[0].provider if candidates and default != EMBEDDED else default
-    if not (provider or current or models.resolver.names.read(name).provider):
-        raise UsageError(f"No provider is known for {name}; name one with --provider.")
-    return await ModelBrowser(models).find(name, provider=provider, current=current)
 
 
 @click.group(

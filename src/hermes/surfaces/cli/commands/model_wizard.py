@@ -27,7 +27,7 @@ from hermes.models.saved_choice import save_chain, save_choice, save_endpoint, s
 from hermes.surfaces.cli.command_context import PickerRow, apply_style, config_of, home_of, mark
 from hermes.surfaces.cli.commands.auth import TerminalScreen, with_accounts
 from hermes.surfaces.cli.commands.fallback import insert_entry
-from hermes.surfaces.cli.commands.model import choose_card, list_providers, with_models
+from hermes.surfaces.cli.commands.model_lookup import choose_card, list_providers, with_models
 from hermes.surfaces.cli.output import pick
 
 LOGIN, KEY = "login", "key"

@@ -56,7 +56,7 @@ command = CommandGroup(
 
 
 @command.json("Hide sessions from lists; names and search still find them.", with_archive)
-@click.option("--to-file", is_flag=True, help="Move each to a file that can be imported.")
+@click.option("--to-file", is_flag=True, help="Move each session to a file that can be imported.")
 async def archive(archive: SessionArchive, sessions: tuple[str, ...], to_file: bool) -> Output:
     ids = await _find(archive, sessions)
     if not to_file:
