@@ -35,7 +35,7 @@ def test_enter_switches_a_toolset(new_pane: NewPane, tmp_path: Path) -> None:
     pane.type("todo")
     pane.wait_for("Toolsets (Enter enables or disables)  todo")
     pane.keys("Enter")
-    pane.wait(lambda text: "todo off" in text and "❯   todo" in text)
+    pane.wait(lambda text: "todo: off" in text and "❯   todo" in text)
     pane.keys("Escape")
     pane.wait_for("done")
     assert "disabled_toolsets: [todo]" in (tmp_path / "home" / "config.yaml").read_text()
