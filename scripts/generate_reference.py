@@ -33,8 +33,8 @@ from hermes.config.settings import OVERRIDES, Override, Settings
 from hermes.core.prompt import ToolSpec
 from hermes.providers.model_catalogue import Vendor, shipped_catalogue
 from hermes.providers.offline.table import documentation
+from hermes.surfaces.cli.chat.banner import SKIN_COMMANDS
 from hermes.surfaces.cli.root import root
-from hermes.surfaces.cli.skins.command import COMMANDS as SKIN_COMMANDS
 from hermes.tools.catalogue import built_in_entries
 from hermes.tools.toolbox import EVERYTHING, resolve_toolsets, toolsets_by_name
 
@@ -156,8 +156,9 @@ SLASH_INTRODUCTION = f"""\
 
 {NOTICE}
 
-Type these in a chat instead of a message. Names ignore case, `_` equals `-`, and any unique prefix
-of a name works.
+Type a slash command instead of a message. Case does not matter, `_` equals `-`, and a unique
+prefix of a name is enough. The column "Where" says whether a command exists in the terminal (cli),
+in editors, or in both.
 """
 
 
@@ -168,9 +169,7 @@ def slash_commands_page() -> str:
     return "\n".join(
         (
             SLASH_INTRODUCTION,
-            rows(
-                ("Command", "Also", "Where", "Meaning"), map(slash_row, (*COMMANDS, *SKIN_COMMANDS))
-            ),
+            rows(("Command", "Also", "Where", "Meaning"), map(slash_row, ALL_COMMANDS)),
         )
     )
 
@@ -180,7 +179,7 @@ def slash_row(command: SlashCommand) -> tuple[str, ...]:
         code(f"/{command.name} {command.arguments}".rstrip()),
         ", ".join(code(f"/{alias}") for alias in command.aliases),
         ", ".join(command.surfaces),
-        command.words,
+        command.help,
     )
 
 

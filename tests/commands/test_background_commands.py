@@ -46,7 +46,9 @@ async def done(talk: Talk, line: str) -> str:
 
 async def test_queue_sends_and_alone_lists_what_waits(talk: Talk) -> None:
     assert await run(talk, "/q later") == SendMessage(text="later")
-    assert await run(talk, "/queue") == ShowText(text="The queue is empty. Use /queue TEXT.")
+    assert await run(talk, "/queue") == ShowText(
+        text="The queue is empty; /queue TEXT adds a message."
+    )
 
 
 async def test_steering_without_a_turn_begins_one(talk: Talk) -> None:
@@ -56,7 +58,7 @@ async def test_steering_without_a_turn_begins_one(talk: Talk) -> None:
 
 
 async def test_stop_ends_background_processes(talk: Talk) -> None:
-    assert await run(talk, "/stop") == ShowText(text="Nothing runs.")
+    assert await run(talk, "/stop") == ShowText(text="Nothing is running.")
     workspace = talk.session.workspace
     started = await workspace.spawn(RunCommand(script="sleep 60", cwd=workspace.root))
     assert await run(talk, "/stop") == ShowText(text=f"Stopped {started.id}: sleep 60")
@@ -66,7 +68,7 @@ async def test_stop_ends_background_processes(talk: Talk) -> None:
 async def test_background_work_is_a_session_of_its_own(talk: Talk) -> None:
     text = await done(talk, "/bg what is 2 + 3")
     first, answer, last = text.split("\n")
-    assert first == "↪ done in the background: what is 2 + 3"
+    assert first == "↪ finished in the background: what is 2 + 3"
     assert answer == "2 + 3 = 5"
     session_id = last.removeprefix("/resume ").partition(" ")[0]
     assert (await talk.app.archive.info(session_id)).source == "background"
@@ -121,7 +123,9 @@ async def test_quick_commands_run_or_stand_for_others(tmp_path: Path) -> None:
         usage = await run(talk, "/u")
         assert isinstance(usage, ShowText) and usage.text.startswith("Session ")
         looped = await run(talk, "/loop")
-        assert looped == ShowText(text="/loop is not a built-in command; an alias must name one.")
+        assert looped == ShowText(
+            text="/loop is itself a quick command; an alias must name a built-in one."
+        )
         found = await talk.registry.complete("/hi", talk)
-        hi = Suggestion(text="hi", words="echo hello from $PWD", replaces=2)
+        hi = Suggestion(text="hi", description="echo hello from $PWD", replaces=2)
         assert hi in found

@@ -105,7 +105,7 @@ def test_a_good_end_needs_no_words() -> None:
         (ended("interrupted"), "Interrupted."),
         (ended("budget", "max_iterations_reached(90/90)"), "after 90 model calls"),
         (ended("guardrail", "read_file failed 8 times in a row"), "read_file failed 8 times"),
-        (ended("partial", "invalid_tool_calls"), "cannot be run"),
+        (ended("partial", "invalid_tool_calls"), "invalid tool calls"),
         (ended("failed", "auth", "The key was refused."), "The key was refused."),
     ],
 )

@@ -72,7 +72,7 @@ async def shown(talk: Talk, line: str) -> str:
 
 
 async def test_a_branch_goes_on_alone(talk: Talk) -> None:
-    assert "nothing to branch from" in await shown(talk, "/branch")
+    assert "before you branch it" in await shown(talk, "/branch")
     await talk.say("what is 1 + 1")
     outcome = await run(talk, "/fork other way")
     assert isinstance(outcome, SwitchSession)
@@ -93,9 +93,11 @@ async def test_history_tells_what_was_said(talk: Talk) -> None:
 
 
 async def test_a_conversation_is_saved_once_under_a_name(talk: Talk, tmp_path: Path) -> None:
-    assert "nothing to save" in await shown(talk, "/save")
+    assert "before you save it" in await shown(talk, "/save")
     await talk.say("what is 1 + 1")
-    assert await shown(talk, "/save talk.json") == f"Written to {tmp_path / 'talk.json'}."
+    assert (
+        await shown(talk, "/save talk.json") == f"The conversation is in {tmp_path / 'talk.json'}."
+    )
     saved = json.loads((tmp_path / "talk.json").read_text())
     assert saved["session_id"] == talk.session.id
     assert [len(saved["messages"]), "1 + 1 = 2" in json.dumps(saved["messages"])] == [2, True]

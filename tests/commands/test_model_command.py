@@ -79,9 +79,9 @@ async def place(tmp_path: Path) -> AsyncIterator[Make]:
 async def test_alone_it_shows_what_answers_and_what_could(place: Make) -> None:
     here = await place()
     text = await here.run("/model")
-    assert text.splitlines()[0].startswith("alpha-1 (box): window ")
+    assert text.splitlines()[0].startswith("alpha-1 (box): context window ")
     assert "  1  alpha-1" in text
-    assert "(this one)" in text
+    assert "(current)" in text
     assert "Other providers: other, " in text
     assert here.server.requests == []
 
@@ -92,8 +92,8 @@ async def test_a_switch_holds_for_the_session_and_keeps_the_conversation_valid(
     here = await place(calls("todo"), says("done"), says("from the other side"))
     await here.talk.say("look")
     text = await here.run("/model beta-large --provider other")
-    assert text.splitlines()[0].startswith("beta-large (other): window ")
-    assert text.splitlines()[-1] == "For this session; --global makes it the default."
+    assert text.splitlines()[0].startswith("beta-large (other): context window ")
+    assert text.splitlines()[-1] == "This applies to this session; --global makes it the default."
     await here.talk.say("and now?")
     wires = [request.wire for request in here.server.requests]
     assert wires == ["chat", "chat", "messages"]
@@ -163,7 +163,7 @@ async def test_an_unlisted_model_of_a_vendor_is_refused_with_near_names(place: M
 async def test_once_is_for_the_next_turn_only(place: Make) -> None:
     here = await place(says("one"), says("two"), says("three"))
     text = await here.run("/model alpha-2 --once")
-    assert text.endswith("For the next turn; then alpha-1 again.")
+    assert text.endswith("This applies to the next turn; then alpha-1 answers again.")
     await here.talk.say("first")
     await here.talk.say("second")
     asked = [request.body["model"] for request in here.server.requests]
@@ -182,7 +182,7 @@ async def test_global_is_saved_and_drops_what_belonged_to_the_old_choice(place: 
         talk = Talk(app, await app.open(SessionRequest(source="cli", attended=False, rules=False)))
         outcome = await talk.registry.run("/model beta-large --provider other --global", talk)
         assert isinstance(outcome, ShowText)
-        assert outcome.text.endswith("Saved as the default for new sessions.")
+        assert outcome.text.endswith("New sessions use it, too.")
     settings = load(here.home, env={}).settings.model
     assert (settings.default, settings.provider) == ("beta-large", "other")
     assert (settings.context_length, settings.api_mode) == (None, "")
@@ -192,7 +192,7 @@ async def test_a_conversation_that_does_not_fit_stays_where_it_is(place: Make) -
     here = await place(says("a long story"))
     await here.talk.say("tell me a story " * 100)
     text = await here.run("/model tiny --provider other")
-    assert "and tiny holds 200; nothing was changed. First use /compress or /new" in text
+    assert "of tiny is 200. Nothing was changed. Use /compress or /new first" in text
     assert here.now == ("alpha-1", "box")
     await here.run("/model tiny --provider other --force")
     assert here.now == ("tiny", "other")
@@ -224,7 +224,7 @@ async def test_an_alias_may_lead_to_another_provider(place: Make) -> None:
     text = await here.run("/model quick")
     assert here.now == ("tiny", "other")
     assert "window 200" in text
-    assert "no pictures" in text
+    assert "no vision" in text
 
 
 def test_options_are_read_in_any_order() -> None:

@@ -66,13 +66,37 @@ async def test_a_command_that_cannot_be_done_says_why(talk: Talk) -> None:
 
 async def test_names_are_completed_with_their_words() -> None:
     found = await REGISTRY.complete("/tit", None)
-    assert found == (Suggestion(text="title", words="Show or set the title.", replaces=3),)
+    assert found == (
+        Suggestion(text="title", description="Show or set the title of this session.", replaces=3),
+    )
     assert await REGISTRY.complete("hello", None) == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("/fast ", ["on", "off"]),
+        ("/snapshot ", ["create", "restore", "prune"]),
+        ("/tools d", ["disable"]),
+        ("/compress ", ["here"]),
+        ("/queue ", []),
+        ("/help ", []),
+    ],
+)
+async def test_the_words_of_a_usage_complete_its_first_argument(
+    talk: Talk, line: str, words: list[str]
+) -> None:
+    assert [found.text for found in await REGISTRY.complete(line, talk)] == words
+
+
+async def test_wrong_arguments_show_the_usage_and_the_meaning(talk: Talk) -> None:
+    shown = await REGISTRY.run("/timestamps maybe", talk)
+    assert shown == ShowText(text="Use /timestamps [on|off]\nShow or hide timestamps.")
 
 
 def test_a_surface_lists_only_its_own_commands() -> None:
     assert "/quit" in REGISTRY.help()
-    assert "/quit" not in CommandRegistry(COMMANDS, "message").help()
+    assert "/quit" not in CommandRegistry(COMMANDS, "editor").help()
 
 
 def test_the_help_of_a_surface_ends_with_its_note() -> None:

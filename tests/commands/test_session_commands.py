@@ -32,7 +32,7 @@ async def test_undo_takes_turns_back_and_offers_their_words(talk: Talk) -> None:
         await talk.say(words)
     outcome = await run(talk, "/undo 2")
     assert outcome == EditDraft(
-        draft="what is 1 + 1", text="The last 2 turns are undone; nothing was deleted."
+        draft="what is 1 + 1", text="2 turns undone; edit the message and send it again."
     )
     assert said(talk) == ["hello"]
 
@@ -40,9 +40,9 @@ async def test_undo_takes_turns_back_and_offers_their_words(talk: Talk) -> None:
 async def test_undo_never_goes_beyond_the_beginning(talk: Talk) -> None:
     await talk.say("hello")
     assert await run(talk, "/undo 9") == EditDraft(
-        draft="hello", text="The last turn is undone; nothing was deleted."
+        draft="hello", text="1 turn undone; edit the message and send it again."
     )
-    assert await run(talk, "/undo") == ShowText(text="There is nothing to take back.")
+    assert await run(talk, "/undo") == ShowText(text="There is no turn to undo.")
 
 
 async def test_retry_sends_the_last_words_again(talk: Talk) -> None:
@@ -55,7 +55,7 @@ async def test_retry_sends_the_last_words_again(talk: Talk) -> None:
 async def test_new_leads_to_a_new_session_with_a_free_title(talk: Talk) -> None:
     await run(talk, "/title Work")
     assert await run(talk, "/new Work") == SwitchSession(
-        title="Work #2", text="A new session.", reason="new"
+        title="Work #2", text="This is a new session.", reason="new"
     )
 
 
@@ -68,7 +68,7 @@ async def test_resume_lists_and_finds_sessions(talk: Talk) -> None:
 
     listed = await run(talk, "/resume")
     assert isinstance(listed, ShowText)
-    assert "Greetings" in listed.text and "(this one)" in listed.text
+    assert "Greetings" in listed.text and "(current)" in listed.text
     for wanted in ("2", "Greetings", first.id):
         assert await run(talk, f"/resume {wanted}") == SwitchSession(session_id=first.id)
     assert await run(talk, "/resume 1") == ShowText(text="This session is already open.")

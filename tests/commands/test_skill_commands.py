@@ -87,7 +87,7 @@ async def test_the_shelf_is_listed_and_read(here: Talk) -> None:
     assert "  deploy " in text
     assert "⚠" in text
     assert "# deploy" in await shown(here, "/skills view deploy")
-    assert "skills; new ones show" in await shown(here, "/reload-skills")
+    assert "skills; new sessions see" in await shown(here, "/reload-skills")
     assert "Use /skills" in await shown(here, "/skills dance")
 
 
@@ -107,8 +107,8 @@ async def test_proposals_are_looked_at_and_decided(here: Talk) -> None:
     assert "deploy is now at" in await shown(here, f"/skills approve {one.id}")
     assert (folder / MAIN).read_bytes() == texts[0]
     assert "changed since" in await shown(here, f"/skills approve {two.id}")
-    assert "will not be used" in await shown(here, f"/skills reject {two.id} too late")
-    assert await shown(here, "/skills pending") == "Nothing waits."
+    assert "is rejected" in await shown(here, f"/skills reject {two.id} too late")
+    assert await shown(here, "/skills pending") == "No changes are pending."
     history = await shown(here, "/skills history deploy")
     assert "(too late)" in history
     found = history.splitlines()[-1].split()[0]

@@ -30,7 +30,7 @@ async def test_yolo_lifts_questions_in_this_session_and_brings_them_back(talk: T
     assert isinstance(talk.session.judge(RISKY), Ask)
     assert (await shown(talk, "/yolo")).startswith("YOLO")
     assert isinstance(talk.session.judge(RISKY), Allow)
-    assert await shown(talk, "/yolo") == "You are asked before risky effects."
+    assert await shown(talk, "/yolo") == "Hermes asks you before risky effects."
     assert isinstance(talk.session.judge(RISKY), Ask)
 
 
@@ -54,10 +54,8 @@ async def test_nobody_but_the_owner_changes_who_decides(
 
 async def test_reasoning_sets_effort_and_visibility(talk: Talk) -> None:
     tuned = talk.app.controls[talk.session.id]
-    assert "the provider's default, hidden" in await shown(talk, "/reasoning")
-    assert (
-        await shown(talk, "/reasoning high") == "The model thinks with effort high in this session."
-    )
+    assert "the default of the provider, hidden" in await shown(talk, "/reasoning")
+    assert await shown(talk, "/reasoning high") == "The reasoning effort is high in this session."
     assert tuned.effort == "high"
     await shown(talk, "/reasoning show")
     assert tuned.display.show_reasoning
@@ -82,9 +80,9 @@ async def test_how_a_session_is_set_stays_with_it_but_for_who_decides(talk: Talk
 
 
 async def test_fast_is_refused_where_there_is_no_such_tier(talk: Talk) -> None:
-    assert await shown(talk, "/fast") == "offline has no faster tier; nothing changed."
+    assert await shown(talk, "/fast") == "offline has no faster tier; nothing was changed."
     assert talk.app.controls[talk.session.id].tier == ""
-    assert (await shown(talk, "/fast off")).startswith("Fast is off")
+    assert (await shown(talk, "/fast off")).startswith("Requests have the normal")
     assert "Use /fast" in await shown(talk, "/fast now")
 
 
@@ -108,7 +106,7 @@ async def test_fast_asks_for_the_faster_tier_from_the_next_turn_on(tmp_path: Pat
 
 async def test_verbose_goes_round(talk: Talk) -> None:
     told = [await shown(talk, "/verbose") for _ in range(4)]
-    assert told == [f"Tool lines: {each}." for each in ("verbose", "off", "new", "all")]
+    assert told == [f"Tool calls: {each}." for each in ("verbose", "off", "new", "all")]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +142,7 @@ async def test_arguments_are_completed(talk: Talk) -> None:
         ("/commands", "Page 1 of"),
         ("/commands 99", "/prompt"),
         ("/curator", "on; last run: never"),
-        ("/curator run", "Nothing to archive."),
+        ("/curator run", "There is nothing to archive."),
         ("/curator dance", "Use /curator"),
         ("/version", "Hermes "),
         ("/debug", "approvals    manual"),

@@ -58,7 +58,7 @@ def test_a_key_from_stdin_is_added_and_never_shown(
         hermes, monkeypatch, "sk-or-secret\n", "auth", "add", "openrouter", "--label", "work"
     )
     assert added.code == 0
-    assert "openrouter: work is number 1" in added.out
+    assert "openrouter: added work as number 1" in added.out
     listed, status = hermes("auth", "list"), hermes("auth")
     assert "work" in listed.out
     assert "ok ←" in listed.out
@@ -71,7 +71,7 @@ def test_a_key_from_stdin_is_added_and_never_shown(
 
 def test_a_key_can_be_given_removed_and_missed(hermes: Terminal) -> None:
     assert hermes("auth", "add", "or", "--api-key", "sk-or-secret").code == 0
-    assert hermes("auth", "remove", "openrouter", "1").out == "removed key 1 from openrouter\n"
+    assert hermes("auth", "remove", "openrouter", "1").out == "key 1 is removed from openrouter.\n"
     gone = hermes("auth", "remove", "openrouter", "1")
     assert (gone.code, gone.out) == (1, "")
     assert gone.err.startswith("error: openrouter has no key '1'; `hermes auth list openrouter`")
@@ -84,7 +84,7 @@ def test_a_variable_is_named_when_it_is_no_longer_used(
     assert "DEEPSEEK_API_KEY" in hermes("auth", "list").out
     removed = hermes("auth", "remove", "deepseek", "1")
     assert removed.out == (
-        "deepseek no longer uses DEEPSEEK_API_KEY; the variable itself is unchanged\n"
+        "deepseek no longer uses DEEPSEEK_API_KEY; the variable itself is unchanged.\n"
     )
     assert hermes("auth", "list", "deepseek").out.startswith("deepseek has no key")
 
@@ -125,7 +125,7 @@ async def test_what_rests_is_shown_and_woken(hermes: Terminal) -> None:
     listed = await asyncio.to_thread(hermes, "auth", "list")
     assert "paused for 1 d (no credit)" in listed.out or "paused for 24 h" in listed.out
     reset = await asyncio.to_thread(hermes, "auth", "reset", "deepseek")
-    assert reset.out == "1 of the keys of deepseek were paused; all can be used again\n"
+    assert reset.out == "1 paused key of deepseek can be used again.\n"
     assert "rests" not in (await asyncio.to_thread(hermes, "auth", "list")).out
 
 
@@ -175,9 +175,9 @@ async def ended(process: asyncio.subprocess.Process) -> str:
 async def test_a_key_that_is_typed_in_is_not_echoed(hermes: Terminal) -> None:
     keyboard = Keyboard(hermes.home, "auth", "add", "openrouter")
     try:
-        shown = await keyboard.until("(not shown)")
+        shown = await keyboard.until("(hidden)")
         keyboard.type("sk-or-typed-in\n")
-        shown += await keyboard.until("is number 1")
+        shown += await keyboard.until("as number 1")
         assert await asyncio.to_thread(keyboard.program.wait, 60) == 0
         shown += await keyboard.rest()
     finally:
@@ -195,13 +195,13 @@ async def test_a_person_logs_in_and_out(hermes: Terminal, authority: Authority) 
     assert login.returncode == 0, out
     assert "WXYZ-1234" in out
     assert f"{authority.url}/activate" in out
-    assert "logged in to vendor (Vendor)" in out
+    assert "Logged in to vendor (Vendor)." in out
     stored = json.loads((hermes.home / "auth.json").read_text())
     token = stored["credential_pool"]["vendor"][0]["access_token"]
     assert token not in out
     logout = await run(hermes.home, "logout")
     out = await ended(logout)
-    assert "logged out of vendor (Vendor), and the provider revoked the token" in out
+    assert "Logged out of vendor (Vendor), and the provider revoked the token" in out
     assert "refresh" not in (hermes.home / "auth.json").read_text()
 
 
@@ -276,12 +276,12 @@ async def test_whoever_chooses_a_model_is_logged_in_where_that_is_missing(
         await keyboard.until("needs a key or login")
         keyboard.type("\r")
         if patience:
-            await keyboard.until("No login to openai-codex within 0.2 s.")
+            await keyboard.until("There was no login to openai-codex within 0.2 s")
             await keyboard.until("Which provider?")
             assert not (hermes.home / "auth.json").exists()
         else:
             await keyboard.until(f"{authority.url}/activate")
-            await keyboard.until("logged in to openai-codex (Plan)")
+            await keyboard.until("Logged in to openai-codex (Plan)")
             await keyboard.until("Which model?")
             assert "openai-codex" in (hermes.home / "auth.json").read_text()
     finally:

@@ -19,7 +19,7 @@ from tests.durability.kills import check_journal
 from tests.durability.scenarios import shape_of
 from tests.durability.stage import Ended, Stage, finished, line
 
-LEFT = "The session is open in another process; the message was queued there."
+LEFT = "Another process has this session open; the message is queued there."
 
 
 def echo(request: Request) -> Step:

@@ -38,7 +38,7 @@ def as_json(text: str) -> Any:
 
 
 def test_a_sentence_is_remembered_shown_explained_and_undone(hermes: Hermes) -> None:
-    assert "Nothing is remembered yet" in hermes("memory", "list")
+    assert "Hermes remembers nothing yet" in hermes("memory", "list")
     assert "I will remember" in hermes("-z", "remember that the server is called atlas")
     assert "m1     memory  the server is called atlas" in hermes("memory", "list")
     assert hermes("memory", "show", "atlas").strip() == "the server is called atlas"
@@ -48,7 +48,7 @@ def test_a_sentence_is_remembered_shown_explained_and_undone(hermes: Hermes) -> 
     (change,) = as_json(hermes("memory", "why", "m1", "--json"))["changes"]
     assert (change["action"], change["source"]["n"]) == ("add", 2)
     assert "undone" in hermes("memory", "undo")
-    assert "Nothing is remembered yet" in hermes("memory", "list")
+    assert "Hermes remembers nothing yet" in hermes("memory", "list")
     assert [c["reverts"] for c in as_json(hermes("memory", "log", "--json"))] == [0, 1]
 
 
@@ -89,8 +89,8 @@ def test_everything_waits_for_a_word_when_wanted(hermes: Hermes) -> None:
 def test_memory_can_be_emptied_and_brought_back(hermes: Hermes) -> None:
     hermes("-z", "remember that the server is called atlas")
     hermes("-z", "remember that tests run on port 8081")
-    assert "2 entries are removed." in hermes("memory", "reset", "--yes")
-    assert "There is no terminal to answer in; add --yes." in hermes("memory", "reset", code=2)
+    assert "2 entries removed." in hermes("memory", "reset", "--yes")
+    assert "Without a terminal, confirm with --yes." in hermes("memory", "reset", code=2)
     hermes("memory", "undo")
     assert len(as_json(hermes("memory", "list", "--json"))) == 2
 

@@ -43,7 +43,7 @@ def hermes(
 
 def test_it_is_turned_on_and_off(hermes: Hermes, honcho: Honcho) -> None:
     assert "hermes honcho enable" in hermes("status")
-    assert hermes("enable") == "New sessions use it.\n"
+    assert hermes("enable") == "New sessions use Honcho.\n"
     status = json.loads(hermes("status", "--json"))
     assert (status["enabled"], status["url"], status["key"]) == (True, honcho.url, True)
     assert honcho.key not in hermes("status")
@@ -80,7 +80,7 @@ def test_a_folder_gets_a_name(
     folder.mkdir()
     monkeypatch.chdir(folder)
     assert hermes("map") == "work\n"
-    assert "None;" in hermes("sessions")
+    assert "No folder has a name" in hermes("sessions")
     assert hermes("map", "bridge") == "bridge\n"
     assert json.loads(hermes("sessions", "--json")) == {str(folder): "bridge"}
     settings = load_settings(hermes_home, tmp_path, {})
@@ -89,7 +89,7 @@ def test_a_folder_gets_a_name(
 
 
 def test_the_assistant_gets_an_identity(hermes: Hermes, honcho: Honcho, tmp_path: Path) -> None:
-    assert hermes("identity") == "Nothing yet.\n"
+    assert hermes("identity") == "There are no facts yet.\n"
     (tmp_path / "soul.txt").write_text("Is called Ada\n\nIs brief\n")
     assert hermes("identity", str(tmp_path / "soul.txt")) == "- Is called Ada\n- Is brief\n"
     assert honcho.cards["hermes", "hermes"] == ["Is called Ada", "Is brief"]

@@ -152,7 +152,7 @@ async def test_rollback_lists_shows_and_goes_back(tmp_path: Path, outside: Path)
         assert "1 restored" in await talk.run("/rollback 1 a")
         assert len(session.transcript.messages) > 0
         text = await talk.run(f"/rollback --to {turn[:12]}")
-        assert text.endswith("The last turn is removed from the conversation.")
+        assert text.endswith("1 turn removed from the end of the conversation.")
         assert sorted(each.name for each in root.iterdir()) == ["a"]
         assert not session.transcript.messages
         assert "Use /rollback" in await talk.run("/rollback --frobnicate")

@@ -1,4 +1,4 @@
-"""Background commands: queue, steer, stop, background, btw."""
+"""Commands for messages and work beside the running turn: queue, steer, stop, background, btw."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hermes.app.side_questions import in_background, side_answer
 from hermes.commands.formatting import explain_ending, one_line, sanitize
 from hermes.commands.registry import CommandContext, Outcome, SendMessage, SlashCommand, StartWork
 from hermes.core.commands import Interrupt, Steer
-from hermes.core.errors import HermesError, UsageError
+from hermes.core.errors import HermesError
 
 NAMED = 40
 
@@ -15,13 +15,13 @@ async def queue(here: CommandContext, argument: str) -> Outcome | str:
     if not argument:
         waiting = [each.message.text for each in here.session.transcript.waiting.values()]
         lines = [f"{n:3}  {one_line(text, 80)}" for n, text in enumerate(waiting, 1)]
-        return "\n".join(lines) or "The queue is empty. Use /queue TEXT."
+        return "\n".join(lines) or "The queue is empty; /queue TEXT adds a message."
     return SendMessage(text=argument)
 
 
-async def steer(here: CommandContext, argument: str) -> str:
+async def steer(here: CommandContext, argument: str) -> str | None:
     if not argument:
-        raise UsageError("Use /steer TEXT; the running turn reads it at its next step.")
+        return None
     running = here.session.busy
     await here.session.send(Steer(text=argument))
     return "The running turn reads this at its next step." if running else ""
@@ -36,34 +36,34 @@ async def stop(here: CommandContext, argument: str) -> str:
     if here.session.busy:
         await here.session.send(Interrupt())
         lines.append("Stopping the running turn.")
-    return "\n".join(lines) or "Nothing runs."
+    return "\n".join(lines) or "Nothing is running."
 
 
-async def background(here: CommandContext, argument: str) -> Outcome:
+async def background(here: CommandContext, argument: str) -> Outcome | None:
     if not argument:
-        raise UsageError("Use /background TEXT to run it in another session.")
+        return None
     app, session = here.app, here.session
 
     async def work() -> str:
         done = await in_background(app, session, argument)
         body, ended = sanitize(done.answer.strip()), done.ended
-        ending = explain_ending(ended, answered=bool(body)) if ended else "It was stopped."
+        ending = explain_ending(ended, answered=bool(body)) if ended else "The task was stopped."
         lines = (
-            f"↪ done in the background: {one_line(argument, 80)}",
+            f"↪ finished in the background: {one_line(argument, 80)}",
             body,
             sanitize(ending),
-            f"/resume {done.session_id} continues it.",
+            f"/resume {done.session_id} opens its session.",
         )
         return "\n".join(filter(None, lines))
 
     name = one_line(argument, NAMED)
-    text = f"Another session works on “{name}”."
+    text = f"Another session is working on “{name}”."
     return StartWork(name=name, work=work, text=text, is_answer=True)
 
 
-async def btw(here: CommandContext, argument: str) -> Outcome:
+async def btw(here: CommandContext, argument: str) -> Outcome | None:
     if not argument:
-        raise UsageError("Use /btw QUESTION; the answer is not added to the conversation.")
+        return None
     app, session = here.app, here.session
 
     async def work() -> str:
@@ -78,10 +78,13 @@ async def btw(here: CommandContext, argument: str) -> Outcome:
 
 BACKGROUND_COMMANDS = (
     SlashCommand(
-        "queue [words]", "Queue a message for after the current turn.", queue, aliases=("q",)
+        "queue [TEXT]",
+        "Send a message after the running turn; without arguments, list queued messages.",
+        queue,
+        aliases=("q",),
     ),
-    SlashCommand("steer words", "Send text to the running turn.", steer),
-    SlashCommand("stop", "Stop background processes and the current turn.", stop),
-    SlashCommand("background words", "Run a task in another session.", background, aliases=("bg",)),
-    SlashCommand("btw question", "Ask a side question; the answer is not kept.", btw),
+    SlashCommand("steer TEXT", "Add text to the running turn, which reads it next.", steer),
+    SlashCommand("stop", "Stop the running turn and all background processes.", stop),
+    SlashCommand("background TEXT", "Run a task in another session.", background, aliases=("bg",)),
+    SlashCommand("btw QUESTION", "Ask a question without adding it to the conversation.", btw),
 )

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from hermes.commands.background import BACKGROUND_COMMANDS
-from hermes.commands.context import CONTEXT_COMMANDS
-from hermes.commands.extensions import MCP_COMMANDS, PLUGIN_COMMANDS, PluginCommands, QuickCommands
+from hermes.commands.extensions import EXTENSION_COMMANDS, PluginCommands, QuickCommands
 from hermes.commands.history import HISTORY_COMMANDS
 from hermes.commands.info import INFO_COMMANDS
 from hermes.commands.input import INPUT_COMMANDS
 from hermes.commands.insights import INSIGHTS_COMMANDS
 from hermes.commands.memory import MEMORY_COMMANDS
 from hermes.commands.model import MODEL_COMMANDS
-from hermes.commands.rollback import ROLLBACK_COMMANDS, SNAPSHOT_COMMANDS
+from hermes.commands.rollback import ROLLBACK_COMMANDS
 from hermes.commands.session import SESSION_COMMANDS
-from hermes.commands.skills import CURATOR_COMMANDS, SKILL_COMMANDS, SkillCommands
+from hermes.commands.skills import SKILL_COMMANDS, SkillCommands
 from hermes.commands.tuning import TUNING_COMMANDS
 
 COMMANDS = (
@@ -23,16 +22,12 @@ COMMANDS = (
     *MODEL_COMMANDS,
     *TUNING_COMMANDS,
     *ROLLBACK_COMMANDS,
-    *CONTEXT_COMMANDS,
-    *MCP_COMMANDS,
     *MEMORY_COMMANDS,
-    *PLUGIN_COMMANDS,
     *SKILL_COMMANDS,
-    *CURATOR_COMMANDS,
+    *EXTENSION_COMMANDS,
     *INFO_COMMANDS,
-    *INPUT_COMMANDS,
     *INSIGHTS_COMMANDS,
-    *SNAPSHOT_COMMANDS,
+    *INPUT_COMMANDS,
 )
 # The first one that knows a name runs it.
 DYNAMIC_COMMANDS = (QuickCommands(), PluginCommands(), SkillCommands())

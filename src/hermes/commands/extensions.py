@@ -1,4 +1,4 @@
-"""`/reload-mcp`, `/plugins`, commands of plugins, and user-defined ones from `quick_commands`."""
+"""`/reload-mcp`, `/plugins`, the commands of plugins, and those that `quick_commands` defines."""
 
 from __future__ import annotations
 
@@ -22,10 +22,7 @@ async def _reload(here: CommandContext, _argument: str) -> str:
     return await here.app.mcp.reload()
 
 
-MCP_COMMANDS = (SlashCommand("reload-mcp", "Reload the configured MCP servers.", _reload),)
-
-
-NONE = "No plugins are installed; create one with `hermes plugins new NAME`."
+NONE = "No plugins are installed; `hermes plugins new NAME` creates one."
 
 
 async def _list(here: CommandContext, _argument: str) -> str:
@@ -52,13 +49,15 @@ class PluginCommands:
 
     async def names(self, here: CommandContext) -> Sequence[Suggestion]:
         return [
-            Suggestion(text=name, words=one_line(words, 60))
+            Suggestion(text=name, description=one_line(words, 60))
             for name, words in (await here.app.plugins.list_slash_commands()).items()
         ]
 
 
-PLUGIN_COMMANDS = (SlashCommand("plugins", "List plugins and their state.", _list),)
-
+EXTENSION_COMMANDS = (
+    SlashCommand("reload-mcp", "Connect to the configured MCP servers again.", _reload),
+    SlashCommand("plugins", "List plugins and their state.", _list),
+)
 
 QUICK_SECONDS = 30.0
 
@@ -76,16 +75,16 @@ class QuickCommands:
             wanted = target[1:].partition(" ")[0]
             if wanted in here.app.run.settings.quick_commands:
                 # An alias of an alias could loop.
-                text = f"/{wanted} is not a built-in command; an alias must name one."
+                text = f"/{wanted} is itself a quick command; an alias must name a built-in one."
                 return ShowText(text=text)
             return await here.registry.run(target, here)
         if not quick.command:
-            return ShowText(text=f"quick_commands.{name} has no command to run.")
+            return ShowText(text=f"quick_commands.{name}.command is empty; set the command to run.")
         return shell_command(here, quick.command, seconds=QUICK_SECONDS)
 
     async def names(self, here: CommandContext) -> Sequence[Suggestion]:
         return [
-            Suggestion(text=name, words=one_line(quick.command or quick.target, 60))
+            Suggestion(text=name, description=one_line(quick.command or quick.target, 60))
             for name, quick in here.app.run.settings.quick_commands.items()
         ]
 

@@ -43,6 +43,15 @@ def one_line(text: str, most: int = 0) -> str:
     return plain if not most or len(plain) <= most else plain[: most - 1] + "…"
 
 
+def plural(count: int, noun: str, nouns: str = "") -> str:
+    """A count and its noun: "1 file", "2 files"; `nouns` is an irregular plural."""
+    return f"{count} {noun if count == 1 else nouns or f'{noun}s'}"
+
+
+def format_bytes(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 100_000 else f"{count:,} bytes"
+
+
 def format_count(count: int) -> str:
     if count < 1_000:
         return str(count)
@@ -96,8 +105,8 @@ def short_path(path: str, root: str = "") -> str:
 # Unusual ends of an answer, by their details.
 _UNUSUAL = {
     "text_response(length)": "The answer was cut at the length limit; say “go on” for the rest.",
-    "text_response(filtered)": "The provider held back (a part of) the answer.",
-    "text_response(cut)": "The answer was cut off on its way; say “go on” for the rest.",
+    "text_response(filtered)": "The provider withheld part of the answer.",
+    "text_response(cut)": "The connection broke off during the answer; say “go on” for the rest.",
 }
 
 
@@ -120,9 +129,9 @@ def explain_ending(ended: TurnEnded, *, answered: bool, say: Translator = ENGLIS
             words = "Stopped after {used} model calls (agent.max_turns); say “go on” for more."
             return say(words, used=used)
         case "partial":
-            return say("Stopped: the model kept making calls that cannot be run.")
+            return say("Stopped: the model kept requesting invalid tool calls.")
         case "guardrail":
-            return say("Stopped, because it went in circles: {why}.", why=ended.detail)
+            return say("Stopped: the model repeated itself ({why}).", why=ended.detail)
         case _:
             assert_never(ended.reason)
 

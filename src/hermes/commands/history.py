@@ -14,10 +14,18 @@ from hermes.commands.formatting import (
     format_elapsed,
     format_money,
     one_line,
+    plural,
     sanitize,
 )
-from hermes.commands.registry import CommandContext, CopyText, Outcome, SlashCommand, SwitchSession
-from hermes.commands.session import recent, running_work, split_confirmation
+from hermes.commands.registry import (
+    CommandContext,
+    CopyText,
+    Outcome,
+    SlashCommand,
+    SwitchSession,
+    split_flags,
+)
+from hermes.commands.session import YES, recent, running_work
 from hermes.context.references import without_attachments
 from hermes.core.errors import UsageError
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
@@ -77,6 +85,7 @@ def _shorten(text: str) -> str:
     return short + ("\n…" if len(lines) > ANSWER_LINES else "")
 
 
+BUSY = "A turn is running; wait for its end or interrupt it with /stop."
 SHOWN_EXCHANGES = 10
 RECAPPED = 2
 
@@ -87,19 +96,20 @@ async def sessions(here: CommandContext, argument: str) -> str:
 
 async def branch(here: CommandContext, argument: str) -> Outcome:
     if here.session.busy:
-        raise UsageError("A turn is running; wait for its end or interrupt it first.")
+        raise UsageError(BUSY)
     if not here.session.transcript.messages:
-        raise UsageError("There is nothing to branch from yet; send a message first.")
+        raise UsageError("This session is empty; send a message before you branch it.")
     before = here.session.transcript.title or here.session.id
     title = await here.app.archive.free_title(argument) if argument else ""
     forked = await here.app.archive.fork(here.session.id, title=title)
     return SwitchSession(
-        session_id=forked, text=f"A branch of {one_line(before)}; that one stays as it is."
+        session_id=forked, text=f"This is a copy of {one_line(before)}, which stays unchanged."
     )
 
 
 async def clear(here: CommandContext, argument: str) -> Outcome | str:
-    if loss := await running_work(here, split_confirmation(argument)[1]):
+    confirmed = YES in split_flags(argument, YES)[1]
+    if not confirmed and (loss := await running_work(here)):
         return f"{loss} Confirm with `/clear --yes`."
     return SwitchSession(reason="new", clear=True)
 
@@ -116,7 +126,7 @@ async def save(here: CommandContext, argument: str) -> str:
     """Saves to the working folder of the session."""
     transcript, now = here.session.transcript, here.app.run.world.clock.now()
     if not transcript.messages:
-        raise UsageError("There is nothing to save yet; send a message first.")
+        raise UsageError("This session is empty; send a message before you save it.")
     moment = time.strftime("%Y%m%d_%H%M%S", time.localtime(now))
     opened = transcript.opened
     folder = Path(opened.cwd) if opened and opened.cwd else Path.cwd()
@@ -137,8 +147,8 @@ async def save(here: CommandContext, argument: str) -> str:
     try:
         await asyncio.to_thread(write)
     except OSError as error:
-        raise UsageError(f"{path} cannot be written ({error.strerror}).") from error
-    return f"Written to {path}."
+        raise UsageError(f"{path} cannot be written ({error.strerror}); give another.") from error
+    return f"The conversation is in {path}."
 
 
 async def status(here: CommandContext, argument: str) -> str:
@@ -149,7 +159,7 @@ async def status(here: CommandContext, argument: str) -> str:
     used = format_count(transcript.last_prompt)
     count, tuned = count_messages(transcript.messages), app.controls[here.session.id]
     spent = "" if transcript.usage.cost is None else f" · {format_money(transcript.usage.cost)}"
-    waiting = f" · {len(transcript.waiting)} waiting" if transcript.waiting else ""
+    waiting = f" · {len(transcript.waiting)} queued" if transcript.waiting else ""
     processes = await here.session.workspace.processes.list()
     running = [each for each in processes if each.status == "running"]
     tuning = f" · effort {tuned.effort}" * bool(tuned.effort) + f" · {tuned.tier}" * bool(
@@ -175,7 +185,6 @@ async def status(here: CommandContext, argument: str) -> str:
 
 
 async def copy(here: CommandContext, argument: str) -> Outcome:
-    """Copies the last answer, or the n-th last."""
     back = int(argument) if argument.isdecimal() and int(argument) else 1
     answers = [
         message.text
@@ -190,17 +199,17 @@ async def copy(here: CommandContext, argument: str) -> Outcome:
 HISTORY_COMMANDS = (
     SlashCommand("sessions", "List recent sessions.", sessions),
     SlashCommand(
-        "branch [title]", "Continue in a copy of this session.", branch, aliases=("fork",)
+        "branch [TITLE]", "Continue in a copy of this session.", branch, aliases=("fork",)
     ),
     SlashCommand("clear", "Clear the screen and start a new session.", clear, surfaces=("cli",)),
-    SlashCommand("history [n]", "Show the conversation.", history, surfaces=("cli",)),
-    SlashCommand("save [file]", "Save the conversation to a file.", save, surfaces=("cli",)),
-    SlashCommand("status", "Show the session status.", status),
-    SlashCommand("copy [n]", "Copy the last answer.", copy, surfaces=("cli",)),
+    SlashCommand("history [N]", "Show the last N exchanges.", history, surfaces=("cli",)),
+    SlashCommand("save [FILE]", "Save the conversation as JSON.", save, surfaces=("cli",)),
+    SlashCommand("status", "Show the state of this session.", status),
+    SlashCommand("copy [N]", "Copy the N-th last answer (default: 1).", copy, surfaces=("cli",)),
 )
 
 
 def _exchange_text(exchange: RecapExchange) -> str:
-    calls = f"\n┊ {exchange.calls} tool call{'s' * (exchange.calls != 1)}" if exchange.calls else ""
+    calls = f"\n┊ {plural(exchange.calls, 'tool call')}" if exchange.calls else ""
     answer = f"\n{exchange.answer}" if exchange.answer else ""
     return f"❯ {exchange.prompt}{calls}{answer}"

@@ -7,8 +7,8 @@ import sys
 
 from hermes.codec.json import encode, plain
 from hermes.commands.formatting import one_line
+from hermes.commands.history import BUSY
 from hermes.commands.registry import CommandContext, Outcome, Reload, SlashCommand
-from hermes.commands.tuning import choices
 from hermes.core.errors import UsageError
 from hermes.homes.toolsets import switch, toolset_states
 from hermes.models.browser import ModelBrowser
@@ -30,26 +30,25 @@ async def provider(here: CommandContext, argument: str) -> str:
     ]
     missing = [row.name for row in rows if not row.usable]
     if missing:
-        lines.append(f"No key configured: {', '.join(missing)}. Set one up with `hermes model`.")
+        lines.append(f"Without a key: {', '.join(missing)}. `hermes model` adds one.")
     return "\n".join(lines)
 
 
-async def tools(here: CommandContext, argument: str) -> str:
+async def tools(here: CommandContext, argument: str) -> str | None:
     verb, _, name = argument.partition(" ")
     name = name.strip()
     if verb in ("enable", "disable"):
         switch(here.app.run.home, name, on=verb == "enable")
-        return f"{name} is {verb}d in chats that start from now on."
+        return f"{name} is {verb}d in new sessions."
     if verb not in ("", "list"):
-        raise UsageError("Use /tools [list|enable TOOLSET|disable TOOLSET].")
+        return None
     opened = here.session.transcript.opened
     shown = opened.tools if opened else ()
     chosen = here.app.tools.choose(shown, wanted_names(here.app.run.settings))
     lines = [f"  {spec.name:<18} {one_line(spec.description, WORDS)}" for spec in chosen.specs]
     hidden = ", ".join(spec.name for spec in chosen.hidden)
-    return "\n".join(
-        (*(lines or ["This session has no tools."]), *([f"On demand: {hidden}"] * bool(hidden)))
-    )
+    lines += [f"Loaded on demand: {hidden}"] if hidden else []
+    return "\n".join(lines) or "This session has no tools."
 
 
 async def toolsets(here: CommandContext, argument: str) -> str:
@@ -58,7 +57,7 @@ async def toolsets(here: CommandContext, argument: str) -> str:
         + ", ".join(row.tools)
         for row in toolset_states(here.app.run.settings)
     ]
-    return "\n".join((*lines, "/tools enable NAME or disable NAME, for new sessions."))
+    return "\n".join((*lines, "/tools enable NAME and /tools disable NAME change new sessions."))
 
 
 async def config(here: CommandContext, argument: str) -> str:
@@ -73,13 +72,13 @@ async def config(here: CommandContext, argument: str) -> str:
         for each in explained
         if each.source.kind != "default" and not each.setting.secret
     ]
-    head = f"{here.app.run.home.config}; `hermes config` changes it."
+    head = f"{here.app.run.home.config} (`hermes config set KEY VALUE` changes it)"
     return "\n".join((head, *lines))
 
 
 async def reload(here: CommandContext, argument: str) -> Outcome:
     if here.session.busy:
-        raise UsageError("A turn is running; wait for its end or interrupt it first.")
+        raise UsageError(BUSY)
     return Reload()
 
 
@@ -92,7 +91,7 @@ async def commands(here: CommandContext, argument: str) -> str:
     pages = -(-len(lines) // PAGE)
     page = min(int(argument), pages) if argument.isdecimal() and int(argument) else 1
     shown = lines[(page - 1) * PAGE : page * PAGE]
-    more = f"Page {page} of {pages}" + f"; /commands {page + 1} goes on." * (page < pages)
+    more = f"Page {page} of {pages}" + f"; /commands {page + 1} shows the next." * (page < pages)
     return "\n".join((*shown, more))
 
 
@@ -113,28 +112,32 @@ async def debug(here: CommandContext, argument: str) -> str:
         "messages": len(transcript.messages),
         "compactions": len(transcript.compactions),
         "encoding": sys.stdout.encoding or "",
-        "news": "; ".join(map(one_line, here.app.run.notices)) or "none",
+        "notices": "; ".join(map(one_line, here.app.run.notices)) or "none",
     }
     lines = (f"{name:12} {value}" for name, value in facts.items())
     return "\n".join((*lines, "`hermes doctor` checks more."))
 
 
 INFO_COMMANDS = (
-    SlashCommand("provider", "List providers and whether they are usable.", provider),
+    SlashCommand("provider", "List the providers that have a key or a login.", provider),
     SlashCommand(
-        "tools [list|enable|disable] [toolset]",
-        "List tools, or enable and disable toolsets.",
+        "tools [list|enable TOOLSET|disable TOOLSET]",
+        "List the tools of this session, or change the toolsets of new ones.",
         tools,
         surfaces=("cli",),
-        complete=choices("list", "enable", "disable"),
     ),
-    SlashCommand("toolsets", "List toolsets.", toolsets, surfaces=("cli",)),
+    SlashCommand("toolsets", "List toolsets and their tools.", toolsets, surfaces=("cli",)),
     SlashCommand(
-        "config [key]", "Show settings that differ from the defaults.", config, surfaces=("cli",)
+        "config [KEY]",
+        "Show one setting, or all that differ from the defaults.",
+        config,
+        surfaces=("cli",),
     ),
-    SlashCommand("reload", "Reload settings, keys, skills and servers.", reload, surfaces=("cli",)),
-    SlashCommand("profile", "Show the profile.", profile),
-    SlashCommand("commands [page]", "List all commands.", commands),
+    SlashCommand(
+        "reload", "Reload settings, keys, skills and MCP servers.", reload, surfaces=("cli",)
+    ),
+    SlashCommand("profile", "Show the current profile and its folder.", profile),
+    SlashCommand("commands [PAGE]", "List all commands, page by page.", commands),
     SlashCommand("version", "Show the version.", version),
-    SlashCommand("debug", "Show facts for a bug report.", debug),
+    SlashCommand("debug", "Show information for a bug report.", debug),
 )

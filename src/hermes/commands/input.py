@@ -19,6 +19,7 @@ from hermes.commands.registry import (
     Outcome,
     SlashCommand,
     Suggestion,
+    suggest,
 )
 from hermes.config.home import Home
 from hermes.context.references import complete_path
@@ -44,7 +45,8 @@ async def attach_image(home: Home, path: Path) -> Image:
             with path.open("rb") as file:
                 data = file.read(MAX_IMAGE_BYTES + 1)
         except OSError as error:
-            raise UsageError(f"{path} cannot be read ({error.strerror}).") from error
+            reason = f"{path} cannot be read ({error.strerror}); check the path."
+            raise UsageError(reason) from error
         return _store(home, data, str(path))
 
     return await asyncio.to_thread(store)
@@ -57,7 +59,7 @@ async def store_image(home: Home, data: bytes) -> Image:
 
 def _store(home: Home, data: bytes, name: str) -> Image:
     if len(data) > MAX_IMAGE_BYTES:
-        raise UsageError(f"{name} is larger than {MAX_IMAGE_BYTES // 1024 // 1024} MB.")
+        raise UsageError(f"{name} exceeds the limit of {MAX_IMAGE_BYTES // 1024 // 1024} MB.")
     media_type, ending = image_kind(name, data)
     folder = home.ensure_folder(home.cache / "images")
     copy = folder / f"{hashlib.sha256(data).hexdigest()}{ending}"
@@ -78,11 +80,11 @@ def image_kind(name: str, data: bytes) -> tuple[str, str]:
 
 REFERENCE_KINDS = {
     "file:": "a file, or lines of it: @file:path:10-25",
-    "folder:": "what is in a folder",
-    "diff": "what git says has changed",
-    "staged": "what is staged",
+    "folder:": "a list of the files in a folder",
+    "diff": "the output of `git diff`",
+    "staged": "the output of `git diff --staged`",
     "git:": "the last commits: @git:3",
-    "url:": "a page",
+    "url:": "a web page",
 }
 _UNFINISHED = re.compile(r"(?:^|(?<=[\s(\[{]))@(?P<kind>file:|folder:)?(?P<rest>[^\s@]*)$")
 
@@ -92,15 +94,9 @@ async def references_like(here: CommandContext, line: str) -> Sequence[Suggestio
     if match is None:
         return ()
     kind, rest = match["kind"] or "", match["rest"]
-    suggestions = []
-    if not kind:
-        suggestions = [
-            Suggestion(text=name, words=words, replaces=len(rest))
-            for name, words in REFERENCE_KINDS.items()
-            if name.startswith(rest)
-        ]
-        if suggestions or not rest:
-            return suggestions
+    suggestions = [] if kind else suggest(REFERENCE_KINDS, rest)
+    if suggestions:
+        return suggestions
     folder = rest.rpartition("/")[0]
     for info in await complete_path(here.session, rest):
         if kind == "folder:" and info.kind != "folder":
@@ -111,7 +107,7 @@ async def references_like(here: CommandContext, line: str) -> Sequence[Suggestio
         suggestions.append(
             Suggestion(
                 text=shown if kind else f"file:{shown}",
-                words="" if is_folder else f"{format_count(info.size)} bytes",
+                description="" if is_folder else f"{format_count(info.size)} bytes",
                 replaces=len(rest),
             )
         )
@@ -127,9 +123,9 @@ CLIPBOARDS = (
 )
 
 
-async def image(here: CommandContext, argument: str) -> Outcome:
+async def image(here: CommandContext, argument: str) -> Outcome | None:
     if not argument:
-        raise UsageError("Use /image PATH to attach an image to your next message.")
+        return None
 
     def find() -> str:
         path = Path(here.session.workspace.root) / Path(argument.strip("\"'")).expanduser()
@@ -141,7 +137,6 @@ async def image(here: CommandContext, argument: str) -> Outcome:
 
 
 async def paste(here: CommandContext, argument: str) -> Outcome:
-    """Attaches the image in the clipboard."""
     for program, *arguments in CLIPBOARDS:
         if shutil.which(program) is None:
             continue
@@ -169,7 +164,9 @@ async def prompt(here: CommandContext, argument: str) -> Outcome:
 
 
 INPUT_COMMANDS = (
-    SlashCommand("image path", "Attach an image to the next message.", image, surfaces=("cli",)),
-    SlashCommand("paste", "Attach an image from the clipboard.", paste, surfaces=("cli",)),
-    SlashCommand("prompt", "Write the message in your editor.", prompt, surfaces=("cli",)),
+    SlashCommand("image PATH", "Attach an image to your next message.", image, surfaces=("cli",)),
+    SlashCommand("paste", "Attach the image in the clipboard.", paste, surfaces=("cli",)),
+    SlashCommand(
+        "prompt [TEXT]", "Write your message in your text editor.", prompt, surfaces=("cli",)
+    ),
 )

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from hermes.commands.formatting import format_count, format_elapsed, one_line, sanitize
+from hermes.commands.formatting import format_count, format_elapsed, one_line, plural, sanitize
 from hermes.commands.registry import CommandContext, SlashCommand
-from hermes.core.errors import UsageError
 
 if TYPE_CHECKING:
     from hermes.core.messages import Usage
     from hermes.homes.insights import Insights, ModelUse, SessionUse, SkillUse
 
 DAYS = 30
+MOST_DAYS = 3650
 BAR = 28
 SHOWN_ROWS = 10
 NAME = 26
@@ -55,11 +55,11 @@ def _overview(found: Insights, paint: Paint) -> list[str]:
     mean = usage.prompt + usage.output
     return [
         paint(head, "bold"),
-        f"  {_many(found.sessions, 'session')}, {_many(found.messages, 'message')}, "
-        f"{_many(found.tool_calls, 'tool call')}",
+        f"  {plural(found.sessions, 'session')}, {plural(found.messages, 'message')}, "
+        f"{plural(found.tool_calls, 'tool call')}",
         f"  {format_count(usage.prompt)} tokens in ({format_count(usage.cache_read)} from a cache)"
         f", {format_count(usage.output)} out, cost {_price(usage, found.unpriced)}",
-        f"  {_many(found.active_days, 'active day')}, {found.streak} in a row; on average "
+        f"  {plural(found.active_days, 'active day')}, {found.streak} in a row; on average "
         f"{format_count(mean // found.sessions)} tokens a session",
         f"  {_spark(found.days)}",
     ]
@@ -91,13 +91,13 @@ def _tools(found: Insights, paint: Paint) -> list[str]:
 def _skill(each: SkillUse) -> str:
     return (
         f"{one_line(each.name, NAME):<{NAME}} {each.loads:>4} loaded  {each.changes:>3} changes  "
-        f"{each.well} well, {each.badly} badly  {each.last_at[:10]}"
+        f"{each.well} good, {each.badly} bad  {each.last_at[:10]}"
     )
 
 
 def _memory(found: Insights) -> list[str]:
     lines = [f"{name:<8} {usage}" for name, usage in found.memory.items()]
-    return [*lines, f"{found.memory_changes} changes in these days"] if lines else []
+    return [*lines, f"{plural(found.memory_changes, 'change')} in this period"] if lines else []
 
 
 def _bars(rows: Sequence[tuple[str, int]], paint: Paint) -> list[str]:
@@ -119,7 +119,7 @@ def _hours(hours: Sequence[int], paint: Paint) -> list[str]:
         return []
     best = max(range(24), key=lambda hour: hours[hour])
     scale = "".join(f"{hour:<6}" for hour in range(0, 24, 6))
-    return [paint(_spark(hours), "ok"), paint(scale, "dim"), f"most at {best:02}:00"]
+    return [paint(_spark(hours), "ok"), paint(scale, "dim"), f"busiest hour: {best:02}:00"]
 
 
 def _spark(counts: Sequence[int]) -> str:
@@ -138,32 +138,26 @@ def _session(each: SessionUse) -> str:
     )
 
 
-def _many(number: int, word: str) -> str:
-    return f"{number} {word}{'s' if number != 1 else ''}"
-
-
 def _price(usage: Usage, unpriced: int) -> str:
     if usage.cost is None:
         return "n/a"
     return f"${usage.cost:.4f}" + (f" and {unpriced} of unknown price" if unpriced else "")
 
 
-async def insights(here: CommandContext, argument: str) -> str:
+async def insights(here: CommandContext, argument: str) -> str | None:
     # Loaded on demand.
-    from hermes.homes.insights import insights as found_in
+    from hermes.homes.insights import insights as collect
 
-    text = argument.strip()
-    if text and not (text.isdecimal() and 0 < int(text) <= 3650):
-        raise UsageError("Use /insights [DAYS], for example /insights 7.")
+    days = int(argument or DAYS) if argument.isdecimal() or not argument else 0
+    if not 0 < days <= MOST_DAYS:
+        return None
     app = here.app
-    found = await found_in(
-        app.run, app.journal, app.archive, app.skills(), app.memory, days=int(text or DAYS)
-    )
+    found = await collect(app.run, app.journal, app.archive, app.skills(), app.memory, days=days)
     return sanitize("\n".join(insight_lines(found)))
 
 
 INSIGHTS_COMMANDS = (
     SlashCommand(
-        "insights [days]", "Show recent usage: tokens, cost, tools, skills, hours.", insights
+        "insights [DAYS]", "Show recent use: tokens, cost, tools, skills, hours.", insights
     ),
 )

@@ -1,10 +1,10 @@
-"""`/memory`: lists, approves and reverts memory entries, formatted for every surface."""
+"""`/memory`, and the texts about memory entries for every surface."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hermes.commands.formatting import format_time, one_line, sanitize
+from hermes.commands.formatting import format_time, one_line, plural, sanitize
 from hermes.commands.registry import CommandContext, SlashCommand
 from hermes.core.errors import UsageError
 
@@ -12,26 +12,25 @@ if TYPE_CHECKING:
     from hermes.memory.entries import ChangeSource, MemoryChange, MemoryEntry
     from hermes.memory.service import EntryHistory
 
-USAGE = "Use /memory [list|pending|approve c1|reject c1|why m1|undo [c1]|approval on|off]."
-FORGET = "To delete an entry permanently, leave this session and run `hermes memory forget m1`."
+FORGET = "To erase an entry permanently, quit and run `hermes memory forget m1`."
 LINE = 160
 
 
-async def memory(here: CommandContext, argument: str) -> str:
+async def memory(here: CommandContext, argument: str) -> str | None:
     verb, _, rest = argument.partition(" ")
     memories, source = here.app.memory.of(), here.app.memory.by_hand("slash", here.session.id)
     match verb, rest.strip():
         case (("" | "list"), ""):
             lines = [*map(entry_line, await memories.entries())] or ["Memory is empty."]
             if pending := await memories.pending():
-                lines.append(f"{len(pending)} change(s) wait for approval: /memory pending")
+                lines.append(f"{plural(len(pending), 'pending change')}; see /memory pending")
             return "\n".join(lines)
         case "pending", "":
             pending = await memories.pending()
             if not pending:
-                return "Nothing waits."
+                return "No changes are pending."
             first = f"c{pending[0].id}"
-            advice = f"/memory approve {first} or /memory reject {first} decides."
+            advice = f"Use /memory approve {first} or /memory reject {first}."
             return "\n".join((*map(change_line, pending), advice))
         case (("approve" | "accept" | "reject"), number):
             decide = memories.reject if verb == "reject" else memories.accept
@@ -40,12 +39,12 @@ async def memory(here: CommandContext, argument: str) -> str:
             return "\n".join(why_lines(await here.app.memory.why(named)))
         case "undo", number:
             back = await memories.undo(change_number(number) if number else 0, source=source)
-            return "\n".join(f"Taken back: {change_line(each)}" for each in back)
+            return "\n".join(f"Undone: {change_line(each)}" for each in back)
         case "approval", ("on" | "off") as word:
             return here.app.memory.set_approval(word == "on")
         case "forget", _:
             return FORGET
-    raise UsageError(USAGE)
+    return None
 
 
 def change_number(text: str) -> int:
@@ -71,7 +70,7 @@ def change_line(change: MemoryChange) -> str:
     text = "[forgotten]" if change.forgotten else one_line(change.text, LINE)
     verb = f"accept {change.action}" if change.settles and change.action != "reject" else ""
     verb = f"undo c{change.reverts}" if change.reverts else verb or change.action
-    waits = f"  (waits: {change.held})" if change.open else ""
+    waits = f"  (pending: {change.held})" if change.open else ""
     target = f"m{change.entry}"
     return f"c{change.id:<5} {format_time(change.at)}  {verb:14} {target:6} {text}{waits}".rstrip()
 
@@ -79,7 +78,7 @@ def change_line(change: MemoryChange) -> str:
 def why_lines(why: EntryHistory) -> list[str]:
     """An entry and its history."""
     first = why.changes[0]
-    head = one_line(why.entry.text) if why.entry else "(nothing any more)"
+    head = one_line(why.entry.text) if why.entry else "(no longer remembered)"
     lines = [f"m{first.entry}  {first.target}: {head}"]
     for change, said in zip(why.changes, why.said, strict=True):
         lines.append(change_line(change))
@@ -90,16 +89,15 @@ def why_lines(why: EntryHistory) -> list[str]:
 
 
 def source_words(source: ChangeSource) -> str:
-    """Describe the source of a change."""
     match source.kind:
         case "file":
-            return "the file was edited by hand"
+            return "from an edit of the file"
         case "person":
-            return f"by command of the {source.person} ({source.surface})"
+            return f"from a command of the {source.person} ({source.surface})"
         case "review":
-            verb = "found on a look back over"
+            verb = "from a review of"
         case _:
-            verb = "in"
+            verb = "from"
     place = f"{source.session_id}:{source.n}" if source.n else source.session_id
     words = f"{verb} session {place}, said by the {source.person} on {source.surface}"
     if source.origins:
@@ -109,8 +107,8 @@ def source_words(source: ChangeSource) -> str:
 
 MEMORY_COMMANDS = (
     SlashCommand(
-        "memory [pending|approve|reject|why|undo|approval]",
-        "Show memory entries and pending changes.",
+        "memory [list|pending|approve C1|reject C1|why M1|undo [C1]|approval on/off]",
+        "List memory entries; approve, reject, explain and undo changes.",
         memory,
     ),
 )

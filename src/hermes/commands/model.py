@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hermes.commands.formatting import format_count
-from hermes.commands.registry import CommandContext, SlashCommand, Suggestion
+from hermes.commands.registry import (
+    CommandContext,
+    SlashCommand,
+    Suggestion,
+    split_flags,
+    suggest,
+)
 from hermes.core.errors import HermesError, NotFound, UsageError
 from hermes.models.browser import ModelBrowser, ModelCard, ModelCards
 from hermes.models.model_ref import IN_PROCESS
@@ -14,10 +20,10 @@ from hermes.models.saved_choice import save_choice, switch
 
 def describe_model(card: ModelCard) -> str:
     """Context window, price, vision and tool support, as far as known."""
-    parts = [f"window {format_count(card.window)}" if card.window else "window unknown"]
+    parts = [f"context window {format_count(card.window) if card.window else 'unknown'}"]
     parts.append(describe_price(card))
     if card.vision is not None:
-        parts.append("sees pictures" if card.vision else "no pictures")
+        parts.append("vision" if card.vision else "no vision")
     if card.tools is False:
         parts.append("no tools")
     return ", ".join(parts)
@@ -53,7 +59,7 @@ async def model(here: CommandContext, argument: str) -> str:
         cards = (await _list_models(here, browser)).cards
         if int(name) > len(cards):
             count = f"The list has {len(cards)} models"
-            raise NotFound(f"{count}; choose one of these numbers, or a name.")
+            raise NotFound(f"{count}; give a number in the list, or a name.")
         name = cards[int(name) - 1].model
     pick = await browser.find(
         name, provider=provider, current=now.provider, refresh="--refresh" in flags
@@ -69,22 +75,16 @@ async def model(here: CommandContext, argument: str) -> str:
 
 
 def parse_arguments(argument: str) -> tuple[str, str, set[str]]:
-    """The name, the provider and the flags; UsageError for an unknown option."""
-    names, provider, flags = [], "", set()
-    words = iter(argument.split())
-    for word in words:
-        if word == "--provider":
-            provider = next(words, "")
-            if not provider:
-                raise UsageError("--provider needs the name of a provider.")
-        elif word in FLAGS:
-            flags.add(word)
-        elif word.startswith("--"):
-            raise UsageError(
-                f"/model has no option {word}; there are --provider, {', '.join(FLAGS)}."
-            )
-        else:
-            names.append(word)
+    """The name, the provider and the flags. Raises UsageError for an unknown option."""
+    rest, flags = split_flags(argument, *FLAGS)
+    before, option, after = f" {rest} ".partition(" --provider ")
+    provider, _, others = after.strip().partition(" ")
+    names = f"{before} {others}".split()
+    if option and not provider:
+        raise UsageError("--provider needs the name of a provider.")
+    for word in (provider, *names):
+        if word.startswith("--"):
+            raise UsageError(f"/model has no option {word}; use --provider, {', '.join(FLAGS)}.")
     if len(names) > 1:
         raise UsageError("/model takes one name; model names have no spaces.")
     if len(flags.intersection(SCOPES)) > 1:
@@ -96,8 +96,7 @@ async def models_like(here: CommandContext, begun: str) -> Sequence[Suggestion]:
     """Matching aliases, models of the current provider, and providers."""
     word = begun.rpartition(" ")[2]
     if word.startswith("--"):
-        fitting = [flag for flag in ("--provider", *FLAGS) if flag.startswith(word)]
-        return [Suggestion(text=flag, replaces=len(word)) for flag in fitting]
+        return suggest(("--provider", *FLAGS), word)
     resolver = here.app.models.resolver
     place = resolver.providers.find(here.session.transcript.provider)
     names = dict.fromkeys(here.app.run.settings.model_aliases, "alias")
@@ -106,14 +105,15 @@ async def models_like(here: CommandContext, begun: str) -> Sequence[Suggestion]:
     names |= dict.fromkeys((f"{name}:" for name in resolver.providers.names()), "provider")
     fitting = [name for name in names if word.lower() in name.lower()]
     return [
-        Suggestion(text=name, words=names[name], replaces=len(word)) for name in fitting[:SUGGESTED]
+        Suggestion(text=name, description=names[name], replaces=len(word))
+        for name in fitting[:SUGGESTED]
     ]
 
 
 MODEL_COMMANDS = (
     SlashCommand(
-        "model [name] [--provider p] [--session|--global|--once] [--refresh]",
-        "Show or switch the model; --once for one turn, --global permanently.",
+        "model [NAME] [--provider P] [--session|--global|--once] [--refresh]",
+        "Show or switch the model; --once: for one turn, --global: for all new sessions.",
         model,
         complete=models_like,
     ),
@@ -128,10 +128,10 @@ async def _overview(here: CommandContext, browser: ModelBrowser, *, refresh: boo
     if listed.problem:
         lines.append(listed.problem)
     for number, each in enumerate(listed.cards[:SHOWN], start=1):
-        mark = "  (this one)" if each.model == now.model else ""
+        mark = "  (current)" if each.model == now.model else ""
         lines.append(f"{number:3}  {each.model}  {describe_model(each)}{mark}")
     if len(listed.cards) > SHOWN:
-        lines.append(f"     … and {len(listed.cards) - SHOWN} more; Tab after /model finds them.")
+        lines.append(f"     … and {len(listed.cards) - SHOWN} more; press Tab after /model NAME.")
     others = [row.name for row in browser.providers() if row.usable and row.name != now.provider]
     lines.append(f"Other providers: {', '.join(others)}.")
     lines.append("Use /model with a number, a name, or provider:name.")
@@ -157,9 +157,9 @@ def _misfit(here: CommandContext, card: ModelCard, argument: str) -> str:
         return ""
     ways = [way for way in ("/compress", "/new") if here.registry.find(way[1:]) is not None]
     return (
-        f"This conversation has {format_count(used)} tokens, and {card.model} holds "
-        f"{format_count(card.window)}; nothing was changed. First use {' or '.join(ways)}, or "
-        f"force the switch with /model {argument} --force."
+        f"This conversation has {format_count(used)} tokens; the context window of {card.model} is "
+        f"{format_count(card.window)}. Nothing was changed. Use {' or '.join(ways)} first, or "
+        f"switch anyway with /model {argument} --force."
     )
 
 
@@ -169,10 +169,10 @@ def _apply_scope(
     """Apply the choice and describe its scope."""
     if "--once" in flags:
         here.app.switch_back(here.session, *before)
-        return f"For the next turn; then {before[0]} again."
+        return f"This applies to the next turn; then {before[0]} answers again."
     by_default = here.app.run.settings.model.persist_switch_by_default and "--session" not in flags
     if "--global" in flags or by_default:
         url = here.app.models.found_url(card.provider)
         save_choice(here.app.run.config, card.model, card.provider, base_url=url)
-        return "Saved as the default for new sessions."
-    return "For this session; --global makes it the default."
+        return "New sessions use it, too."
+    return "This applies to this session; --global makes it the default."

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import difflib
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
 
 from hermes.app.app import App
 from hermes.codec.values import Value
@@ -15,6 +15,8 @@ from hermes.core.session import Session
 
 # A longer usage shifts only its own description to the right.
 MAX_USAGE_WIDTH = 36
+# The words that can be typed as first argument: `list` and `enable` in `[list|enable NAME]`.
+_CHOICES = re.compile(r"(?:^\[?|\|)([a-z][a-z-]*)")
 
 
 class ShowText(Value):
@@ -92,7 +94,7 @@ class Suggestion(Value):
     """A completion: `text` replaces the last `replaces` characters of the line."""
 
     text: str
-    words: str = ""
+    description: str = ""
     replaces: int = 0
 
 
@@ -111,7 +113,7 @@ Outcome = (
 
 
 class CommandContext(Protocol):
-    """The context of a command."""
+    """The chat or editor session in which a command runs."""
 
     @property
     def app(self) -> App: ...
@@ -123,11 +125,13 @@ class CommandContext(Protocol):
     def registry(self) -> CommandRegistry: ...
 
 
+SurfaceKind = Literal["cli", "editor"]
 Completer = Callable[[CommandContext, str], Awaitable[Sequence[Suggestion]]]
 
 
 class DynamicCommands(Protocol):
-    """Dynamic commands, such as one per skill. Built-in commands take precedence."""
+    """Commands that are known only at run time, such as one per skill. Built-in commands take
+    precedence."""
 
     async def run(self, here: CommandContext, line: str) -> Outcome | None:
         """None when the line is no such command."""
@@ -135,37 +139,35 @@ class DynamicCommands(Protocol):
     async def names(self, here: CommandContext) -> Sequence[Suggestion]: ...
 
 
-class SlashCommand:
-    """`usage` is the name and the arguments; `complete` suggests arguments. A `run` that returns a
-    str shows it. `surfaces` are the kinds of surface that have the command."""
+class SlashCommand(NamedTuple):
+    """`usage` is the name and the arguments, with placeholders in capitals. `run` returns an
+    outcome, a text to show, or None if the arguments are wrong. `complete` suggests arguments; the
+    default suggests the words in `usage`. `surfaces` are where the command exists."""
 
-    def __init__(
-        self,
-        usage: str,
-        words: str,
-        run: Callable[[CommandContext, str], Awaitable[Outcome | str]],
-        *,
-        aliases: tuple[str, ...] = (),
-        surfaces: tuple[str, ...] = ("cli", "message"),
-        complete: Completer | None = None,
-    ) -> None:
-        self.usage = f"/{usage}"
-        self.name, _, self.arguments = usage.partition(" ")
-        self.words = words
-        self.run = run
-        self.aliases = aliases
-        self.surfaces = surfaces
-        self.complete = complete
+    usage: str
+    help: str
+    run: Callable[[CommandContext, str], Awaitable[Outcome | str | None]]
+    aliases: tuple[str, ...] = ()
+    surfaces: tuple[SurfaceKind, ...] = ("cli", "editor")
+    complete: Completer | None = None
+
+    @property
+    def name(self) -> str:
+        return self.usage.partition(" ")[0]
+
+    @property
+    def arguments(self) -> str:
+        return self.usage.partition(" ")[2]
 
 
 class CommandRegistry:
-    """The commands of one surface. Names ignore case, `_` equals `-`, and a unique prefix is
-    enough. `note` is appended to the help text."""
+    """The commands of one surface. Case does not matter, `_` equals `-`, and a unique prefix of a
+    name is enough. `note` is appended to the help text."""
 
     def __init__(
         self,
         commands: tuple[SlashCommand, ...],
-        surface: str,
+        surface: SurfaceKind,
         *,
         note: str = "",
         extra: Sequence[DynamicCommands] = (),
@@ -197,7 +199,7 @@ class CommandRegistry:
         return ShowText(text=f"There is no command /{name}.{self._hint(name)}")
 
     async def run_known(self, line: str, here: CommandContext) -> Outcome | None:
-        """The same, None when there is no such command."""
+        """Run the line like `run`, but return None if no command has that name."""
         name, argument = split_line(line)
         try:
             # The full name of a dynamic command takes precedence over a prefix of a built-in one.
@@ -209,6 +211,8 @@ class CommandRegistry:
             if command is None:
                 return None
             done = await command.run(here, argument)
+            if done is None:
+                done = f"Use {_describe(command)}"
             return ShowText(text=done) if isinstance(done, str) else done
         except HermesError as error:
             return ShowText(text=str(error))
@@ -218,20 +222,17 @@ class CommandRegistry:
         if not line.startswith("/") or "\n" in line:
             return ()
         name, space, argument = line[1:].partition(" ")
-        if not space:
-            names = {known: command.words for known, command in self._by_name.items()}
-            fitting = {k: w for k, w in names.items() if k.startswith(_normalize(name))}
-            for extra in await self.extra_names(here) if here else ():
-                if extra.text.startswith(name.lower()):
-                    fitting.setdefault(extra.text, extra.words)
-            return tuple(
-                Suggestion(text=known, words=words, replaces=len(name))
-                for known, words in fitting.items()
-            )
-        command = self.find(name)
-        if command is None or command.complete is None or here is None:
-            return ()
-        return await command.complete(here, argument)
+        if space:
+            command = self.find(name)
+            if command is None or here is None:
+                return ()
+            if command.complete is not None:
+                return await command.complete(here, argument)
+            return suggest(_CHOICES.findall(command.arguments), argument)
+        names = {known: command.help for known, command in self._by_name.items()}
+        extra = await self.extra_names(here) if here else ()
+        others = {each.text: each.description for each in extra if each.text not in names}
+        return (*suggest(names, _normalize(name)), *suggest(others, name.lower()))
 
     async def extra_names(self, here: CommandContext) -> Sequence[Suggestion]:
         """The dynamic commands: quick commands, plugin commands and skills."""
@@ -253,18 +254,42 @@ class CommandRegistry:
         command = self.find(name.removeprefix("/"))
         if command is None:
             return f"There is no command /{name.removeprefix('/')}.{self._hint(name)}"
-        return f"{command.usage}\n{command.words}{_others(command)}"
+        return _describe(command)
 
     def lines(self) -> tuple[str, ...]:
         """One line per command."""
-        width = min(MAX_USAGE_WIDTH, max(len(command.usage) for command in self.commands))
-        return tuple(f"{each.usage:{width}}  {each.words}{_others(each)}" for each in self.commands)
+        longest = max(len(command.usage) for command in self.commands)
+        width = min(MAX_USAGE_WIDTH, longest + len("/"))
+        return tuple(
+            f"{f'/{each.usage}':{width}}  {each.help}{_others(each)}" for each in self.commands
+        )
 
 
 def split_line(line: str) -> tuple[str, str]:
     """The name, normalized, and the argument of a line that begins with a slash."""
     name, _, argument = line.removeprefix("/").partition(" ")
     return _normalize(name), argument.strip()
+
+
+def split_flags(argument: str, *flags: str) -> tuple[str, set[str]]:
+    """The argument without these flags, and those that it contains."""
+    words = argument.split()
+    rest = " ".join(word for word in words if word not in flags)
+    return rest, {flag for flag in flags if flag in words}
+
+
+def suggest(names: Iterable[str], begun: str) -> list[Suggestion]:
+    """The names that begin with this text. The values of a mapping describe its names."""
+    words = names if isinstance(names, Mapping) else dict.fromkeys(names, "")
+    return [
+        Suggestion(text=name, description=about, replaces=len(begun))
+        for name, about in words.items()
+        if name.startswith(begun)
+    ]
+
+
+def _describe(command: SlashCommand) -> str:
+    return f"/{command.usage}\n{command.help}{_others(command)}"
 
 
 def _normalize(name: str) -> str:

@@ -1,4 +1,4 @@
-"""`/rollback` reverts file changes of the agent; `/snapshot` saves settings, keys and sessions."""
+"""`/rollback` undoes file changes of the agent; `/snapshot` saves settings, keys and sessions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import posixpath
 import shlex
 from typing import TYPE_CHECKING
 
-from hermes.commands.formatting import format_age, format_time, one_line, sanitize
+from hermes.commands.formatting import format_age, format_time, one_line, plural, sanitize
+from hermes.commands.history import BUSY
 from hermes.commands.registry import CommandContext, SlashCommand
-from hermes.commands.tuning import choices
 from hermes.core.commands import Rewind
 from hermes.core.errors import NotFound, UsageError
 from hermes.core.events import Record, Rewound, TurnStarted
@@ -23,15 +23,14 @@ if TYPE_CHECKING:
 
 SHOWN_CHANGES = 20
 ROLLBACK_USAGE = (
-    "Use /rollback N, /rollback --to TURN, /rollback diff N or /rollback N FILE; --preview."
+    "Use /rollback N, /rollback --to TURN, /rollback N FILE or /rollback diff N; --preview only "
+    "shows what would change, --overwrite also restores files that you changed since."
 )
-
-
 FLAGS = ("diff", "--preview", "--overwrite")
 
 
 def parse_arguments(argument: str) -> tuple[int, str, str, set[str]]:
-    """The number, the turn and the path, as far as given, and the flags."""
+    """The number, the turn and the path, if given, and the flags."""
     try:
         words = shlex.split(argument)
     except ValueError as error:
@@ -59,7 +58,7 @@ async def rollback(here: CommandContext, argument: str) -> str:
         checkpoints = await undo.in_thread(lambda history: history.checkpoints(session))
         return listing(checkpoints, here.app.run.world.clock.now())
     if here.session.busy:
-        raise UsageError("A turn is running; interrupt it first.")
+        raise UsageError(BUSY)
     opened = here.session.transcript.opened
     root = opened.cwd if opened and opened.cwd else "/"
     path = posixpath.normpath(posixpath.join(root, file)) if file else ""
@@ -80,8 +79,7 @@ async def rollback(here: CommandContext, argument: str) -> str:
     turns = 0 if path else turns_back(await here.app.archive.records(session), plan.turns)
     if turns:
         await here.session.send(Rewind(turns=turns))
-        count = "turn is" if turns == 1 else f"{turns} turns are"
-        text += f"\nThe last {count} removed from the conversation."
+        text += f"\n{plural(turns, 'turn')} removed from the end of the conversation."
     return text
 
 
@@ -149,24 +147,15 @@ def _short(path: str, root: str) -> str:
     return one_line(path.replace(root.rstrip("/") + "/", ""))
 
 
-ROLLBACK_COMMANDS = (
-    SlashCommand(
-        "rollback [n|--to turn] [file] [--preview]",
-        "Revert file changes; without arguments: list them.",
-        rollback,
-    ),
-)
-
-
 SHOWN_SNAPSHOTS = 20
 
 
-async def snapshot_command(here: CommandContext, argument: str) -> str:
+async def snapshot_command(here: CommandContext, argument: str) -> str | None:
     verb, _, rest = argument.partition(" ")
-    rest = rest.strip()
+    home, rest = here.app.run.home, rest.strip()
     match verb:
         case "":
-            found = await asyncio.to_thread(list_snapshots, here.app.run.home)
+            found = await asyncio.to_thread(list_snapshots, home)
             lines = [
                 f"{n:2}  {format_time(each.at)[:-3]}  {each.name}"
                 for n, each in enumerate(found[:SHOWN_SNAPSHOTS], start=1)
@@ -175,33 +164,35 @@ async def snapshot_command(here: CommandContext, argument: str) -> str:
                 return "There are no snapshots; create one with /snapshot create."
             return "\n".join((*lines, "/snapshot restore N explains how to restore one."))
         case "create":
-            made = await asyncio.to_thread(
-                snapshot, here.app.run.home, here.app.run.world.clock.now(), label=rest
-            )
-            return f"{made.files} files are in {made.file}; it holds your keys."
+            now = here.app.run.world.clock.now()
+            made = await asyncio.to_thread(snapshot, home, now, label=rest)
+            return f"{made.file} contains {plural(made.files, 'file')}, including your keys."
         case "restore":
-            found = await asyncio.to_thread(list_snapshots, here.app.run.home)
+            found = await asyncio.to_thread(list_snapshots, home)
             named = [each for n, each in enumerate(found, 1) if rest in (str(n), each.name)]
             if not named:
                 raise NotFound(f"There is no snapshot {rest!r}; /snapshot lists them.")
             return (
-                "Files cannot be restored while this session is open. /quit, then run:\n"
-                f"  hermes import {named[0].file}\nWhat it replaces is backed up first."
+                "A snapshot cannot be restored while this session is open. Quit, then run:\n"
+                f"  hermes import {named[0].file}\nIt backs up the files that it replaces."
             )
         case "prune" if rest == "" or rest.isdecimal():
-            gone = await asyncio.to_thread(
-                prune_snapshots, here.app.run.home, keep=int(rest or SHOWN_SNAPSHOTS)
-            )
-            return f"{gone} snapshot{'s' * (gone != 1)} removed."
-    raise UsageError("Use /snapshot [create [label]|restore N|prune [how many to keep]].")
+            keep = int(rest or SHOWN_SNAPSHOTS)
+            count = await asyncio.to_thread(prune_snapshots, home, keep=keep)
+            return f"{plural(count, 'snapshot')} removed."
+    return None
 
 
-SNAPSHOT_COMMANDS = (
+ROLLBACK_COMMANDS = (
     SlashCommand(
-        "snapshot [create [label]|restore n|prune [n]]",
-        "Save settings, keys and sessions as a snapshot.",
+        "rollback [N|--to TURN] [FILE] [--preview]",
+        "Undo file changes of the agent; without arguments, list them.",
+        rollback,
+    ),
+    SlashCommand(
+        "snapshot [create [LABEL]|restore N|prune [KEEP]]",
+        "List, create and delete snapshots of settings, keys and sessions.",
         snapshot_command,
         surfaces=("cli",),
-        complete=choices("create", "restore", "prune"),
     ),
 )

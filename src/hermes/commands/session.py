@@ -1,10 +1,10 @@
-"""Session commands: help, new, resume, title, retry, undo, usage, quit."""
+"""Session commands: help, new, resume, title, retry, undo, usage, quit; and spending caps."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes.commands.formatting import format_count, format_money, one_line
+from hermes.commands.formatting import format_count, format_money, one_line, plural
 from hermes.commands.registry import (
     CommandContext,
     EditDraft,
@@ -14,25 +14,25 @@ from hermes.commands.registry import (
     SlashCommand,
     Suggestion,
     SwitchSession,
+    split_flags,
 )
 from hermes.core.caps import DAY_SECONDS, Cap, Caps, first_day_of_month
 from hermes.core.commands import Retitle, Rewind
-from hermes.core.errors import UsageError
 from hermes.core.messages import Usage, UserMessage
 from hermes.core.transcript import Transcript
 from hermes.journal.archive import SessionArchive
 from hermes.journal.listing import Spending
 
 RECENT = 10
-CONFIRM = "--yes"
+YES = "--yes"
 
 
 async def new(here: CommandContext, argument: str) -> Outcome | str:
-    argument, sure = split_confirmation(argument)
-    if loss := await running_work(here, sure):
+    argument, flags = split_flags(argument, YES)
+    if not flags and (loss := await running_work(here)):
         return f"{loss} Confirm with `/new{f' {argument}' * bool(argument)} --yes`."
     title = await here.app.archive.free_title(argument) if argument else ""
-    return SwitchSession(title=title, text="A new session.", reason="new")
+    return SwitchSession(title=title, text="This is a new session.", reason="new")
 
 
 async def resume(here: CommandContext, argument: str) -> Outcome | str:
@@ -66,12 +66,12 @@ async def retry(here: CommandContext, argument: str) -> Outcome | str:
 async def undo(here: CommandContext, argument: str) -> Outcome | str:
     texts = _user_messages(here)
     if not texts:
-        return "There is nothing to take back."
+        return "There is no turn to undo."
     wanted = int(argument) if argument.isdecimal() else 1
     turns = max(1, min(wanted, len(texts)))
     await here.session.send(Rewind(turns=turns))
-    count = "The last turn is" if turns == 1 else f"The last {turns} turns are"
-    return EditDraft(draft=texts[-turns], text=f"{count} undone; nothing was deleted.")
+    text = f"{plural(turns, 'turn')} undone; edit the message and send it again."
+    return EditDraft(draft=texts[-turns], text=text)
 
 
 async def usage(here: CommandContext, argument: str) -> str:
@@ -82,36 +82,30 @@ async def usage(here: CommandContext, argument: str) -> str:
         f"Session   {_tokens(transcript.usage)}",
         *_unsettled_line(transcript),
         f"Context   {format_count(transcript.last_prompt)} / {format_count(window)} ({share}%)"
-        + f" · shortened {len(transcript.compactions)}×" * bool(transcript.compactions),
+        + f" · compacted {len(transcript.compactions)}×" * bool(transcript.compactions),
         f"Model     {transcript.model} ({transcript.provider})",
         *(f"Budget    {cap}" for cap in await cap_states(here.app.archive, here.app.caps, now)),
     ]
     return "\n".join(lines)
 
 
-async def quit_(here: CommandContext, argument: str) -> Outcome | str:
-    argument, sure = split_confirmation(argument)
+async def quit_(here: CommandContext, argument: str) -> Outcome | str | None:
+    argument, flags = split_flags(argument, YES)
     if argument not in ("", "--delete"):
-        raise UsageError("Use /quit, or /quit --delete to delete this session.")
-    if argument and not sure and _asks(here) and here.session.transcript.messages:
+        return None
+    if argument and not flags and _asks(here) and here.session.transcript.messages:
         return "This deletes the session permanently. Confirm with `/quit --delete --yes`."
     return Quit(delete=bool(argument))
 
 
-def split_confirmation(argument: str) -> tuple[str, bool]:
-    """The argument without `--yes`, and whether it was given."""
-    words = argument.split()
-    return " ".join(word for word in words if word != CONFIRM), CONFIRM in words
-
-
-async def running_work(here: CommandContext, sure: bool) -> str:
-    """What leaving this session would stop; empty when nothing runs."""
-    if sure or not _asks(here):
+async def running_work(here: CommandContext) -> str:
+    """What leaving this session would stop; empty when nothing runs or the settings do not ask."""
+    if not _asks(here):
         return ""
     processes = await here.session.workspace.processes.list()
     running = sum(each.status == "running" for each in processes)
-    what = ["the turn that runs"] * here.session.busy
-    what += [f"{running} background process{'es' * (running != 1)}"] * bool(running)
+    what = ["the running turn"] * here.session.busy
+    what += [plural(running, "background process", "background processes")] * bool(running)
     return f"This would stop {' and '.join(what)}." if what else ""
 
 
@@ -129,7 +123,7 @@ async def sessions_like(here: CommandContext, begun: str) -> Sequence[Suggestion
     return [
         Suggestion(
             text=row.title or row.id,
-            words=one_line(f"{row.id if row.title else ''} {row.preview}", 60),
+            description=one_line(f"{row.id if row.title else ''} {row.preview}", 60),
             replaces=len(begun),
         )
         for row in rows
@@ -139,19 +133,27 @@ async def sessions_like(here: CommandContext, begun: str) -> Sequence[Suggestion
 
 
 SESSION_COMMANDS = (
-    SlashCommand("help [command]", "List the commands.", help_),
-    SlashCommand("new [title]", "Start a new session.", new, aliases=("reset",)),
+    SlashCommand("help [COMMAND]", "List all commands, or explain one.", help_),
+    SlashCommand("new [TITLE]", "Start a new session.", new, aliases=("reset",)),
     SlashCommand(
-        "resume [id|title|n]",
-        "Resume another session; without arguments: list them.",
+        "resume [ID|TITLE|N]",
+        "Resume another session; without arguments, list recent sessions.",
         resume,
         complete=sessions_like,
     ),
-    SlashCommand("title [title]", "Show or set the title.", title),
+    SlashCommand("title [TITLE]", "Show or set the title of this session.", title),
     SlashCommand("retry", "Undo the last turn and send its message again.", retry),
-    SlashCommand("undo [n]", "Undo the last turns.", undo),
-    SlashCommand("usage", "Show tokens and cost of this session.", usage, aliases=("cost",)),
-    SlashCommand("quit [--delete]", "Leave.", quit_, aliases=("exit",), surfaces=("cli",)),
+    SlashCommand("undo [N]", "Undo the last turn, or the last N turns.", undo),
+    SlashCommand(
+        "usage", "Show the tokens and the cost of this session.", usage, aliases=("cost",)
+    ),
+    SlashCommand(
+        "quit [--delete]",
+        "Quit; with --delete, also delete this session.",
+        quit_,
+        aliases=("exit",),
+        surfaces=("cli",),
+    ),
 )
 
 
@@ -161,7 +163,7 @@ async def recent(here: CommandContext) -> str:
         return "There is no earlier session."
     lines = (
         f"{n:3}  {row.id}  {one_line(row.title or row.preview, 60)}"
-        + ("  (this one)" if row.id == here.session.id else "")
+        + ("  (current)" if row.id == here.session.id else "")
         for n, row in enumerate(rows, 1)
     )
     return "\n".join((*lines, "Use /resume with a number, an id or a title."))
@@ -177,15 +179,15 @@ def _user_messages(here: CommandContext) -> list[str]:
 
 
 def _unsettled_line(transcript: Transcript) -> list[str]:
-    """Model calls without a recorded end."""
+    """Model calls whose outcome was not recorded."""
     calls = transcript.unsettled.values()
     if not calls:
         return []
     most = sum((call.usage for call in calls), Usage())
     count = format_count(most.prompt + most.output)
     price = "" if most.cost is None else f", {format_money(most.cost)}"
-    words = "1 call" if len(calls) == 1 else f"{len(calls)} calls"
-    return [f"Assumed   {words} whose end is not known: up to {count} tokens{price}"]
+    words = f"{plural(len(calls), 'call')} with an unknown outcome"
+    return [f"Assumed   {words}: up to {count} tokens{price}"]
 
 
 def _tokens(used: Usage) -> str:

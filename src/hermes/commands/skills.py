@@ -1,4 +1,5 @@
-"""Skill commands (/skills, /bundles, /learn, /curator), one command per skill, and their text."""
+"""Skill commands (/skills, /bundles, /learn, /curator), one command per skill, and texts about
+skills for every surface."""
 
 from __future__ import annotations
 
@@ -10,8 +11,6 @@ from typing import TYPE_CHECKING
 
 from hermes.commands.formatting import format_time, one_line, sanitize
 from hermes.commands.registry import CommandContext, Outcome, SendMessage, SlashCommand, Suggestion
-from hermes.commands.tuning import choices
-from hermes.core.errors import UsageError
 
 if TYPE_CHECKING:
     from hermes.skills.curator import Curator, Move
@@ -87,7 +86,7 @@ def tree_difference(old: dict[str, bytes], new: dict[str, bytes]) -> str:
             continue
         first, second = _rows(old.get(name)), _rows(new.get(name))
         if first is None or second is None:
-            lines.append(f"{name}: other bytes")
+            lines.append(f"{name}: binary files differ")
             continue
         lines += difflib.unified_diff(first, second, f"a/{name}", f"b/{name}", lineterm="")
     return "\n".join(lines) or "No difference."
@@ -101,11 +100,6 @@ def _rows(data: bytes | None) -> list[str] | None:
         return None
 
 
-SKILL_VERBS = "list view search history pending diff approve reject revert".split()
-SKILLS_USAGE = (
-    "Use /skills [list|view NAME|search WORDS|history NAME|diff ID|revert NAME ID|pending|"
-    "approve ID|reject ID]; `hermes skills` does more."
-)
 MAX_FOUND = 10
 LEARN = (
     "Learn from {source}: read it, find the procedure that is worth keeping, and save it as a "
@@ -114,7 +108,7 @@ LEARN = (
 )
 
 
-def _skill_service(here: CommandContext) -> SkillLibrary:
+def _library(here: CommandContext) -> SkillLibrary:
     opened = here.session.transcript.opened
     return here.app.skills(opened.cwd if opened else "")
 
@@ -128,34 +122,35 @@ class SkillCommands:
     """`/<name> instruction`: the skill and the instruction become the message."""
 
     async def run(self, here: CommandContext, line: str) -> Outcome | None:
-        called = await _skill_service(here).expand_call(line, _platform(here), here.session.id)
+        called = await _library(here).expand_call(line, _platform(here), here.session.id)
         return SendMessage(text=called.text, origin=called.origin) if called else None
 
     async def names(self, here: CommandContext) -> Sequence[Suggestion]:
-        skilled, platform = _skill_service(here), _platform(here)
-        off = skilled.here(platform).disabled
-        scanned = await asyncio.to_thread(skilled.scan.scan)
+        library, platform = _library(here), _platform(here)
+        off = library.here(platform).disabled
+        scanned = await asyncio.to_thread(library.scan.scan)
         skills = [
-            Suggestion(text=entry.name, words=one_line(entry.skill.description, 60))
+            Suggestion(text=entry.name, description=one_line(entry.skill.description, 60))
             for entry in scanned.entries
             if entry.name not in off
         ]
         bundles = [
-            Suggestion(text=each.name, words=one_line(each.description, 60))
-            for each in skilled.bundles.all()
+            Suggestion(text=each.name, description=one_line(each.description, 60))
+            for each in library.bundles.all()
         ]
         return (*skills, *bundles)
 
 
-async def skills(here: CommandContext, argument: str) -> str:
+async def skills(here: CommandContext, argument: str) -> str | None:
     try:
         words = shlex.split(argument)
-    except ValueError as error:
-        raise UsageError(f"{SKILLS_USAGE} ({error})") from error
-    return sanitize(await _run_verb(_skill_service(here), _platform(here), words or ["list"]))
+    except ValueError:
+        return None
+    text = await _run_verb(_library(here), _platform(here), words or ["list"])
+    return text and sanitize(text)
 
 
-async def _run_verb(library: SkillLibrary, platform: str, words: list[str]) -> str:
+async def _run_verb(library: SkillLibrary, platform: str, words: list[str]) -> str | None:
     store = library.store
     match words:
         case ["list", *_]:
@@ -170,13 +165,13 @@ async def _run_verb(library: SkillLibrary, platform: str, words: list[str]) -> s
             found, problems = await library.hub.search(" ".join(query), limit=MAX_FOUND)
             lines = [*listing_lines(found), *(f"({each})" for each in problems)]
             hint = "`hermes skills install ID` installs one."
-            return "\n".join((*lines, hint)) if lines else "Nothing."
+            return "\n".join((*lines, hint)) if lines else "Nothing found."
         case ["history", name]:
             versions = await asyncio.to_thread(store.history, name)
-            return "\n".join(version_lines(versions)) or "It has not been changed."
+            return "\n".join(version_lines(versions)) or "This skill was never changed."
         case ["pending", *_]:
             waiting = await asyncio.to_thread(store.proposals)
-            return "\n".join(map(proposal_line, waiting)) or "Nothing waits."
+            return "\n".join(map(proposal_line, waiting)) or "No changes are pending."
         case ["diff", version]:
             return await asyncio.to_thread(difference, store, store.proposal(version))
         case ["approve", version]:
@@ -185,13 +180,11 @@ async def _run_verb(library: SkillLibrary, platform: str, words: list[str]) -> s
         case ["reject", version, *reason]:
             proposal, why = store.proposal(version), " ".join(reason) or "rejected by the person"
             await asyncio.to_thread(store.refuse, proposal, why)
-            return f"{proposal.id} will not be used."
+            return f"{proposal.id} is rejected."
         case ["revert", name, version]:
             done = await asyncio.to_thread(library.revert, name, version)
             return f"{done.name} is reverted; this is version {done.id}."
-        case ["revert", *_]:
-            raise UsageError("Use /skills revert NAME ID; /skills history NAME lists the ids.")
-    raise UsageError(SKILLS_USAGE)
+    return None
 
 
 def bundle_lines(found: Iterable[Bundle]) -> list[str]:
@@ -201,51 +194,33 @@ def bundle_lines(found: Iterable[Bundle]) -> list[str]:
 
 
 async def bundles(here: CommandContext, argument: str) -> str:
-    found = await asyncio.to_thread(_skill_service(here).bundles.all)
-    return "\n".join(bundle_lines(found)) or "No bundles; `hermes bundles create` makes one."
+    found = await asyncio.to_thread(_library(here).bundles.all)
+    return "\n".join(bundle_lines(found)) or "There is no bundle; `hermes bundles create` adds one."
 
 
 async def reload_skills(here: CommandContext, argument: str) -> str:
-    scanned = await asyncio.to_thread(_skill_service(here).scan.scan)
-    lines = [f"{len(scanned.entries)} skills; new ones show in the prompt of the next session."]
+    scanned = await asyncio.to_thread(_library(here).scan.scan)
+    lines = [f"Found {len(scanned.entries)} skills; new sessions see the new ones."]
     lines += [f"⚠ {each.folder}: {each.problem}" for each in scanned.broken]
     return sanitize("\n".join(lines))
 
 
-async def learn(here: CommandContext, argument: str) -> Outcome:
-    if not argument:
-        raise UsageError("Use /learn SOURCE: a file, a folder, an address, or “this session”.")
-    return SendMessage(text=LEARN.format(source=argument))
+async def learn(here: CommandContext, argument: str) -> Outcome | None:
+    return SendMessage(text=LEARN.format(source=argument)) if argument else None
 
 
-SKILL_COMMANDS = (
-    SlashCommand(
-        "skills [list|view|search|history|pending|…]",
-        "List, search, approve and revert skills; /NAME uses one.",
-        skills,
-        complete=choices(*SKILL_VERBS),
-    ),
-    SlashCommand("bundles", "List skill bundles.", bundles),
-    SlashCommand("reload-skills", "Reload the skills.", reload_skills),
-    SlashCommand("learn source", "Create a skill from a source.", learn),
-)
-
-
-CURATOR_VERBS = ("status", "run", "pause", "resume")
-
-
-async def curator(here: CommandContext, argument: str) -> str:
-    verb = argument or CURATOR_VERBS[0]
-    if verb not in CURATOR_VERBS:
-        raise UsageError(f"Use /curator [{'|'.join(CURATOR_VERBS)}]; `hermes curator` does more.")
+async def curator(here: CommandContext, argument: str) -> str | None:
     curator = here.app.skills().curator()
-    if verb == "run":
-        moves = await asyncio.to_thread(curator.run)
-        return "\n".join(move_lines(moves, "is")) or "Nothing to archive."
-    if verb in ("pause", "resume"):
-        await asyncio.to_thread(curator.pause, verb == "pause")
-        return "Paused." if verb == "pause" else "The curator runs automatically again."
-    return "\n".join(await asyncio.to_thread(curator_lines, curator))
+    match argument:
+        case "" | "status":
+            return "\n".join(await asyncio.to_thread(curator_lines, curator))
+        case "run":
+            moves = await asyncio.to_thread(curator.run)
+            return "\n".join(move_lines(moves, "is")) or "There is nothing to archive."
+        case "pause" | "resume":
+            await asyncio.to_thread(curator.pause, argument == "pause")
+            return f"Automatic runs are {'off' if argument == 'pause' else 'on'}."
+    return None
 
 
 def curator_lines(curator: Curator) -> list[str]:
@@ -263,11 +238,17 @@ def move_lines(moves: Iterable[Move], verb: str) -> list[str]:
     return [f"{m.name:<28} {verb} {m.to} ({m.idle_days} days without use)" for m in moves]
 
 
-CURATOR_COMMANDS = (
+SKILL_COMMANDS = (
     SlashCommand(
-        "curator [status|run|pause|resume]",
-        "Manage unused skills.",
-        curator,
-        complete=choices(*CURATOR_VERBS),
+        "skills [list|view NAME|search TEXT|history NAME|diff ID|revert NAME ID|pending|approve ID|"
+        "reject ID]",
+        "List, search, approve and revert skills; /NAME uses a skill.",
+        skills,
+    ),
+    SlashCommand("bundles", "List skill bundles.", bundles),
+    SlashCommand("reload-skills", "Read the skill files again.", reload_skills),
+    SlashCommand("learn SOURCE", "Create a skill from a file, a folder or a URL.", learn),
+    SlashCommand(
+        "curator [status|run|pause|resume]", "Archive skills that are no longer used.", curator
     ),
 )

@@ -61,9 +61,9 @@ def test_a_value_is_explained_with_all_that_it_hides(
     assert hermes("config", "explain", "agent.max_turns").out == (
         "agent.max_turns = 7\n"
         "  Maximum model calls in one turn. Must be a whole number from 1.\n"
-        "  from     HERMES_MAX_ITERATIONS in the environment\n"
-        "  hides    40  (config.yaml)\n"
-        "  hides    90  (default)\n"
+        "  from      HERMES_MAX_ITERATIONS in the environment\n"
+        "  overrides 40  (config.yaml)\n"
+        "  overrides 90  (default)\n"
     )
     assert hermes("config", "explain", "agent.max_turns", "--json").json["shadows"] == [
         {"source": "config.yaml", "value": 40},

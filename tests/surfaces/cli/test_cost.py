@@ -121,7 +121,7 @@ def test_conversations_from_elsewhere_cost_nothing(program: Program) -> None:
 
 
 def test_nothing_spent_is_said(program: Program) -> None:
-    assert program("cost") == (0, "No model call yet.\n", "")
+    assert program("cost") == (0, "There are no model calls yet.\n", "")
 
 
 def test_a_turn_that_a_cap_forbids_is_paused_with_the_next_step(scripted: Program) -> None:
@@ -130,7 +130,7 @@ def test_a_turn_that_a_cap_forbids_is_paused_with_the_next_step(scripted: Progra
     assert (paused.code, paused.out) == (1, "")
     assert paused.err.startswith("Paused: The cap for one answer of 10 tokens ")
     assert "`hermes config set budget.task.tokens 20`" in paused.err
-    assert scripted("cost").out == "No model call yet.\n"
+    assert scripted("cost").out == "There are no model calls yet.\n"
 
 
 def test_after_the_cap_is_lifted_the_work_goes_on(

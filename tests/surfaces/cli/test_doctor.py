@@ -141,7 +141,7 @@ def test_a_damaged_search_index_is_made_anew(hermes: Terminal) -> None:
     asyncio.run(journal_with_a_session(Home(hermes.home).journal))
     (hermes.home / "index.db").write_bytes(b"not an index" * 1000)
     assert levels(hermes, "Search index") == ["warn"]
-    assert "the search index was rebuilt" in hermes("doctor", "--fix").out
+    assert "the search index is rebuilt" in hermes("doctor", "--fix").out
     assert levels(hermes, "Search index") == ["ok"]
 
 

@@ -34,7 +34,7 @@ def test_a_hook_is_allowed_tried_changed_and_revoked(hermes: Terminal, guard: Pa
 
     assert state() == "not allowed"
     refused = hermes("hooks", "test", "pre_tool_call")
-    assert (refused.code, refused.err.count("add --accept-hooks")) == (2, 1)
+    assert (refused.code, refused.err.count("put --accept-hooks before")) == (2, 1)
     tried = hermes("--accept-hooks", "hooks", "test", "pre_tool_call", "--json").json
     assert [(each["code"], each["answer"]) for each in tried] == [
         (2, '{"action":"block","message":"Not today."}')
@@ -42,12 +42,12 @@ def test_a_hook_is_allowed_tried_changed_and_revoked(hermes: Terminal, guard: Pa
     assert state() == "allowed"
     assert hermes("hooks", "doctor").code == 0
     shown = hermes("hooks", "test", "pre_tool_call", "--for-tool", "terminal").out
-    assert 'means: {"action":"block","message":"Not today."}' in shown
+    assert 'result: {"action":"block","message":"Not today."}' in shown
     guard.write_text(guard.read_text() + "# more\n")
     assert state() == "changed"
     sick = hermes("hooks", "doctor")
     assert (sick.code, "has changed since it was allowed" in sick.out) == (1, True)
-    assert hermes("hooks", "revoke", f"{guard} -x").out == "Revoked for 1 hook(s).\n"
+    assert hermes("hooks", "revoke", f"{guard} -x").out == "Revoked for 1 hook.\n"
     assert state() == "not allowed"
     again = hermes("hooks", "revoke", f"{guard} -x")
     assert (again.code, "No consent exists for" in again.err) == (1, True)

@@ -84,7 +84,7 @@ def test_the_catalogue_is_searched(program: Program) -> None:
     assert {"filesystem", "github", "playwright"} <= set(names)
     (row,) = program("mcp", "catalog", "pull", "REQUESTS", "--json").json
     assert (row["name"], row["how"], row["needs"]) == ("github", "address", ["token"])
-    assert "no such server here" in program("mcp", "catalog", "nothing", "of", "that").out
+    assert "No server matches; --online" in program("mcp", "catalog", "nothing", "of", "that").out
 
 
 def test_a_server_of_the_registry_is_installed_without_its_secret_in_the_settings(

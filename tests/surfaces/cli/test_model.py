@@ -99,7 +99,7 @@ def test_what_cannot_be_shown_is_one_sentence(hermes: Terminal, tmp_path: Path) 
 def test_a_removed_model_is_gone_and_nothing_else_is(hermes: Terminal, tmp_path: Path) -> None:
     path = placed(hermes, "tiny", 10)
     other = write_model(tmp_path / "mine.gguf", parameters=10)
-    assert hermes("model", "remove", "tiny") == (0, f"removed {path}\n", "")
+    assert hermes("model", "remove", "tiny") == (0, f"✓ {path} is deleted.\n", "")
     assert not path.exists()
     assert hermes("model", "remove", "tiny").code == 1
     assert hermes("model", "remove", str(other)).code == 1

@@ -89,7 +89,7 @@ def test_a_choice_is_saved_with_what_is_known(program: Program, server: Scripted
     program.write(box(server))
     result = program("model", "set", "big", "--provider", "box")
     assert (result.code, result.err) == (0, "")
-    assert result.out == ("✓ big (box): window 65.5K, no charge per token, sees pictures\n")
+    assert result.out == ("✓ big (box): context window 65.5K, no charge per token, vision\n")
     assert saved(program) == ("big", "box", "")
     assert program("model", "set", "box:small").code == 0
     assert saved(program) == ("small", "box", "")
@@ -101,7 +101,7 @@ def test_a_choice_is_saved_with_what_is_known(program: Program, server: Scripted
         (("x", "--provider", "nope"), 2, "There is no provider 'nope'"),
         (("x", "--provider", "anthropc"), 2, "did you mean anthropic?"),
         (("x", "--provider", "anthropic"), 1, "ANTHROPIC_API_KEY is not set"),
-        (("x",), 2, "Which provider serves x?"),
+        (("x",), 2, "No provider is known for x;"),
         (
             ("x", "--base-url", "http://127.0.0.1:9", "--provider", "zai"),
             2,
@@ -123,7 +123,7 @@ def test_an_address_is_looked_at_and_mended(program: Program, server: ScriptedSe
     assert result.code == 0
     assert saved(program) == ("small", "custom", f"{server.url}/x")
     dead = program("model", "set", "m", "--base-url", "http://127.0.0.1:9")
-    assert "does not list any models" in dead.err
+    assert "lists no models" in dead.err
     assert saved(program) == ("m", "custom", "http://127.0.0.1:9")
 
 
@@ -173,10 +173,10 @@ def test_the_reason_for_a_choice_is_explained(
     flagged = program("-m", "anthropic:claude-opus-5", "config", "explain", "model").out
     assert flagged.splitlines()[:3] == [
         "claude-opus-5 (anthropic)",
-        "  from     command line",
-        "  asks     api.anthropic.com (messages) with a key, window 1M",
+        "  from      command line",
+        "  calls     api.anthropic.com (messages) with a key, window 1M",
     ]
-    assert "  hides    small (box)  (config.yaml)" in flagged
+    assert "  overrides small (box)  (config.yaml)" in flagged
     assert KEY not in flagged
     assert server.probes == []
 
@@ -198,11 +198,14 @@ def test_a_chain_is_listed_grown_and_emptied(program: Program, server: ScriptedS
         ("big", True),
     ]
     assert "skipped: Anthropic needs a key" in program("fallback").out
-    assert program("fallback", "remove", "anthropic:claude-x").out == "removed anthropic:claude-x\n"
+    assert (
+        program("fallback", "remove", "anthropic:claude-x").out
+        == "anthropic:claude-x is removed.\n"
+    )
     assert program("fallback", "remove", "nobody").code == 1
-    assert program("fallback", "clear").out == "The chain is empty now (2 removed).\n"
+    assert program("fallback", "clear").out == "2 fallback models removed.\n"
     assert program("fallback", "list", "--json").json == []
-    assert program("fallback", "clear").out == "The chain is empty already.\n"
+    assert program("fallback", "clear").out == "0 fallback models removed.\n"
 
 
 def test_a_spare_model_answers_and_says_so(program: Program, server: ScriptedServer) -> None:

@@ -185,7 +185,7 @@ def test_looking_first_changes_nothing(program: Program, old: Path) -> None:
     assert not (program.home / "config.yaml").exists()
     asked = program("import", "hermes-agent", str(old))
     assert asked.code == 2
-    assert "add --yes" in asked.err
+    assert "confirm with --yes" in asked.err
 
 
 def test_keys_move_in_when_they_are_asked_for(program: Program, old: Path) -> None:

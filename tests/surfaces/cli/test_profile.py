@@ -95,7 +95,7 @@ def test_removing_the_profile_in_use_leads_back_to_the_home(program: Program) ->
     program("profile", "use", "work")
     asked = program("profile", "delete", "work")
     assert (asked.code, asked.out) == (2, "")
-    assert "add --yes" in asked.err
+    assert "confirm with --yes" in asked.err
     assert program("profile", "delete", "work", "--yes").code == 0
     assert program("config", "path").out == f"{program.home}/config.yaml\n"
     assert not list((program.home / "profiles").iterdir())
@@ -157,7 +157,7 @@ def test_a_new_profile_is_started_by_its_name_unless_that_is_taken(
 ) -> None:
     commands = tmp_path / ".local" / "bin"
     made = program.process("profile", "create", "work")
-    assert f"{commands / 'work'} does the same".encode() in made.stdout
+    assert f"{commands / 'work'} starts it once".encode() in made.stdout
     told = subprocess.run(
         [commands / "work", "config", "path"],
         env=program.env({"HERMES_HOME": str(tmp_path / "elsewhere")}),
@@ -211,7 +211,7 @@ def test_a_profile_says_what_it_is_for(program: Program) -> None:
     program("profile", "create", "like", "--clone-all", "--clone-from", "work")
     assert program("profile", "show", "like", "--json").json["description"] == ""
     program("profile", "rename", "work", "job")
-    assert "for       For the day job" in program("profile", "show", "job").out
+    assert "about     For the day job" in program("profile", "show", "job").out
     assert program("profile", "describe", "job", "Nights").code == 0
     assert program("profile", "show", "job", "--json").json["description"] == "Nights"
     program("profile", "describe", "job")
@@ -240,7 +240,7 @@ def test_a_profile_gets_a_command_of_its_own(program: Program, tmp_path: Path) -
     made = program.process("profile", "alias", "work", "--name", "at-work")
     assert made.returncode == 0, made
     script = tmp_path / ".local" / "bin" / "at-work"
-    assert b"is not in your PATH yet" in made.stdout
+    assert b"is not in your PATH; add it" in made.stdout
     env = program.env({"HERMES_HOME": str(tmp_path / "elsewhere")})
     told = subprocess.run(
         [script, "config", "path"], env=env, capture_output=True, text=True, timeout=60

@@ -33,7 +33,7 @@ def test_a_session_of_this_home_is_played_by_its_id(recorded: Program) -> None:
     session = asked(recorded)
     result = recorded("replay", session[:17])
     assert (result.code, result.err) == (0, "")
-    assert result.out == "Identical: 13 record(s), 2 request(s), the same hashes.\n"
+    assert result.out == "Identical: 13 records, 2 requests, the same hashes.\n"
 
 
 def test_json_has_all_columns(recorded: Program) -> None:
@@ -64,7 +64,7 @@ def test_an_exported_file_is_played_in_another_home(recorded: Program, tmp_path:
     result = recorded.process("replay", str(file), env=elsewhere)
     if b"There is no command" not in result.stderr:
         assert (result.returncode, result.stderr) == (0, b"")
-        assert result.stdout.startswith(b"Identical: 13 record(s)")
+        assert result.stdout.startswith(b"Identical: 13 records")
     assert recorded("replay", str(file)).code == 0
 
 
@@ -77,7 +77,7 @@ def test_a_divergence_is_told_and_is_an_exit_code(recorded: Program, tmp_path: P
     result = recorded("replay", str(file))
     assert result.code == 1
     assert result.out.splitlines() == [
-        "Diverged at record 10 (model_called) of 13: a different request to the model.",
+        "Diverged at record 10 (model_called) of 13: the request to the model differs.",
         "  field     messages[3].content",
         "  recorded  1|alpha",
         "  now       1|omega",
@@ -101,7 +101,7 @@ def test_a_session_without_a_tape_is_played_from_its_records(recorded: Program) 
     result = recorded("replay", asked(recorded))
     assert result.code == 0
     assert "replies were taken from the records" in result.out
-    assert result.out.endswith("Identical: 13 record(s), the same hashes.\n")
+    assert result.out.endswith("Identical: 13 records, the same hashes.\n")
 
 
 @pytest.mark.parametrize("content", ["", "hello", '{"end":0}\n'])

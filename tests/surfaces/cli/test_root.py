@@ -108,11 +108,11 @@ def test_a_group_without_a_command_shows_its_help_and_is_wrong_usage(program: Pr
         ("sessions list --limt 3", "No such option '--limt'. Did you mean '--limit'?"),
         ("sessions show", "Missing argument 'SESSION'. See `hermes sessions show --help`."),
         ("--provider", "Option '--provider' requires an argument. See `hermes --help`."),
-        ("--json sessions list", "--json before a command belongs to -z; write it after"),
-        ("--json", "--json before a command belongs to -z; add -z PROMPT."),
-        ("--usage-file u.json", "--usage-file belongs to -z; add -z PROMPT."),
+        ("--json sessions list", "--json before a command needs -z; write it after"),
+        ("--json", "--json before a command needs -z; add -z PROMPT."),
+        ("--usage-file u.json", "--usage-file needs -z; add -z PROMPT."),
         ("-z hi sessions list", "-z takes no command; leave out `sessions` or -z."),
-        ("-r a -c -z hi", "--resume and --continue exclude each other; give one of them."),
+        ("-r a -c -z hi", "Give --resume or --continue, not both."),
         ("--max-turns 0 -z hi", "Invalid value for '--max-turns'"),
         ("-t qqq --provider offline -z hi", "There is no toolset named 'qqq'. There are:"),
         ("-t fil --provider offline -z hi", "There is no toolset named 'fil'. Did you mean file?"),
@@ -175,7 +175,7 @@ def test_a_home_that_cannot_be_written_is_told_in_one_sentence(program: Program)
 def test_settings_that_cannot_be_read_are_told_and_the_command_goes_on(program: Program) -> None:
     program.write("agent: [\n")
     result = program("sessions", "list")
-    assert (result.code, result.out) == (0, "No sessions yet; start one with `hermes`.\n")
+    assert (result.code, result.out) == (0, "There are no sessions yet; `hermes` starts one.\n")
     assert result.err.startswith("warning: ")
     assert "line 2, column 1" in result.err
     assert result.err.count("\n") == 1

@@ -240,7 +240,7 @@ def test_a_title_is_given_changed_and_taken_away(past: Program) -> None:
     assert result.out == "taxes is now called “The tax year”.\n"
     again = past("sessions", "rename", "The tax year", "Taxes", "--json").json
     assert again == {"session_id": "taxes", "title": "Taxes"}
-    assert past("sessions", "rename", "taxes", "").out == "taxes has no title.\n"
+    assert past("sessions", "rename", "taxes", "").out == "taxes has no title now.\n"
     assert past("sessions", "show", "Taxes").code == 1
 
 
@@ -258,4 +258,4 @@ def test_the_numbers_add_up(past: Program) -> None:
     assert found["by_source"] == {"cli": 2, "telegram": 1}
     assert found["bytes"] > 0
     text = past("sessions", "stats").out
-    assert text.startswith("3 session(s), 6 message(s), 18 record(s)\n  2 from cli\n")
+    assert text.startswith("3 sessions, 6 messages, 18 records\n  2 from cli\n")

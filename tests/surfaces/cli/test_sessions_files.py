@@ -43,7 +43,7 @@ def talked(program: Program) -> Program:
 def test_exported_sessions_come_back_as_they_were(talked: Program) -> None:
     before = exported(talked)
     listed = talked.sessions()
-    assert talked("sessions", "export", "all.jsonl").err == "3 session(s) written to all.jsonl.\n"
+    assert talked("sessions", "export", "all.jsonl").err == "3 sessions written to all.jsonl.\n"
     wipe(talked)
     assert talked.sessions() == []
     done = talked("sessions", "import", "all.jsonl", "--json").json
@@ -58,7 +58,7 @@ def test_importing_twice_adds_nothing(talked: Program) -> None:
     talked("sessions", "export", "all.jsonl")
     before = exported(talked)
     result = talked("sessions", "import", "all.jsonl")
-    assert result.out == "0 session(s), 0 message(s) added; 3 were there already.\n"
+    assert result.out == "0 sessions and 0 messages added; 3 already existed.\n"
     assert exported(talked) == before
 
 
@@ -196,7 +196,7 @@ def test_plain_lines_become_sessions(program: Program) -> None:
 def test_plain_lines_come_from_stdin_too(program: Program) -> None:
     text = chat_lines(("trip", "user", 1, "hi"), ("trip", "assistant", 2, "hello"))
     run = program.process("sessions", "import", "-", input=text.encode())
-    assert run.stdout == b"1 session(s), 2 message(s) added; 0 were there already.\n"
+    assert run.stdout == b"1 session and 2 messages added; 0 already existed.\n"
     again = program.process("sessions", "import", "-", "--json", input=text.encode())
     assert json.loads(again.stdout) == {"sessions": 0, "messages": 0, "skipped": 2}
 
@@ -245,7 +245,7 @@ def test_a_flipped_byte_is_found_and_named(program: Program) -> None:
     result = program("sessions", "verify")
     assert result.code == 1
     assert result.out.startswith("✗ session bad record 2: it was changed after it was written\n")
-    assert "all other records are usable" in result.out
+    assert "all other records are intact" in result.out
     found = program("sessions", "verify", "--json")
     assert (found.code, found.json["ok"]) == (1, False)
     (problem,) = found.json["problems"]

@@ -43,7 +43,7 @@ def test_a_dry_run_only_says_which(old: Program) -> None:
     result = old("sessions", "prune", "--dry-run")
     *names, total = result.out.splitlines()
     assert (result.code, set(names)) == (0, {"ended", "left"})
-    assert total == "2 session(s) would be removed."
+    assert total == "2 sessions would be deleted."
     found = old("sessions", "prune", "--dry-run", "--json").json
     assert (set(found["removed"]), found["kept"]) == ({"ended", "left"}, [])
     assert ids(old) == {"ended", "left", "young"}
@@ -52,10 +52,10 @@ def test_a_dry_run_only_says_which(old: Program) -> None:
 def test_sessions_that_were_ended_or_just_left_go_when_they_are_old(old: Program) -> None:
     result = old("sessions", "prune", "--yes")
     assert (result.code, result.err) == (0, "")
-    assert result.out.endswith("2 session(s) removed.\n")
+    assert result.out.endswith("2 sessions deleted.\n")
     assert ids(old) == {"young"}
     assert old("sessions", "search", "marmalade", "--json").json == []
-    assert old("sessions", "prune", "--yes").out == "0 session(s) would be removed.\n"
+    assert old("sessions", "prune", "--yes").out == "0 sessions would be deleted.\n"
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_nothing_goes_unasked(old: Program) -> None:
     result = old("sessions", "prune")
     assert (result.code, result.out) == (2, "")
     assert (
-        "2 session(s) will be removed. Continue? There is no terminal to answer in; add --yes."
+        "2 sessions will be deleted. Continue? Without a terminal, confirm with --yes."
         in result.err
     )
     result = old("sessions", "delete", "left")
@@ -111,7 +111,7 @@ def test_the_person_decides(old: Program, answer: bytes, code: int) -> None:
         guard.start()
         os.close(theirs)
         assert process.stderr is not None
-        assert process.stderr.read(30).startswith(b"2 session(s) will be removed.")
+        assert process.stderr.read(30).startswith(b"2 sessions will be deleted.")
         # A signal may come before the program waits for input; then the person presses again.
         while process.poll() is None:
             os.write(ours, answer)
@@ -127,7 +127,7 @@ def test_archived_sessions_come_back(old: Program) -> None:
     before = {info["id"]: info for info in old.sessions()}
     lines = old("sessions", "export").out
     result = old("sessions", "prune", "--archive", "--yes")
-    assert result.out.endswith("2 session(s) archived.\n")
+    assert result.out.endswith("2 sessions archived.\n")
     assert ids(old) == {"young"}
     files = sorted((old.home / "archive").iterdir())
     assert [path.name for path in files] == ["ended.jsonl.gz", "left.jsonl.gz"]
@@ -163,7 +163,9 @@ def test_a_parent_stays_while_a_fork_needs_it(program: Program) -> None:
     add_session(program.home, "parent", days=200)
     child = in_the_past(program.home, 1, lambda journal: fork(journal, "parent"))
     result = program("sessions", "prune", "--yes")
-    assert result.out == "0 session(s) would be removed; 1 kept: in use, or a fork needs them.\n"
+    assert (
+        result.out == "0 sessions would be deleted; 1 kept, because they are open or have forks.\n"
+    )
     assert ids(program) == {"parent", child}
     refused = program("sessions", "delete", "parent", "--yes")
     assert (refused.code, refused.out) == (2, "")
@@ -210,7 +212,7 @@ def test_a_deleted_session_is_gone_with_all_that_belonged_to_it(program: Program
     assert folder.is_dir()
     assert program("sessions", "search", "marmalade", "--json").json
     result = program("sessions", "delete", session, "--yes")
-    assert result.out == f"{session} is removed.\n"
+    assert result.out == f"{session} is deleted.\n"
     assert ids(program) == {other}
     assert not folder.exists()
     assert program("sessions", "search", "marmalade", "--json").json == []

@@ -157,7 +157,7 @@ def test_a_secret_is_asked_for_and_not_shown(
     assert given.returncode == 0
     assert b"s3cret" not in given.stdout + given.stderr
     assert "NOTES_KEY=s3cret" in (program.home / ".env").read_text()
-    assert "needs nothing more" in program("skills", "setup", "notes").out
+    assert "has everything that it needs" in program("skills", "setup", "notes").out
 
 
 def test_the_curator_is_asked_and_told(program: Program) -> None:

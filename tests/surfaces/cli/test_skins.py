@@ -8,7 +8,7 @@ import pytest
 
 from hermes.core.errors import NotFound, UsageError
 from hermes.surfaces.cli.chat.screen import Paint
-from hermes.surfaces.cli.skins.skin import (
+from hermes.surfaces.cli.chat.skin import (
     DEFAULT,
     built_in_skins,
     colour_code,
@@ -72,5 +72,5 @@ def test_what_cannot_be_read_or_is_not_there_is_said(tmp_path: Path) -> None:
     own(tmp_path, "colors: {")
     with pytest.raises(UsageError, match="cannot be read"):
         find_skin("mine", tmp_path)
-    with pytest.raises(NotFound, match="there are default, plain"):
+    with pytest.raises(NotFound, match="choose one of default, plain"):
         find_skin("../mine", tmp_path)

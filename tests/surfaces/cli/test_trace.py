@@ -24,7 +24,7 @@ def test_a_turn_is_told_step_by_step(scripted: Program, model_server: ScriptedSe
     told = steps(scripted, session)
     assert told[0] == f"opened by cli for owner in {scripted.work}"
     assert told[1] == "user: read a.txt"
-    assert told[2] == "asks scripted (custom) because of chat"
+    assert told[2] == "calls scripted (custom) for chat"
     assert told[3] == "scripted: (calls tools) [100 in, 20 out, $0.000000]"
     assert told[4].startswith(f"read_file: read {scripted.work}/a.txt — allowed")
     assert told[5].startswith("read_file done in 0.")

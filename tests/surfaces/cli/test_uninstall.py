@@ -24,10 +24,10 @@ def test_without_more_the_home_stays(program: Program) -> None:
 
 def test_looking_first_removes_nothing(program: Program) -> None:
     program.write("agent: {max_turns: 7}\n")
-    assert "is deleted with everything in it" in program("uninstall", "--full", "--dry-run").out
+    assert "with everything in it" in program("uninstall", "--full", "--dry-run").out
     asked = program("uninstall", "--full")
     assert asked.code == 2
-    assert "add --yes" in asked.err
+    assert "confirm with --yes" in asked.err
     assert (program.home / "config.yaml").exists()
 
 

@@ -110,7 +110,7 @@ class EditorSession:
         self.notices: list[str] = []
         self.policy = policy
         self.app = app
-        self.registry = CommandRegistry(COMMANDS, "message", extra=DYNAMIC_COMMANDS)
+        self.registry = CommandRegistry(COMMANDS, "editor", extra=DYNAMIC_COMMANDS)
         opened = session.transcript.opened
         self.cwd = opened.cwd if opened is not None else ""
         self._client = client
@@ -121,13 +121,13 @@ class EditorSession:
 
     async def announce(self) -> None:
         commands = [
-            _available(command.name, command.words, command.arguments)
+            _available(command.name, command.help, command.arguments)
             for command in self.registry.commands
             if command.name not in SESSION_COMMANDS
         ]
         known = {command.name for command in commands} | SESSION_COMMANDS
         commands += [
-            _available(extra.text, extra.words, "[request]")
+            _available(extra.text, extra.description, "[request]")
             for extra in await self.registry.extra_names(self)
             if extra.text not in known
         ]

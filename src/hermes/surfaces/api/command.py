@@ -24,17 +24,21 @@ from hermes.surfaces.api.tokens import (
 
 
 @click.group(
-    help="Serve the HTTP API (OpenAI-compatible). Without a command: listen until stopped.",
+    help="Serve the OpenAI-compatible HTTP API until it is stopped.",
     invoke_without_command=True,
 )
-@click.option("--host", help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65_535), help="Port; 0 picks a free one.")
+@click.option("--host", help="Listen on this address.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Listen on this port (0: a free one).")
 @click.option("--public", is_flag=True, help="Confirm that other machines may reach this address.")
-@click.option("--cert", type=click.Path(exists=True, dir_okay=False), help="TLS certificate.")
-@click.option("--key", type=click.Path(exists=True, dir_okay=False), help="TLS key.")
-@click.option("--behind-proxy", is_flag=True, help="A proxy in front terminates TLS.")
-@click.option("--name", "names", multiple=True, help="Allowed host name; repeatable.")
-@click.option("--origin", "origins", multiple=True, help="Web origin allowed to call the API.")
+@click.option(
+    "--cert", type=click.Path(exists=True, dir_okay=False), help="Use this TLS certificate."
+)
+@click.option("--key", type=click.Path(exists=True, dir_okay=False), help="Use this TLS key.")
+@click.option(
+    "--behind-proxy", is_flag=True, help="Serve without TLS, behind a proxy that adds it."
+)
+@click.option("--name", "names", multiple=True, help="Allow this host name (repeatable).")
+@click.option("--origin", "origins", multiple=True, help="Allow this web origin (repeatable).")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
     if ctx.invoked_subcommand is None:
@@ -46,14 +50,14 @@ def token() -> None:
     pass
 
 
-@token.command("add", help="Create a client token; it is shown once.")
+@token.command("add", help="Create a client token and show it once.")
 @click.argument("name")
 @click.option(
     "--scope",
     "scopes",
     multiple=True,
     type=click.Choice(SCOPES),
-    help="Scope to grant; repeatable. Default: chat.",
+    help="Grant this scope (repeatable; default: chat).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
@@ -85,7 +89,7 @@ def list_(ctx: click.Context, as_json: bool) -> None:
         click.echo(f"{each.name:<24} {day}  {', '.join(each.scopes)}")
 
 
-@token.command("remove", help="Revoke a token.")
+@token.command("remove", help="Revoke a client token.")
 @click.argument("name")
 @click.pass_context
 def remove(ctx: click.Context, name: str) -> None:

@@ -124,7 +124,7 @@ async def with_app(ctx: click.Context) -> AsyncIterator[App]:
     """The App that the global options describe."""
     from hermes.app.start import start
 
-    async with start(_options(ctx)) as app:
+    async with start(options_of(ctx)) as app:
         warn_about_faults(ctx, app.run.config.diagnostics)
         yield app
 
@@ -136,12 +136,12 @@ FAULTS_SHOWN = "hermes.faults_shown"
 
 
 def home_of(ctx: click.Context) -> Home:
-    return resolve_home(process_environment(), profile=_options(ctx).get("profile"))
+    return resolve_home(process_environment(), profile=options_of(ctx).get("profile"))
 
 
 def config_of(ctx: click.Context, *, quiet: bool = False) -> Config:
     """Prints errors of the files, unless `quiet`."""
-    given = _options(ctx)
+    given = options_of(ctx)
     use_file = not given.get("ignore_config")
     config = load(home_of(ctx), flags=flag_values(given), use_file=use_file)
     if not quiet:
@@ -154,11 +154,17 @@ def warn_about_faults(ctx: click.Context, findings: Iterable[Diagnostic]) -> Non
     if ctx.meta.get(FAULTS_SHOWN):
         return
     ctx.meta[FAULTS_SHOWN] = True
-    sign = apply_style("warning:", "warn", to=sys.stderr)
     for finding in findings:
         if finding.level == "error":
-            print(f"{sign} {finding.text}; {finding.fix}.", file=sys.stderr)
+            warn(f"{finding.text}; {finding.fix}.")
 
 
-def _options(ctx: click.Context) -> dict[str, Any]:
-    return ctx.find_root().obj or {}
+def warn(text: str, level: Level = "warn") -> None:
+    word = apply_style("error:" if level == "error" else "warning:", level, to=sys.stderr)
+    print(f"{word} {text}", file=sys.stderr)
+
+
+def options_of(ctx: click.Context) -> dict[str, Any]:
+    """The global options. Before the command starts, only their parsed form exists."""
+    root = ctx.find_root()
+    return root.obj or root.params

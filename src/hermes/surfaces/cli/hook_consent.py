@@ -44,8 +44,12 @@ def may_run(event: str, command: str) -> bool:
     """The user's answer; no answer means no."""
     from hermes.commands.formatting import one_line
 
-    print(f"Your settings run a program on the hook {event}:", file=sys.stderr)
+    print(f"The settings run this program on the hook {event}:", file=sys.stderr)
     print(f"  {one_line(command)}", file=sys.stderr)
-    print("It runs with your permissions, not sandboxed. Allow it? [y/N] ", end="", file=sys.stderr)
+    print(
+        "It runs with your permissions, without a sandbox. Allow it? [y/N] ",
+        end="",
+        file=sys.stderr,
+    )
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

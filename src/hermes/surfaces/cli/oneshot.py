@@ -35,8 +35,8 @@ from hermes.core.session_request import SessionRequest
 from hermes.surfaces.cli.hook_consent import ask_before_session
 
 
-def opening_of(options: Mapping[str, Any], *, attended: bool) -> SessionRequest:
-    """The source is given by an option, else by the program that started this one."""
+def session_request(options: Mapping[str, Any], *, attended: bool) -> SessionRequest:
+    """The source is that of `--source`, or of the program that started this one."""
     given = process_environment().get("HERMES_SESSION_SOURCE", "").strip()
     source = options.get("source") or given or "cli"
     return SessionRequest(
@@ -47,8 +47,8 @@ def opening_of(options: Mapping[str, Any], *, attended: bool) -> SessionRequest:
         newest=options.get("newest"),
         rules=not options.get("ignore_rules"),
         worktree=bool(options.get("worktree")),
-        tell_id=bool(options.get("tell_id")),
-        stay=bool(options.get("stay")),
+        tell_id=bool(options.get("pass_session_id")),
+        stay=bool(options.get("no_restore_cwd")),
     )
 
 
@@ -63,9 +63,9 @@ def event_line(record: Record) -> JsonObject:
     return line
 
 
-class UsageFile:
-    """Adds up the usage of a run, and notes how it ended. Raises UsageError at once if the file is
-    not writable, before anything is spent."""
+class RunSummary:
+    """The usage of a run and how it ended, for `--usage-file`. Raises UsageError at once if the
+    file is not writable, before anything is spent."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._path = Path(options["usage_file"]) if options["usage_file"] else None
@@ -80,7 +80,7 @@ class UsageFile:
         except OSError as error:
             why = (error.strerror or "unknown").lower()
             raise UsageError(
-                f"{self._path} cannot be written ({why}); name another file with --usage-file."
+                f"{self._path} cannot be written ({why}); give --usage-file another file."
             ) from error
 
     def add(self, record: Record) -> None:
@@ -136,9 +136,9 @@ def run_oneshot(
 ) -> int:
     """The exit code. `quiet` leaves out notices; `show_id` prints the id of the session."""
     ask_before_session(options)
-    usage, fault = UsageFile(options), "The run was interrupted."
+    summary, fault = RunSummary(options), "The run was interrupted."
     try:
-        code = asyncio.run(_run(options, usage, images, quiet=quiet, show_id=show_id))
+        code = asyncio.run(_run(options, summary, images, quiet=quiet, show_id=show_id))
         fault = ""
         return code
     except Exception as error:
@@ -147,25 +147,27 @@ def run_oneshot(
         fault = redact_error(str(error))
         raise
     finally:
-        usage.write(fault)
+        summary.write(fault)
 
 
 async def _run(
     options: Mapping[str, Any],
-    usage: UsageFile,
+    summary: RunSummary,
     images: Sequence[Path],
     *,
     quiet: bool,
     show_id: bool,
 ) -> int:
-    opening = opening_of(options, attended=False)
+    request = session_request(options, attended=False)
     async with start(options) as app:
         verifies = app.run.settings.display.file_mutation_verifier
-        reader = RunReader(usage, print_event if options["as_json"] else TextPrinter(verifies).show)
+        reader = RunReader(
+            summary, print_event if options["as_json"] else TextPrinter(verifies).show
+        )
         if options["skills"]:
             from hermes.skills.library import with_skills
 
-            opening = await with_skills(app.skills(app.cwd(opening)), opening, options["skills"])
+            request = await with_skills(app.skills(app.cwd(request)), request, options["skills"])
         attached = []
         if images:
             from hermes.commands.input import attach_image
@@ -173,7 +175,7 @@ async def _run(
             attached = [await attach_image(app.run.home, path) for path in images]
         key = app.run.world.new_id("say")
         say = Say(text=options["prompt"], images=tuple(attached), key=key)
-        session = await _enter(app, opening, say, reader)
+        session = await _enter(app, request, say, reader)
         if session is not None:
             for line in () if quiet else app.run.notices:
                 print(line, file=sys.stderr)
@@ -187,21 +189,21 @@ async def _run(
                     print(warning, file=sys.stderr)
             await _talk(session, say, reader)
         if show_id:
-            print(f"session: {usage.session_id}", file=sys.stderr)
+            print(f"session: {summary.session_id}", file=sys.stderr)
     for line in app.run.exit_notices:
         print(line, file=sys.stderr)
-    return CODES.get(usage.ended.reason, 1) if usage.ended else 1
+    return CODES.get(summary.ended.reason, 1) if summary.ended else 1
 
 
-async def _enter(app: App, opening: SessionRequest, say: Say, reader: RunReader) -> Session | None:
+async def _enter(app: App, request: SessionRequest, say: Say, reader: RunReader) -> Session | None:
     """The session; None when the process that holds it has answered the message."""
-    while reader.usage.ended is None:
+    while reader.summary.ended is None:
         try:
-            return await app.open(opening)
+            return await app.open(request)
         except SessionBusy:
-            answer = await app.post_message(opening, say)
+            answer = await app.post_message(request, say)
         print(
-            "The session is open in another process; the message was queued there.", file=sys.stderr
+            "Another process has this session open; the message is queued there.", file=sys.stderr
         )
         async with aclosing(answer) as records:
             await reader.read(records)
@@ -277,15 +279,15 @@ class TextPrinter:
 
 
 class RunReader:
-    """Passes events to the usage file and shows them."""
+    """Passes events to the summary and shows them."""
 
-    def __init__(self, usage: UsageFile, show: Callable[[Record], None]) -> None:
-        self.usage = usage
+    def __init__(self, summary: RunSummary, show: Callable[[Record], None]) -> None:
+        self.summary = summary
         self._show: Callable[[Record], None] | None = show
 
     async def read(self, records: AsyncIterator[Record]) -> None:
         async for record in records:
-            self.usage.add(record)
+            self.summary.add(record)
             try:
                 if self._show is not None:
                     self._show(record)

@@ -11,48 +11,46 @@ Kind = Literal["text", "flag", "count", "path", "optional"]
 
 
 class GlobalOption(NamedTuple):
-    """`names` are separated by spaces. `key` is its name among the parsed options. An "optional"
-    one may have no value."""
+    """`names` are separated by spaces. `key` is its name among the parsed options. The value of an
+    "optional" one can be left out."""
 
     names: str
     key: str
     kind: Kind
-    words: str
+    help: str
     metavar: str | None = None
 
 
 OPTIONS = (
     GlobalOption("-p --profile", "profile", "text", "Use this profile.", "NAME"),
-    GlobalOption(
-        "-z --oneshot", "prompt", "text", "Run one turn; print only the answer.", "PROMPT"
-    ),
-    GlobalOption("--json", "as_json", "flag", "With -z: print events as JSON lines."),
-    GlobalOption("-m --model", "model", "text", "Model for this run (or a .gguf file).", "MODEL"),
-    GlobalOption("--provider", "provider", "text", "Provider for this run.", "NAME"),
-    GlobalOption("-t --toolsets", "toolsets", "text", "Toolsets for this run.", "A,B"),
-    GlobalOption("-s --skills", "skills", "text", "Load these skills first.", "A,B"),
-    GlobalOption("-r --resume", "resume", "text", "Resume a session.", "ID|TITLE"),
+    GlobalOption("-z --oneshot", "prompt", "text", "Run one turn; print the answer.", "PROMPT"),
+    GlobalOption("--json", "as_json", "flag", "With -z: print all events as JSON lines."),
+    GlobalOption("-m --model", "model", "text", "Use this model or .gguf file.", "MODEL"),
+    GlobalOption("--provider", "provider", "text", "Use this provider.", "NAME"),
+    GlobalOption("-t --toolsets", "toolsets", "text", "Use only these toolsets.", "A,B"),
+    GlobalOption("-s --skills", "skills", "text", "Start with these skills loaded.", "A,B"),
+    GlobalOption("-r --resume", "resume", "text", "Resume this session.", "ID|TITLE"),
     GlobalOption("-c --continue", "newest", "optional", "Resume the newest session.", "[TITLE]"),
-    GlobalOption("--no-restore-cwd", "stay", "flag", "Resume in the current folder."),
-    GlobalOption("--max-turns", "max_turns", "count", "Maximum model calls per turn.", "N"),
-    GlobalOption("--yolo", "yolo", "flag", "Skip approvals; some actions stay forbidden."),
+    GlobalOption("--no-restore-cwd", "no_restore_cwd", "flag", "Resume in the current folder."),
+    GlobalOption("--max-turns", "max_turns", "count", "Limit the model calls of a turn.", "N"),
+    GlobalOption("--yolo", "yolo", "flag", "Skip approvals; dangerous effects stay denied."),
     GlobalOption("--accept-hooks", "accept_hooks", "flag", "Run configured hooks without asking."),
-    GlobalOption("--ignore-rules", "ignore_rules", "flag", "No project files, no SOUL.md."),
+    GlobalOption("--ignore-rules", "ignore_rules", "flag", "Ignore context files and SOUL.md."),
     GlobalOption("--ignore-user-config", "ignore_config", "flag", "Ignore config.yaml."),
-    GlobalOption("--pass-session-id", "tell_id", "flag", "Tell a new session its own id."),
+    GlobalOption(
+        "--pass-session-id", "pass_session_id", "flag", "Tell the model the id of its session."
+    ),
     GlobalOption("-w --worktree", "worktree", "flag", "Work in a new git worktree."),
     GlobalOption("--checkpoints", "checkpoints", "flag", "Record file changes for `hermes undo`."),
     GlobalOption("--safe-mode", "safe_mode", "flag", "Load only built-in plugins."),
     GlobalOption("--record", "record", "flag", "Record model calls for `hermes replay`."),
-    GlobalOption(
-        "--usage-file", "usage_file", "path", "With -z: write tokens and cost here.", "FILE"
-    ),
-    GlobalOption("-v --verbose", "verbose", "flag", "Print tracebacks."),
+    GlobalOption("--usage-file", "usage_file", "path", "With -z: save tokens and cost.", "FILE"),
+    GlobalOption("-v --verbose", "verbose", "flag", "Print tracebacks of errors."),
 )
 
 
-def check(options: Mapping[str, Any], command: str = "") -> None:
-    """Raises UsageError for options that exclude each other or the command."""
+def check_conflicts(options: Mapping[str, Any], command: str = "") -> None:
+    """Raises UsageError for options that do not fit together or do not fit the command."""
     prompt, resume = options["prompt"], options["resume"]
     if prompt is not None and command:
         raise UsageError(f"-z takes no command; leave out `{command}` or -z.")
@@ -60,21 +58,21 @@ def check(options: Mapping[str, Any], command: str = "") -> None:
         raise UsageError("The prompt is empty; write something after -z.")
     if prompt is None and options["as_json"]:
         hint = f"write it after `{command}`" if command else "add -z PROMPT"
-        raise UsageError(f"--json before a command belongs to -z; {hint}.")
+        raise UsageError(f"--json before a command needs -z; {hint}.")
     if prompt is None and options["usage_file"]:
-        raise UsageError("--usage-file belongs to -z; add -z PROMPT.")
+        raise UsageError("--usage-file needs -z; add -z PROMPT.")
     if resume is not None and options["newest"] is not None:
-        raise UsageError("--resume and --continue exclude each other; give one of them.")
+        raise UsageError("Give --resume or --continue, not both.")
     if options["worktree"] and (resume is not None or options["newest"] is not None):
-        raise UsageError("--worktree is for a new session; leave out --resume or --continue.")
-    if options["stay"] and resume is None and options["newest"] is None:
-        raise UsageError("--no-restore-cwd belongs to a resumed session; add --resume ID.")
+        raise UsageError("--worktree starts a new session; leave out --resume and --continue.")
+    if options["no_restore_cwd"] and resume is None and options["newest"] is None:
+        raise UsageError("--no-restore-cwd needs a resumed session; add --resume ID.")
     if resume is not None and not resume.strip():
-        raise UsageError("--resume needs a session; `hermes sessions list` shows them.")
+        raise UsageError("--resume needs a session; `hermes sessions list` lists them.")
 
 
 def plain_options(arguments: list[str]) -> dict[str, Any] | None:
-    """The options of a `hermes` without a command; None if it needs the full parser. Loading click
+    """The options of `hermes` without a command; None if they need the full parser. Loading click
     would take a tenth of such a run."""
     by_name = {name: option for option in OPTIONS for name in option.names.split()}
     found: dict[str, Any] = {

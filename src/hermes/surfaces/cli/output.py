@@ -1,4 +1,4 @@
-"""What commands print and ask: lines or JSON, tables, warnings, confirmations, selections."""
+"""What commands print and ask: lines or JSON, tables, confirmations, selections."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import click
 
@@ -14,9 +14,11 @@ from hermes.codec.json import encode
 from hermes.codec.values import JsonValue, Value
 from hermes.commands.formatting import one_line
 from hermes.core.errors import UsageError
-from hermes.surfaces.cli.chat.cells import cells
+from hermes.surfaces.cli.chat.cells import cut, pad
 from hermes.surfaces.cli.command_context import Opener, PickerRow, apply_style
 from hermes.surfaces.cli.options import GlobalOption
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def click_option(option: GlobalOption) -> click.Option:
@@ -29,13 +31,30 @@ def click_option(option: GlobalOption) -> click.Option:
     }
     return click.Option(
         (*option.names.split(), option.key),
-        help=option.words,
+        help=option.help,
         metavar=option.metavar,
         **kinds[option.kind],
     )
 
 
-yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+
+
+def limit_option(*names: str, default: int) -> Callable[[F], F]:
+    return click.option(
+        *names,
+        "--limit",
+        metavar="N",
+        type=click.IntRange(min=1),
+        default=default,
+        show_default=True,
+        help="Show at most N.",
+    )
+
+
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Show what would happen, without changing anything."
+)
 
 
 def confirm(question: str, *, yes: bool = False, otherwise: str = "Nothing was changed.") -> None:
@@ -51,13 +70,13 @@ def confirm_by_name(warning: str, name: str, *, yes: bool) -> None:
     """For what cannot be undone: the user types the name of what is removed."""
     if not yes:
         _require_terminal(warning)
-        if click.prompt(f"{warning} Type {name!r} to go on", default="", err=True) != name:
+        if click.prompt(f"{warning} Type {name!r} to continue", default="", err=True) != name:
             _end("Nothing was removed.")
 
 
 def _require_terminal(question: str) -> None:
     if not sys.stdin.isatty():
-        raise UsageError(f"{question} There is no terminal to answer in; add --yes.")
+        raise UsageError(f"{question} Without a terminal, confirm with --yes.")
 
 
 def _end(words: str) -> NoReturn:
@@ -104,7 +123,7 @@ class Output:
 Decorator = Callable[[Callable[..., Any]], click.Command]
 
 
-def json_command(words: str, opener: Opener[Any] | None = None) -> Decorator:
+def json_command(help: str, opener: Opener[Any] | None = None) -> Decorator:
     """A command with `--json`, whose function returns an Output, or None if it has printed all.
 
     The opener passes the first argument, such as the App of `with_app`. Without one, it is the
@@ -112,12 +131,12 @@ def json_command(words: str, opener: Opener[Any] | None = None) -> Decorator:
     arguments of the command, optional if they have a default; a tuple takes any number. A parameter
     `as_json` says whether the output is JSON.
     """
-    return lambda function: _command(function, words, opener, with_json=True)
+    return lambda function: _command(function, help, opener, with_json=True)
 
 
-def text_command(words: str, opener: Opener[Any] | None = None) -> Decorator:
+def text_command(help: str, opener: Opener[Any] | None = None) -> Decorator:
     """Like `json_command`, without `--json`; the function returns its text, or lines of it."""
-    return lambda function: _command(function, words, opener, with_json=False)
+    return lambda function: _command(function, help, opener, with_json=False)
 
 
 class CommandGroup(click.Group):
@@ -131,14 +150,14 @@ class CommandGroup(click.Group):
         self._default = default
 
     def json(
-        self, words: str, opener: Opener[Any] | None = None, *, name: str | None = None
+        self, help: str, opener: Opener[Any] | None = None, *, name: str | None = None
     ) -> Decorator:
-        return lambda function: self._add(_command(function, words, opener, with_json=True), name)
+        return lambda function: self._add(_command(function, help, opener, with_json=True), name)
 
     def text(
-        self, words: str, opener: Opener[Any] | None = None, *, name: str | None = None
+        self, help: str, opener: Opener[Any] | None = None, *, name: str | None = None
     ) -> Decorator:
-        return lambda function: self._add(_command(function, words, opener, with_json=False), name)
+        return lambda function: self._add(_command(function, help, opener, with_json=False), name)
 
     def _add(self, command: click.Command, name: str | None) -> click.Command:
         command.name = name or command.name
@@ -152,7 +171,7 @@ class CommandGroup(click.Group):
 
 
 def _command(
-    function: Callable[..., Any], words: str, opener: Opener[Any] | None, *, with_json: bool
+    function: Callable[..., Any], help: str, opener: Opener[Any] | None, *, with_json: bool
 ) -> click.Command:
     declared: list[click.Parameter] = [*reversed(getattr(function, "__click_params__", []))]
     names = {"as_json", *(param.name for param in declared)}
@@ -181,7 +200,7 @@ def _command(
         declared.append(click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."))
     # The command has the name of its function; `list_` is `list`.
     callback.__name__ = function.__name__.rstrip("_")
-    return click.command(help=words, params=declared)(callback)
+    return click.command(help=help, params=declared)(callback)
 
 
 def print_output(result: Output | str | Iterable[str] | None, *, as_json: bool) -> int:
@@ -222,14 +241,12 @@ def fields(value: Value) -> dict[str, Any]:
     return {name: columns(getattr(value, name)) for name in value.__struct_fields__}
 
 
-def warn(text: str) -> None:
-    print(f"{apply_style('warning:', 'warn', sys.stderr)} {text}", file=sys.stderr)
-
-
 def table(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterator[str]:
     """Columns cut to their widths, with a rule below the first row. The last column is not cut."""
     for number, row in enumerate(rows):
-        fitted = [_fit(cell, width) for cell, width in zip(row, widths, strict=False)]
+        fitted = [
+            pad(cut(one_line(cell), width), width) for cell, width in zip(row, widths, strict=False)
+        ]
         rest = [one_line(cell) for cell in row[len(widths) :]]
         yield "  ".join((*fitted, *rest)).rstrip()
         if number == 0:
@@ -245,13 +262,3 @@ def page_lines(page: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
             yield f"  {name:<{width}}  {one_line(words, LONGEST)}".rstrip()
         if not lines:
             yield apply_style("  none", "dim")
-
-
-def _fit(text: str, width: int) -> str:
-    """Exactly that many terminal cells."""
-    plain = one_line(text)
-    if cells(plain) > width:
-        while cells(plain) > width - 1:
-            plain = plain[:-1]
-        plain += "…"
-    return plain + " " * (width - cells(plain))

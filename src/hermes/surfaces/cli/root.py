@@ -8,52 +8,53 @@ from typing import Any
 
 import click
 
+from hermes.config.environment import process_environment
 from hermes.core.errors import UsageError
-from hermes.surfaces.cli.command_context import load_command
-from hermes.surfaces.cli.options import OPTIONS, check
+from hermes.surfaces.cli.command_context import config_of, load_command, with_app
+from hermes.surfaces.cli.options import OPTIONS, check_conflicts
 from hermes.surfaces.cli.output import click_option
 from hermes.version import __version__
 
 # Where each command is defined, in `commands` or elsewhere, and its short help.
 COMMANDS = {
-    "acp": ("hermes.surfaces.acp.command:command", "Serve an editor (Agent Client Protocol)."),
-    "auth": ("auth:command", "API keys and logins of providers."),
-    "backup": ("maintenance:backup_command", "Write this home to one file."),
+    "acp": ("hermes.surfaces.acp.command:command", "Serve an editor by the Agent Client Protocol."),
+    "auth": ("auth:command", "Manage API keys and logins of providers."),
+    "backup": ("maintenance:backup_command", "Back up this home to one file."),
     "bundles": ("skills:bundles_command", "Group skills under one name."),
     "chat": ("chat:command", "Chat in the terminal (the default)."),
-    "checkpoints": ("undo:checkpoints_command", "Manage what is stored for undo."),
+    "checkpoints": ("undo:checkpoints_command", "Manage the file copies that undo needs."),
     "claw": ("migration:claw_command", "Migrate from OpenClaw."),
     "completion": ("completion:command", "Print a completion script for bash, zsh or fish."),
     "config": ("config:command", "Show, explain and change settings."),
-    "cost": ("reports:cost_command", "Cost of model calls, by model, day or cause."),
-    "curator": ("curator:command", "Archive and restore unused agent-written skills."),
-    "doctor": ("status:doctor_command", "Check this installation and say how to fix it."),
+    "cost": ("reports:cost_command", "Show the cost of model calls."),
+    "curator": ("curator:command", "Archive agent-written skills that are not used."),
+    "doctor": ("status:doctor_command", "Check this installation and explain how to fix it."),
     "dump": ("status:dump_command", "Print a summary for support requests."),
-    "fallback": ("fallback:command", "Models to use when the chosen one fails."),
-    "honcho": ("memory_providers:command", "The user model on a Honcho server."),
-    "hooks": ("extensions:hooks_command", "Programs that run on events."),
+    "fallback": ("fallback:command", "Choose the models to use when the first one fails."),
+    "honcho": ("memory:honcho_command", "Manage what a Honcho server learns about you."),
+    "hooks": ("extensions:hooks_command", "List and test the programs that run on events."),
     "import": ("migration:import_command", "Restore a backup, or migrate from Hermes Agent."),
-    "insights": (
-        "reports:insights_command",
-        "Recent activity: tokens, cost, tools, skills, hours.",
-    ),
+    "insights": ("reports:insights_command", "Show recent use: tokens, cost, tools, hours."),
     "login": ("auth:login_command", "Log in to a provider."),
     "logout": ("auth:logout_command", "Log out of a provider."),
-    "logs": ("logs:command", "Read the log files."),
+    "logs": ("logs:command", "Show the log files."),
     "mcp": ("mcp:command", "Use MCP servers, and run Hermes as one."),
-    "memory": ("memory:command", "Show, change and erase what is remembered."),
-    "model": ("model:command", "List and choose models; install local ones."),
+    "memory": ("memory:command", "Show, change and erase what Hermes remembers."),
+    "model": ("model:command", "List, choose and install models."),
     "plugins": ("extensions:command", "List, install, enable and remove plugins."),
-    "policy": ("policy:command", "What is allowed without a question, and why."),
-    "profile": ("profile:command", "Separate settings, keys and history."),
-    "prompt-size": ("reports:prompt_size_command", "Token count of the fixed part of a request."),
+    "policy": ("policy:command", "Explain what is allowed, asked and denied."),
+    "profile": ("profile:command", "Manage profiles: separate settings, keys and history."),
+    "prompt-size": (
+        "reports:prompt_size_command",
+        "Estimate the tokens of the system prompt and tools.",
+    ),
     "replay": ("trace:replay_command", "Replay a recorded session offline."),
-    "serve": ("hermes.surfaces.api.command:command", "Serve the HTTP API (OpenAI-compatible)."),
+    "serve": ("hermes.surfaces.api.command:command", "Serve the OpenAI-compatible HTTP API."),
     "sessions": ("sessions:command", "List, search, export, fork and prune past sessions."),
     "setup": ("setup:command", "Set up Hermes step by step."),
     "skills": ("skills:command", "List, install, edit and revert skills."),
-    "status": ("status:status_command", "Model, keys and settings on one page."),
-    "tools": ("tools:command", "Choose the toolsets of sessions."),
+    "status": ("status:status_command", "Show model, keys and settings on one page."),
+    "tools": ("tools:command", "Choose the toolsets of new sessions."),
     "trace": ("trace:trace_command", "Show the events of a session."),
     "undo": ("undo:undo_command", "Undo file changes of the agent."),
     "uninstall": ("maintenance:uninstall_command", "Remove Hermes, and optionally its home."),
@@ -63,18 +64,15 @@ COMMANDS = {
 
 
 class RootGroup(click.Group):
-    """Subcommands from the table above; a typo gets a suggestion."""
+    """The commands of the table and those of plugins. A typo gets a suggestion."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            # Loaded only for names that are not in the table.
-            from hermes.surfaces.cli.plugin_command import plugin_command
-
-            return plugin_command(ctx, cmd_name)
-        return load_command(COMMANDS[cmd_name][0])
+        if cmd_name in COMMANDS:
+            return load_command(COMMANDS[cmd_name][0])
+        return _plugin_command(ctx, cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -92,10 +90,39 @@ class RootGroup(click.Group):
             formatter.write_dl([(name, words) for name, (_, words) in sorted(COMMANDS.items())])
 
 
+def _plugin_command(ctx: click.Context, name: str) -> click.Command | None:
+    """The command that an enabled plugin declares. Finding it runs no code of a plugin."""
+    config = config_of(ctx, quiet=True)
+    if not config.settings.plugins.enabled:
+        return None
+    # Loaded only for names that are not in the table.
+    from hermes.app.app import App
+    from hermes.commands.formatting import sanitize
+    from hermes.core.world import World
+
+    # This opens nothing, so there is nothing to close.
+    if not App(config, env=process_environment(), world=World()).plugins.has_cli_command(name):
+        return None
+
+    @click.pass_context
+    def run(inner: click.Context, /, words: tuple[str, ...]) -> int:
+        code, output = with_app(inner, lambda app: app.plugins.run_cli_command(name, list(words)))
+        sys.stdout.write(sanitize(output))
+        return code
+
+    return click.Command(
+        name,
+        callback=run,
+        params=[click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)],
+        context_settings={"ignore_unknown_options": True, "help_option_names": []},
+        help="Run a command of a plugin.",
+    )
+
+
 @click.pass_context
 def _call(ctx: click.Context, /, **options: Any) -> int:
     ctx.obj = options
-    check(options, ctx.invoked_subcommand or "")
+    check_conflicts(options, ctx.invoked_subcommand or "")
     if ctx.invoked_subcommand is not None:
         return 0
     if options["prompt"] is not None:
@@ -120,7 +147,7 @@ root = click.version_option(
         params=[click_option(option) for option in OPTIONS],
         invoke_without_command=True,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-        help="Hermes, a personal AI agent. Without a command: chat.",
+        help="Run Hermes, a personal AI agent. Without a command, start a chat.",
     )
 )
 

@@ -9,10 +9,10 @@ import signal
 import sys
 
 from hermes.core.errors import HermesError, NotFound, UsageError
-from hermes.surfaces.cli.options import check, plain_options
+from hermes.surfaces.cli.options import check_conflicts, plain_options
 
-NEAR = 3
-LINE = 100
+MOST_SUGGESTIONS = 3
+LONGEST_NAME = 100
 
 
 def run(arguments: list[str]) -> int:
@@ -24,7 +24,7 @@ def run(arguments: list[str]) -> int:
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        _drop_unread()
+        _discard_output()
         return 0
     except KeyboardInterrupt:
         return 130
@@ -34,7 +34,7 @@ def run(arguments: list[str]) -> int:
 
             print(_without_secrets(traceback.format_exc()), end="", file=sys.stderr)
         code = _print_error(error)
-        _drop_unread()
+        _discard_output()
         return code
 
 
@@ -42,7 +42,7 @@ def _dispatch(arguments: list[str]) -> int:
     # Chats and one-shot runs with common options start without importing click.
     options = plain_options(arguments)
     if options is not None:
-        check(options)
+        check_conflicts(options)
         if options["prompt"] is None:
             from hermes.surfaces.cli.chat.startup import run_chat
 
@@ -73,8 +73,8 @@ def _prepare_streams() -> None:
         sys.stdout.reconfigure(errors="replace")
 
 
-def _drop_unread() -> None:
-    """Discard unread output, so that closing the streams cannot fail."""
+def _discard_output() -> None:
+    """Discard output that cannot be written, so that closing the streams does not fail."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -86,16 +86,16 @@ def _print_error(error: Exception) -> int:
     from hermes.commands.formatting import one_line, sanitize
     from hermes.surfaces.cli.command_context import apply_style
 
-    message, near = _words(error)
+    message, near = _describe(error)
     message = _without_secrets(message)
     try:
         print(
             f"{apply_style('error:', 'error', to=sys.stderr)} {sanitize(message)}", file=sys.stderr
         )
         for name in near:
-            print(f"  {one_line(name, LINE)}", file=sys.stderr)
+            print(f"  {one_line(name, LONGEST_NAME)}", file=sys.stderr)
     except BrokenPipeError:
-        _drop_unread()
+        _discard_output()
     return 2 if isinstance(error, UsageError) else 1
 
 
@@ -105,17 +105,19 @@ def _without_secrets(text: str) -> str:
     return redact_error(text)
 
 
-def _words(error: Exception) -> tuple[str, tuple[str, ...]]:
+def _describe(error: Exception) -> tuple[str, tuple[str, ...]]:
     """The message of an error, and similar names."""
     match error:
         case NotFound(near=near):
-            return str(error), tuple(name for name in near if name not in str(error))[:NEAR]
+            return str(error), tuple(name for name in near if name not in str(error))[
+                :MOST_SUGGESTIONS
+            ]
         case HermesError():
             return str(error), ()
         case OSError(filename=None, errno=errno.ENOSPC):
-            return "There is no space left on the disk; free some and try again.", ()
+            return "There is no space left on the disk; free some space and try again.", ()
         case OSError(filename=str() as path, strerror=str() as why):
             return f"{path} cannot be used ({why.lower()}); choose another path.", ()
         case _:
             words = f"Internal error ({type(error).__name__}: {error})"
-            return f"{words}; `hermes --verbose …` prints the traceback; please report it.", ()
+            return f"{words}; please report it with the traceback of `hermes --verbose …`.", ()

@@ -21,15 +21,26 @@ MIN_TOKEN_CHARS = 16
 
 
 @click.command("serve", help="Serve the conversations of this home to other agents.")
-@click.option("--http", is_flag=True, help="Use HTTP instead of stdin and stdout.")
-@click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", type=click.IntRange(0, 65_535), default=8765, show_default=True)
+@click.option("--http", is_flag=True, help="Serve over HTTP instead of stdin and stdout.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Listen on this address.")
 @click.option(
-    "--token", default="", envvar="HERMES_MCP_TOKEN", help="Bearer token for HTTP clients."
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=8765,
+    show_default=True,
+    help="Listen on this port (0: a free one).",
 )
-@click.option("--cert", default="", help="TLS certificate file.")
-@click.option("--key", default="", help="TLS key file.")
-@click.option("--behind-proxy", is_flag=True, help="A proxy in front terminates TLS.")
+@click.option(
+    "--token",
+    default="",
+    envvar="HERMES_MCP_TOKEN",
+    help="Require this bearer token of HTTP clients.",
+)
+@click.option("--cert", default="", help="Use this TLS certificate.")
+@click.option("--key", default="", help="Use this TLS key.")
+@click.option(
+    "--behind-proxy", is_flag=True, help="Serve without TLS, behind a proxy that adds it."
+)
 @click.option(
     "--read-only", is_flag=True, help="Offer no tools that send messages or answer approvals."
 )

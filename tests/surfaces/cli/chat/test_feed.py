@@ -164,7 +164,7 @@ def test_notices_and_failures_are_one_line_each() -> None:
 
 def test_an_early_end_is_explained_unless_that_is_not_wanted() -> None:
     end = ended("guardrail", "read_file failed 8 times in a row")
-    assert "it went in circles" in Show()(end)
+    assert "the model repeated itself" in Show()(end)
     assert Show(turn_completion_explainer=False)(end) == ""
 
 

@@ -33,7 +33,7 @@ def test_a_person_allows_a_program_once_and_slash_commands_fire_hooks(
     pane.wait_for("One.")
     pane.wait_idle()
     pane.say("/new")
-    pane.wait_for("A new session.")
+    pane.wait_for("This is a new session.")
     pane.say("second")
     pane.wait_for("Two.")
     pane.wait_idle()

@@ -44,7 +44,7 @@ def test_a_name_that_stands_for_nothing_stays() -> None:
 async def test_lines_typed_early_are_queued() -> None:
     state = ChatState(lambda: 0.0)
     assert [state.submit(text) for text in ("first", "  ", "second")] == [True, False, True]
-    assert state.rows(80, 24) == ["starting… 2 line(s) queued"]
+    assert state.rows(80, 24) == ["starting… 2 lines queued"]
     assert [state.inputs.get_nowait() for _ in range(2)] == [
         SubmittedLine(text="first", early=True),
         SubmittedLine(text="second", early=True),

@@ -12,7 +12,7 @@ from hermes.core.events import ApprovalAnswered, ApprovalAsked, QuestionAnswered
 from hermes.surfaces.cli.chat import questions as asking
 from hermes.surfaces.cli.chat.cells import cells
 from hermes.surfaces.cli.chat.screen import Paint
-from hermes.surfaces.cli.skins.skin import find_skin
+from hermes.surfaces.cli.chat.skin import find_skin
 
 PLAIN = Paint(colours=False)
 

@@ -126,7 +126,7 @@ def test_a_password_is_typed_unseen(new_pane: NewPane, tmp_path: Path) -> None:
     pane.say("be root")
     pane.wait_for("[1] once")
     pane.keys("1")
-    pane.wait_for("Password for sudo", "🔐 ❯", "Esc is no")
+    pane.wait_for("Password for sudo", "🔐 ❯", "press Esc to decline")
     pane.type("open sesame")
     pane.wait_for("🔐 ❯ ***********")
     pane.keys("Enter")

@@ -36,10 +36,10 @@ def test_commands_about_the_session(new_pane: NewPane) -> None:
     exchange(pane, "second", "Two.")
     exchange(pane, "/retry", "Two, once more.")
     exchange(pane, "/usage", "Context   ")
-    exchange(pane, "/undo", "The last turn is undone")
+    exchange(pane, "/undo", "1 turn undone")
     pane.wait_for("❯ second")
     pane.keys("C-u")
-    exchange(pane, "/ne", "A new session.")
+    exchange(pane, "/ne", "This is a new session.")
     exchange(pane, "third", "Three.")
     exchange(pane, "/resume", "Use /resume with a number")
     pane.say("/resume My work")
@@ -54,7 +54,7 @@ def test_commands_about_the_session(new_pane: NewPane) -> None:
 def test_commands_are_completed(chat: Talk) -> None:
     pane = chat()
     pane.type("/ti")
-    pane.wait_for("title", "Show or set the title.")
+    pane.wait_for("title", "Show or set the title of")
     pane.keys("Tab")
     pane.wait_for("❯ /title")
     pane.say(" Named")
@@ -112,7 +112,7 @@ def test_a_killed_turn_goes_on_when_it_is_resumed(new_pane: NewPane) -> None:
     pane.wait(lambda text: text.strip() == "$")
     pane.hermes("--yolo -c")
     shown = steady(pane.wait_for("All done."))
-    assert "Continuing where it stopped." in shown
+    assert "Continuing the interrupted turn." in shown
     assert "┊ 💻 $         sleep 60  TIME  [outcome unknown]" in shown
 
 
@@ -130,7 +130,7 @@ def test_a_closed_terminal_ends_the_session_in_order(new_pane: NewPane) -> None:
     again = new_pane()
     again.hermes("-c")
     shown = again.wait_for("Resuming", "first")
-    assert "where it stopped" not in shown
+    assert "Continuing" not in shown
 
 
 def test_leaving_stops_what_runs(new_pane: NewPane) -> None:
@@ -191,5 +191,5 @@ def test_a_query_for_an_open_session_is_queued_there(new_pane: NewPane, tmp_path
         cwd=tmp_path,
     )
     assert (done.returncode, done.stdout) == (0, "Two.\n")
-    assert "the message was queued there" in done.stderr
+    assert "the message is queued there" in done.stderr
     pane.wait_for("second", "Two.")

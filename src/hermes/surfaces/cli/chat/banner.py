@@ -1,12 +1,14 @@
-"""The text at the start and the end of a session, and its display settings."""
+"""The text at the start and the end of a session, its skin and its language."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hermes.commands.formatting import format_elapsed, format_money, one_line, sanitize
+from hermes.codec.values import replace
+from hermes.commands.formatting import format_elapsed, format_money, one_line, plural, sanitize
 from hermes.commands.history import count_messages, exchanges
 from hermes.commands.language import load_language
+from hermes.commands.registry import CommandContext, SlashCommand, Suggestion, suggest
 from hermes.config.home import Home
 from hermes.config.session_settings import DisplaySettings
 from hermes.core.errors import HermesError
@@ -14,7 +16,7 @@ from hermes.core.transcript import Transcript
 from hermes.surfaces.cli.chat.cells import cells, cut, wrap
 from hermes.surfaces.cli.chat.reply import plain_words
 from hermes.surfaces.cli.chat.screen import Paint
-from hermes.surfaces.cli.skins.skin import find_skin
+from hermes.surfaces.cli.chat.skin import find_skin, skin_names
 
 NEWS = 4
 # Rows are one cell narrower than the window.
@@ -58,7 +60,7 @@ def introduction(
     lines = (" · ".join(each) for each in (facts, more) if each)
     rows = [paint(cut(f"  {line}", width), "dim") for line in lines]
     if not asks:
-        words = paint.say("YOLO: no approvals, only the worst is refused")
+        words = paint.say("YOLO: no approvals, only the most dangerous effects are denied")
         rows.append(paint(cut(f"  {words}", width), "error"))
     return "\n".join(rows)
 
@@ -94,7 +96,7 @@ def recap(
     for exchange in exchanges(transcript.messages, shown):
         lines = wrap(f"❯ {exchange.prompt}", width, hang="  ")
         if exchange.calls:
-            lines.append(f"  ┊ {exchange.calls} tool call{'s' * (exchange.calls != 1)}")
+            lines.append(f"  ┊ {plural(exchange.calls, 'tool call')}")
         is_raw = display.final_response_markdown == "raw"
         answer = exchange.answer if is_raw else plain_words(exchange.answer)
         for line in answer.split("\n") if answer else ():
@@ -133,3 +135,28 @@ def apply_display(paint: Paint, display: DisplaySettings, home: Home) -> str:
     except HermesError as error:
         return str(error)
     return ""
+
+
+async def skin(here: CommandContext, argument: str) -> str:
+    tuned, home = here.app.controls[here.session.id], here.app.run.home.root
+    if not argument:
+        lines = [
+            f"{'●' if name == tuned.display.skin else ' '} {name:<16} {words}"
+            for name, words in skin_names(home).items()
+        ]
+        return "\n".join((*lines, "/skin NAME applies one."))
+    found = find_skin(argument, home)
+    tuned.display = replace(tuned.display, skin=argument)
+    words = f" {found.description}" if found.description else ""
+    return f"{argument}:{words} `hermes config set display.skin {argument}` makes it permanent."
+
+
+async def complete_skins(here: CommandContext, begun: str) -> Sequence[Suggestion]:
+    return suggest(skin_names(here.app.run.home.root), begun)
+
+
+SKIN_COMMANDS = (
+    SlashCommand(
+        "skin [NAME]", "List skins, or apply one.", skin, surfaces=("cli",), complete=complete_skins
+    ),
+)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hermes.codec.values import Value
+from hermes.commands.formatting import plural
 from hermes.surfaces.cli.chat.screen import ChatScreen
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class ChatState:
     def rows(self, width: int, height: int) -> list[str]:
         """The live rows above the input, each within the width."""
         waiting = self.inputs.qsize()
-        early = f"starting… {waiting} line(s) queued" if waiting else ""
+        early = f"starting… {plural(waiting, 'line')} queued" if waiting else ""
         rows = self.view.rows(width, height) if self.view else [early]
         if self.confirming_quit and self.screen:
             hint = self.screen.paint(self.screen.paint.say("Ctrl+C again to quit"), "warn")

@@ -1,14 +1,16 @@
-"""The chat controller: carries out the user's input and shows the events of a session."""
+"""The chat controller: carries out the user's input and shows the events of a session. It imports
+everything that a session needs, so it is loaded after the prompt is shown."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import assert_never
+from typing import Any, assert_never
 
 from hermes.app.app import App
+from hermes.app.start import start
 from hermes.codec.values import JsonObject, replace
 from hermes.commands.catalogue import COMMANDS, DYNAMIC_COMMANDS
 from hermes.commands.extensions import shell_command
@@ -35,12 +37,9 @@ from hermes.core.errors import HermesError
 from hermes.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
-    ModelSwitched,
     QuestionAnswered,
     QuestionAsked,
     Record,
-    ReplyAdded,
-    Titled,
     TurnEnded,
     TurnStarted,
 )
@@ -48,6 +47,7 @@ from hermes.core.recorder import Subscription
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.hosting.request import BusyMode, send_message
+from hermes.skills.library import with_skills
 from hermes.surfaces.cli.chat import banner, questions
 from hermes.surfaces.cli.chat.chat_state import (
     ChatState,
@@ -60,17 +60,37 @@ from hermes.surfaces.cli.chat.feed import Feed
 from hermes.surfaces.cli.chat.screen import ChatScreen
 from hermes.surfaces.cli.chat.shutdown import BackgroundTasks, first_of, stop
 from hermes.surfaces.cli.chat.status_bar import FRAME_SECONDS, StatusBar, StatusPanel
-from hermes.surfaces.cli.skins.command import COMMANDS as SKIN_COMMANDS
+from hermes.surfaces.cli.oneshot import session_request
 from hermes.workspaces.placement import describe_placement
 
-FAULT = "Internal error: something failed or could not be shown; see `hermes logs errors`."
+FAULT = "Internal error: an input or event was not handled; see `hermes logs errors`."
 SECRET_SECONDS = 300.0
 
 log = logging.getLogger(__name__)
 
 
+async def run_session(options: Mapping[str, Any], state: ChatState, screen: ChatScreen) -> str:
+    """Run a chat until the user quits. Returns the text to print at the end."""
+    before: ChatController | None = None
+    request = session_request(options, attended=True)
+    while True:
+        async with start(options) as app:
+            # Fail now rather than when the first message cannot be saved.
+            app.run.home.ensure_folder(app.run.home.root)
+            if options.get("skills") and before is None:
+                skills = app.skills(app.cwd(request))
+                request = await with_skills(skills, request, options["skills"])
+            controller = ChatController(app, state, screen, request, before)
+            await controller.run()
+            if not controller.reload.is_set():
+                return "\n".join((controller.farewell(), *app.run.exit_notices)).strip()
+        # The same session if it has begun, else a new one.
+        resume = controller.session.id if controller.has_begun else ""
+        request, before = replace(request, resume=resume, newest=None), controller
+
+
 class ChatController:
-    """Has exactly one session at a time, and is the `Here` of slash commands."""
+    """Has exactly one session at a time, and is the `CommandContext` of slash commands."""
 
     session: Session
     _panel: StatusPanel
@@ -83,16 +103,16 @@ class ChatController:
         app: App,
         state: ChatState,
         screen: ChatScreen,
-        opening: SessionRequest,
+        request: SessionRequest,
         before: ChatController | None = None,
     ) -> None:
         self.app = app
         self.registry = CommandRegistry(
-            (*COMMANDS, *SKIN_COMMANDS), "cli", note=banner.KEYS, extra=DYNAMIC_COMMANDS
+            (*COMMANDS, *banner.SKIN_COMMANDS), "cli", note=banner.KEYS, extra=DYNAMIC_COMMANDS
         )
         self._state = state
         self._screen = screen
-        self._opening = opening
+        self._request = request
         self._clock = app.run.world.clock.monotonic
         self._shown_notices: set[str] = before._shown_notices if before else {""}
         self._shown = before.session.id if before else ""
@@ -106,7 +126,7 @@ class ChatController:
 
     async def run(self) -> None:
         """Run until the user quits or reloads; then stop and end the session."""
-        session = await self.app.open(self._opening)
+        session = await self.app.open(self._request)
         try:
             async with asyncio.TaskGroup() as self._group:
                 await self._enter(session)
@@ -215,7 +235,7 @@ class ChatController:
                 self._deleting = delete
                 self._state.leave()
             case Reload():
-                self._feed.notice("Reloading settings, keys, skills and servers.")
+                self._feed.notice("Reloading settings, keys, skills and MCP servers.")
                 self.reload.set()
             case StartWork(text=text):
                 if text:
@@ -247,7 +267,6 @@ class ChatController:
         if problem not in self._shown_notices:
             self._shown_notices.add(problem)
             self._feed.notice(problem, warning=True)
-        self._set_status()
 
     async def _ask_secret(self, name: str, prompt: str, details: JsonObject) -> str | None:
         """For a skill or tool that needs a secret; the input is hidden."""
@@ -256,8 +275,8 @@ class ChatController:
 
     async def _move(self, moved: SwitchSession) -> None:
         """Switch to another session. Nothing changes if it cannot be opened."""
-        opening = replace(self._opening, resume=moved.session_id, newest=None, session_id="")
-        session = await self.app.open(opening)
+        request = replace(self._request, resume=moved.session_id, newest=None, session_id="")
+        session = await self.app.open(request)
         # Display settings belong to the terminal, not to the session.
         self.app.controls[session.id].display = self._feed.display
         await self._leave(self.session, moved.reason)
@@ -279,8 +298,9 @@ class ChatController:
         root = transcript.opened.cwd if transcript.opened else ""
         self._state.view = self._panel = StatusPanel(self._screen, self._clock)
         self._panel.background = self._background.names
-        display = self.app.controls[session.id].display
-        self._feed = Feed(self._screen, self._panel, display, root)
+        controls = self.app.controls[session.id]
+        self._panel.status = StatusBar(session, controls, self.app.window, self._entered_at)
+        self._feed = Feed(self._screen, self._panel, controls.display, root)
         self._apply_display()
         self._place = self._place or await describe_placement(self.app.run)
         if not self._skills:
@@ -292,7 +312,7 @@ class ChatController:
         if transcript.turn_id or transcript.waiting:
             self._feed.add_queued(transcript.waiting)
             self._feed.add_calls(transcript.unanswered)
-            self._feed.notice("Continuing where it stopped.")
+            self._feed.notice("Continuing the interrupted turn.")
             self._panel.busy = True
             session.resume()
             self._group.create_task(self._watch(session))
@@ -353,24 +373,8 @@ class ChatController:
                     self._screen.ring()
                 if not self.session.transcript.waiting:
                     self._screen.ready()
-            case ReplyAdded() | ModelSwitched() | Titled():
-                self._set_status()
             case _:
                 pass
-
-    def _set_status(self) -> None:
-        """Slow lookups happen only when the model changes."""
-        transcript, controls = self.session.transcript, self.app.controls[self.session.id]
-        status = self._panel.status = self._panel.status or StatusBar(self._entered_at)
-        if status.model != transcript.model:
-            status.model = transcript.model
-            status.window = self.app.models.window(transcript.model, transcript.provider)
-        status.used = transcript.last_prompt
-        status.title = transcript.title
-        status.yolo = controls.mode == "off"
-        status.cost = transcript.usage.cost if controls.display.show_cost else None
-        status.shown = controls.display.status_bar
-        status.compactions = len(transcript.compactions)
 
     async def _watch(self, session: Session) -> None:
         """Report a session that stops without an event because its journal failed."""

@@ -25,7 +25,7 @@ from hermes.config.home import Home
 from hermes.core.errors import ConfigError
 from hermes.surfaces.cli.chat.flicker_free_renderer import FlickerFreeOutput, FlickerFreeRenderer
 from hermes.surfaces.cli.chat.keys import Pastes, bindings, edit, end_unterminated_pastes
-from hermes.surfaces.cli.chat.screen import Paint
+from hermes.surfaces.cli.chat.screen import ChatScreen, Paint
 
 if TYPE_CHECKING:
     from hermes.surfaces.cli.chat.chat_state import ChatState
@@ -102,7 +102,7 @@ STYLE = Style.from_dict(
 )
 
 
-class PromptScreen:
+class PromptScreen(ChatScreen):
     def __init__(
         self,
         stdout: TextIO,
@@ -222,9 +222,6 @@ class PromptScreen:
     def ready(self) -> None:
         self.refresh()
 
-    def was_echoed(self, text: str) -> bool:
-        return False
-
     def attach(self, path: str) -> None:
         chip = self.pastes.picture(path)
         self.draft = f"{self.draft.rstrip()} {chip} ".lstrip()
@@ -333,5 +330,5 @@ class _Completer(Completer):
     ) -> AsyncGenerator[Completion, None]:
         for found in await self._screen.state.complete(document.text_before_cursor):
             yield Completion(
-                found.text, start_position=-found.replaces, display_meta=found.words or None
+                found.text, start_position=-found.replaces, display_meta=found.description or None
             )

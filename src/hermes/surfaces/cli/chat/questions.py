@@ -10,46 +10,30 @@ from hermes.commands.formatting import (
     short_path,
 )
 from hermes.commands.language import ENGLISH, Translator
-from hermes.core.effects import (
-    CallServer,
-    ChangeSkill,
-    DeletePath,
-    Draw,
-    Effect,
-    FetchUrl,
-    ReadHistory,
-    ReadPath,
-    Remember,
-    RunCommand,
-    SignalProcess,
-    UseSecret,
-    UseTool,
-    WritePath,
-    subject,
-)
+from hermes.core import effects
 from hermes.core.events import ApprovalAnswered, ApprovalAsked, QuestionAnswered, QuestionAsked
 from hermes.surfaces.cli.chat.cells import cells, wrap
 from hermes.surfaces.cli.chat.screen import Paint
-from hermes.surfaces.cli.skins.skin import Skin
+from hermes.surfaces.cli.chat.skin import Skin
 
 DENY = "deny"
 LABELS = {"session": "this session"}
 MOST_LINES = 400
 
-_TITLES: dict[type[Effect], str] = {
-    RunCommand: "Run this command?",
-    SignalProcess: "Act on this process?",
-    ReadPath: "Read this file?",
-    WritePath: "Write this file?",
-    DeletePath: "Delete this file?",
-    FetchUrl: "Fetch this URL?",
-    ReadHistory: "Read past sessions?",
-    Remember: "Remember this?",
-    ChangeSkill: "Change this skill?",
-    UseSecret: "Use this secret?",
-    CallServer: "Call this MCP tool?",
-    Draw: "Generate this image?",
-    UseTool: "Use this tool?",
+_TITLES: dict[type[effects.Effect], str] = {
+    effects.RunCommand: "Run this command?",
+    effects.SignalProcess: "Act on this process?",
+    effects.ReadPath: "Read this file?",
+    effects.WritePath: "Write this file?",
+    effects.DeletePath: "Delete this file?",
+    effects.FetchUrl: "Fetch this URL?",
+    effects.ReadHistory: "Read past sessions?",
+    effects.Remember: "Remember this?",
+    effects.ChangeSkill: "Change this skill?",
+    effects.UseSecret: "Use this secret?",
+    effects.CallServer: "Call this MCP tool?",
+    effects.Draw: "Generate this image?",
+    effects.UseTool: "Use this tool?",
 }
 
 
@@ -111,7 +95,7 @@ class OpenQuestion:
             label = labels[self.chosen]
             labels[self.chosen] = paint(label, "chosen") if paint.colours else f">{label}"
         if self.secret:
-            labels.append(paint(self._say("Type it; Esc is no"), "dim"))
+            labels.append(paint(self._say("Type it, or press Esc to decline"), "dim"))
         elif self.free:
             words = "or type your answer" if labels else "Type your answer"
             labels.append(paint(self._say(words), "dim"))
@@ -136,10 +120,10 @@ def panel(asked: ApprovalAsked | QuestionAsked, paint: Paint, width: int) -> str
     sign = say("question:") if paint.skin.words else "⚠ "
     head = f"{sign} {title} — {sanitize(asked.reason)}"
     facts = [say("category {category}", category=sanitize(asked.category))]
-    if isinstance(asked.effect, RunCommand):
+    if isinstance(asked.effect, effects.RunCommand):
         facts.insert(0, say("cwd {folder}", folder=short_path(escape_invisible(asked.effect.cwd))))
         facts += [say("in the background")] if asked.effect.background else []
-    lines = escape_invisible(subject(asked.effect)).split("\n")
+    lines = escape_invisible(effects.subject(asked.effect)).split("\n")
     hidden = len(lines) - MOST_LINES
     more = [say("… {count} more lines that are not shown", count=hidden)] if hidden > 0 else []
     irreversible = [

@@ -269,6 +269,6 @@ class StreamedReply:
 
             rows = code_lines(block)
         if self._style == "strip" or not self._paint.colours:
-            opening = [self._paint(f"```{block.language}", "dim")] if block.opens else []
-            rows = [*opening, *rows, *([self._paint("```", "dim")] if block.closes else [])]
+            fence = [self._paint(f"```{block.language}", "dim")] if block.opens else []
+            rows = [*fence, *rows, *([self._paint("```", "dim")] if block.closes else [])]
         return [block.indent + row for row in rows]

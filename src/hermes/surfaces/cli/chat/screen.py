@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TextIO
 
 from hermes.commands.language import ENGLISH, Translator
-from hermes.surfaces.cli.skins.skin import DEFAULT, Skin, colour_code
+from hermes.surfaces.cli.chat.skin import DEFAULT, Skin, colour_code
 
 if TYPE_CHECKING:
     from hermes.surfaces.cli.chat.chat_state import ChatState
@@ -62,10 +62,12 @@ class Paint:
 
 
 class ChatScreen(Protocol):
-    """One terminal. Finished output is printed once and never drawn again."""
+    """One terminal. Finished output is printed once and never drawn again. The defaults fit a
+    terminal without cursor control."""
 
-    @property
-    def paint(self) -> Paint: ...
+    paint: Paint
+    draft: str
+    """The unsent input."""
 
     @property
     def animated(self) -> bool:
@@ -74,20 +76,19 @@ class ChatScreen(Protocol):
     @property
     def width(self) -> int: ...
 
-    draft: str
-    """The unsent input."""
-
     def show(self, text: str) -> None:
         """Print above the input; colours are part of the text."""
 
     def refresh(self) -> None:
         """Redraw the live rows."""
+        return
 
     def ready(self) -> None:
         """The user can type the next message."""
 
     def was_echoed(self, text: str) -> bool:
         """Whether the terminal has already echoed this text."""
+        return False
 
     def attach(self, path: str) -> None:
         """Attach an image to the next message."""
@@ -97,11 +98,15 @@ class ChatScreen(Protocol):
 
     def copy(self, text: str) -> bool:
         """Copy to the clipboard; False if the terminal has none."""
+        return False
 
     def compose(self, draft: str) -> bool:
         """Open the draft in an editor; False if that is not possible."""
+        return False
 
-    def clear(self) -> None: ...
+    def clear(self) -> None:
+        """Clear the screen."""
+        return
 
     def ring(self) -> None: ...
 
@@ -117,7 +122,7 @@ class ChatScreen(Protocol):
     def close(self) -> None: ...
 
 
-class PlainScreen:
+class PlainScreen(ChatScreen):
     """Has no live rows: questions are printed when they open. The terminal itself edits the input
     line, so the program never sees a draft."""
 
@@ -158,9 +163,6 @@ class PlainScreen:
         self._write("\n" * self._prompted + text + "\n")
         self._prompted = False
 
-    def refresh(self) -> None:
-        pass
-
     def ready(self) -> None:
         if not self._prompted:
             self._write(f"{self._state.symbol()} ")
@@ -173,15 +175,6 @@ class PlainScreen:
     def pictures(self, text: str) -> tuple[str, ...]:
         found, self._attached = tuple(self._attached), []
         return found
-
-    def copy(self, text: str) -> bool:
-        return False
-
-    def compose(self, draft: str) -> bool:
-        return False
-
-    def clear(self) -> None:
-        pass
 
     def ring(self) -> None:
         self._write("\a")

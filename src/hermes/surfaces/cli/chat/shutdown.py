@@ -37,7 +37,7 @@ async def first_of(*events: asyncio.Event) -> None:
             each.cancel()
 
 
-FAULT = "Internal error: this failed; see `hermes logs errors`."
+FAULT = "Internal error: the background work failed; see `hermes logs errors`."
 
 log = logging.getLogger(__name__)
 

@@ -35,9 +35,9 @@ def greeting(cwd: str, paint: Paint, width: int) -> str:
 LAG_SECONDS = 0.02
 # tmux reports the first resize at once and later ones with a delay.
 TMUX_LAG_SECONDS = 0.2
-SESSION_START = "hermes.surfaces.cli.chat.session_start"
+CONVERSATION = "hermes.surfaces.cli.chat.conversation"
 NEEDS_TERMINAL = (
-    'A chat needs a terminal. For one answer: hermes -z "…", or hermes chat -q "…" < file'
+    'A chat needs a terminal; for one answer, use `hermes -z "…"` or `hermes chat -q "…" < file`.'
 )
 ENDINGS = {signal.SIGHUP: "terminal_closed", signal.SIGTERM: "terminated"}
 
@@ -75,7 +75,7 @@ async def _converse(options: Mapping[str, Any], state: ChatState, screen: ChatSc
 
     async def load_and_run() -> str:
         # In a thread, so that the prompt stays responsive while modules load.
-        module = await asyncio.to_thread(import_module, SESSION_START)
+        module = await asyncio.to_thread(import_module, CONVERSATION)
         words: str = await module.run_session(options, state, screen)
         return words
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
+from hermes.app.session_controls import SessionControls
 from hermes.commands.formatting import format_count, format_elapsed, format_money, one_line
 from hermes.commands.tool_calls import CallDescription
 from hermes.core.events import ApprovalAnswered, QuestionAnswered
+from hermes.core.session import Session
 from hermes.surfaces.cli.chat.cells import cells, cut
 from hermes.surfaces.cli.chat.questions import OpenQuestion
 from hermes.surfaces.cli.chat.reply import StreamedReply
@@ -27,44 +30,52 @@ WAIT = "{count} messages are queued · ↑ edits the last, Esc drops it"
 
 
 class StatusBar:
-    """The facts of the status bar. `used` and `window` are tokens."""
+    """The status bar of a session. `find_window` returns the context window of a model."""
 
-    def __init__(self, started_at: float) -> None:
-        self.model = ""
-        self.used = 0
-        self.window = 0
-        self.cost: float | None = None
-        self.title = ""
-        self.yolo = False
-        self.shown = True
-        self.compactions = 0
-        self.started_at = started_at
+    def __init__(
+        self,
+        session: Session,
+        controls: SessionControls,
+        find_window: Callable[[str, str], int],
+        started_at: float,
+    ) -> None:
+        self._session = session
+        self._controls = controls
+        # The lookup is slow, and the row is drawn often.
+        self._window = cache(find_window)
+        self._started_at = started_at
+
+    @property
+    def shown(self) -> bool:
+        return self._controls.display.status_bar
 
     def row(self, paint: Paint, width: int, now: float) -> str:
-        share = self.used * 100 // self.window if self.window else 0
-        facts = [one_line(self.model, 40)]
+        transcript = self._session.transcript
+        used, window = transcript.last_prompt, self._window(transcript.model, transcript.provider)
+        share = used * 100 // window if window else 0
+        facts = [one_line(transcript.model, 40)]
         if width >= COMPACT_WIDTH:
-            facts.append(f"{format_count(self.used)}/{format_count(self.window)}")
+            facts.append(f"{format_count(used)}/{format_count(window)}")
         if width >= FULL_WIDTH and not paint.skin.words:
             full = min(BAR_CELLS, share * BAR_CELLS // 100)
             facts.append(f"[{'█' * full}{'░' * (BAR_CELLS - full)}] {share}%")
         else:
             facts.append(f"{share}%")
-        if self.cost is not None and width >= COMPACT_WIDTH:
-            facts.append(format_money(self.cost))
         if width >= COMPACT_WIDTH:
+            if self._controls.display.show_cost and transcript.usage.cost is not None:
+                facts.append(format_money(transcript.usage.cost))
             # Without seconds, so that an idle status bar is not redrawn.
-            elapsed = now - self.started_at
+            elapsed = now - self._started_at
             facts.append(f"{int(elapsed // 60)}m" if elapsed < 3600 else format_elapsed(elapsed))
-        if self.compactions and width >= FULL_WIDTH:
-            facts.append(f"compacted {self.compactions}×")
-        if self.title and width >= FULL_WIDTH:
-            facts.append(one_line(self.title, 24))
+        if transcript.compactions and width >= FULL_WIDTH:
+            facts.append(f"compacted {len(transcript.compactions)}×")
+        if transcript.title and width >= FULL_WIDTH:
+            facts.append(one_line(transcript.title, 24))
         between = ", " if paint.skin.words else " │ "
         sign = paint.skin.branding.status_symbol
         role: Role = "error" if share >= 95 else "warn" if share >= 50 else "dim"
         row = cut(f"{sign} {between.join(facts)}", width)
-        warning = f"{between}YOLO" if self.yolo else ""
+        warning = f"{between}YOLO" if self._controls.mode == "off" else ""
         if cells(row) + cells(warning) > width:
             warning = ""
         return paint(row, role) + paint(warning, "error")

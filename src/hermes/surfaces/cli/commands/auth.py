@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hermes.commands.formatting import plural
 from hermes.config.diagnostics import Level
 from hermes.config.environment import process_environment
 from hermes.core.errors import NotFound, UsageError
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 with_accounts = Opener(lambda ctx: open_accounts(config_of(ctx), env=process_environment()))
 
+named_option = click.option(
+    "--provider", "named", default="", metavar="NAME", help="Name the provider as an option."
+)
 browser_option = click.option(
     "--no-browser", is_flag=True, help="Print the URL instead of opening a browser."
 )
@@ -74,7 +78,7 @@ class TerminalScreen:
                 loop.remove_reader(sys.stdin)
 
     def reject_pasted(self, why: str) -> None:
-        print(f"This is not accepted: {why}. Paste the code or the URL of the last page again:")
+        print(f"This was not accepted: {why}. Paste the code or the URL of the last page again:")
         sys.stdout.flush()
 
     def _open(self, url: str) -> None:
@@ -84,10 +88,10 @@ class TerminalScreen:
             webbrowser.open(url)
 
 
-@text_command("Log in to a provider; the default is the one in the settings.")
-@click.option("--provider", "named", default="", metavar="NAME", help="The same as the argument.")
+@text_command("Log in to a provider (default: the provider in the settings).")
+@named_option
 @browser_option
-@click.option("--label", default="", help="A name for a second login at the same provider.")
+@click.option("--label", default="", help="Name a second login at the same provider.")
 def login_command(
     ctx: click.Context, *, provider: str = "", named: str, no_browser: bool, label: str
 ) -> list[str]:
@@ -96,35 +100,29 @@ def login_command(
 
     async def work(accounts: Accounts) -> list[str]:
         if not chosen or (not provider and accounts.known_name(chosen) not in accounts.logins()):
-            raise UsageError(f"Name a provider: {', '.join(accounts.logins())}.")
+            raise UsageError(f"Name one of these providers: {', '.join(accounts.logins())}.")
         row = await accounts.admin(chosen).log_in(
             TerminalScreen(browser=not no_browser), label=label
         )
-        choose = f"`hermes config set model.provider {row.provider}` or `hermes -m`"
         return [
-            f"{mark('ok')} logged in to {row.provider} ({row.label})",
-            f"Choose a model with {choose}.",
+            f"{mark('ok')} Logged in to {row.provider} ({row.label}).",
+            f"`hermes config set model.provider {row.provider}` makes it the default provider.",
         ]
 
     return with_accounts(ctx, work)
 
 
-@text_command("Log out of a provider; the default is the most recent login.", with_accounts)
-@click.option("--provider", "named", default="", metavar="NAME", help="The same as the argument.")
+@text_command("Log out of a provider (default: the most recent login).", with_accounts)
+@named_option
 async def logout_command(accounts: Accounts, *, provider: str = "", named: str) -> list[str]:
-    return await log_out(accounts, provider or named)
-
-
-async def log_out(accounts: Accounts, provider: str) -> list[str]:
-    provider = provider or accounts.active_provider()
+    provider = provider or named or accounts.active_provider()
     removed = await accounts.admin(provider).log_out() if provider else ()
     if not removed:
         what = f"There is no login at {provider}" if provider else "There is no login"
-        raise NotFound(f"{what}; `hermes auth list` shows all keys and logins.")
+        raise NotFound(f"{what}; `hermes auth list` lists all keys and logins.")
+    ending = {True: "on this machine", False: "and the provider revoked the token"}
     return [
-        f"logged out of {row.provider} ({row.label}), "
-        + ("on this machine" if row.why else "and the provider revoked the token")
-        for row in removed
+        f"Logged out of {row.provider} ({row.label}), {ending[bool(row.why)]}." for row in removed
     ]
 
 
@@ -133,8 +131,10 @@ WHY = {"rate_limit": "rate limit", "billing": "no credit", "auth": "refused"}
 
 
 command = CommandGroup(
-    help="API keys and logins of providers. Without a command: status.", default="status"
+    help="Manage API keys and logins of providers. Without a command, show their state.",
+    default="status",
 )
+command.add_command(logout_command, "logout")
 
 
 @command.json("List all keys and logins, or those of one provider.", with_accounts)
@@ -170,14 +170,14 @@ def _condition(row: AccountRow) -> str:
     return f"{words} ←" if row.current else words
 
 
-@command.json("Show the state of each provider's keys, and what needs attention.", with_accounts)
+@command.json("Show the state of the keys and logins of each provider.", with_accounts)
 async def status(accounts: Accounts) -> Output:
     rows, active = await accounts.rows(), accounts.active_provider()
     data = {"active_provider": active, "keyring": accounts.has_keyring(), "accounts": rows}
 
     def lines() -> Iterator[str]:
         if not rows:
-            yield "There is no key or login yet; `hermes auth add PROVIDER` or `hermes login`."
+            yield "There is no key or login yet; `hermes auth add PROVIDER` adds one."
         for name in dict.fromkeys(row.provider for row in rows):
             own = [row for row in rows if row.provider == name]
             healthy = sum(row.status == "ok" for row in own)
@@ -205,10 +205,12 @@ def _advice(row: AccountRow) -> str:
     return ""
 
 
-@command.text("Add a key (prompted, or from stdin) or a login for a provider.")
-@click.option("--type", "kind", type=click.Choice(["api-key", "oauth"]), help="What to add.")
-@click.option("--api-key", metavar="KEY", help="The key; better typed in at the prompt.")
-@click.option("--label", default="", help="A name to recognize it by.")
+@command.text("Add a key or a login; the key is read from a prompt or from stdin.")
+@click.option(
+    "--type", "kind", type=click.Choice(["api-key", "oauth"]), help="Add a key or a login."
+)
+@click.option("--api-key", metavar="KEY", help="Add this key (the prompt is safer).")
+@click.option("--label", default="", help="Give it this name.")
 @browser_option
 def add(
     ctx: click.Context,
@@ -219,14 +221,14 @@ def add(
     no_browser: bool,
 ) -> str:
     if kind == "oauth" and api_key is not None:
-        raise UsageError("--api-key and --type oauth exclude each other; give one of them.")
+        raise UsageError("Give --api-key or --type oauth, not both.")
     if kind is None and api_key is None:
         takes_keys = with_accounts(ctx, lambda accounts: accounts.takes_keys(provider))
         kind = "api-key" if takes_keys else "oauth"
     if kind == "api-key" and api_key is None:
         # Prompt outside the event loop, so that Ctrl+C works at once.
         if sys.stdin.isatty():
-            api_key = getpass(f"Key for {provider} (not shown): ")
+            api_key = getpass(f"Key for {provider} (hidden): ")
         else:
             api_key = sys.stdin.readline().strip()
 
@@ -238,27 +240,24 @@ def add(
 
     row = with_accounts(ctx, work)
     place = f" (in the {row.kept_in})" if row.kept_in else ""
-    return f"{mark('ok')} {row.provider}: {row.label or row.id} is number {row.index}{place}"
+    return f"{mark('ok')} {row.provider}: added {row.label or row.id} as number {row.index}{place}."
 
 
-@command.text("Remove a key or login by its number, id or label.", with_accounts)
+@command.text("Remove a key or login.", with_accounts)
+@click.argument("provider")
+@click.argument("which", metavar="NUMBER|ID|LABEL")
 async def remove(accounts: Accounts, provider: str, which: str) -> str:
     row = await accounts.admin(provider).remove(which)
     place, _, name = row.source.partition(":")
     if place in ("env", "config"):
         where = "variable" if place == "env" else "setting"
-        return f"{row.provider} no longer uses {name}; the {where} itself is unchanged"
+        return f"{row.provider} no longer uses {name}; the {where} itself is unchanged."
     if place in ("manual", "device_code", "hermes_pkce"):
-        return f"removed {row.label or row.id} from {row.provider}"
-    return f"{row.provider} no longer uses the login of {row.label}; it is unchanged"
+        return f"{row.label or row.id} is removed from {row.provider}."
+    return f"{row.provider} no longer uses the login of {row.label}, which stays unchanged."
 
 
-@command.text("Use the paused keys of a provider again at once.", with_accounts)
+@command.text("Use the paused keys of a provider again.", with_accounts)
 async def reset(accounts: Accounts, provider: str) -> str:
     count = await accounts.admin(provider).reset()
-    return f"{count} of the keys of {provider} were paused; all can be used again"
-
-
-@command.text("Log out of a provider, like `hermes logout`.", with_accounts)
-async def logout_(accounts: Accounts, provider: str = "") -> list[str]:
-    return await log_out(accounts, provider)
+    return f"{plural(count, 'paused key')} of {provider} can be used again."

@@ -12,7 +12,8 @@ import click
 
 from hermes.config.environment import env_flag, process_environment
 from hermes.core.errors import UsageError
-from hermes.surfaces.cli.options import OPTIONS, check
+from hermes.surfaces.cli.command_context import options_of
+from hermes.surfaces.cli.options import OPTIONS, check_conflicts
 from hermes.surfaces.cli.output import click_option
 
 # Global options that `chat` does not accept.
@@ -20,31 +21,34 @@ _ALONE = frozenset(("profile", "prompt", "as_json", "usage_file"))
 SHARED = tuple(option.key for option in OPTIONS if option.key not in _ALONE)
 
 
-@click.command(help="Chat in the terminal; with -q: one turn, then the answer and the session id.")
-@click.option("-q", "--query", metavar="TEXT", help="Ask this; piped input is appended.")
-@click.option("--query-file", type=click.Path(allow_dash=True), help="Read the query from a file.")
+@click.command(help="Chat in the terminal; with -q, run one turn and print the answer.")
+@click.option("-q", "--query", metavar="TEXT", help="Send this message; piped input is appended.")
+@click.option(
+    "--query-file",
+    type=click.Path(allow_dash=True),
+    help="Read the message from a file (- is stdin).",
+)
 @click.option(
     "--image",
     "images",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     multiple=True,
-    help="With a query: attach this image (repeatable).",
+    help="With -q: attach an image (repeatable).",
 )
-@click.option("-Q", "--quiet", is_flag=True, help="With a query: print only the answer.")
-@click.option("--source", metavar="TAG", help="The source recorded for the session.")
+@click.option("-Q", "--quiet", is_flag=True, help="With -q: print only the answer.")
+@click.option("--source", metavar="TAG", help="Record this source for the session.")
 @click.pass_context
 def command(ctx: click.Context, /, **own: Any) -> int:
     given = {key: own.pop(key) for key in SHARED}
-    before = ctx.find_root().obj or {}
     # Options after `chat` take precedence over global ones.
     said = {key: value for key, value in given.items() if value not in (None, False)}
-    options = {**before, **said}
-    check(options, "chat")
+    options = {**options_of(ctx), **said}
+    check_conflicts(options, "chat")
     options["source"] = own["source"]
     text = _query(own["query"], own["query_file"])
     if text is None:
         if own["images"] or own["quiet"]:
-            raise UsageError("--image and --quiet belong to a query; add -q TEXT.")
+            raise UsageError("--image and --quiet need a message; add -q TEXT.")
         from hermes.surfaces.cli.chat.startup import run_chat
 
         return run_chat(options)
@@ -59,9 +63,9 @@ command.params += [click_option(option) for option in OPTIONS if option.key in S
 
 
 def _query(query: str | None, query_file: str | None) -> str | None:
-    """The query with piped input appended; None without a query."""
+    """The message with piped input appended; None without a message."""
     if query is not None and query_file is not None:
-        raise UsageError("Give either --query or --query-file.")
+        raise UsageError("Give --query or --query-file, not both.")
     if query_file is not None:
         with click.open_file(query_file, encoding="utf-8", errors="replace") as file:
             query = file.read()
@@ -72,5 +76,5 @@ def _query(query: str | None, query_file: str | None) -> str | None:
             piped = sys.stdin.buffer.read().decode("utf-8", "replace")
             query = f"{query}\n\n{piped.strip()}".rstrip("\n")
     if query is not None and not query.strip():
-        raise UsageError("The query is empty; write something after -q.")
+        raise UsageError("The message is empty; write something after -q.")
     return query

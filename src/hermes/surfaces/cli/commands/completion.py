@@ -16,7 +16,7 @@ HOW = {
 }
 
 
-@click.command(help="Print the completion script for a shell.")
+@click.command(help="Print a script that completes commands in a shell.")
 @click.argument("shell", type=click.Choice(sorted(HOW)))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:

@@ -18,17 +18,17 @@ from hermes.config.load import Explanation
 from hermes.config.migrations import Removed, newest_version
 from hermes.config.schema import describe_type, format_key, parse_key
 from hermes.core.errors import ConfigError
-from hermes.surfaces.cli.command_context import apply_style, config_of, home_of, mark
+from hermes.surfaces.cli.command_context import apply_style, config_of, home_of, mark, warn
 from hermes.surfaces.cli.output import CommandGroup, Output
 
 NEW_FILE = b"# Settings of Hermes. `hermes config show` lists them with their values.\n"
 
 command = CommandGroup(
-    help="Show, explain and change settings. Without a command: show.", default="show"
+    help="Show, explain and change settings. Without a command, show them all.", default="show"
 )
 
 
-@command.json("Every setting, its value and its source.")
+@command.json("Show every setting, its value and its source.")
 def show(ctx: click.Context) -> Output:
     config = config_of(ctx)
     found = [config.explain(key) for key in config.known_keys()]
@@ -48,8 +48,8 @@ def show(ctx: click.Context) -> Output:
     return Output(data, lines())
 
 
-@command.json("The value of one setting, a section, or a secret (masked).")
-@click.option("--source", "with_source", is_flag=True, help="Also print its source.")
+@command.json("Show the value of a setting, a section, or a secret (masked).")
+@click.option("--source", "with_source", is_flag=True, help="Also show where the value comes from.")
 def get(ctx: click.Context, key: str, with_source: bool) -> Output:
     config, start = config_of(ctx), parse_key(key)
     below = [
@@ -74,8 +74,8 @@ def get(ctx: click.Context, key: str, with_source: bool) -> Output:
 
 
 @command.json(
-    "Where the value of a setting comes from, and what it overrides. `model`: which model "
-    "answers, and why."
+    "Explain a setting: its meaning, where its value comes from, and what it overrides. `model` "
+    "explains which model answers."
 )
 def explain(ctx: click.Context, key: str) -> Output:
     config = config_of(ctx)
@@ -100,14 +100,17 @@ def explain(ctx: click.Context, key: str) -> Output:
     lines = [
         f"{apply_style(found.key, 'bold')} = {_text(_masked_value(found))}",
         f"  {found.setting.meaning} Must be {kind}.",
-        f"  from     {found.source}",
-        *(apply_style(f"  hides    {_text(value)}  ({source})", "dim") for source, value in hidden),
+        f"  from      {found.source}",
+        *(
+            apply_style(f"  overrides {_text(value)}  ({source})", "dim")
+            for source, value in hidden
+        ),
     ]
     return Output(data, lines)
 
 
-@command.text("Change a setting; a name in capitals is a secret and goes to .env.")
-@click.option("--force", is_flag=True, help="Write the key even if it is unknown.")
+@command.text("Change a setting in config.yaml, or a secret (NAME_IN_CAPITALS) in .env.")
+@click.option("--force", is_flag=True, help="Write even an unknown key.")
 def set_(ctx: click.Context, key: str, value: str, force: bool) -> None:
     edited = set_from_text(home_of(ctx), key, value, force=force)
     print(f"{edited.key} = {edited.shown}  ({edited.place})")
@@ -135,7 +138,7 @@ def env_path(ctx: click.Context) -> str:
 def edit(ctx: click.Context) -> None:
     home = home_of(ctx)
     if not sys.stdin.isatty():
-        raise ConfigError(f"There is no terminal to edit in; change {home.config} yourself.")
+        raise ConfigError(f"Editing needs a terminal; change {home.config} in an editor.")
     if not home.config.exists():
         replace_file(home, home.config, NEW_FILE)
     click.edit(filename=str(home.config))
@@ -156,7 +159,7 @@ def check(ctx: click.Context) -> Output:
     return Output([plain(finding) for finding in findings], lines(), code=failed)
 
 
-@command.text("Migrate config.yaml to the newest version; a copy of the old one is kept.")
+@command.text("Migrate config.yaml to the newest version, and keep a copy of the old file.")
 def migrate(ctx: click.Context) -> list[str]:
     changes = migrate_file(home_of(ctx))
     lines = [
@@ -177,5 +180,4 @@ def _text(value: JsonValue) -> str:
 
 def _warn(findings: Iterable[Diagnostic]) -> None:
     for finding in findings:
-        word = "error:" if finding.level == "error" else "warning:"
-        print(f"{apply_style(word, finding.level, sys.stderr)} {finding.text}", file=sys.stderr)
+        warn(finding.text, finding.level)

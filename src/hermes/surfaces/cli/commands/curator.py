@@ -13,7 +13,7 @@ from hermes.app.app import App
 from hermes.commands.skills import curator_lines, move_lines
 from hermes.core.session_request import SessionRequest
 from hermes.surfaces.cli.command_context import home_of, mark, with_app
-from hermes.surfaces.cli.output import CommandGroup, Output, fields
+from hermes.surfaces.cli.output import CommandGroup, Output, dry_run_option, fields
 
 if TYPE_CHECKING:
     from hermes.skills.consolidation import MergeResult
@@ -21,11 +21,9 @@ if TYPE_CHECKING:
     from hermes.skills.library import SkillLibrary
 
 AGAIN = "from hermes.surfaces.cli.entry import main; main()"
-NOTHING = "Nothing to do."
+NOTHING = "There is nothing to archive."
 
-command = CommandGroup(
-    help="Archive agent-written skills that are no longer used. Nothing is deleted."
-)
+command = CommandGroup(help="Archive agent-written skills that are not used. Nothing is deleted.")
 with_skills = with_app.part(lambda app: app.skills())
 with_curator = with_skills.part(lambda skills: skills.curator())
 
@@ -37,10 +35,12 @@ def status(curator: Curator) -> Output:
     return Output(data, curator_lines(curator))
 
 
-@command.json("Run now.")
-@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
+@command.json("Archive unused skills now.")
+@dry_run_option
 @click.option("--consolidate", is_flag=True, help="Also let a model merge overlapping skills.")
-@click.option("--background", is_flag=True, help="Do not wait; the result is in curator.log.")
+@click.option(
+    "--background", is_flag=True, help="Run in the background, with output in curator.log."
+)
 def run(ctx: click.Context, dry_run: bool, consolidate: bool, background: bool) -> Output:
     if background:
         return _run_in_background(ctx)
@@ -69,7 +69,7 @@ def _run_in_background(ctx: click.Context) -> Output:
             stderr=out,
             start_new_session=True,
         )
-    line = f"{mark('ok')} Process {child.pid} is running; its output goes to {log}."
+    line = f"{mark('ok')} Process {child.pid} runs in the background; its output is in {log}."
     return Output({"process": child.pid, "log": str(log)}, line)
 
 
@@ -82,8 +82,10 @@ async def _consolidate(app: App, dry_run: bool) -> tuple[MergeResult, ...]:
     return await Consolidation(models, settings, skills, session, dry_run=dry_run).run()
 
 
-@command.text("Archive what was not used for this many days.", with_curator)
-@click.option("--days", type=click.IntRange(min=1), default=90, show_default=True, help="Days.")
+@command.text("Archive skills that were not used for some days.", with_curator)
+@click.option(
+    "--days", type=click.IntRange(min=1), default=90, show_default=True, help="Set the days."
+)
 def prune(curator: Curator, days: int) -> list[str]:
     return move_lines(curator.run(days), "is") or [NOTHING]
 
@@ -91,21 +93,21 @@ def prune(curator: Curator, days: int) -> list[str]:
 @command.text("Stop automatic runs.", with_curator)
 def pause(curator: Curator) -> str:
     curator.pause(True)
-    return f"{mark('ok')} paused"
+    return f"{mark('ok')} Automatic runs are off."
 
 
 @command.text("Resume automatic runs.", with_curator)
 def resume(curator: Curator) -> str:
     curator.pause(False)
-    return f"{mark('ok')} on"
+    return f"{mark('ok')} Automatic runs are on."
 
 
-@command.text("Never archive this skill.", with_skills)
+@command.text("Never archive a skill.", with_skills)
 def pin(skills: SkillLibrary, name: str) -> str:
     return _pin(skills, name, pinned=True)
 
 
-@command.text("Allow this skill to be archived again.", with_skills)
+@command.text("Allow a pinned skill to be archived again.", with_skills)
 def unpin(skills: SkillLibrary, name: str) -> str:
     return _pin(skills, name, pinned=False)
 
@@ -132,14 +134,14 @@ def list_archived(curator: Curator) -> Output:
     return Output(names, names or "The archive is empty.")
 
 
-@command.text("Copy all skills.", with_curator)
+@command.text("Back up all skills.", with_curator)
 def backup(curator: Curator) -> str:
     return f"{mark('ok')} {curator.backup()}"
 
 
-@command.text("Restore the skills of a copy that this home no longer has.", with_curator)
-@click.option("--list", "only_list", is_flag=True, help="List the copies.")
-@click.option("--id", "stamp", default="", help="Use this copy; the default is the newest.")
+@command.text("Restore skills of a backup that this home no longer has.", with_curator)
+@click.option("--list", "only_list", is_flag=True, help="List the backups.")
+@click.option("--id", "stamp", default="", help="Use this backup (default: the newest).")
 def rollback(curator: Curator, only_list: bool, stamp: str) -> tuple[str, ...]:
     found = curator.backups() if only_list else curator.rollback(stamp)
-    return found or ("There are no copies." if only_list else "Nothing was missing.",)
+    return found or ("There are no backups." if only_list else "No skill is missing.",)

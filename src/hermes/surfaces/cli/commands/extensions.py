@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hermes.commands.formatting import plural
 from hermes.config.edit import set_from_text
 from hermes.config.run_context import RunContext
 from hermes.core.errors import UsageError
@@ -45,7 +46,7 @@ with_admin = with_app.part(lambda app: PluginAdmin(app.run, app.plugins.plugins)
 
 @click.group(
     cls=CommandGroup,
-    help="Install and manage plugins. Without a command: choose.",
+    help="List, install, enable and remove plugins. Without a command, choose in the terminal.",
     invoke_without_command=True,
 )
 @click.pass_context
@@ -67,7 +68,7 @@ def command(ctx: click.Context) -> None:
             )
             for row in rows
         ]
-        chosen = pick("Plugins (Enter switches)", lines, chosen=chosen)
+        chosen = pick("Plugins (Enter enables or disables)", lines, chosen=chosen)
         for row in rows:
             if row.key == chosen:
                 ctx.invoke(disable if row.enabled else enable, name=chosen)
@@ -82,13 +83,15 @@ def list_(admin: PluginAdmin) -> Output:
     for row in rows:
         note = f"overrides {row.overrides}" if row.overrides else ""
         words = "; ".join(each for each in (note, row.fault) if each)
-        runs = "inside" if row.isolation == "in_process" else "apart"
+        runs = "inside" if row.isolation == "in_process" else "sandbox"
         counts = (str(row.tools), str(row.hooks))
         cells.append((row.key, row.source, row.kind, row.version, row.state, runs, *counts, words))
-    return Output(rows, table(cells, (24, 8, 10, 8, 19, 6, 5, 5)))
+    return Output(rows, table(cells, (24, 8, 10, 8, 19, 7, 5, 5)))
 
 
-@command.json("Show one plugin: what it declares, its permissions, and a scan.", with_admin)
+@command.json(
+    "Show a plugin: its declarations, its permissions and a scan of its code.", with_admin
+)
 def info(admin: PluginAdmin, name: str) -> Output:
     about = admin.describe(name)
     row = about.row
@@ -128,7 +131,7 @@ def _permission_lines(about: PluginDetails) -> Iterator[str]:
 
 def _finding_lines(findings: tuple[CodeFinding, ...]) -> Iterator[str]:
     if not findings:
-        yield "  the scan found nothing unusual"
+        yield "  the scan found nothing suspicious"
     for each in findings[:MOST_SHOWN]:
         where = f"{each.file}:{each.line}" if each.line else each.file
         level = apply_style(each.level, "error") if each.level == "high" else each.level
@@ -138,9 +141,9 @@ def _finding_lines(findings: tuple[CodeFinding, ...]) -> Iterator[str]:
 
 
 @command.text("Install a plugin from a folder, a git URL or OWNER/REPO[/FOLDER].")
-@click.option("--ref", default="", help="Pin this commit (no updates).", metavar="SHA")
+@click.option("--ref", default="", help="Install this commit, without updates.", metavar="SHA")
 @click.option("--force", is_flag=True, help="Replace an existing plugin.")
-@click.option("--enable/--no-enable", "on", default=None, help="Switch it on, or not, unasked.")
+@click.option("--enable/--no-enable", "on", default=None, help="Enable it, or not, without asking.")
 def install(ctx: click.Context, source: str, ref: str, force: bool, on: bool | None) -> None:
     async def fetch(admin: PluginAdmin) -> FetchedPlugin:
         fetched = await admin.fetch(source, ref)
@@ -149,7 +152,7 @@ def install(ctx: click.Context, source: str, ref: str, force: bool, on: bool | N
 
     fetched = with_admin(ctx, fetch)
     manifest = fetched.manifest
-    print(f"{mark('ok')} {fetched.key} {manifest.version} is installed; none of its code has run.")
+    print(f"{mark('ok')} {fetched.key} {manifest.version} is installed; its code has not run yet.")
     for line in _finding_lines(scan_code(fetched.contents)):
         print(line)
     if manifest.dependencies:
@@ -163,17 +166,21 @@ def install(ctx: click.Context, source: str, ref: str, force: bool, on: bool | N
                 if value:
                     set_from_text(config.home, each.name, value)
         if on is None:
-            on = click.confirm(f"Switch {fetched.key} on?", default=False)
+            on = click.confirm(f"Enable {fetched.key}?", default=False)
     if on:
         ctx.invoke(enable, name=fetched.key)
     else:
-        print(f"`hermes plugins enable {fetched.key}` switches it on.")
+        print(f"`hermes plugins enable {fetched.key}` enables it.")
 
 
-@command.text("Approve a plugin as it is now, and load it in new sessions.")
-@click.option("--isolation", type=click.Choice(["process", "in_process"]), default=None)
-@click.option("--allow-tool-override", is_flag=True, help="Its tools may replace others.")
-@click.option("--grant", "grants", multiple=True, help="network, llm, processes, path=…, env=….")
+@command.text("Approve the current code of a plugin, and load it in new sessions.")
+@click.option(
+    "--isolation", type=click.Choice(["process", "in_process"]), help="Set where its code runs."
+)
+@click.option("--allow-tool-override", is_flag=True, help="Let its tools replace built-in ones.")
+@click.option(
+    "--grant", "grants", multiple=True, help="Grant network, llm, processes, path=… or env=…."
+)
 @yes_option
 def enable(
     ctx: click.Context,
@@ -204,7 +211,7 @@ def disable(admin: PluginAdmin, name: str) -> str:
     return f"{mark('ok')} {admin.disable(name)} is off in new sessions."
 
 
-@command.text("Update installed plugins; a changed plugin must be approved again.", with_admin)
+@command.text("Update one plugin, or all; a changed plugin must be approved again.", with_admin)
 async def update(admin: PluginAdmin, name: str | None = None) -> list[str]:
     lines = []
     for each in [name] if name else admin.list_updatable():
@@ -213,36 +220,40 @@ async def update(admin: PluginAdmin, name: str | None = None) -> list[str]:
             lines.append(f"{mark('ok')} {key} is unchanged.")
             continue
         lines.append(f"{mark('ok')} {key} has changed: {', '.join(changed)}.")
-        lines.append(f"  `hermes plugins enable {key}` shows the changes and switches it on again.")
+        lines.append(f"  `hermes plugins enable {key}` shows the new code and enables it again.")
     return lines
 
 
-@command.text("Delete the files of a plugin; its data in plugin-data stays.")
+@command.text("Remove a plugin; its data in plugin-data stays.")
 @yes_option
 def remove(ctx: click.Context, name: str, yes: bool) -> str:
     confirm(f"Remove {name}?", yes=yes, otherwise="Nothing was removed.")
     return f"{mark('ok')} {with_admin(ctx, lambda admin: admin.remove(name))} is removed."
 
 
-@command.json("Start every enabled plugin and check that it answers.", with_admin)
+@command.json("Check that every enabled plugin starts and answers.", with_admin)
 async def doctor(admin: PluginAdmin) -> Output:
     checks = await admin.doctor()
     lines = [f"{mark('ok' if each.ok else 'warn')} {each.key}: {each.words}" for each in checks]
-    return Output(checks, lines or "No plugin is on.", code=not all(each.ok for each in checks))
+    return Output(
+        checks, lines or "No plugin is enabled.", code=not all(each.ok for each in checks)
+    )
 
 
 @command.text("Create a plugin of your own, with a test.", with_admin)
-@click.option("--kind", type=click.Choice(KINDS), default="tool", show_default=True)
+@click.option(
+    "--kind", type=click.Choice(KINDS), default="tool", show_default=True, help="Set what it adds."
+)
 def new(admin: PluginAdmin, name: str, kind: ScaffoldKind) -> list[str]:
     files = [f"{mark('ok')} {file}" for file in admin.new(name, kind)]
-    return [*files, f"`hermes plugins enable {name}` switches it on."]
+    return [*files, f"`hermes plugins enable {name}` enables it."]
 
 
 NO_HOOKS = "No hooks are configured; see docs/hooks.md."
 LONGEST = 400
 
 hooks_command = CommandGroup(
-    help="Programs that run on events, as configured by `hooks` in config.yaml."
+    help="List and test the programs that run on events (`hooks` in config.yaml)."
 )
 with_run = with_app.part(lambda app: app.run)
 
@@ -260,13 +271,17 @@ def list_hooks(run: RunContext) -> Output:
 @hooks_command.json(
     "Run the programs of a hook with sample data and show their answers.", with_run, name="test"
 )
-@click.option("--for-tool", "tool", metavar="NAME", default="", help="As if for this tool.")
+@click.option(
+    "--for-tool", "tool", metavar="NAME", default="", help="Test as if this tool was called."
+)
 async def test_hook(run: RunContext, event: str, tool: str) -> Output:
     hooks = hooks_for_event(run, event, tool)
     _accept(run)
     open_ = [hook for hook in hooks_without_consent(run) if hook in hooks]
     if open_ and not sys.stdin.isatty():
-        raise UsageError(f"{open_[0].command} is not allowed yet; add --accept-hooks.")
+        raise UsageError(
+            f"{open_[0].command} is not allowed yet; put --accept-hooks before `hooks`."
+        )
     for hook in open_:
         if may_run(hook.event, hook.command):
             record_consent(run, hook)
@@ -277,7 +292,7 @@ async def test_hook(run: RunContext, event: str, tool: str) -> Output:
         for trial in found:
             code = "-" if trial.code is None else str(trial.code)
             yield f"{trial.command}  (exit {code}, {trial.seconds * 1000:.0f} ms)"
-            yield f"  means: {trial.answer}"
+            yield f"  result: {trial.answer}"
             for name, text in (("stdout", trial.output), ("stderr", trial.errors)):
                 if text.strip():
                     yield f"  {name}: {text.strip()[:LONGEST]}"
@@ -285,14 +300,14 @@ async def test_hook(run: RunContext, event: str, tool: str) -> Output:
     return Output(found, lines(), code=any(each.code is None for each in found))
 
 
-@hooks_command.text("Stop running a command until it is allowed again.", with_run)
+@hooks_command.text("Withdraw the permission to run a program.", with_run)
 @click.argument("text", metavar="COMMAND")
 def revoke_(run: RunContext, text: str) -> str:
-    return f"Revoked for {revoke(run, text)} hook(s)."
+    return f"Revoked for {plural(revoke(run, text), 'hook')}."
 
 
 @hooks_command.json(
-    "Report what prevents hooks from running; exit code 1 if anything does.",
+    "Report what prevents hooks from running; exit with 1 if anything does.",
     with_run,
     name="doctor",
 )

@@ -1,4 +1,4 @@
-"""`hermes fallback`: the models to use when the chosen one fails, in order."""
+"""`hermes fallback`: the models to use, in order, when the first one fails."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import click
 
 from hermes.codec.values import Value
+from hermes.commands.formatting import plural
 from hermes.config.provider_settings import FallbackSettings
 from hermes.core.errors import HermesError, NotFound, UsageError
 from hermes.models.models import Models, ref_of
@@ -16,7 +17,7 @@ from hermes.surfaces.cli.commands.model_lookup import find_model, with_models
 from hermes.surfaces.cli.output import CommandGroup, Output
 
 command = CommandGroup(
-    help="Models to fall back to when the chosen one fails, in order. Without a command: list.",
+    help="Choose the models to use, in order, when the first one fails.",
     default="list",
 )
 
@@ -32,14 +33,14 @@ class ChainRow(Value):
     problem: str = ""
 
 
-@command.json("List the chain, and whether each model can be used.")
+@command.json("List the fallback models and whether they can be used.")
 def list_(ctx: click.Context) -> Output:
     chain = enumerate(config_of(ctx).settings.fallback_providers, start=1)
     rows = with_models(ctx, lambda models: [_row(models, place, entry) for place, entry in chain])
 
     def lines() -> Iterator[str]:
         if not rows:
-            yield "There is no fallback model; `hermes fallback add NAME --provider P` adds one."
+            yield "There is no fallback model; `hermes fallback add NAME` adds one."
         for row in rows:
             sign = mark("ok") if row.usable else mark("warn")
             where = f" at {row.base_url}" if row.base_url else ""
@@ -66,11 +67,16 @@ def _row(models: Models, place: int, entry: FallbackSettings) -> ChainRow:
     )
 
 
-@command.text("Add a model at the end of the chain (or at --place N).")
-@click.option("--provider", default="", help="The provider that serves it.")
-@click.option("--base-url", default="", help="Base URL of a custom endpoint.")
-@click.option("--key-env", default="", help="The variable with the key of that endpoint.")
-@click.option("--place", type=click.IntRange(min=1), help="Its position in the chain.")
+@command.text("Add a fallback model, or move it to another position.")
+@click.option("--provider", default="", help="Use this provider.")
+@click.option("--base-url", default="", help="Use the custom endpoint at this URL.")
+@click.option("--key-env", default="", help="Read the key of the endpoint from this variable.")
+@click.option(
+    "--place",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Put it at this position (default: last).",
+)
 def add(
     ctx: click.Context, name: str, provider: str, base_url: str, key_env: str, place: int | None
 ) -> list[str]:
@@ -104,7 +110,8 @@ def insert_entry(
     return tuple(rest)
 
 
-@command.text("Remove a model from the chain, by its position or name.")
+@command.text("Remove a fallback model.")
+@click.argument("which", metavar="POSITION|NAME")
 def remove(ctx: click.Context, which: str) -> str:
     config = config_of(ctx)
     chain = config.settings.fallback_providers
@@ -115,17 +122,17 @@ def remove(ctx: click.Context, which: str) -> str:
         if which in (str(place + 1), each.model, names[place])
     ]
     if not found:
-        raise NotFound(f"The chain has no {which!r}; `hermes fallback list` shows it.")
+        raise NotFound(f"There is no fallback model {which!r}; `hermes fallback list` lists them.")
     if len(found) > 1:
-        raise UsageError(f"{which!r} is in the chain {len(found)} times; give its position.")
+        raise UsageError(f"{which!r} is in the list {len(found)} times; give its position.")
     save_chain(config, tuple(each for n, each in enumerate(chain) if n != found[0]))
-    return f"removed {names[found[0]]}"
+    return f"{names[found[0]]} is removed."
 
 
-@command.text("Empty the chain.")
+@command.text("Remove all fallback models.")
 def clear(ctx: click.Context) -> str:
     config = config_of(ctx)
     count = len(config.settings.fallback_providers)
     if count:
         save_chain(config, ())
-    return f"The chain is empty now ({count} removed)." if count else "The chain is empty already."
+    return f"{plural(count, 'fallback model')} removed."

@@ -83,7 +83,9 @@ def _decode(data: bytes) -> list[str]:
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 COLOURS: dict[str, Role] = {"WARNING": "warn", "ERROR": "error", "CRITICAL": "error"}
 _HEAD = re.compile(
-    r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) ([A-Z]+) \[([^\]]*)\] ([^\s:]+): (.*)", re.DOTALL
+    r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) (?P<level>[A-Z]+) "
+    r"\[(?:-|(?P<session>[^\]]*))\] (?P<logger>[^\s:]+): (?P<text>.*)",
+    re.DOTALL,
 )
 # Component: prefixes of its logger names.
 COMPONENTS = {
@@ -121,15 +123,26 @@ class LogFilter(Value):
         )
 
 
-@click.command(help="Show the newest log entries; `mcp`: stderr of MCP servers; `list`: the files.")
+@click.command(
+    help="Show the newest log entries, the stderr of MCP servers (mcp), or the log files (list)."
+)
 @click.argument("name", type=click.Choice(["agent", "errors", "mcp", "list"]), default="agent")
-@click.option("-n", "--lines", default=50, type=click.IntRange(min=0), help="How many entries.")
+@click.option(
+    "-n", "--lines", default=50, type=click.IntRange(min=0), help="Show this many entries."
+)
 @click.option("-f", "--follow", is_flag=True, help="Print new entries as they are written.")
-@click.option("--level", type=click.Choice(LEVELS, case_sensitive=False), default="DEBUG")
-@click.option("--session", default="", metavar="ID", help="Only this session (id or prefix).")
-@click.option("--component", type=click.Choice(sorted(COMPONENTS)), help="Only this component.")
-@click.option("--since", metavar="AGE", help="Only newer entries: 30m, 12h, 2d.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per entry.")
+@click.option(
+    "--level",
+    type=click.Choice(LEVELS, case_sensitive=False),
+    default="DEBUG",
+    help="Show only this level and above.",
+)
+@click.option("--session", default="", metavar="ID", help="Show only this session (id or prefix).")
+@click.option(
+    "--component", type=click.Choice(sorted(COMPONENTS)), help="Show only this component."
+)
+@click.option("--since", metavar="AGE", help="Show only entries newer than 30m, 12h, 2d …")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per entry.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -150,7 +163,9 @@ def command(
             missing = f"There are no logs in {home.logs} yet."
     elif name == "mcp":
         if session or component or since:
-            raise UsageError("MCP server logs have no date or session; leave these options out.")
+            raise UsageError(
+                "MCP logs have no dates; leave out --session, --component and --since."
+            )
         shown = mcp_lines(folder, line_redactor(home), lines, follow=follow)
         if not any(folder.glob("*.log")):
             missing = f"There are no MCP server logs in {folder} yet."
@@ -251,13 +266,7 @@ def parse_entries(lines: Iterable[str]) -> Iterator[LogEntry]:
 
 
 def _entry(block: str) -> Iterator[LogEntry]:
-    match = _HEAD.match(block)
-    if match is not None and match[2] in LEVELS:
-        yield LogEntry(
-            at=match[1],
-            level=match[2],
-            session="" if match[3] == "-" else match[3],
-            logger=match[4],
-            text=match[5].rstrip("\n"),
-            raw=block.rstrip("\n"),
-        )
+    raw = block.rstrip("\n")
+    match = _HEAD.match(raw)
+    if match is not None and match["level"] in LEVELS:
+        yield LogEntry(raw=raw, **match.groupdict(default=""))

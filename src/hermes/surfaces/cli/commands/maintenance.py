@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from hermes.commands.formatting import format_bytes
 from hermes.config.home import Home, profile_home, root_home, unwritable_error
 from hermes.core.errors import ConfigError, HermesError, UsageError
 from hermes.homes.archive_files import OutsideFile, UserFiles, provider_paths
@@ -27,6 +28,7 @@ from hermes.surfaces.cli.output import (
     Output,
     confirm,
     confirm_by_name,
+    dry_run_option,
     json_command,
     print_output,
     text_command,
@@ -36,13 +38,13 @@ from hermes.surfaces.cli.output import (
 MOST_CHANGES = 10
 
 
-@json_command("Write this home to one zip file; `hermes import FILE` restores it.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="The file to write.")
-@click.option("-q", "--quick", is_flag=True, help="Only settings, keys and sessions.")
-@click.option("-l", "--label", default="", help="A word to add to the file name.")
+@json_command("Back up this home to a zip file; `hermes import FILE` restores it.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
+@click.option("-q", "--quick", is_flag=True, help="Back up only settings, keys and sessions.")
+@click.option("-l", "--label", default="", help="Add this word to the file name.")
 def backup_command(ctx: click.Context, output: Path | None, quick: bool, label: str) -> Output:
     if quick and output is not None:
-        raise UsageError("A quick backup stays in the home; leave out --output or --quick.")
+        raise UsageError("Give --output or --quick, not both; a quick backup stays in the home.")
     home, now = home_of(ctx), time.time()
     outside = OutsideFile() if quick else _outside(ctx)
     if quick:
@@ -53,14 +55,13 @@ def backup_command(ctx: click.Context, output: Path | None, quick: bool, label: 
     data = {"file": made.file, "files": made.files, "bytes": made.bytes, "outside": outside}
 
     def lines() -> Iterator[str]:
-        size = f"{made.bytes / 1e6:.1f} MB" if made.bytes >= 1e5 else f"{made.bytes:,} bytes"
-        yield f"{mark('ok')} {made.files} files ({size}) are in {made.file}."
+        yield f"{mark('ok')} {made.files} files ({format_bytes(made.bytes)}) are in {made.file}."
         if outside.files:
             count = len(outside.files)
             yield f"  {count} of them belong to your memory provider, outside the home."
         for words in outside.left_out:
             yield f"{mark('warn')} not included: {words}"
-        yield "It contains your keys and all conversations: keep it where only you can read it."
+        yield "It contains your keys and conversations; keep it where only you can read it."
 
     return Output(data, lines())
 
@@ -80,12 +81,10 @@ def _outside(ctx: click.Context) -> OutsideFile:
         return OutsideFile(left_out=(f"what the memory provider stores elsewhere ({error})",))
 
 
-@json_command("Update Hermes to the newest version; asks first and makes a backup.")
+@json_command("Update Hermes to the newest version, after a question and a backup.")
 @click.option("--check", is_flag=True, help="Only check for a newer version.")
 @yes_option
-@click.option(
-    "--backup/--no-backup", default=None, help="Back up first (updates.pre_update_backup)."
-)
+@click.option("--backup/--no-backup", default=None, help="Override updates.pre_update_backup.")
 def update_command(
     ctx: click.Context, check: bool, yes: bool, backup: bool | None, as_json: bool
 ) -> None:
@@ -116,18 +115,18 @@ def update_command(
     click.echo(f"{mark('ok')} Updated; the next start of `hermes` uses it.", err=as_json)
 
 
-@text_command("Remove Hermes. The home with settings, memory and sessions stays.")
-@click.option("--full", is_flag=True, help="Also the home with all profiles, permanently.")
-@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
+@text_command("Remove Hermes; settings, memory and sessions stay in the home.")
+@click.option("--full", is_flag=True, help="Also delete the home with all profiles, permanently.")
+@dry_run_option
 @yes_option
 def uninstall_command(ctx: click.Context, full: bool, dry_run: bool, yes: bool) -> None:
     home, here = root_home(home_of(ctx)), installation()
     goes = full and home.root.is_dir()
     if here.kind == "package":
-        print(f"The package is removed from {here.path}.")
+        print(f"This removes the package from {here.path}.")
     else:
-        print(f"This is a checkout; remove the folder {here.path} yourself.")
-    print(f"{home.root} {'is deleted with everything in it' if goes else 'stays'}.")
+        print(f"Hermes runs from a checkout; delete the folder {here.path} yourself.")
+    print(f"This deletes {home.root} with everything in it." if goes else f"{home.root} stays.")
     if dry_run or (here.kind == "checkout" and not goes):
         return
     if goes:
@@ -140,7 +139,7 @@ def uninstall_command(ctx: click.Context, full: bool, dry_run: bool, yes: bool) 
             raise unwritable_error(home.root, error) from error
     if here.kind == "package":
         run(remove_package(here))
-    print(f"{mark('ok')} Removed.")
+    print(f"{mark('ok')} Hermes is removed.")
 
 
 def _check(home: Home) -> None:
@@ -148,7 +147,7 @@ def _check(home: Home) -> None:
     signs = (home.config, home.journal, home.env_file, home.memories, home.soul)
     if home.root in (Path.home(), Path("/")) or not any(path.exists() for path in signs):
         raise ConfigError(
-            f"{home.root} does not look like a Hermes home; remove it yourself if it is one."
+            f"{home.root} does not look like a Hermes home; if it is one, delete it yourself."
         )
     for name in Profiles(home).names():
         refuse_if_used(profile_home(home, name))

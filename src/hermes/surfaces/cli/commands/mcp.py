@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from hermes.commands.formatting import one_line
 from hermes.config.extension_settings import McpOauthSettings, McpServerSettings, McpToolSettings
 from hermes.core.errors import UsageError
 from hermes.mcp.admin import McpAdmin
@@ -15,34 +16,50 @@ from hermes.surfaces.cli.command_context import apply_style, load_command, mark,
 from hermes.surfaces.cli.commands.auth import TerminalScreen, browser_option
 from hermes.surfaces.cli.output import CommandGroup, Output, confirm, table, yes_option
 
-# Subcommands that are loaded when they are called.
-ELSEWHERE = {
-    "catalog": "mcp_catalogue:catalog",
-    "install": "mcp_catalogue:install",
-    "serve": "hermes.surfaces.mcp.command:command",
-}
+if TYPE_CHECKING:
+    from hermes.app.app import App
+    from hermes.mcp.installation import ServerCatalogue
+    from hermes.mcp.listing import ToolListing
+
+untrusted_option = click.option(
+    "--untrusted", is_flag=True, help="Ask before every tool call that may change something."
+)
+SERVE = "hermes.surfaces.mcp.command:command"
 
 with_admin = with_app.part(lambda app: McpAdmin(app.run))
 
 
-class LazyGroup(CommandGroup):
+class McpGroup(CommandGroup):
+    """Loads `serve` when it is called."""
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted((*super().list_commands(ctx), *ELSEWHERE))
+        return sorted((*super().list_commands(ctx), "serve"))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in ELSEWHERE:
-            return super().get_command(ctx, cmd_name)
-        return load_command(ELSEWHERE[cmd_name])
+        return load_command(SERVE) if cmd_name == "serve" else super().get_command(ctx, cmd_name)
 
 
-command = LazyGroup(help="MCP servers. Without a command: list.", default="list")
+command = McpGroup(
+    help="Use MCP servers, and run Hermes as one. Without a command, list the servers.",
+    default="list",
+)
 
 
-@command.json("List all servers, with the number of tools each last reported.", with_admin)
+def _catalogue(app: App) -> ServerCatalogue:
+    # Loads the HTTP client, which most commands do not need.
+    from hermes.mcp.installation import ServerCatalogue
+
+    return ServerCatalogue(app.run.settings, app.models.http)
+
+
+with_catalogue = with_app.part(_catalogue)
+
+
+@command.json("List all servers and the number of their tools.", with_admin)
 def list_(admin: McpAdmin) -> Output:
     rows = admin.rows()
     if not rows:
-        hint = "There is no MCP server yet; `hermes mcp catalog` lists some to install."
+        hint = "There is no MCP server yet; `hermes mcp catalog` lists servers to install."
         return Output(rows, hint)
     cells = [("Server", "Tools", "State", "Where")]
     for row in rows:
@@ -55,29 +72,38 @@ def list_(admin: McpAdmin) -> Output:
     return Output(rows, table(cells, (20, 6, 18)))
 
 
-@command.text("Connect to a server, and add it to the settings if that works.")
-@click.option("--url", default="", help="The URL of a running server.")
-@click.option("--command", "program", default="", help="The program to start.")
-@click.option("--args", "args", multiple=True, help="An argument for it (repeatable).")
-@click.option("--env", "env", multiple=True, metavar="K=V", help="An environment variable for it.")
-@click.option("--cwd", default="", help="Its working directory.")
-@click.option("--transport", type=click.Choice(["http", "sse"]), default="http")
-@click.option("--auth", type=click.Choice(["oauth", "header"]), default=None)
-@click.option("--client-id", default="", help="OAuth client id, if there is no registration.")
-@click.option("--client-secret", default="", help="OAuth client secret.")
-@click.option("--private-key", default="", help="A PEM file to sign with instead.")
-@click.option("--scope", default="", help="OAuth scope to request.")
+@command.text("Connect to a server, and save it if the connection works.")
+@click.option("--url", default="", help="Use the running server at this URL.")
+@click.option("--command", "program", default="", help="Start this program as the server.")
+@click.option("--args", "args", multiple=True, help="Pass an argument to it (repeatable).")
+@click.option("--env", "env", multiple=True, metavar="K=V", help="Set an environment variable.")
+@click.option("--cwd", default="", help="Start it in this folder.")
+@click.option(
+    "--transport", type=click.Choice(["http", "sse"]), default="http", help="Set the transport."
+)
+@click.option("--auth", type=click.Choice(["oauth", "header"]), help="Set how to authenticate.")
+@click.option("--client-id", default="", help="Set the OAuth client id instead of registering.")
+@click.option("--client-secret", default="", help="Set the OAuth client secret.")
+@click.option("--private-key", default="", metavar="FILE", help="Sign with this PEM file instead.")
+@click.option("--scope", default="", help="Request this OAuth scope.")
 @click.option("--unattended", is_flag=True, help="Log in with the client credentials alone.")
-@click.option("--header", "headers", multiple=True, metavar="K:V", help="A header to send.")
+@click.option("--header", "headers", multiple=True, metavar="K:V", help="Send a header.")
 @click.option("--include", multiple=True, help="Use only these tools (names or patterns).")
-@click.option("--exclude", multiple=True, help="Leave these tools out.")
-@click.option("--untrusted", is_flag=True, help="Ask before every tool that may change things.")
-@click.option("--connect-timeout", type=click.IntRange(min=1), default=60, show_default=True)
+@click.option("--exclude", multiple=True, help="Do not use these tools.")
+@untrusted_option
+@click.option(
+    "--connect-timeout",
+    metavar="SECONDS",
+    type=click.IntRange(min=1),
+    default=60,
+    show_default=True,
+    help="Limit the time to connect.",
+)
 @browser_option
 @yes_option
 def add(ctx: click.Context, /, name: str, rest: tuple[str, ...] = (), **given: Any) -> list[str]:
     if rest and not given["program"]:
-        raise UsageError("Words after `--` are arguments of --command; add it.")
+        raise UsageError("Words after `--` are arguments of a program; name it with --command.")
     own = McpServerSettings(
         command=given["program"],
         args=(*given["args"], *rest),
@@ -103,29 +129,28 @@ def add(ctx: click.Context, /, name: str, rest: tuple[str, ...] = (), **given: A
         confirm(f"This starts  {words}  with your permissions. Continue?", yes=given["yes"])
     screen = TerminalScreen(browser=not given["no_browser"])
     listing = with_admin(ctx, lambda admin: admin.add(name, own, screen=screen))
-    return [
-        f"{mark('ok')} {name}: {len(listing.tools)} tools ({listing.title or 'unnamed'})",
-        *(
-            f"  {tool.name:<32} {tool.description.partition(chr(10))[0][:60]}"
-            for tool in listing.tools
-        ),
-    ]
+    tools = (f"  {tool.name:<32} {one_line(tool.description, 60)}" for tool in listing.tools)
+    return [_added(name, listing), *tools]
+
+
+def _added(name: str, listing: ToolListing) -> str:
+    return f"{mark('ok')} {name}: {len(listing.tools)} tools ({listing.title or 'unnamed'})"
 
 
 def _pair(text: str, sign: str) -> tuple[str, str]:
     name, found, value = text.partition(sign)
     if not found or not name.strip():
-        raise UsageError(f"{text!r} is not NAME{sign}VALUE.")
+        raise UsageError(f"{text!r} is invalid; write NAME{sign}VALUE.")
     return name.strip(), value.strip()
 
 
 @command.text("Remove a server and its login.", with_admin)
 def remove(admin: McpAdmin, name: str) -> str:
     admin.remove(name)
-    return f"{name} is removed"
+    return f"{mark('ok')} {name} is removed."
 
 
-@command.json("Connect to a server and show what it offers; exit code 1 on failure.", with_admin)
+@command.json("Connect to a server and show what it offers; exit with 1 on failure.", with_admin)
 async def test(admin: McpAdmin, name: str) -> Output:
     trial = await admin.test(name)
     lines = [
@@ -133,7 +158,7 @@ async def test(admin: McpAdmin, name: str) -> Output:
         f"  connected in {trial.milliseconds} ms",
         f"  {trial.tools} tools, {trial.resources} resources, {trial.prompts} prompts",
         *(
-            f"{mark('warn')} ${{{variable}}} is not set and was passed literally"
+            f"{mark('warn')} ${{{variable}}} is not set, so it was passed unchanged"
             for variable in trial.unset
         ),
     ]
@@ -146,7 +171,7 @@ def tools(admin: McpAdmin, name: str) -> Output:
 
     def lines() -> Iterator[str]:
         if not rows:
-            yield f"{name} was never connected; `hermes mcp test {name}` connects to it."
+            yield f"{name} has never been connected; `hermes mcp test {name}` connects to it."
         for row in rows:
             sign = mark("ok") if row.offered else apply_style("-", "dim")
             note = f" {mark('warn')} {row.finding}" if row.finding else ""
@@ -156,9 +181,9 @@ def tools(admin: McpAdmin, name: str) -> Output:
 
 
 @command.text("Choose which tools of a server to use.")
-@click.option("--include", multiple=True, help="Use only these (names or patterns).")
-@click.option("--exclude", multiple=True, help="Leave these out.")
-@click.option("--all", "everything", is_flag=True, help="Use all.")
+@click.option("--include", multiple=True, help="Use only these tools (names or patterns).")
+@click.option("--exclude", multiple=True, help="Do not use these tools.")
+@click.option("--all", "everything", is_flag=True, help="Use all tools.")
 def configure(
     ctx: click.Context,
     name: str,
@@ -167,11 +192,11 @@ def configure(
     everything: bool,
 ) -> str:
     if sum(map(bool, (include, exclude, everything))) > 1:
-        raise UsageError("Give one of --include, --exclude and --all.")
+        raise UsageError("Give only one of --include, --exclude and --all.")
     if not (include or exclude or everything):
         include = _pick_tools(ctx, name)
     with_admin(ctx, lambda admin: admin.choose(name, include, exclude))
-    return f"{mark('ok')} {name} is configured; open sessions keep their tools"
+    return f"{mark('ok')} {name} is configured for new sessions."
 
 
 def _pick_tools(ctx: click.Context, name: str) -> tuple[str, ...]:
@@ -181,9 +206,9 @@ def _pick_tools(ctx: click.Context, name: str) -> tuple[str, ...]:
     rows = with_admin(ctx, lambda admin: admin.tools(name))
     for number, row in enumerate(rows, 1):
         print(f"{number:>3} {'x' if row.offered else ' '} {row.tool:<32} {row.description[:50]}")
-    words = input("Numbers to use, separated by spaces (empty for all): ").split()
+    words = input("Numbers of the tools to use, separated by spaces (empty: all): ").split()
     if not all(word.isdecimal() and 0 < int(word) <= len(rows) for word in words):
-        raise UsageError("That is not a list of these numbers; nothing was changed.")
+        raise UsageError("This is not a list of these numbers; nothing was changed.")
     return tuple(rows[int(word) - 1].tool for word in words)
 
 
@@ -191,33 +216,94 @@ def _pick_tools(ctx: click.Context, name: str) -> tuple[str, ...]:
 @browser_option
 async def login(admin: McpAdmin, name: str, no_browser: bool) -> str:
     await admin.log_in(name, TerminalScreen(browser=not no_browser))
-    return f"{mark('ok')} logged in to {name}"
+    return f"{mark('ok')} Logged in to {name}."
 
 
 @command.text("Log out of a server.", with_admin)
 def logout(admin: McpAdmin, name: str) -> str:
-    return f"logged out of {name}" if admin.log_out(name) else f"there was no login at {name}"
+    return f"Logged out of {name}." if admin.log_out(name) else f"There is no login at {name}."
 
 
-@command.text("Log in again, at one server or at all that need a login.")
-@click.option("--all", "everything", is_flag=True, help="At all servers that need a login.")
+@command.text("Log in again to one server, or with --all to every server that needs a login.")
+@click.option("--all", "everything", is_flag=True, help="Log in to every server that needs it.")
 @browser_option
 def reauth(ctx: click.Context, *, name: str = "", everything: bool, no_browser: bool) -> None:
     if bool(name) == everything:
-        raise UsageError("Name a server, or give --all.")
+        raise UsageError("Name one server, or give --all.")
 
     rows = with_admin(ctx, lambda admin: admin.rows()) if everything else ()
     for each in [row.name for row in rows if row.auth == "oauth"] if everything else [name]:
         ctx.invoke(login, name=each, no_browser=no_browser)
 
 
-@command.text("Use a server again.", with_admin)
+@command.text("Use a disabled server again.", with_admin)
 def enable(admin: McpAdmin, name: str) -> str:
     admin.enable(name, True)
-    return f"{name} is on"
+    return f"{mark('ok')} {name} is on in new sessions."
 
 
-@command.text("Keep a server in the settings, but do not use it.", with_admin)
+@command.text("Stop using a server, but keep it in the settings.", with_admin)
 def disable(admin: McpAdmin, name: str) -> str:
     admin.enable(name, False)
-    return f"{name} is off"
+    return f"{mark('ok')} {name} is off in new sessions."
+
+
+@command.json("List servers that can be installed by name, or search for WORDS.", with_catalogue)
+@click.option("--online", is_flag=True, help="Search the online registry instead.")
+async def catalog(
+    catalogue: ServerCatalogue, *, words: tuple[str, ...] = (), online: bool
+) -> Output:
+    from hermes.mcp.installation import catalogue_row
+
+    wanted = " ".join(words)
+    rows = await catalogue.search_registry(wanted) if online else catalogue.list_shipped(wanted)
+    found = [catalogue_row(each) for each in rows]
+
+    def lines() -> Iterator[str]:
+        if not found:
+            yield "No server matches" + ("." if online else "; --online searches the registry.")
+            return
+        cells = [(each.name, each.how, each.description) for each in found]
+        width = max(len(each.name) for each in found)
+        yield from table([("Server", "How", "What"), *cells], (width, 8))
+        yield "\n`hermes mcp install NAME` installs one of them."
+
+    return Output(found, lines())
+
+
+@command.text("Install a server: NAME is in the catalogue or registry, or a server.json file.")
+@click.option("--as", "called", default="", metavar="NAME", help="Use this name for it.")
+@click.option("--set", "pairs", multiple=True, metavar="K=V", help="Set a value that it needs.")
+@click.option("--remote", is_flag=True, help="Use the hosted server instead of a local process.")
+@untrusted_option
+@browser_option
+@yes_option
+def install(
+    ctx: click.Context,
+    name: str,
+    called: str,
+    pairs: tuple[str, ...],
+    remote: bool,
+    untrusted: bool,
+    no_browser: bool,
+    yes: bool,
+) -> str:
+    from hermes.mcp.installation import install_settings, plan_install
+
+    server = with_catalogue(ctx, lambda catalogue: catalogue.find(name))
+    plan, given = plan_install(server, remote=remote), dict[str, list[str]]()
+    for key, value in (_pair(each, "=") for each in pairs):
+        given.setdefault(key, []).append(value)
+    if sys.stdin.isatty():
+        for need in plan.missing(given):
+            words = f"{need.name} ({need.description})" if need.description else need.name
+            given[need.name] = [click.prompt(words, hide_input=need.is_secret)]
+    own = install_settings(plan, given, untrusted=untrusted)
+    if own.command:
+        # The user sees which third-party program starts.
+        words = " ".join((own.command, *own.args))
+        confirm(f"This downloads and starts  {words}  with your permissions. Continue?", yes=yes)
+    title, secrets = called or plan.description.short_name, plan.secrets()
+    screen = TerminalScreen(browser=not no_browser)
+    listing = with_admin(ctx, lambda admin: admin.add(title, own, screen=screen, secrets=secrets))
+    return _added(title, listing)

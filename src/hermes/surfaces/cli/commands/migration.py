@@ -12,6 +12,7 @@ from typing import cast
 import click
 
 from hermes.codec.values import replace
+from hermes.commands.formatting import plural
 from hermes.config.environment import process_environment
 from hermes.config.home import Home
 from hermes.core.errors import NotFound, UsageError
@@ -24,14 +25,14 @@ from hermes.homes.migration import (
     SkillConflict,
     run_migration,
 )
-from hermes.surfaces.cli.command_context import home_of, mark, with_app
+from hermes.surfaces.cli.command_context import home_of, mark, warn, with_app
 from hermes.surfaces.cli.output import (
     CommandGroup,
     Output,
     confirm,
+    dry_run_option,
     json_command,
     print_output,
-    warn,
     yes_option,
 )
 
@@ -51,7 +52,7 @@ def import_foreign(
         if not as_json:
             print_output(_result(planned), as_json=False)
         wanted = sum(item.state == "would be taken" for item in planned)
-        confirm(f"Import {wanted} of these? {foreign.root} stays as it is.")
+        confirm(f"Import {plural(wanted, 'item')}? {foreign.root} stays unchanged.")
     return _result(migrate(options))
 
 
@@ -63,28 +64,33 @@ def _result(items: tuple[MigrationItem, ...]) -> Output:
             yield f"{sign} {item.kind:<9} {item.name}: {item.state}{note}"
         counts = Counter(item.state for item in items)
         total = "; ".join(f"{count} {state}" for state, count in counts.items())
-        yield total or "Nothing was found."
+        yield total or "There is nothing to import."
 
     return Output(items, lines())
 
 
 CONFLICTS = ("skip", "overwrite", "rename")
 
-claw_command = CommandGroup(help="Migrate from OpenClaw; its own files are not changed.")
+claw_command = CommandGroup(help="Migrate from OpenClaw.")
 
 
-@claw_command.json("Import its identity, memory, skills and model. FOLDER is ~/.openclaw.")
+@claw_command.json("Import identity, memory, skills and model of OpenClaw (FOLDER: ~/.openclaw).")
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
-@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
+@dry_run_option
 @click.option(
     "--preset",
     type=click.Choice(["user-data", "full"]),
     default="full",
-    help="user-data: without settings and keys.",
+    help="Import everything, or no settings and keys.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace what exists already.")
-@click.option("--migrate-secrets", is_flag=True, help="Include keys.")
-@click.option("--skill-conflict", type=click.Choice(CONFLICTS), default="skip")
+@click.option("--overwrite", is_flag=True, help="Replace what already exists.")
+@click.option("--migrate-secrets", is_flag=True, help="Also import keys.")
+@click.option(
+    "--skill-conflict",
+    type=click.Choice(CONFLICTS),
+    default="skip",
+    help="Choose what happens to skills that already exist.",
+)
 @yes_option
 def migrate(
     ctx: click.Context,
@@ -112,14 +118,14 @@ def migrate(
     return import_foreign(ctx, foreign, options, yes=yes, as_json=as_json)
 
 
-@claw_command.json("Rename its folder after the migration, so that nothing uses it.")
+@claw_command.json("Rename the folder of OpenClaw after the migration.")
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
-@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
+@dry_run_option
 @yes_option
 def cleanup(ctx: click.Context, folder: Path | None, dry_run: bool, yes: bool) -> Output:
     root = _root(folder, ".openclaw")
     if not root.is_dir():
-        raise NotFound(f"There is no folder {root}; name the one that OpenClaw used.")
+        raise NotFound(f"There is no folder {root}; name the folder of OpenClaw.")
     names = (f"{root.name}.moved-in{number or ''}" for number in count())
     target = next(path for name in names if not (path := root.with_name(name)).exists())
     if not dry_run:
@@ -145,11 +151,13 @@ MOST_SHOWN = 5
 )
 @click.argument("what", metavar="FILE|hermes-agent")
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
-@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
-@click.option("--overwrite", is_flag=True, help="With hermes-agent: replace what exists.")
-@click.option("--secrets", is_flag=True, help="With hermes-agent: include keys.")
-@click.option("--external", is_flag=True, help="With FILE: also files outside the home.")
-@click.option("-y", "-f", "--yes", "--force", "yes", is_flag=True, help="Do not ask.")
+@dry_run_option
+@click.option("--overwrite", is_flag=True, help="With hermes-agent: replace what already exists.")
+@click.option("--secrets", is_flag=True, help="With hermes-agent: also import keys.")
+@click.option("--external", is_flag=True, help="With FILE: also restore files outside the home.")
+@click.option(
+    "-y", "-f", "--yes", "--force", "yes", is_flag=True, help="Do not ask for confirmation."
+)
 def import_command(
     ctx: click.Context,
     what: str,
@@ -169,14 +177,14 @@ def import_command(
         foreign = read_hermes_agent(_root(folder, ".hermes"))
         return import_foreign(ctx, foreign, options, yes=yes, as_json=as_json)
     if folder is not None or overwrite or secrets:
-        raise UsageError(f"A folder, --overwrite and --secrets belong to `{HERMES_AGENT}`.")
+        raise UsageError(f"A folder, --overwrite and --secrets need `{HERMES_AGENT}`, not a file.")
     return _restore(home_of(ctx), Path(what), dry_run=dry_run, external=external, yes=yes)
 
 
 def _restore(home: Home, file: Path, *, dry_run: bool, external: bool, yes: bool) -> Output:
     names, others = inspect(file), outside_files_in(file)
     existing = sum((home.root / name).exists() for name in names)
-    words = f"{file} holds {len(names)} files; {existing} of them replace files in {home.root}"
+    words = f"{file} has {len(names)} files; {existing} of them replace files in {home.root}"
     if dry_run:
         data = {"files": len(names), "replaces": existing, "external": others}
         return Output(data, (f"{words}.", *_external_lines(others)))
@@ -186,7 +194,7 @@ def _restore(home: Home, file: Path, *, dry_run: bool, external: bool, yes: bool
     done = restore(home, file, time.time(), UserFiles(Path.home(), home) if external else None)
     lines = [f"{mark('ok')} {done.added} files added and {done.replaced} replaced in {home.root}."]
     if done.before:
-        lines.append(f"  The replaced files are in {done.before}.")
+        lines.append(f"  The old files are in {done.before}.")
     if external:
         lines.append(f"  {len(done.outside)} files outside the home are restored.")
     else:
@@ -199,4 +207,4 @@ def _external_lines(names: tuple[str, ...]) -> list[str]:
         return []
     shown = ", ".join(f"~/{name}" for name in names[:MOST_SHOWN])
     more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
-    return [f"  It also has {shown}{more}; `--external` restores them."]
+    return [f"  The file also has {shown}{more}; --external restores them."]

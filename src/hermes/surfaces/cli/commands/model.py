@@ -1,4 +1,4 @@
-"""`hermes model`: list and choose models; download and remove local ones."""
+"""`hermes model`: list, choose and explain models; download and remove local ones."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from hermes.surfaces.cli.command_context import (
     is_terminal,
     mark,
     run,
+    warn,
 )
 from hermes.surfaces.cli.commands.model_lookup import (
     choose_card,
@@ -40,12 +41,12 @@ from hermes.surfaces.cli.commands.model_lookup import (
     list_providers,
     with_models,
 )
-from hermes.surfaces.cli.output import CommandGroup, Output, fields, table, warn
+from hermes.surfaces.cli.output import CommandGroup, Output, fields, table
 
 BAR_WIDTH = 30
 STEP_PERCENT = 10
 NO_TERMINAL = """\
-There is no terminal to choose in. Use instead:
+Choosing needs a terminal. Use instead:
   hermes model list [PROVIDER]                         list what can be chosen
   hermes model set NAME [--provider P] [--base-url U]  choose for new sessions
   hermes model show                                    show the current model
@@ -55,16 +56,16 @@ WIDTHS = (44, 8, 28, 10)
 
 @click.group(
     cls=CommandGroup,
-    help="List and choose models. Without a command: choose in the terminal.",
+    help="List, choose and install models. Without a command, choose in the terminal.",
     invoke_without_command=True,
 )
-@click.option("--refresh", is_flag=True, help="Ask providers for their current lists.")
+@click.option("--refresh", is_flag=True, help="Ask providers for their current models.")
 @click.option("--no-browser", is_flag=True, help="For a login, print the URL only.")
 @click.option(
     "--timeout",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
-    help="How long to wait for a login.",
+    help="Limit the time to wait for a login.",
 )
 @click.pass_context
 def command(ctx: click.Context, refresh: bool, no_browser: bool, timeout: float | None) -> None:
@@ -78,7 +79,7 @@ def command(ctx: click.Context, refresh: bool, no_browser: bool, timeout: float 
     run_wizard(ctx, WizardOptions(refresh=refresh, browser=not no_browser, login_seconds=timeout))
 
 
-@command.text("Download a local model (see `hermes model list embedded`).")
+@command.text("Download a local model; `hermes model list embedded` lists them.")
 def install(ctx: click.Context, name: str) -> None:
     progress, home, env = DownloadProgress(), home_of(ctx), process_environment()
     try:
@@ -118,13 +119,13 @@ def _warn_without_runtime() -> None:
         warn(hint)
 
 
-@command.text("Delete an installed model.")
+@command.text("Delete a downloaded model.")
 def remove(ctx: click.Context, name: str) -> str:
-    return f"removed {remove_model(home_of(ctx), name)}"
+    return f"{mark('ok')} {remove_model(home_of(ctx), name)} is deleted."
 
 
-@command.json("List the providers, or the models of one.")
-@click.option("--refresh", is_flag=True, help="Ask the provider for its current list.")
+@command.json("List providers, or the models of one provider.")
+@click.option("--refresh", is_flag=True, help="Ask the provider for its current models.")
 def list_(ctx: click.Context, *, provider: str = "", refresh: bool) -> Output:
     if provider == EMBEDDED:
         return _list_files(home_of(ctx))
@@ -161,9 +162,9 @@ def _list_models(ctx: click.Context, provider: str, refresh: bool) -> Output:
         (card.model, format_count(card.window), describe_price(card), vision[card.vision])
         for card in found.cards
     ]
-    lines = [*table([("Model", "Window", "Price", "Pictures"), *rows], WIDTHS)]
+    lines = [*table([("Model", "Window", "Price", "Vision"), *rows], WIDTHS)]
     if not found.live:
-        lines.append(apply_style("From the built-in list; --refresh asks the provider.", "dim"))
+        lines.append(apply_style("This is the built-in list; --refresh asks the provider.", "dim"))
     return Output(found.cards, lines)
 
 
@@ -178,13 +179,13 @@ def _list_providers(ctx: click.Context) -> Output:
             missing = row.problem.partition(";")[0].rpartition(", and ")[2].rstrip(".")
             dim = apply_style(f"{line} {missing}".rstrip(), "dim")
             yield line.rstrip() if row.usable else dim
-        yield "`hermes model list PROVIDER` lists its models, `hermes model set NAME` chooses one."
+        yield "`hermes model list PROVIDER` lists its models; `hermes model set NAME` chooses one."
 
     return Output([{**fields(row), "current": row.name == current} for row in rows], lines())
 
 
 @command.json("Show the current model, or a named model or file.")
-@click.option("--provider", default="", help="The provider of the named model.")
+@click.option("--provider", default="", help="Look at this provider.")
 def show(ctx: click.Context, *, name: str = "", provider: str) -> Output:
     home, config = home_of(ctx), config_of(ctx)
     if name and not provider and _is_file_of(home, name):
@@ -192,7 +193,10 @@ def show(ctx: click.Context, *, name: str = "", provider: str) -> Output:
     found = with_models(ctx, lambda models: _find_model(models, name, provider))
     if found is None and (file := _local_file(config)):
         return _describe_file(home, file)
-    card, why = found or (with_models(ctx, choose_card), "availability: nothing is configured")
+    card, why = found or (
+        with_models(ctx, choose_card),
+        "availability, because nothing is configured",
+    )
     where = f" at {card.host} ({card.wire})" if card.host else ""
     lines = [f"{apply_style(card.model, 'bold')} ({card.provider}){where}", describe_model(card)]
     if why:
@@ -246,9 +250,9 @@ def _describe_file(home: Home, name: str) -> Output:
     return Output(facts, [*lines, known.summary])
 
 
-@command.text("Choose the model for new sessions (in a chat: /model).")
-@click.option("--provider", default="", help="The provider that serves it.")
-@click.option("--base-url", default="", help="Base URL of a custom endpoint.")
+@command.text("Choose the model of new sessions; in a chat, use /model.")
+@click.option("--provider", default="", help="Use this provider.")
+@click.option("--base-url", default="", help="Use the custom endpoint at this URL.")
 def set_(ctx: click.Context, name: str, provider: str, base_url: str) -> Iterator[str]:
     config = config_of(ctx)
     if base_url:
@@ -289,9 +293,9 @@ async def _choose_address(
     browser, warnings = ModelBrowser(models), []
     better = (await browser.probe_server(url)).url
     if not better:
-        warnings.append(f"{url} does not list any models; check that it is right and running.")
+        warnings.append(f"{url} lists no models; check the URL and that the server runs.")
     elif better.rstrip("/") != url.rstrip("/"):
-        warnings.append(f"The models are at {better}; that URL was saved.")
+        warnings.append(f"The models are at {better}; this URL was saved.")
     card = browser.card_at(models.ref(name, CUSTOM), better or url)
     save_choice(config, name, CUSTOM, base_url=better or url)
     return ModelPick(card=card, warnings=tuple(warnings))

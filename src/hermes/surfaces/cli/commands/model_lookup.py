@@ -49,15 +49,15 @@ def explain_model(ctx: click.Context) -> Output:
             yield NOTHING
         else:
             yield apply_style(_name(why.winner), "bold")
-            yield f"  from     {why.winner.why}"
+            yield f"  from      {why.winner.why}"
             if why.winner.problem:
                 yield f"  {mark('error')} {why.winner.problem}"
             elif why.winner.host:
                 key = "with a key" if why.winner.has_key else "without a key"
                 window = format_count(why.winner.window)
-                yield f"  asks     {why.winner.host} ({why.winner.wire}) {key}, window {window}"
+                yield f"  calls     {why.winner.host} ({why.winner.wire}) {key}, window {window}"
         for reason in why.shadowed:
-            yield apply_style(f"  hides    {_name(reason)}  ({reason.why})", "dim")
+            yield apply_style(f"  overrides {_name(reason)}  ({reason.why})", "dim")
         for key, value, source in why.said:
             yield apply_style(f"  {key} = {value}  ({source})", "dim")
 
@@ -65,7 +65,7 @@ def explain_model(ctx: click.Context) -> Output:
 
 
 def _name(reason: CandidateReason) -> str:
-    return f"{reason.model or 'its usual model'} ({reason.provider})"
+    return f"{reason.model or 'the default model'} ({reason.provider})"
 
 
 def list_providers(models: Models) -> tuple[tuple[ProviderRow, ...], str]:
@@ -87,5 +87,5 @@ async def find_model(models: Models, name: str, provider: str, *, default: str =
     candidates = models.resolver.candidates()
     current = candidates[0].provider if candidates and default != EMBEDDED else default
     if not (provider or current or models.resolver.names.read(name).provider):
-        raise UsageError(f"Which provider serves {name}? Name it with --provider.")
+        raise UsageError(f"No provider is known for {name}; name one with --provider.")
     return await ModelBrowser(models).find(name, provider=provider, current=current)

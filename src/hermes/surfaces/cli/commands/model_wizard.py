@@ -33,13 +33,15 @@ from hermes.surfaces.cli.output import pick
 LOGIN, KEY = "login", "key"
 ACCESS_ROWS = (
     PickerRow(text="log in", value=LOGIN, note="with your account"),
-    PickerRow(text="enter a key", value=KEY, note="for its API"),
+    PickerRow(text="enter a key", value=KEY, note="of its API"),
 )
 CUSTOM, AUXILIARY, FALLBACK = "+custom", "+auxiliary", "+fallback"
 MORE_ROWS = (
-    PickerRow(text="Custom endpoint …", value=CUSTOM, note="any server by its URL"),
+    PickerRow(text="Custom endpoint …", value=CUSTOM, note="any server, by its URL"),
     PickerRow(text="Auxiliary models …", value=AUXILIARY, note="titles, summaries, vision"),
-    PickerRow(text="Fallback chain …", value=FALLBACK, note="used when the model fails"),
+    PickerRow(
+        text="Fallback chain …", value=FALLBACK, note="models to use when the first one fails"
+    ),
 )
 AUXILIARY_ROWS = (
     PickerRow(text="auto", value="auto", note="a small, cheaper model of the same vendor"),
@@ -54,8 +56,8 @@ AUXILIARY_TASKS = tuple(
 
 
 class WizardOptions(Value):
-    """Options of the wizard. `refresh` asks for current model lists, `browser` allows opening one
-    for a login. Without `login_seconds` the provider sets the time limit."""
+    """`refresh` asks providers for their current models. `browser` opens a browser for a login.
+    Without `login_seconds`, the provider sets the time limit of a login."""
 
     refresh: bool = False
     browser: bool = True
@@ -87,7 +89,7 @@ def _choose_on(ctx: click.Context, provider: str, options: WizardOptions) -> boo
         return False
     save_choice(config_of(ctx), card.model, card.provider)
     print(f"{mark('ok')} {card.model} ({card.provider}): {describe_model(card)}")
-    print(apply_style("Saved for new sessions; /model changes a running one.", "dim"))
+    print(apply_style("New sessions use it; in a chat, use /model.", "dim"))
     return True
 
 
@@ -128,7 +130,7 @@ def _ensure_access(ctx: click.Context, provider: str, options: WizardOptions) ->
             print(row.problem)
         return False
     print(f"{row.label} needs a key." + (f" Get one at {row.signup}" if row.signup else ""))
-    key = getpass(f"{keys[0]} (not shown; empty cancels): ").strip()
+    key = getpass(f"{keys[0]} (hidden; empty cancels): ").strip()
     if key:
         edited = set_from_text(home_of(ctx), keys[0], key)
         print(f"{mark('ok')} {edited.key} = {edited.shown} ({edited.place})")
@@ -145,7 +147,7 @@ def _log_in(ctx: click.Context, provider: str, options: WizardOptions) -> bool:
                 screen = TerminalScreen(browser=options.browser)
                 return (await accounts.admin(provider).log_in(screen)).label
         except TimeoutError:
-            words = f"No login to {provider} within {seconds:g} s."
+            words = f"There was no login to {provider} within {seconds:g} s; try again."
             raise ProviderError(words, reason="timeout") from None
 
     try:
@@ -153,7 +155,7 @@ def _log_in(ctx: click.Context, provider: str, options: WizardOptions) -> bool:
     except HermesError as error:
         print(f"{mark('error')} {error}")
         return False
-    print(f"{mark('ok')} logged in to {provider} ({label})")
+    print(f"{mark('ok')} Logged in to {provider} ({label}).")
     return True
 
 
@@ -212,17 +214,17 @@ def _add_endpoint(ctx: click.Context, options: WizardOptions) -> bool:
     url = input("URL, such as http://127.0.0.1:8000/v1 (empty cancels): ").strip()
     if not url:
         return False
-    key = getpass("Key, if it needs one (not shown): ").strip()
+    key = getpass("Key, if it needs one (hidden): ").strip()
     server = with_models(ctx, lambda models: ModelBrowser(models).probe_server(url, key))
     if not server.url:
-        print(apply_style(f"{url} does not list any models; check that it runs.", "warn"))
+        print(apply_style(f"{url} lists no models; check that the server runs.", "warn"))
     elif server.url.rstrip("/") != url.rstrip("/"):
-        print(f"The models are at {server.url}; that URL is used.")
+        print(f"The models are at {server.url}; this URL is used.")
     if server.kind:
         print(f"The server is {server.kind}.")
     host = url.partition("://")[2].partition("/")[0].partition(":")[0].lower()
     guess = re.sub(r"[^a-z0-9-]+", "-", host) or "box"
-    name = input(f"Name for it [{guess}]: ").strip() or guess
+    name = input(f"Name of the endpoint [{guess}]: ").strip() or guess
     config = config_of(ctx)
     variable = re.sub(r"[^A-Z0-9]+", "_", name.upper()) + "_API_KEY" if key else ""
     if key:

@@ -9,6 +9,7 @@ import click
 
 from hermes.codec.values import JsonObject
 from hermes.commands.formatting import escape_invisible, format_time, one_line
+from hermes.config.load import Config
 from hermes.journal.archive import SessionArchive
 from hermes.journal.listing import SessionFilter
 from hermes.policy.inquiries import (
@@ -22,56 +23,49 @@ from hermes.policy.inquiries import (
 )
 from hermes.policy.rule_setup import owner_rules, rules_path
 from hermes.surfaces.cli.command_context import Role, apply_style, config_of, with_archive
-from hermes.surfaces.cli.output import CommandGroup, Output, print_json, table
+from hermes.surfaces.cli.output import CommandGroup, Output, limit_option, print_json, table
 
 LINE = 100
 MARKS: dict[str, Role] = {"allow": "ok", "ask": "warn", "deny": "error"}
 
-command = CommandGroup(
-    help="What is allowed without a question, past decisions, and their reasons."
+command = CommandGroup(help="Explain what is allowed, asked and denied, and show past decisions.")
+
+
+def _add_inquiry(name: str, words: str, answer: Callable[[Config, bytes], JsonObject]) -> None:
+    """A command that answers each JSON line of stdin at once, so that a script can wait for it."""
+
+    @command.text(words, name=name)
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON (always on).")
+    def run(ctx: click.Context, as_json: bool) -> None:
+        config = config_of(ctx)
+        for line in sys.stdin.buffer:
+            if line.strip():
+                print_json(answer(config, line))
+                sys.stdout.flush()
+
+
+_add_inquiry(
+    "check",
+    "Decide effects from JSON lines on stdin, such as "
+    '{"effect":"command","value":"rm -rf x","cwd":"."}. Nothing is executed.',
+    answer,
 )
-always_json = click.option("--json", "as_json", is_flag=True, help="The default here.")
-
-
-def answer_lines(answer: Callable[[bytes], JsonObject]) -> None:
-    """Each answer is flushed, so that a script can wait for it."""
-    for line in sys.stdin.buffer:
-        if line.strip():
-            print_json(answer(line))
-            sys.stdout.flush()
-
-
-@command.text(
-    'Answer JSON lines such as {"text":"KEY=…","channel":"model"} with the redacted text and '
-    "the kinds of secrets that it contained."
+_add_inquiry(
+    "redact",
+    'Redact the text of JSON lines from stdin, such as {"text":"KEY=…","channel":"model"}, and '
+    "name the kinds of secrets.",
+    answer_redact,
 )
-@always_json
-def redact(ctx: click.Context, as_json: bool) -> None:
-    config = config_of(ctx)
-    answer_lines(lambda line: answer_redact(config, line))
-
-
-@command.command(
-    help='Answer JSON lines such as {"kind":"memory","text":"…"} with a verdict and findings. '
-    'Kinds: memory, skill (may include "files"), context, tool_description.'
+_add_inquiry(
+    "scan",
+    'Scan the text of JSON lines from stdin, such as {"kind":"memory","text":"…"}. Kinds: '
+    'memory, skill (with "files"), context, tool_description.',
+    lambda config, line: answer_scan(line),
 )
-@always_json
-def scan(as_json: bool) -> None:
-    answer_lines(answer_scan)
 
 
-@command.text(
-    'Answer JSON lines such as {"effect":"command","value":"rm -rf x","cwd":"."} from stdin, '
-    "one line each. Nothing is run or opened."
-)
-@always_json
-def check(ctx: click.Context, as_json: bool) -> None:
-    config = config_of(ctx)
-    answer_lines(lambda line: answer(config, line))
-
-
-@command.json("Show what a command would do, part by part, and the decision.")
-@click.option("--cwd", default=".", show_default=True, help="The workspace it would run in.")
+@command.json("Explain the decision about a shell command, part by part.")
+@click.option("--cwd", default=".", show_default=True, help="Assume this workspace.")
 def explain(ctx: click.Context, script: str, cwd: str) -> Output:
     found = explain_command(config_of(ctx), script, cwd)
 
@@ -89,7 +83,7 @@ def explain(ctx: click.Context, script: str, cwd: str) -> Output:
     return Output(found, lines())
 
 
-@command.json("Show the rules in force: your own, and the known categories of danger.")
+@command.json("Show your own rules, and the categories of dangerous effects.")
 def rules(ctx: click.Context) -> Output:
     config = config_of(ctx)
     approvals, allowed = config.settings.approvals, config.settings.command_allowlist
@@ -114,16 +108,18 @@ def rules(ctx: click.Context) -> Output:
             match = escape_invisible(rule.match)
             yield f"{rule.decision:5} {rule.effect:7}  {match}  {people}".rstrip()
         if not own:
-            yield f"No rules of your own in {file}."
+            yield f"There are no rules in {file}."
         yield ""
         yield from table([("Category", "What it is"), *categories().items()], (16,))
 
     return Output(data, lines())
 
 
-@command.json("Recent decisions, and who answered the questions.", with_archive)
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True)
-@click.option("--only", type=click.Choice(["allow", "ask", "deny"]), help="Only these decisions.")
+@command.json("Show recent decisions, and who answered the questions.", with_archive)
+@limit_option("-n", default=20)
+@click.option(
+    "--only", type=click.Choice(["allow", "ask", "deny"]), help="Show only these decisions."
+)
 async def log(
     archive: SessionArchive, *, session: str | None = None, limit: int, only: str | None
 ) -> Output:

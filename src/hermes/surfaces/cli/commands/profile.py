@@ -16,7 +16,7 @@ from hermes.surfaces.cli.command_context import apply_style, home_of, mark
 from hermes.surfaces.cli.output import CommandGroup, Output, confirm_by_name, yes_option
 
 command = CommandGroup(
-    help="Profiles: separate settings, keys, memory and sessions under one install."
+    help="Manage profiles: separate settings, keys, memory and sessions under one install."
 )
 
 
@@ -26,7 +26,7 @@ def profiles_of(ctx: click.Context) -> Profiles:
     return Profiles(root_home(home_of(ctx)), COMMANDS)
 
 
-@command.json("List all profiles; the current one is marked.")
+@command.json("List all profiles, with a mark at the current one.")
 def list_(ctx: click.Context) -> Output:
     profiles = profiles_of(ctx)
     found = [profiles.info(name) for name in profiles.names()]
@@ -40,11 +40,11 @@ def list_(ctx: click.Context) -> Output:
     return Output(found, lines)
 
 
-@command.json("Show one profile; the default is the current one.")
+@command.json("Show a profile (default: the current one).")
 def show(ctx: click.Context, name: str = "") -> Output:
     info = profiles_of(ctx).info(name or home_of(ctx).profile)
     facts = {
-        "for": info.description,
+        "about": info.description,
         "home": info.home,
         "model": _model(info),
         "sessions": "yes" if info.sessions else "none yet",
@@ -63,13 +63,13 @@ def _model(info: ProfileInfo) -> str:
     return f"{info.model} ({info.provider})" if info.provider else info.model
 
 
-@command.text("Create a profile: empty, or as a copy of another.")
+@command.text("Create an empty profile, or a copy of another one.")
 @click.option("--clone", is_flag=True, help="Copy settings, keys, memory and skills.")
 @click.option("--clone-all", is_flag=True, help="Copy everything except sessions and logins.")
 @click.option("--clone-from", metavar="NAME", help="Copy this profile instead of the current one.")
 @click.option("--no-alias", is_flag=True, help="Do not create a command in ~/.local/bin.")
-@click.option("--no-skills", is_flag=True, help="No skills, not even the bundled ones.")
-@click.option("--description", default="", metavar="TEXT", help="What it is for, in one line.")
+@click.option("--no-skills", is_flag=True, help="Create it without skills, even bundled ones.")
+@click.option("--description", default="", metavar="TEXT", help="Describe it in one line.")
 def create(
     ctx: click.Context,
     name: str,
@@ -85,8 +85,8 @@ def create(
         name, like=like, everything=clone_all, skills=not no_skills, description=description
     )
     yield f"{mark('ok')} {name} is at {home.root}" + (f", copied from {like}." if like else ".")
-    yield f"  hermes -p {name}          use it once"
-    yield f"  hermes profile use {name}  make it the default"
+    yield f"  hermes -p {name}           uses it once"
+    yield f"  hermes profile use {name}  makes it the default"
     if no_alias:
         return
     aliases = _aliases()
@@ -100,25 +100,25 @@ def create(
         yield f"  No command was created: {error}"
     else:
         if aliases.found:
-            yield f"  {script.name:<20} does the same"
+            yield f"  {script.name:<20} starts it"
         else:
-            yield f"  {script} does the same, once {aliases.folder} is in your PATH."
+            yield f"  {script} starts it once {aliases.folder} is in your PATH."
 
 
-@command.text("Describe a profile in one line; without TEXT, remove the description.")
+@command.text("Set the description of a profile; without TEXT, remove it.")
 def describe(ctx: click.Context, name: str, text: str = "") -> str:
     profiles_of(ctx).describe(name, text)
     return f"{mark('ok')} {name}: {text or 'description removed'}"
 
 
-@command.text("Make a profile the default; `default` is the home itself.")
+@command.text("Make a profile the default one; `default` is the home itself.")
 def use(ctx: click.Context, name: str) -> str:
     home = profiles_of(ctx).use(name)
     return f"{mark('ok')} `hermes` now uses {home.root}."
 
 
 @command.text("Create a command in ~/.local/bin that starts a profile.")
-@click.option("--name", default="", help="Its name; the default is the profile name.")
+@click.option("--name", default="", help="Name the command (default: the profile name).")
 @click.option("--remove", is_flag=True, help="Remove the command.")
 def alias(ctx: click.Context, profile: str, name: str, remove: bool) -> Iterator[str]:
     profiles_of(ctx).info(profile)
@@ -129,7 +129,7 @@ def alias(ctx: click.Context, profile: str, name: str, remove: bool) -> Iterator
     script = aliases.add(profile, root_home(home_of(ctx)).root, name or profile)
     yield f"{mark('ok')} `{script.name}` starts Hermes in {profile} ({script})."
     if not aliases.found:
-        yield f"{aliases.folder} is not in your PATH yet; add it."
+        yield f"{aliases.folder} is not in your PATH; add it."
 
 
 def _aliases() -> Aliases:
@@ -141,7 +141,7 @@ def _aliases() -> Aliases:
 def rename(ctx: click.Context, old: str, new: str) -> Iterator[str]:
     home = profiles_of(ctx).rename(old, new)
     moved = _aliases().move(old, new, root_home(home_of(ctx)).root)
-    yield f"{mark('ok')} {old} is {new} now, at {home.root}."
+    yield f"{mark('ok')} {old} is now {new}, at {home.root}."
     if moved:
         yield f"  command: {', '.join(moved)}"
 
@@ -157,24 +157,26 @@ def delete(ctx: click.Context, name: str, yes: bool) -> str:
     aliases = _aliases()
     if aliases.of(name):
         aliases.remove(name)
-    return f"{mark('ok')} {name} is removed."
+    return f"{mark('ok')} {name} is deleted."
 
 
 @command.text("Export a profile to a file, without keys and logins.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="The file.")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file."
+)
 def export(ctx: click.Context, name: str, output: Path | None) -> str:
     target = output or Path(f"hermes-profile-{name}.zip")
     count = profiles_of(ctx).export(name, target.absolute())
-    return f"{mark('ok')} {count} files are in {target}; keys and logins are not."
+    return f"{mark('ok')} {count} files are in {target}, without keys and logins."
 
 
 @command.text("Create a profile from an exported file.")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--name", default="", help="Its name; the default is taken from the file name.")
+@click.option("--name", default="", help="Name the profile (default: from the file name).")
 def import_(ctx: click.Context, file: Path, name: str) -> str:
     wanted = name or file.stem.removeprefix("hermes-profile-")
     if not wanted:
-        raise UsageError("Give it a name with --name.")
+        raise UsageError("The file name does not name a profile; give --name.")
     home = profiles_of(ctx).import_archive(file, wanted)
     advice = f"`hermes -p {wanted} auth add …` adds keys"
     return f"{mark('ok')} {wanted} is at {home.root}; {advice}."

@@ -11,12 +11,12 @@ from hermes.app.app import App
 from hermes.app.session_prompt import prompt_sizes
 from hermes.codec.json import plain
 from hermes.codec.values import JsonObject
-from hermes.commands.insights import DAYS, insight_lines
+from hermes.commands.insights import DAYS, MOST_DAYS, insight_lines
 from hermes.commands.session import cap_states
 from hermes.core.messages import Usage
 from hermes.core.session_request import SessionRequest
 from hermes.journal.listing import Spending, parse_since
-from hermes.surfaces.cli.command_context import apply_style, with_app
+from hermes.surfaces.cli.command_context import apply_style, options_of, with_app
 from hermes.surfaces.cli.output import Output, json_command, table
 
 By = Literal["model", "day", "cause", "person", "job", "session", "provider"]
@@ -24,7 +24,7 @@ _FIELDS = {"person": "principal", "session": "session_id"}
 
 
 class Sum:
-    """The total of some model calls. `unpriced` counts replies without a known price; `assumed` is
+    """The sum of some model calls. `unpriced` counts replies without a known price; `assumed` is
     an upper bound for calls whose outcome is unknown."""
 
     def __init__(self) -> None:
@@ -59,8 +59,8 @@ class Sum:
 
 
 @json_command(
-    "Tokens and cost of all model calls. Unknown prices are shown as unknown. Calls in "
-    "progress or whose outcome is unknown are listed separately with their maximum cost.",
+    "Show the tokens and the cost of model calls. Calls with an unknown outcome are listed "
+    "separately with their maximum cost.",
     with_app,
 )
 @click.option(
@@ -68,15 +68,17 @@ class Sum:
     type=click.Choice(["model", "day", "cause", "person", "job", "session", "provider"]),
     default="model",
     show_default=True,
-    help="How to group.",
+    help="Group by this.",
 )
-@click.option("--session", help="Only this session.")
-@click.option("--since", metavar="AGE|DATE", help="Only since then: 7d, 12h, 2w, 2026-05-01.")
+@click.option("--session", metavar="ID", help="Count only this session.")
+@click.option(
+    "--since", metavar="AGE|DATE", help="Count only calls since then: 7d, 12h, 2w, 2026-05-01."
+)
 @click.option(
     "--days",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Only the last N days (UTC), today included.",
+    help="Count only the last N days (UTC), with today.",
 )
 async def cost_command(
     app: App, by: By, session: str | None, since: str | None, days: int | None
@@ -94,7 +96,7 @@ async def cost_command(
     caps = () if session else await cap_states(app.archive, app.caps, now)
     data = [_columns(by, name, each) for name, each in sorted(sums.items())]
     if not sums:
-        return Output(data, ("No model call yet.", *caps))
+        return Output(data, ("There are no model calls yet.", *caps))
     # A column for assumed cost only if there is any.
     widths = (36, 7, 10, 10, 12) if total.assumed_calls else (36, 7, 10, 10)
     rows = [(by.capitalize(), "Calls", "In", "Out", "Cost", "Assumed")]
@@ -123,12 +125,18 @@ def _columns(by: By, name: str, each: Sum) -> JsonObject:
 
 
 @json_command(
-    "Sessions, tokens, cost, tools, skills, memory and hours of the last days. All data comes "
-    "from this home; no model is called. Unknown prices are shown as n/a.",
+    "Show recent use: sessions, tokens, cost, tools, skills, memory and hours. No model is called.",
     with_app,
 )
-@click.option("--days", type=click.IntRange(1, 3650), default=DAYS, show_default=True)
-@click.option("--source", default="", help="Only sessions from this source: cli, api, acp …")
+@click.option(
+    "--days",
+    metavar="N",
+    type=click.IntRange(1, MOST_DAYS),
+    default=DAYS,
+    show_default=True,
+    help="Count the last N days.",
+)
+@click.option("--source", default="", help="Count only sessions from this source: cli, api, acp …")
 async def insights_command(app: App, days: int, source: str) -> Output:
     from hermes.homes.insights import insights
 
@@ -138,12 +146,12 @@ async def insights_command(app: App, days: int, source: str) -> Output:
     return Output(plain(found), insight_lines(found, paint=apply_style))
 
 
-@json_command("Estimate the tokens of the system prompt, layer by layer, and of each tool.")
-@click.option("--platform", default="cli", show_default=True, help="For this surface.")
+@json_command("Estimate the tokens of the system prompt, by layer, and of each tool.")
+@click.option("--platform", default="cli", show_default=True, help="Estimate for this surface.")
 def prompt_size_command(ctx: click.Context, platform: str) -> Output:
-    rules = not (ctx.find_root().obj or {}).get("ignore_rules")
-    opening = SessionRequest(source="cli", attended=True, platform=platform, rules=rules)
-    sizes = with_app(ctx, lambda app: prompt_sizes(app, opening))
+    rules = not options_of(ctx).get("ignore_rules")
+    request = SessionRequest(source="cli", attended=True, platform=platform, rules=rules)
+    sizes = with_app(ctx, lambda app: prompt_sizes(app, request))
     tokens, size = sum(each.tokens for each in sizes), sum(each.bytes for each in sizes)
     rows = [(each.part, each.name, str(each.bytes), str(each.tokens)) for each in sizes]
     total = ("", "total", str(size), str(tokens))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from hermes.app.app import App
+from hermes.commands.formatting import format_bytes, plural
 from hermes.core.errors import UsageError
 from hermes.journal.archive import SessionArchive
 from hermes.journal.html_export import html_page, prompts
@@ -20,25 +21,41 @@ from hermes.journal.verify import VerifyProblem
 from hermes.replay.collection import collect_recording
 from hermes.replay.recording import pack_recording
 from hermes.surfaces.cli.command_context import with_app, with_archive
-from hermes.surfaces.cli.output import CommandGroup, Output, confirm, yes_option
-
-F = TypeVar("F", bound=Callable[..., Any])
+from hermes.surfaces.cli.output import CommandGroup, F, Output, confirm, dry_run_option, yes_option
 
 COUNT = click.IntRange(min=0)
 
 _OPTIONS = (
-    click.option("--source", help="Only sessions from this surface."),
-    click.option("--title", help="Only titles that contain this."),
-    click.option("--cwd", help="Only folders that contain this."),
-    click.option("--workspace", metavar="PATH", help="Only sessions in this folder or below."),
-    click.option("--model", help="Only this model."),
-    click.option("--provider", help="Only this provider."),
-    click.option("--end-reason", help="Only sessions that ended for this reason."),
-    click.option("--before", metavar="DATE", help="Last used before this date: 2026-05-01."),
-    click.option("--after", metavar="DATE", help="Last used on this date or later."),
-    click.option("--newer-than", metavar="AGE", help="Last used within: 90 (days), 12h, 2w."),
-    click.option("--min-messages", metavar="N", type=COUNT, help="At least N messages."),
-    click.option("--max-messages", metavar="N", type=COUNT, help="At most N messages."),
+    click.option("--source", help="Select only sessions from this surface."),
+    click.option("--title", help="Select only titles that contain this."),
+    click.option("--cwd", help="Select only folders that contain this."),
+    click.option(
+        "--workspace", metavar="PATH", help="Select only sessions in this folder or below."
+    ),
+    click.option("--model", help="Select only this model."),
+    click.option("--provider", help="Select only this provider."),
+    click.option("--end-reason", help="Select only sessions that ended for this reason."),
+    click.option(
+        "--before", metavar="DATE", help="Select only sessions last used before this date."
+    ),
+    click.option(
+        "--after", metavar="DATE", help="Select only sessions last used on this date or later."
+    ),
+    click.option(
+        "--newer-than", metavar="AGE", help="Select only sessions used within 90 (days), 12h, 2w …"
+    ),
+    click.option(
+        "--min-messages",
+        metavar="N",
+        type=COUNT,
+        help="Select only sessions with at least N messages.",
+    ),
+    click.option(
+        "--max-messages",
+        metavar="N",
+        type=COUNT,
+        help="Select only sessions with at most N messages.",
+    ),
 )
 
 
@@ -68,16 +85,20 @@ def is_narrowed(given: Mapping[str, Any]) -> bool:
 
 
 FORMATS = ("jsonl", "md", "html", "replay")
-UNCHANGED = "Nothing was removed."
+UNCHANGED = "Nothing was deleted."
 
 files = CommandGroup()
 
 
-@files.json("Export sessions as JSON lines, or one as Markdown, HTML or a replay file.")
-@click.option("--session-id", "session", multiple=True, help="Only this session (repeatable).")
+@files.json("Export sessions as JSON lines, or one session as Markdown, HTML or a replay file.")
+@click.option(
+    "--session-id", "session", multiple=True, metavar="ID", help="Export this session (repeatable)."
+)
 @filter_options
-@click.option("--format", "form", type=click.Choice(FORMATS), default="jsonl", help="File format.")
-@click.option("--only", type=click.Choice(["user-prompts"]), help="Only your own messages.")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="jsonl", help="Set the file format."
+)
+@click.option("--only", type=click.Choice(["user-prompts"]), help="Export only your own messages.")
 @click.option("--no-redact", is_flag=True, help="Do not mask secrets.")
 def export(
     ctx: click.Context,
@@ -92,13 +113,13 @@ def export(
     **given: Any,
 ) -> Output | None:
     if form != "jsonl" and len(session) != 1:
-        raise UsageError(f"The format {form} is for one session; name it with --session-id.")
+        raise UsageError(f"The format {form} needs one session; name it with --session-id.")
     if only and form != "jsonl":
         raise UsageError("--only writes JSON lines; leave out --format.")
     if form == "replay" and no_redact:
         raise UsageError("A replay file is always redacted; leave out --no-redact.")
     if session and is_narrowed(given):
-        raise UsageError("--session-id names the sessions; leave out the filters.")
+        raise UsageError("Give --session-id or filters, not both.")
 
     async def work(app: App) -> int:
         ids = [await app.archive.find(each) for each in session] if session else None
@@ -119,7 +140,7 @@ def export(
         return None
     what = "message" if only else "session"
     if not as_json:
-        print(f"{count} {what}(s) written to {out}.", file=sys.stderr)
+        print(f"{plural(count, what)} written to {out}.", file=sys.stderr)
     return Output({f"{what}s": count, "file": out})
 
 
@@ -153,18 +174,18 @@ async def import_(archive: SessionArchive, file: Path) -> Output:
         done = await archive.import_lines(sys.stdin.buffer)
     else:
         done = await archive.import_file(file)
-    words = f"{done.sessions} session(s), {done.messages} message(s) added"
-    return Output(done, f"{words}; {done.skipped} were there already.")
+    words = f"{plural(done.sessions, 'session')} and {plural(done.messages, 'message')} added"
+    return Output(done, f"{words}; {done.skipped} already existed.")
 
 
-@files.json("Check that no record was damaged or changed.", with_archive)
+@files.json("Check that no record is damaged or was changed.", with_archive)
 async def verify(archive: SessionArchive, session: str | None = None) -> Output:
     session_id = await archive.find(session) if session else None
     return _integrity_output(await archive.verify(session_id))
 
 
 @files.json("Repair the journal file and rebuild the search index.", with_archive)
-@click.option("--check-only", is_flag=True, help="Only report problems.")
+@click.option("--check-only", is_flag=True, help="Report problems, without repairing them.")
 async def repair(archive: SessionArchive, check_only: bool) -> Output:
     if check_only:
         return _integrity_output(await archive.verify())
@@ -178,25 +199,29 @@ def _integrity_output(problems: tuple[VerifyProblem, ...], more: str = "") -> Ou
         for each in problems
     ]
     if problems:
-        advice = "all other records are usable; restore a backup to recover these"
-        lines.append(f"{len(problems)} problem(s); {advice}.")
+        advice = "all other records are intact; restore a backup to recover these"
+        lines.append(f"{plural(len(problems), 'problem')}; {advice}.")
     data = {"ok": not problems, "problems": problems}
     return Output(data, lines or f"All records are intact.{more}", code=bool(problems))
 
 
-@files.json("Remove sessions that were not used for some time.")
+@files.json("Delete sessions that were not used for some time.")
 @click.option(
-    "--older-than", metavar="AGE", default="90", show_default=True, help="90 (days), 12h, 2w."
+    "--older-than",
+    metavar="AGE",
+    default="90",
+    show_default=True,
+    help="Delete older sessions: 90 (days), 12h, 2w.",
 )
 @filter_options
 @click.option("--archive", is_flag=True, help="Move them to compressed files instead.")
-@click.option("--dry-run", is_flag=True, help="Only list them.")
+@dry_run_option
 @yes_option
 def prune(
     ctx: click.Context, /, older_than: str, archive: bool, dry_run: bool, yes: bool, **given: Any
 ) -> Output:
     age, wanted = parse_age(older_than), parse_filter(given)
-    verb = "archived" if archive else "removed"
+    verb = "archived" if archive else "deleted"
 
     def run(*, dry_run: bool) -> PruneResult:
         return with_archive(
@@ -206,29 +231,29 @@ def prune(
     planned = run(dry_run=True)
     if dry_run or not planned.removed:
         return _prune_output(planned, f"would be {verb}")
-    question = f"{len(planned.removed)} session(s) will be {verb}. Continue?"
+    question = f"{plural(len(planned.removed), 'session')} will be {verb}. Continue?"
     confirm(question, yes=yes, otherwise=UNCHANGED)
     return _prune_output(run(dry_run=False), verb)
 
 
 def _prune_output(pruned: PruneResult, verb: str) -> Output:
-    kept = f"; {len(pruned.kept)} kept: in use, or a fork needs them" if pruned.kept else ""
-    total = f"{len(pruned.removed)} session(s) {verb}{kept}."
+    kept = f"; {len(pruned.kept)} kept, because they are open or have forks" if pruned.kept else ""
+    total = f"{plural(len(pruned.removed), 'session')} {verb}{kept}."
     return Output(pruned, [*pruned.removed, total])
 
 
-@files.json("Remove one session permanently.")
+@files.json("Delete a session permanently.")
 @yes_option
 def delete(ctx: click.Context, session: str, yes: bool) -> Output:
     session_id = with_archive(ctx, lambda archive: archive.find(session))
-    confirm(f"Remove {session_id} permanently?", yes=yes, otherwise=UNCHANGED)
+    confirm(f"Delete {session_id} permanently?", yes=yes, otherwise=UNCHANGED)
     with_archive(ctx, lambda archive: archive.delete(session_id))
-    return Output({"session_id": session_id}, f"{session_id} is removed.")
+    return Output({"session_id": session_id}, f"{session_id} is deleted.")
 
 
 @files.json("Free the space of deleted sessions and rebuild the search index.", with_archive)
 async def optimize(archive: SessionArchive) -> Output:
     before, after = await archive.optimize()
-    sizes = f"{before / 1e6:.1f} MB became {after / 1e6:.1f} MB"
     data = {"bytes_before": before, "bytes_after": after}
+    sizes = f"{format_bytes(before)} became {format_bytes(after)}"
     return Output(data, f"{sizes}; the search index was rebuilt.")

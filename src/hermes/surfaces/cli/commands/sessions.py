@@ -9,7 +9,14 @@ from typing import Any
 import click
 
 from hermes.app.app import App
-from hermes.commands.formatting import format_age, format_time, one_line, sanitize
+from hermes.commands.formatting import (
+    format_age,
+    format_bytes,
+    format_time,
+    one_line,
+    plural,
+    sanitize,
+)
 from hermes.core.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import fold
@@ -20,6 +27,7 @@ from hermes.surfaces.cli.command_context import (
     PickerRow,
     apply_style,
     is_terminal,
+    options_of,
     with_app,
     with_archive,
 )
@@ -29,29 +37,26 @@ from hermes.surfaces.cli.commands.session_files import (
     is_narrowed,
     parse_filter,
 )
-from hermes.surfaces.cli.output import CommandGroup, Output, fields, pick, table
+from hermes.surfaces.cli.output import CommandGroup, Output, fields, limit_option, pick, table
 
 MOST_BROWSED = 200
 LINE = 160
 NO_TERMINAL = (
-    "There is no terminal to choose in. Use instead:\n"
+    "Choosing needs a terminal. Use instead:\n"
     "  hermes sessions list\n"
     "  hermes sessions search WORDS\n"
     "  hermes --resume ID"
 )
-NONE_YET = "No sessions yet; start one with `hermes`."
+NONE_YET = "There are no sessions yet; `hermes` starts one."
 ALL_ARCHIVED = "All sessions are archived; `hermes sessions list --archived` lists them."
 
 command = CommandGroup(
     help="List, search, export, fork and prune past sessions.", commands=files.commands
 )
-count_type = click.IntRange(min=1)
 
 
-@command.json(
-    "Archive sessions: hidden from lists, still found by name and by search.", with_archive
-)
-@click.option("--to-file", is_flag=True, help="Move each to a file that can be imported instead.")
+@command.json("Hide sessions from lists; names and search still find them.", with_archive)
+@click.option("--to-file", is_flag=True, help="Move each session to a file that can be imported.")
 async def archive(archive: SessionArchive, sessions: tuple[str, ...], to_file: bool) -> Output:
     ids = await _find(archive, sessions)
     if not to_file:
@@ -84,8 +89,8 @@ async def _find(archive: SessionArchive, sessions: tuple[str, ...]) -> tuple[str
     return tuple(dict.fromkeys([await archive.find(each) for each in sessions]))
 
 
-@command.command(help="Pick a past session and resume it.")
-@click.option("--limit", type=count_type, default=MOST_BROWSED, help="How many to offer.")
+@command.command(help="Choose a past session in the terminal and resume it.")
+@limit_option(default=MOST_BROWSED)
 @click.pass_context
 def browse(ctx: click.Context, limit: int) -> int:
     found, now = with_archive(ctx, lambda archive: archive.recent(limit=limit)), time.time()
@@ -108,15 +113,13 @@ def browse(ctx: click.Context, limit: int) -> int:
         return 0
     from hermes.surfaces.cli.chat.startup import run_chat
 
-    return run_chat({**(ctx.find_root().obj or {}), "resume": picked})
+    return run_chat({**options_of(ctx), "resume": picked})
 
 
-@command.json("List past sessions, most recently used first.", with_archive)
+@command.json("List past sessions, newest first.", with_archive)
 @filter_options
-@click.option("--archived", is_flag=True, help="List the archived ones instead.")
-@click.option(
-    "--limit", metavar="N", type=count_type, default=20, show_default=True, help="How many."
-)
+@click.option("--archived", is_flag=True, help="List archived sessions instead.")
+@limit_option(default=20)
 async def list_(archive: SessionArchive, /, limit: int, archived: bool, **given: Any) -> Output:
     now = time.time()
     found = await archive.recent(parse_filter({**given, "archived": archived}), limit=limit)
@@ -133,7 +136,7 @@ async def list_(archive: SessionArchive, /, limit: int, archived: bool, **given:
     return Output(found, ALL_ARCHIVED if hidden else NONE_YET)
 
 
-@command.json("Show one session: its details and its conversation.", with_archive)
+@command.json("Show the details and the conversation of a session.", with_archive)
 async def show(archive: SessionArchive, session: str) -> Output:
     session_id = await archive.find(session)
     info, lineage = await archive.info(session_id), await archive.lineage(session_id)
@@ -172,11 +175,9 @@ def _message_lines(message: Message) -> Iterator[str]:
                 yield apply_style(one_line(f"┊   {sign}{first}", LINE), "dim")
 
 
-@command.json("Search all past sessions; “quoted” words are a phrase.", with_archive)
-@click.option(
-    "--limit", metavar="N", type=count_type, default=10, show_default=True, help="How many."
-)
-@click.option("--session", help="Only in this session.")
+@command.json('Search past sessions; "quoted words" are a phrase.', with_archive)
+@limit_option(default=10)
+@click.option("--session", metavar="ID", help="Search only this session.")
 async def search(
     archive: SessionArchive, query: tuple[str, ...], limit: int, session: str | None
 ) -> Output:
@@ -194,9 +195,9 @@ def _place(hit: MessageHit) -> str:
     return f"{hit.session_id}:{hit.n}"
 
 
-@command.json("Create a session that shares the beginning of another.")
-@click.option("--at", metavar="N", type=count_type, help="Last record to share (default: all).")
-@click.option("--title", default="", help="Its title.")
+@command.json("Create a session that continues another one.")
+@click.option("--at", metavar="N", type=click.IntRange(min=1), help="Continue after this record.")
+@click.option("--title", default="", help="Set its title.")
 @click.option("-m", "--model", metavar="MODEL", help="Continue with this model.")
 @click.option("--provider", metavar="NAME", help="Continue with this provider.")
 def fork(
@@ -218,19 +219,19 @@ def fork(
             )
         return await app.archive.info(made)
 
-    root = ctx.find_root()
     given = {"model": model, "provider": provider}
-    root.obj = {**(root.obj or {}), **{key: value for key, value in given.items() if value}}
+    chosen = {key: value for key, value in given.items() if value}
+    ctx.find_root().obj = {**options_of(ctx), **chosen}
     made = with_app(ctx, work)
     data = {"session_id": made.id, "model": made.model, "provider": made.provider}
     return Output(data, made.id)
 
 
-@command.json("Set the title of a session; an empty one removes it.", with_archive)
+@command.json("Set the title of a session; an empty title removes it.", with_archive)
 async def rename(archive: SessionArchive, session: str, title: str) -> Output:
     session_id = await archive.find(session)
     given = await archive.rename(session_id, title)
-    words = f"is now called “{given}”." if given else "has no title."
+    words = f"is now called “{given}”." if given else "has no title now."
     return Output({"session_id": session_id, "title": given}, f"{session_id} {words}")
 
 
@@ -238,8 +239,9 @@ async def rename(archive: SessionArchive, session: str, title: str) -> Output:
 async def stats(archive: SessionArchive) -> Output:
     found = await archive.stats()
     lines = [
-        f"{found.sessions} session(s), {found.messages} message(s), {found.events} record(s)",
+        f"{plural(found.sessions, 'session')}, {plural(found.messages, 'message')}, "
+        f"{plural(found.events, 'record')}",
         *(f"  {count} from {one_line(source)}" for source, count in found.by_source.items()),
-        f"{found.bytes / 1_000_000:.1f} MB, {found.quarantined} record(s) in quarantine",
+        f"{format_bytes(found.bytes)}, {plural(found.quarantined, 'record')} in quarantine",
     ]
     return Output(found, lines)

@@ -1,4 +1,4 @@
-"""`hermes setup`: asks for the most important settings, one after another."""
+"""`hermes setup`: asks for the most important settings, one by one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FURTHER = {
 }
 SECTIONS = ("model", "terminal", "agent", "tools", "memory")
 WITHOUT_QUESTIONS = """\
-There is no terminal to ask in. The same without questions:
+Setup needs a terminal. Use these commands instead:
   hermes auth add PROVIDER --api-key KEY     add a key
   hermes model set NAME --provider PROVIDER  choose the model
   hermes config set terminal.backend local   choose where commands run
@@ -45,12 +45,12 @@ There is no terminal to ask in. The same without questions:
   hermes status                              show the settings"""
 
 
-@click.command(help="Set up Hermes: everything, or one section.")
+@click.command(help="Set up Hermes step by step, or only one section.")
 @click.argument("section", required=False, type=click.Choice(SECTIONS))
 @click.option("--quick", is_flag=True, help="Ask only for what is missing.")
-@click.option("--reset", is_flag=True, help="Start from the defaults; the old file is kept.")
-@click.option("--reconfigure", is_flag=True, help="Ask everything again (the default).")
-@click.option("--non-interactive", is_flag=True, help="Print the equivalent commands.")
+@click.option("--reset", is_flag=True, help="Start from the defaults, and keep the old file.")
+@click.option("--reconfigure", is_flag=True, help="Ask all questions again (the default).")
+@click.option("--non-interactive", is_flag=True, help="Print the commands that do the same.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -73,7 +73,7 @@ def command(
             shutil.copy2(home.config, copy)
         print(apply_style(f"The previous settings are in {copy}.", "dim"))
     elif claw.is_dir():
-        print(f"{claw} exists: `hermes claw migrate` imports its memory and skills.")
+        print(f"{claw} exists; `hermes claw migrate` imports its memory and skills.")
     if section:
         sections: tuple[str, ...] = (section,)
     elif quick:
@@ -81,7 +81,7 @@ def command(
         sections = () if _model(ctx) else ("model",)
     else:
         sections = SECTIONS
-    hint = apply_style("  (Enter keeps, Ctrl+C quits)", "dim")
+    hint = apply_style("  (Enter keeps a value, Ctrl+C quits)", "dim")
     for name in sections:
         print(apply_style(f"\n{name}", "bold") + hint)
         if name == "model":

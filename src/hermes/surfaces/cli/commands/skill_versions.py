@@ -30,15 +30,15 @@ version_commands = CommandGroup()
 
 
 @version_commands.text(
-    "Reset a bundled skill: discard your edits (they stay in its history).", with_skills
+    "Restore the original text of a bundled skill; your edits stay in its history.", with_skills
 )
-@click.option("--restore", is_flag=True, help="Also restore a skill that you have removed.")
+@click.option("--restore", is_flag=True, help="Also restore a removed skill.")
 def reset(skills: SkillLibrary, name: str, restore: bool) -> str:
     version = skills.reset(name, restore=restore)
-    return f"{mark('ok')} {name} is reset; this is version {version}."
+    return f"{mark('ok')} {name} is reset, as version {version}."
 
 
-@version_commands.json("List bundled skills that were edited or removed.", with_skills)
+@version_commands.json("List the bundled skills that were edited or removed.", with_skills)
 def list_modified(skills: SkillLibrary) -> Output:
     edited, removed = skills.seeds.list_modified(), skills.seeds.list_removed()
     lines = [
@@ -46,36 +46,36 @@ def list_modified(skills: SkillLibrary) -> Output:
         *(f"{name}  removed; see `hermes skills reset {name} --restore`" for name in removed),
     ]
     data = {"modified": edited, "removed": removed}
-    return Output(data, lines or "No bundled skill was changed.")
+    return Output(data, lines or "No bundled skill was edited or removed.")
 
 
 @version_commands.text("Stop adding bundled skills to this home.", with_skills)
 def opt_out(skills: SkillLibrary) -> str:
     skills.seeds.opt(out=True)
-    return f"{mark('ok')} Existing skills stay; none is added or updated."
+    return f"{mark('ok')} Bundled skills are no longer added or updated; existing ones stay."
 
 
 @version_commands.text("Add bundled skills to this home again.", with_skills)
 def opt_in(skills: SkillLibrary) -> str:
     skills.seeds.opt(out=False)
-    return f"{mark('ok')} The next start adds them."
+    return f"{mark('ok')} The next start adds the bundled skills."
 
 
 def _facts(version: Version) -> JsonObject:
     return {"state": version.state, **plain(version), "cause": plain(version.cause)}
 
 
-@version_commands.json("List every version of a skill: when, by whom, why.", with_skills)
+@version_commands.json("List the versions of a skill: when, by whom and why.", with_skills)
 def history(skills: SkillLibrary, name: str) -> Output:
     versions = skills.store.history(name)
     if not versions:
         skills.store.find(name)
     lines = sanitize("\n".join(version_lines(versions)))
-    return Output([*map(_facts, versions)], lines or "It has no changes.")
+    return Output([*map(_facts, versions)], lines or "This skill was never changed.")
 
 
 @version_commands.text(
-    "Show what a version changed, or your changes to a bundled skill.", with_skills
+    "Show the changes of a version, or your edits of a bundled skill.", with_skills
 )
 def diff(skills: SkillLibrary, name: str, version: str = "", other: str = "") -> str:
     if version:
@@ -89,28 +89,28 @@ def diff(skills: SkillLibrary, name: str, version: str = "", other: str = "") ->
     return sanitize(tree_difference(before, skills.tree(name)))
 
 
-@version_commands.json("Restore an older version of a skill, even of a deleted one.", with_skills)
+@version_commands.json("Restore an older version of a skill, also of a deleted one.", with_skills)
 def revert(skills: SkillLibrary, name: str, version: str = "") -> Output:
     done = skills.revert(name, version or skills.previous_version(name))
-    line = f"{mark('ok')} {done.name}: {done.action}; this is version {done.id}."
+    line = f"{mark('ok')} {done.name}: {done.action}, as version {done.id}."
     return Output(_facts(done), line)
 
 
-@version_commands.json("List the skill changes that wait for your approval.", with_skills)
+@version_commands.json("List the skill changes that need your approval.", with_skills)
 def pending(skills: SkillLibrary) -> Output:
     waiting = skills.store.proposals()
     lines = sanitize("\n".join(map(proposal_line, waiting)))
     return Output([*map(_facts, waiting)], lines or "No changes are pending.")
 
 
-@version_commands.text("Apply a pending change.", with_skills)
+@version_commands.text("Approve a pending change.", with_skills)
 def approve(skills: SkillLibrary, version: str) -> str:
     done = skills.approve(skills.store.proposal(version))
-    return f"{mark('ok')} {done.name} is at {done.id}."
+    return f"{mark('ok')} {done.name} is now at version {done.id}."
 
 
 @version_commands.text("Reject a pending change; it stays in the history.", with_skills)
-@click.option("--reason", default="refused by the owner", help="Why.")
+@click.option("--reason", default="rejected by the owner", help="Record this reason.")
 def reject(skills: SkillLibrary, version: str, reason: str) -> str:
     done = skills.store.refuse(skills.store.proposal(version), reason)
     return f"{mark('ok')} {done.id} of {done.name} is rejected."
@@ -125,20 +125,21 @@ SIGNS: dict[Verdict, Level] = {
 SAYS: dict[Verdict, str] = {
     "promote": "No result gets worse.",
     "refuse": "Some results get worse.",
-    "keep": "Inconclusive: some calls were never recorded, so their results are unknown.",
-    "unrehearsed": "No session can be replayed with it.",
+    "keep": "The result is open: some tool calls were never recorded.",
+    "unrehearsed": "No past session can be replayed with it.",
 }
 
 
 @version_commands.json(
-    "Test a skill change on sessions that used the skill: the same task and the same tool "
-    "results, with the new text. Without VERSION, the pending change of NAME is tested. The model "
-    "is called, which costs as much as a session.",
+    "Replay past sessions with a changed skill. Without VERSION, use the pending change of NAME. "
+    "The model is called, which costs as much as these sessions.",
     with_app,
 )
-@click.option("--sessions", "most", type=click.IntRange(min=1), help="How many sessions.")
-@click.option("--session", default="", help="Only this session.")
-@click.option("--decide", is_flag=True, help="Then apply or reject the pending change.")
+@click.option(
+    "--sessions", "most", type=click.IntRange(min=1), metavar="N", help="Replay at most N sessions."
+)
+@click.option("--session", default="", metavar="ID", help="Replay only this session.")
+@click.option("--decide", is_flag=True, help="Then approve or reject the pending change.")
 async def rehearse(
     app: App, *, name: str, version: str = "", most: int | None, session: str, decide: bool
 ) -> Output:
@@ -175,6 +176,6 @@ def _find_version(skills: SkillLibrary, name: str, version: str) -> Version:
     if not waiting:
         skills.store.find(name)
         raise UsageError(
-            f"No change of {name} is pending; name a version from `hermes skills history {name}`."
+            f"{name} has no pending change; name a version from `hermes skills history {name}`."
         )
     return waiting[-1]

@@ -1,4 +1,4 @@
-"""`hermes skills` and `bundles`: list, view, enable, configure and group skills."""
+"""`hermes skills` and `hermes bundles`: list, view, enable, configure and group skills."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ command = CommandGroup(
 
 
 @command.json("List the skills of this home, by category.", with_skills)
-@click.option("--source", type=click.Choice(SOURCES), default="all", help="Only these.")
+@click.option(
+    "--source", type=click.Choice(SOURCES), default="all", help="List only skills from this source."
+)
 def list_(skills: SkillLibrary, source: str) -> Output:
     skills.seed()
     scanned, off = skills.store.scan(), skills.here("cli").disabled
@@ -76,7 +78,7 @@ def view(skills: SkillLibrary, name: str, file: str = "") -> Output:
 
 
 @command.json(
-    "Show the use of skills: views, uses, and how the turns ended.",
+    "Show how often skills were used, and with what result.",
     with_app.part(lambda app: (app.journal, app.skills(str(Path.cwd().resolve())))),
 )
 async def stats(services: tuple[SqliteJournal, SkillLibrary], name: str = "") -> Output:
@@ -86,23 +88,23 @@ async def stats(services: tuple[SqliteJournal, SkillLibrary], name: str = "") ->
     found = [each for each in every if not name or each.name == name]
     data = [{**fields(each), "versions": plain(each.versions)} for each in found]
     if not found:
-        return Output(data, "No skill has been used yet.")
+        return Output(data, "No skill was used yet.")
     rows = [
         (e.name, *map(str, (e.views, e.uses, e.changes, e.successes, e.failures)), e.last_at)
         for e in found
     ]
-    head = ("Skill", "Views", "Uses", "Changes", "Well", "Badly", "Last")
+    head = ("Skill", "Views", "Uses", "Changes", "Good", "Bad", "Last")
     return Output(data, table([head, *rows], (28, 6, 6, 8, 6, 6)))
 
 
-@command.text("Switch skills on.")
-@click.option("--platform", default="", help="Only on this surface.")
+@command.text("Enable skills.")
+@click.option("--platform", default="", help="Apply only to this surface: cli, acp or api.")
 def enable(ctx: click.Context, names: tuple[str, ...], platform: str) -> str:
     return _switch(ctx, names, platform, off=False)
 
 
-@command.text("Switch skills off: hidden from lists, tools and commands.")
-@click.option("--platform", default="", help="Only on this surface.")
+@command.text("Disable skills: hide them from models and slash commands.")
+@click.option("--platform", default="", help="Apply only to this surface: cli, acp or api.")
 def disable(ctx: click.Context, names: tuple[str, ...], platform: str) -> str:
     with_skills(ctx, lambda skills: [skills.store.find(name) for name in names])
     return _switch(ctx, names, platform, off=True)
@@ -118,7 +120,7 @@ def _switch(ctx: click.Context, names: tuple[str, ...], platform: str, *, off: b
     return f"{mark('ok')} {', '.join(names)} {'off' if off else 'on'}{where}."
 
 
-@command.json("List the settings that skills declare; with NAME KEY VALUE: set one.")
+@command.json("List the settings of skills; with NAME KEY VALUE, change one.")
 def config(ctx: click.Context, name: str = "", key: str = "", value: str | None = None) -> Output:
     current = config_of(ctx).settings.skills.config
     entries = with_skills(ctx, lambda skills: skills.store.scan().entries)
@@ -135,7 +137,9 @@ def config(ctx: click.Context, name: str = "", key: str = "", value: str | None 
     ]
     if value is not None:
         if not any(row["key"] == key for row in rows):
-            raise UsageError(f"{name} declares no setting {key!r}.")
+            raise UsageError(
+                f"{name} has no setting {key!r}; `hermes skills config {name}` lists them."
+            )
         write_settings(home_of(ctx), {("skills", "config", key): value})
         return Output({"key": key, "value": value}, f"{mark('ok')} skills.config.{key} = {value}")
     lines = [
@@ -146,7 +150,7 @@ def config(ctx: click.Context, name: str = "", key: str = "", value: str | None 
     return Output(rows, lines or "No skill declares a setting.")
 
 
-@command.text("Ask for the variables that a skill needs; input is hidden.")
+@command.text("Ask for the variables that a skill needs, with hidden input.")
 def setup(ctx: click.Context, name: str) -> None:
     missing = with_skills(ctx, lambda skills: skills.readiness(skills.store.find(name)))
     for each in missing.variables:
@@ -156,16 +160,16 @@ def setup(ctx: click.Context, name: str) -> None:
         value = click.prompt(prompt, hide_input=True, default="", show_default=False)
         if value:
             set_from_text(home_of(ctx), each.name, value)
-            print(f"{mark('ok')} {each.name} is in .env.")
+            print(f"{mark('ok')} {each.name} is saved in .env.")
     rest = (*(f"file {path}" for path in missing.files), *missing.commands)
     if rest:
-        print(f"{mark('warn')} still missing: {', '.join(rest)}")
+        print(f"{mark('warn')} Still missing: {', '.join(rest)}.")
     if not missing.variables and not rest:
-        print(f"{mark('ok')} {name} needs nothing more.")
+        print(f"{mark('ok')} {name} has everything that it needs.")
 
 
-@command.text("Read the skills of this project (.hermes, .agents, .claude/skills).")
-@click.option("--no", "revoke", is_flag=True, help="Stop reading them.")
+@command.text("Use the skills of a project folder (.hermes, .agents, .claude/skills).")
+@click.option("--no", "revoke", is_flag=True, help="Stop using them.")
 def trust(ctx: click.Context, *, folder: str = ".", revoke: bool) -> str:
     from hermes.skills.session_index import PROJECT_FOLDERS
 
@@ -176,12 +180,12 @@ def trust(ctx: click.Context, *, folder: str = ".", revoke: bool) -> str:
         home_of(ctx), {("skills", "trusted_projects"): left if revoke else [*left, str(path)]}
     )
     there = [each for each in PROJECT_FOLDERS if (path / each).is_dir()]
-    verb = "no longer read" if revoke else "read"
+    verb = "no longer used" if revoke else "used"
     return f"{mark('ok')} Skills of {path} are {verb} ({', '.join(there) or 'it has none yet'})."
 
 
 bundles_command = CommandGroup(
-    help="Group skills under one name; /NAME in a chat loads all of them."
+    help="Group skills under one name; in a chat, /NAME loads all of them."
 )
 with_bundles = with_skills.part(lambda skills: skills.bundles)
 
@@ -189,11 +193,11 @@ with_bundles = with_skills.part(lambda skills: skills.bundles)
 @bundles_command.json("List all bundles.", with_bundles, name="list")
 def list_bundles(bundles: Bundles) -> Output:
     found = bundles.all()
-    nothing = "No bundles; `hermes bundles create NAME --skills A,B` adds one."
+    nothing = "There is no bundle; `hermes bundles create NAME --skills A,B` adds one."
     return Output(found, bundle_lines(found) or nothing)
 
 
-@bundles_command.json("Show what a bundle contains.", with_bundles, name="show")
+@bundles_command.json("Show the skills and the text of a bundle.", with_bundles, name="show")
 def show_bundle(bundles: Bundles, name: str) -> Output:
     found = bundles.read(name)
     lines = [
@@ -205,9 +209,9 @@ def show_bundle(bundles: Bundles, name: str) -> Output:
 
 
 @bundles_command.text("Create or replace a bundle.", with_skills, name="create")
-@click.option("--skills", required=True, metavar="A,B", help="The skills, in order.")
-@click.option("--description", default="", help="What it is for.")
-@click.option("--instruction", default="", help="Text to send along with the skills.")
+@click.option("--skills", required=True, metavar="A,B", help="Group these skills, in this order.")
+@click.option("--description", default="", help="Describe it in one line.")
+@click.option("--instruction", default="", help="Send this text along with the skills.")
 def create_bundle(
     library: SkillLibrary, name: str, skills: str, description: str, instruction: str
 ) -> str:
@@ -222,8 +226,6 @@ def delete_bundle(bundles: Bundles, name: str) -> str:
     return f"{mark('ok')} /{name} is deleted."
 
 
-@bundles_command.text(
-    "Read all bundles again and report those that are invalid.", with_bundles, name="reload"
-)
+@bundles_command.text("Check all bundles and count the valid ones.", with_bundles, name="reload")
 def reload_bundles(bundles: Bundles) -> str:
-    return f"{len(bundles.all())} of {len(bundles.names())} bundles can be used."
+    return f"{len(bundles.all())} of {len(bundles.names())} bundles are valid."

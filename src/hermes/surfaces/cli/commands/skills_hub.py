@@ -13,8 +13,8 @@ from hermes.codec.json import encode, plain
 from hermes.commands.formatting import escape_invisible, one_line, sanitize
 from hermes.commands.skills import listing_lines, tree_difference
 from hermes.core.errors import HermesError, UsageError
-from hermes.surfaces.cli.command_context import apply_style, mark, with_app
-from hermes.surfaces.cli.output import CommandGroup, Output, confirm, warn, yes_option
+from hermes.surfaces.cli.command_context import apply_style, mark, warn, with_app
+from hermes.surfaces.cli.output import CommandGroup, Output, confirm, limit_option, yes_option
 
 if TYPE_CHECKING:
     from hermes.policy.scan.rules import ScanFinding
@@ -27,23 +27,20 @@ TEXT_ROWS = 40
 hub_commands = CommandGroup()
 with_hub = with_app.part(lambda app: app.skills().hub)
 
-source_option = click.option("--source", default="", help="Only from this source.")
-limit_option = click.option(
-    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many."
-)
-force_option = click.option("--force", is_flag=True, help="Despite a warning of the scan.")
+source_option = click.option("--source", default="", help="Search only this source.")
+force_option = click.option("--force", is_flag=True, help="Install despite a warning of the scan.")
 
 
-@hub_commands.json("Search for skills of other people.", with_hub)
+@hub_commands.json("Search the skill hub.", with_hub)
 @source_option
-@limit_option
+@limit_option(default=20)
 async def search(hub: SkillHub, query: tuple[str, ...], source: str, limit: int) -> Output:
     return await _search(hub, " ".join(query), source, limit)
 
 
-@hub_commands.json("List skills of other people.", with_hub)
+@hub_commands.json("List the skills of the hub.", with_hub)
 @source_option
-@limit_option
+@limit_option(default=20)
 async def browse(hub: SkillHub, source: str, limit: int) -> Output:
     return await _search(hub, "", source, limit)
 
@@ -55,7 +52,9 @@ async def _search(hub: SkillHub, query: str, source: str, limit: int) -> Output:
     return Output(found, sanitize("\n".join(listing_lines(found))) or "Nothing found.")
 
 
-@hub_commands.json("Inspect a skill before installing it: files, scan, text.", with_hub)
+@hub_commands.json(
+    "Show the files, the scan and the text of a skill before you install it.", with_hub
+)
 async def inspect(hub: SkillHub, identifier: str) -> Output:
     prepared = await hub.prepare(identifier)
     hub.drop(prepared)
@@ -76,9 +75,9 @@ async def inspect(hub: SkillHub, identifier: str) -> Output:
     )
 
 
-@hub_commands.json("Install a skill: owner/repo/path, source/name, a URL, or a bare name.")
-@click.option("--category", default="", help="Its category here.")
-@click.option("--name", default="", help="Its name here.")
+@hub_commands.json("Install a skill by owner/repo/path, source/name, URL or name.")
+@click.option("--category", default="", help="Put it into this category.")
+@click.option("--name", default="", help="Install it under this name.")
 @force_option
 @yes_option
 def install(
@@ -112,8 +111,8 @@ def _confirm(prepared: PreparedInstall, yes: bool, *, quiet: bool = False) -> bo
     if yes:
         return True
     if not sys.stdin.isatty():
-        raise UsageError("There is no terminal to ask in; add --yes.")
-    return click.confirm(f"{'Update' if prepared.before else 'Install'} it?")
+        raise UsageError("Without a terminal, confirm with --yes.")
+    return click.confirm(f"{'Update' if prepared.before else 'Install'} this skill?")
 
 
 def _prepared_lines(prepared: PreparedInstall) -> Iterator[str]:
@@ -139,8 +138,8 @@ def _finding(finding: ScanFinding) -> str:
     return f"{finding.severity:<8} {finding.id} at {place}  {text}"
 
 
-@hub_commands.text("Remove an installed skill; its files stay in the history.", with_hub)
-@click.option("--force", is_flag=True, help="Even if you have edited it.")
+@hub_commands.text("Remove an installed skill; its history stays.", with_hub)
+@click.option("--force", is_flag=True, help="Remove it even if you have edited it.")
 def uninstall(hub: SkillHub, name: str, force: bool) -> str:
     hub.uninstall(name, force=force)
     return f"{mark('ok')} {name} is removed; `hermes skills revert {name}` restores it."
@@ -153,7 +152,7 @@ async def check(hub: SkillHub, names: tuple[str, ...] = ()) -> Output:
     return Output(found, lines or "Nothing is installed.")
 
 
-@hub_commands.text("Update installed skills; each change is scanned and shown first.", with_hub)
+@hub_commands.text("Update installed skills, after a scan and a question.", with_hub)
 @force_option
 @yes_option
 async def update(hub: SkillHub, *, names: tuple[str, ...] = (), force: bool, yes: bool) -> Output:
@@ -175,9 +174,9 @@ async def _each(work: Iterable[tuple[str, Coroutine[Any, Any, str]]]) -> Output:
     return Output(None, code=failed)
 
 
-@hub_commands.json("Scan installed skills again; --deep scans all skills.", with_hub)
-@click.option("--deep", is_flag=True, help="All skills, not only installed ones.")
-@click.option("--log", "show_log", is_flag=True, help="Show the installation log.")
+@hub_commands.json("Scan installed skills again.", with_hub)
+@click.option("--deep", is_flag=True, help="Scan all skills, not only installed ones.")
+@click.option("--log", "show_log", is_flag=True, help="Show the installation log instead.")
 def audit(hub: SkillHub, deep: bool, show_log: bool) -> Output:
     if show_log:
         log = hub.ledger.log()
@@ -192,35 +191,35 @@ def audit(hub: SkillHub, deep: bool, show_log: bool) -> Output:
     return Output([plain(each) for each in found], lines or nothing)
 
 
-tap = CommandGroup("tap", help="Repositories that are searched for skills.")
+tap = CommandGroup("tap", help="Choose the repositories that the hub searches.")
 
 
-@tap.json("List them.", with_hub, name="list")
+@tap.json("List the repositories.", with_hub, name="list")
 def tap_list(hub: SkillHub) -> Output:
     return Output(hub.ledger.taps(), hub.ledger.taps())
 
 
-@tap.text("Add one: owner/repo or owner/repo/folder.", with_hub, name="add")
+@tap.text("Add a repository: owner/repo or owner/repo/folder.", with_hub, name="add")
 def tap_add(hub: SkillHub, repo: str) -> Iterable[str]:
     return hub.add_tap(repo)
 
 
-@tap.text("Remove one.", with_hub, name="remove")
+@tap.text("Remove a repository.", with_hub, name="remove")
 def tap_remove(hub: SkillHub, repo: str) -> Iterable[str]:
     return hub.remove_tap(repo)
 
 
-snapshot = CommandGroup("snapshot", help="The list of installed skills, for another home.")
+snapshot = CommandGroup("snapshot", help="Copy the list of installed skills to another home.")
 
 
-@snapshot.text("Write it to a file.", with_hub, name="export")
+@snapshot.text("Write the list of installed skills to a file.", with_hub, name="export")
 @click.argument("file", type=click.Path(dir_okay=False))
 def snapshot_export(hub: SkillHub, file: str) -> str:
     Path(file).write_bytes(encode(hub.ledger.snapshot()) + b"\n")
     return f"{mark('ok')} {file}"
 
 
-@snapshot.text("Install the skills of a file; each is scanned.", with_hub, name="import")
+@snapshot.text("Install the skills of a file, after a scan.", with_hub, name="import")
 @click.argument("file", type=click.File("rb"))
 @force_option
 @yes_option
@@ -245,11 +244,11 @@ async def snapshot_import(hub: SkillHub, file: BinaryIO, force: bool, yes: bool)
     return await _each((skill.name, install(skill)) for skill in wanted.skills)
 
 
-@hub_commands.text("Propose a skill of yours to a GitHub repository, as a pull request.")
-@click.option("--repo", required=True, help="owner/repo")
+@hub_commands.text("Propose a skill to a GitHub repository, as a pull request.")
+@click.option("--repo", required=True, metavar="OWNER/REPO", help="Send it to this repository.")
 @yes_option
 def publish(ctx: click.Context, name: str, repo: str, yes: bool) -> str:
-    confirm(f"Send {name} to {repo}?", yes=yes, otherwise="Nothing was sent.")
+    confirm(f"Publish {name} in {repo}?", yes=yes, otherwise="Nothing was sent.")
     return f"{mark('ok')} {with_hub(ctx, lambda hub: hub.publish(name, repo))}"
 
 

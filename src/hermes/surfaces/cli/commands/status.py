@@ -45,8 +45,8 @@ OPTIONAL = {"xllamacpp": "models that run inside Hermes (the extra `local`)"}
 # program: (what it is for, whether Hermes needs it)
 PROGRAMS = {
     "bash": ("commands", True),
-    "git": ("work with repositories", False),
-    "rg": ("fast search; without it search is slower", False),
+    "git": ("repositories", False),
+    "rg": ("fast search", False),
 }
 
 
@@ -72,7 +72,7 @@ def package_findings() -> list[Diagnostic]:
         for name in REQUIRED
     ]
     optional = [
-        ok(f"{name} {installed(name) or 'is not installed'}; for {purpose}")
+        ok(f"{name} {installed(name) or 'is not installed'} (optional, for {purpose})")
         for name, purpose in OPTIONAL.items()
     ]
     return [*required, *optional]
@@ -109,7 +109,9 @@ def program_findings() -> list[Diagnostic]:
     found = []
     for name, (purpose, needed) in PROGRAMS.items():
         report = fault if needed else warning
-        missing = report("program", f"{name} is missing; for {purpose}", fix=f"install {name}")
+        missing = report(
+            "program", f"{name} is missing; it is needed for {purpose}", fix=f"install {name}"
+        )
         found.append(ok(f"{name} ({path})") if (path := shutil.which(name)) else missing)
     return found
 
@@ -121,7 +123,7 @@ def approval_findings(settings: Settings) -> list[Diagnostic]:
         (
             approvals.mode != "off",
             f"risky effects need approval (approvals.mode {approvals.mode})",
-            "approvals are off: only the most dangerous commands are refused",
+            "approvals are off: only the most dangerous effects are denied",
             "approvals.mode manual",
         ),
         (
@@ -146,8 +148,8 @@ def approval_findings(settings: Settings) -> list[Diagnostic]:
 Section = tuple[str, list[Diagnostic]]
 
 
-@json_command("Check this installation and say how to fix problems.")
-@click.option("--fix", is_flag=True, help="Fix what is safe to fix.")
+@json_command("Check this installation and explain how to fix problems.")
+@click.option("--fix", is_flag=True, help="Fix the problems that are safe to fix.")
 def doctor_command(ctx: click.Context, fix: bool, as_json: bool) -> Output:
     config = config_of(ctx, quiet=True)
     if fix:
@@ -196,18 +198,18 @@ async def examine(config: Config) -> list[Section]:
 
 def repair(home: Home) -> list[str]:
     """What was fixed: only changes that lose nothing."""
-    done = [f"{path} is private now" for path in repair_permissions(home)]
+    done = [f"only you can read {path} now" for path in repair_permissions(home)]
     if migrate_file(home):
-        done.append("config.yaml was migrated to the newest version; a copy of the old one is kept")
+        done.append("config.yaml is migrated to the newest version; the old file is kept")
     if any(finding.level != "ok" for finding in run(index_findings(home))):
         run(rebuild_index(home))
-        done.append("the search index was rebuilt")
+        done.append("the search index is rebuilt")
     return done
 
 
 @json_command("Show the model, keys (masked), permissions and settings on one page.", with_app)
-@click.option("--all", "whole", is_flag=True, help="Include what is set up but not in use.")
-@click.option("--deep", is_flag=True, help="Also test it: ask the provider, read every record.")
+@click.option("--all", "whole", is_flag=True, help="Also show what is configured but not used.")
+@click.option("--deep", is_flag=True, help="Also call the provider and read every record.")
 async def status_command(app: App, whole: bool, deep: bool) -> Output:
     page = await status(app)
     # Only these two options need the slower checks.
@@ -225,14 +227,14 @@ async def status_command(app: App, whole: bool, deep: bool) -> Output:
     return Output(page, page_lines(page))
 
 
-@json_command("Print a summary for support requests: no keys, no conversation text.", with_app)
-@click.option("--show-keys", is_flag=True, help="Include the first and last letters of keys.")
+@json_command("Print a summary for support requests, without keys and conversations.", with_app)
+@click.option("--show-keys", is_flag=True, help="Include the first and last characters of keys.")
 async def dump_command(app: App, show_keys: bool) -> Output:
     page = await dump(app, with_keys=show_keys)
     return Output(page, page_lines(page))
 
 
-@json_command("Print the version; `hermes update --check` looks for a newer one.")
+@json_command("Print the version.")
 def version_command(ctx: click.Context) -> Output:
     here, python = installation(), platform.python_version()
     data = {

@@ -29,34 +29,34 @@ IMAGES = ":images"
 
 with_images = with_app.part(lambda app: app.shared.images)
 platform_option = click.option(
-    "--platform", type=click.Choice(PLATFORMS), default=None, help="Only on this surface."
+    "--platform", type=click.Choice(PLATFORMS), default=None, help="Apply only to this surface."
 )
 
 
 @click.group(
     cls=CommandGroup,
-    help="Choose the toolsets of new sessions. Without a command: choose in the terminal.",
+    help="Choose the toolsets of new sessions. Without a command, choose in the terminal.",
     invoke_without_command=True,
 )
-@click.option("--summary", is_flag=True, help="Print the tools of each surface and exit.")
+@click.option("--summary", is_flag=True, help="Print the tools of each surface.")
 @click.pass_context
 def command(ctx: click.Context, summary: bool) -> None:
     if ctx.invoked_subcommand is not None:
         if summary:
-            raise UsageError("--summary takes no command; leave it out.")
+            raise UsageError("--summary takes no command; leave the command out.")
         return
     if summary:
         _summarize(ctx)
     elif is_terminal():
         choose(ctx)
     else:
-        print("There is no terminal to choose in. Use instead:", file=sys.stderr)
+        print("Choosing needs a terminal. Use instead:", file=sys.stderr)
         print("  hermes tools enable NAME\n  hermes tools disable NAME", file=sys.stderr)
         ctx.invoke(list_)
 
 
-@command.json("List the image providers, or use PROVIDER in new sessions.")
-@click.option("--model", default="", help="Which of its models to use.")
+@command.json("List image providers, or choose one for new sessions.")
+@click.option("--model", default="", help="Use this model of the provider.")
 def images(ctx: click.Context, *, provider: str | None = None, model: str) -> Output:
     if provider:
         row = with_images(ctx, lambda images: image_row(images, provider))
@@ -119,7 +119,10 @@ def _use(ctx: click.Context, row: ImageRow, model: str) -> list[str]:
     missing = [each.key for each in row.variables if each.required and not each.known]
     return [
         f"{mark('ok')} {words} in new sessions.",
-        *(f"{mark('warn')} It needs {key}: `hermes config set {key} …`." for key in missing),
+        *(
+            f"{mark('warn')} It needs {key}; set it with `hermes config set {key} …`."
+            for key in missing
+        ),
     ]
 
 
@@ -153,7 +156,7 @@ def choose(ctx: click.Context) -> None:
             for each in found
         ]
         rows.append(PickerRow(text="  Image generation …", value=IMAGES, note="the image provider"))
-        chosen = pick("Toolsets (Enter switches)", rows, chosen=chosen)
+        chosen = pick("Toolsets (Enter enables or disables)", rows, chosen=chosen)
         if chosen == IMAGES:
             print("\n".join(_choose_images(ctx)))
         for each in found:
@@ -166,7 +169,7 @@ def _line(state: ToolsetState) -> str:
     return f"{'✓' if state.enabled else '~' if state.partly else ' '} {state.name}"
 
 
-@command.json("List all toolsets, whether they are on, and their tools.")
+@command.json("List all toolsets, their state and their tools.")
 @platform_option
 def list_(ctx: click.Context, platform: str | None) -> Output:
     config = config_of(ctx)
@@ -180,13 +183,13 @@ def list_(ctx: click.Context, platform: str | None) -> Output:
     return Output(found, lines())
 
 
-@command.text("Switch toolsets on for new sessions.")
+@command.text("Enable toolsets in new sessions.")
 @platform_option
 def enable(ctx: click.Context, names: tuple[str, ...], platform: str | None) -> str:
     return _switch(ctx, names, on=True, platform=platform or "")
 
 
-@command.text("Switch toolsets off for new sessions.")
+@command.text("Disable toolsets in new sessions.")
 @platform_option
 def disable(ctx: click.Context, names: tuple[str, ...], platform: str | None) -> str:
     return _switch(ctx, names, on=False, platform=platform or "")
@@ -195,9 +198,8 @@ def disable(ctx: click.Context, names: tuple[str, ...], platform: str | None) ->
 def _switch(ctx: click.Context, names: tuple[str, ...], *, on: bool, platform: str) -> str:
     config = config_of(ctx)
     wanted = changes(config.settings, names, on=on, platform=platform)
-    words = f"{', '.join(names)} {'on' if on else 'off'}"
-    where = f" for {platform}" if platform else ""
-    if not wanted:
-        return f"{mark('ok')} {words}{where} already."
-    write_settings(config.home, wanted)
-    return f"{mark('ok')} {words}{where} in new sessions."
+    if wanted:
+        write_settings(config.home, wanted)
+    where = f" on {platform}" if platform else ""
+    when = "in new sessions" if wanted else "already"
+    return f"{mark('ok')} {', '.join(names)}: {'on' if on else 'off'}{where} {when}."

@@ -10,41 +10,10 @@ import click
 
 from hermes.app.app import App
 from hermes.app.replay import replay
-from hermes.commands.formatting import format_time, one_line
+from hermes.commands.formatting import format_time, one_line, plural
+from hermes.core import events
 from hermes.core.effects import Allow, Ask, Deny, subject
 from hermes.core.errors import NotFound, UsageError
-from hermes.core.events import (
-    ApprovalAnswered,
-    ApprovalAsked,
-    Archived,
-    CallSettled,
-    CapRaised,
-    Compacted,
-    EffectDecided,
-    Erased,
-    Event,
-    HookAnswered,
-    MessageReceived,
-    ModelCalled,
-    ModelSwitched,
-    Overlaid,
-    QuestionAnswered,
-    QuestionAsked,
-    ReplyAdded,
-    Rewound,
-    SessionEnded,
-    SessionOpened,
-    Steered,
-    Titled,
-    ToolFinished,
-    ToolIntended,
-    ToolProgress,
-    ToolStarted,
-    Tuned,
-    TurnEnded,
-    TurnStarted,
-    Withdrawn,
-)
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
 from hermes.journal.archive import SessionArchive
 from hermes.replay.collection import collect_recording
@@ -58,16 +27,16 @@ from hermes.surfaces.cli.output import Output, fields, json_command
 LINE = 120
 LONGEST = 400
 WHERE = {
-    "event": "a different event",
-    "request": "a different request to the model",
-    "missing": "it did not happen",
-    "extra": "nothing more was recorded",
-    "turn": "it belongs to a different turn",
+    "event": "the event differs",
+    "request": "the request to the model differs",
+    "missing": "the event did not happen",
+    "extra": "the event was not recorded",
+    "turn": "the event belongs to another turn",
 }
 
 
 @json_command(
-    "Show the events of a session: requests, tool calls, approvals, prices.", with_archive
+    "Show the events of a session: model calls, tool calls, approvals, costs.", with_archive
 )
 async def trace_command(archive: SessionArchive, session: str) -> Output:
     records = await archive.records(await archive.find(session))
@@ -79,86 +48,86 @@ async def trace_command(archive: SessionArchive, session: str) -> Output:
     return Output(map(event_line, records), lines, json_lines=True)
 
 
-def describe(event: Event) -> Iterator[str]:
+def describe(event: events.Event) -> Iterator[str]:
     """The readable lines of an event; none for events that only mark a position."""
     match event:
-        case SessionOpened():
+        case events.SessionOpened():
             yield f"opened by {event.source} for {event.principal} in {event.cwd}"
-        case MessageReceived():
+        case events.MessageReceived():
             yield f"{event.message.origin}: {_line(event.message.text)}"
-        case ModelCalled():
-            yield f"asks {event.model} ({event.provider}) because of {event.cause}"
-        case CallSettled(certain=False):
+        case events.ModelCalled():
+            yield f"calls {event.model} ({event.provider}) for {event.cause}"
+        case events.CallSettled(certain=False):
             price = "price unknown" if event.usage.cost is None else f"${event.usage.cost:.6f}"
-            yield f"{event.model}: the outcome of this call is unknown; assumed {price} at most"
-        case CapRaised():
+            yield f"{event.model}: the outcome of this call is unknown; at most {price} is assumed"
+        case events.CapRaised():
             more = f"${event.usd:.2f}" if event.usd else f"{event.tokens} tokens"
             yield f"{event.by} allowed {more} more for {event.scope} {event.key}"
-        case ReplyAdded():
+        case events.ReplyAdded():
             usage = event.usage
             price = "price unknown" if usage.cost is None else f"${usage.cost:.6f}"
             tokens = f"{usage.prompt} in, {usage.output} out, {price}"
             yield f"{event.model}: {_line(event.message.text) or '(calls tools)'} [{tokens}]"
-        case ToolIntended():
+        case events.ToolIntended():
             for judged in event.judged:
                 word = _decision(judged.decision)
                 yield f"{event.name}: {_line(subject(judged.effect))} — {word}"
             if not event.judged:
                 yield f"{event.name}"
-        case EffectDecided():
+        case events.EffectDecided():
             word = _decision(event.judged.decision)
             yield f"{event.by}: {_line(subject(event.judged.effect))} — {word}"
-        case ToolFinished():
+        case events.ToolFinished():
             state = "failed" if event.result.failed else "done"
             yield f"{event.result.name} {state} in {event.seconds:.2f}s: {_line(event.result.text)}"
-        case HookAnswered():
+        case events.HookAnswered():
             yield f"hook {event.hook}: {event.action} {_line(event.text)}".rstrip()
-        case ApprovalAsked():
+        case events.ApprovalAsked():
             yield f"asked: {_line(subject(event.effect))} ({event.reason})"
-        case ApprovalAnswered():
+        case events.ApprovalAnswered():
             yield f"answered: {event.choice} by {event.by}"
-        case QuestionAsked():
+        case events.QuestionAsked():
             yield f"asked: {_line(event.question)}"
-        case QuestionAnswered():
+        case events.QuestionAnswered():
             yield f"answered: {_line(event.text) or 'nothing'} by {event.by}"
-        case ModelSwitched():
+        case events.ModelSwitched():
             yield f"model is now {event.model} ({event.provider})"
-        case Titled():
+        case events.Titled():
             yield f"title: {event.title}"
-        case Archived():
+        case events.Archived():
             yield "archived" if event.away else "no longer archived"
-        case Compacted():
+        case events.Compacted():
             before, after = event.tokens_before, event.tokens_after
             yield f"compacted ({event.cause}): about {before:,} tokens became {after:,}"
-        case Overlaid():
+        case events.Overlaid():
             yield f"personality: {event.name or 'none'}"
-        case Tuned():
+        case events.Tuned():
             tier = "default" if event.tier == "" else event.tier
             facts = (("effort", event.effort), ("tier", tier), ("approvals", event.mode))
             changed = (f"{name} {value}" for name, value in facts if value is not None)
-            yield f"set: {', '.join(changed) or 'as in the settings'}"
-        case Withdrawn():
+            yield f"session controls: {', '.join(changed) or 'as in the settings'}"
+        case events.Withdrawn():
             yield f"message {event.n} withdrawn before its turn"
-        case Rewound():
-            yield f"{event.turns} turn(s) undone"
-        case Erased():
+        case events.Rewound():
+            yield f"{plural(event.turns, 'turn')} undone"
+        case events.Erased():
             numbers = ", ".join(map(str, event.records))
-            yield f"text erased in record(s) {numbers}, by {event.by}"
-        case TurnEnded():
+            yield f"text erased in records {numbers}, by {event.by}"
+        case events.TurnEnded():
             yield f"turn ended: {event.reason} {event.error or event.detail}".rstrip()
-        case SessionEnded():
+        case events.SessionEnded():
             yield f"session ended: {event.reason}"
         case (
-            CallSettled()
-            | TurnStarted()
-            | Steered()
-            | ToolStarted()
+            events.CallSettled()
+            | events.TurnStarted()
+            | events.Steered()
+            | events.ToolStarted()
             | TextDelta()
             | ReasoningDelta()
             | CallNamed()
             | Notice()
             | Restarted()
-            | ToolProgress()
+            | events.ToolProgress()
         ):
             pass
         case _:
@@ -179,13 +148,13 @@ def _line(text: str) -> str:
     return one_line(text, LINE)
 
 
-@json_command("Replay a recorded session offline. SESSION is a file or a past session.")
+@json_command("Replay a recorded session offline; SESSION is a replay file or a past session.")
 @click.option(
     "--tools",
     type=click.Choice(["recorded", "live"]),
     default="recorded",
     show_default=True,
-    help="Use the recorded results, or run the tools in a copy of the folder.",
+    help="Use recorded tool results, or run tools in a copy of the folder.",
 )
 def replay_command(ctx: click.Context, session: str, tools: Literal["recorded", "live"]) -> Output:
     overrides, file = ReplayOverrides(mode=tools), Path(session)
@@ -194,7 +163,7 @@ def replay_command(ctx: click.Context, session: str, tools: Literal["recorded", 
         try:
             session_id = await app.archive.find(session)
         except NotFound as error:
-            raise UsageError(f"{error} There is no file of that name either.") from error
+            raise UsageError(f"{error} There is no file {session!r} either.") from error
         return await collect_recording(app.run, app.journal, session_id)
 
     recording = file if file.is_file() else with_app(ctx, find)
@@ -211,9 +180,9 @@ def _lines(report: Report) -> Iterator[str]:
         yield apply_style(f"Another process continued after record {places}.", "dim")
     found = report.divergence
     if found is None:
-        requests = f", {report.requests} request(s)" if report.requests else ""
+        requests = f", {plural(report.requests, 'request')}" if report.requests else ""
         hashes = ", the same hashes" if report.hashes == "same" else ""
-        yield f"Identical: {report.records} record(s){requests}{hashes}."
+        yield f"Identical: {plural(report.records, 'record')}{requests}{hashes}."
         return
     place = f"record {found.n} ({found.kind})"
     yield f"Diverged at {place} of {report.records}: {WHERE[found.where]}."

@@ -1,4 +1,4 @@
-"""`hermes undo` and `checkpoints`: undo file changes, and what is stored for it."""
+"""`hermes undo` and `hermes checkpoints`: undo file changes, and the file copies for this."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hermes.commands.formatting import format_time
+from hermes.commands.formatting import format_bytes, format_time, plural
 from hermes.commands.rollback import line_of, preview_lines, result_lines
 from hermes.core.errors import UsageError
 from hermes.surfaces.cli.command_context import with_app
@@ -23,19 +23,18 @@ if TYPE_CHECKING:
 
 SHARED = ("kept", "lost", "notes")
 
-checkpoints_command = CommandGroup(
-    help="Checkpoints: what is stored so that file changes can be undone."
-)
+checkpoints_command = CommandGroup(help="Manage checkpoints, the file copies that undo needs.")
 with_undo = with_app.part(lambda app: UndoService(app.run))
 
 
-@checkpoints_command.json("Show how much is stored, for which projects and since when.", with_undo)
+@checkpoints_command.json("Show the size, the projects and the age of the checkpoints.", with_undo)
 async def status(undo: UndoService) -> Output:
     found = await undo.in_thread(lambda history: history.status())
 
     def lines() -> Iterator[str]:
-        yield f"{found.folder}: {_megabytes(found.total_bytes)}, {found.contents} contents"
-        yield f"{found.checkpoints} checkpoints of {found.sessions} sessions"
+        copies = plural(found.contents, "file copy", "file copies")
+        yield f"{found.folder}: {format_bytes(found.total_bytes)}, {copies}"
+        yield f"{plural(found.checkpoints, 'checkpoint')} of {plural(found.sessions, 'session')}"
         if found.oldest_at is not None:
             yield f"the oldest is from {format_time(found.oldest_at)}"
         for project in found.projects:
@@ -44,40 +43,40 @@ async def status(undo: UndoService) -> Output:
     return Output(found, lines())
 
 
-@checkpoints_command.json("Delete what exceeds the age and size limits of the settings.", with_undo)
+@checkpoints_command.json("Delete checkpoints beyond the limits of the settings.", with_undo)
 async def prune(undo: UndoService) -> Output:
     return _report(await undo.in_thread(lambda history: history.prune()))
 
 
-@checkpoints_command.json("Delete everything that no running session needs.")
-@click.option("-f", "--force", "-y", "--yes", "force", is_flag=True, help="Do not ask.")
+@checkpoints_command.json("Delete all checkpoints that no running session needs.")
+@click.option(
+    "-f", "--force", "-y", "--yes", "force", is_flag=True, help="Do not ask for confirmation."
+)
 def clear(ctx: click.Context, force: bool) -> Output:
-    question = "No earlier change can be undone after this. Continue?"
-    confirm(question, yes=force, otherwise="Nothing was removed.")
+    question = "Earlier changes cannot be undone after this. Continue?"
+    confirm(question, yes=force, otherwise="Nothing was deleted.")
     return _report(with_undo(ctx, lambda undo: undo.in_thread(lambda history: history.clear())))
 
 
 def _report(done: CheckpointPruneResult) -> Output:
-    freed, rest = _megabytes(done.bytes), _megabytes(done.total_bytes)
-    return Output(done, f"{done.turns} turns removed, {freed} freed; {rest} remain.")
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / 1_000_000:.1f} MB"
+    freed, rest = format_bytes(done.bytes), format_bytes(done.total_bytes)
+    return Output(done, f"{plural(done.turns, 'turn')} deleted, {freed} freed, {rest} left.")
 
 
 @json_command(
-    "Undo the file changes of the last turn; with N, of the last N entries of `--list`. Your "
-    "own later changes stay. An undo can be undone: it becomes number 1 of the list.",
+    "Undo the file changes of the last turn, or of the last N entries of --list. Your own later "
+    "changes stay. An undo is itself an entry, so it can be undone.",
     with_app.part(lambda app: (UndoService(app.run), app.archive)),
 )
 @click.argument("number", metavar="[N]", type=click.IntRange(min=1), required=False)
-@click.option("--session", metavar="ID", help="Of this session; default: the last in this folder.")
-@click.option("--to", "turn", metavar="TURN", help="This turn and all after it.")
-@click.option("--file", "path", metavar="PATH", help="Only this file or folder.")
-@click.option("--preview", is_flag=True, help="Only show what would be done.")
-@click.option("--overwrite", is_flag=True, help="Also files that were changed since.")
-@click.option("--list", "only_list", is_flag=True, help="List what can be undone.")
+@click.option(
+    "--session", metavar="ID", help="Use this session (default: the last in this folder)."
+)
+@click.option("--to", "turn", metavar="TURN", help="Undo this turn and all after it.")
+@click.option("--file", "path", metavar="PATH", help="Restore only this file or folder.")
+@click.option("--preview", is_flag=True, help="Show what would happen, without changing anything.")
+@click.option("--overwrite", is_flag=True, help="Also restore files that you changed since.")
+@click.option("--list", "only_list", is_flag=True, help="List the changes that can be undone.")
 async def undo_command(
     services: tuple[UndoService, SessionArchive],
     number: int | None,

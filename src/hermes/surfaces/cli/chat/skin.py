@@ -10,17 +10,8 @@ from typing import Any
 from hermes.codec.values import V, Value
 from hermes.core.errors import NotFound, UsageError
 
-# The eight colours that every terminal has.
-NAMED = {
-    "black": 0,
-    "red": 1,
-    "green": 2,
-    "yellow": 3,
-    "blue": 4,
-    "magenta": 5,
-    "cyan": 6,
-    "white": 7,
-}
+# The eight colours that every terminal has, in the order of their codes.
+NAMED = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _HEX = re.compile(r"#([0-9a-fA-F]{6})")
 _LEVELS = (0, 95, 135, 175, 215, 255)
 
@@ -63,7 +54,7 @@ def is_colour(text: str) -> bool:
 def colour_code(text: str) -> str:
     """The escape code of a colour: a name, or `#rrggbb` as the nearest of 256."""
     if text in NAMED:
-        return str(30 + NAMED[text])
+        return str(30 + NAMED.index(text))
     found = _HEX.fullmatch(text)
     if found is None:
         return ""
@@ -76,7 +67,7 @@ def colour_code(text: str) -> str:
     return f"38;5;{16 + 36 * red + 6 * green + blue}"
 
 
-BUILT_IN = Path(__file__).with_name("builtin.json")
+BUILT_IN = Path(__file__).with_name("skins.json")
 FOLDER = "skins"
 MOST_BYTES = 200_000
 
@@ -103,7 +94,7 @@ def find_skin(name: str, home: Path) -> Skin:
     if name == DEFAULT.name:
         return DEFAULT
     if name not in built_in_skins():
-        raise NotFound(f"There is no skin {name!r}; there are {', '.join(skin_names(home))}.")
+        raise NotFound(f"There is no skin {name!r}; choose one of {', '.join(skin_names(home))}.")
     return built_in_skins()[name]
 
 
@@ -118,7 +109,7 @@ def read_skin(path: Path) -> Skin:
         raw = YAML(typ="safe").load(text)
     except (OSError, UnicodeError, YAMLError) as error:
         reason = str(error).partition("\n")[0]
-        raise UsageError(f"The skin {path} cannot be read ({reason}); fix the file.") from error
+        raise UsageError(f"The skin {path} cannot be read ({reason}); correct the file.") from error
     given: dict[str, Any] = raw if isinstance(raw, dict) else {}
     prefix = given.get("tool_prefix")
     return Skin(
