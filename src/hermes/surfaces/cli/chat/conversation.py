@@ -299,7 +299,7 @@ class ChatController:
         self._state.view = self._panel = StatusPanel(self._screen, self._clock)
         self._panel.background = self._background.names
         controls = self.app.controls[session.id]
-        self._panel.status = StatusBar(session, controls, self.app.window, self._entered_at)
+        self._panel.status = StatusBar(session, controls, self.app.models.window, self._entered_at)
         self._feed = Feed(self._screen, self._panel, controls.display, root)
         self._apply_display()
         self._place = self._place or await describe_placement(self.app.run)
