@@ -11,13 +11,13 @@ import pytest
 from hermes.core.commands import Retitle, Say, SwitchModel, Tune
 from hermes.core.errors import DiskFull
 from hermes.core.events import (
+    ControlsChanged,
     DurableEvent,
     MessageReceived,
     ModelSwitched,
-    Overlaid,
+    PersonalityChanged,
     Record,
-    Titled,
-    Tuned,
+    TitleChanged,
 )
 from hermes.core.messages import user_says
 from hermes.core.ports import Lease
@@ -92,10 +92,10 @@ async def test_a_refused_command_leaves_no_trace(
     with pytest.raises(DiskFull):
         await run.send(command)
     await run.say("second")
-    kinds = (Titled, Tuned, ModelSwitched)
+    kinds = (TitleChanged, ControlsChanged, ModelSwitched)
     assert not [each for each in await durable(run) if isinstance(each, kinds)]
     transcript = run.session.transcript
-    assert (transcript.title, transcript.tuned, transcript.model) == ("", Tuned(), "m")
+    assert (transcript.title, transcript.tuned, transcript.model) == ("", ControlsChanged(), "m")
 
 
 async def test_a_refusal_does_not_touch_what_others_commit_or_note(
@@ -105,7 +105,7 @@ async def test_a_refusal_does_not_touch_what_others_commit_or_note(
     run.model = ScriptedProvider(says("one"))
     await run.say("first")
     recorder = run.session._recorder
-    noted, refused, other = (Overlaid(name=name, text="x") for name in ("a", "b", "c"))
+    noted, refused, other = (PersonalityChanged(name=name, text="x") for name in ("a", "b", "c"))
     recorder.note(noted)
     disk.refusals = 1
     first = asyncio.ensure_future(recorder.commit(refused))
@@ -115,7 +115,7 @@ async def test_a_refusal_does_not_touch_what_others_commit_or_note(
     with pytest.raises(DiskFull):
         await first
     await second
-    overlays = [each for each in await durable(run) if isinstance(each, Overlaid)]
+    overlays = [each for each in await durable(run) if isinstance(each, PersonalityChanged)]
     assert overlays == [noted, other]
     assert recorder.transcript.overlay == other
     assert fold(await run.journal.read(run.session.id)).overlay == other

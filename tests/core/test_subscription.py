@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.core.events import Event, Record, Titled, ToolProgress
+from hermes.core.events import Event, Record, TitleChanged, ToolProgress
 from hermes.core.prompt import ReasoningDelta, TextDelta
 from hermes.core.recorder import Subscription
 
@@ -22,12 +22,12 @@ async def read(*events: Event) -> list[Event]:
 async def test_waiting_deltas_become_one_and_everything_else_stays() -> None:
     deltas = [TextDelta(text=str(number % 10)) for number in range(10_000)]
     seen = await read(
-        *deltas, ReasoningDelta(text="a"), ReasoningDelta(text="b"), Titled(title="x")
+        *deltas, ReasoningDelta(text="a"), ReasoningDelta(text="b"), TitleChanged(title="x")
     )
     assert seen == [
         TextDelta(text="0123456789" * 1000),
         ReasoningDelta(text="ab"),
-        Titled(title="x"),
+        TitleChanged(title="x"),
     ]
 
 

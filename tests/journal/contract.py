@@ -11,7 +11,7 @@ import pytest
 
 from hermes.core.commands import Interrupt, Say
 from hermes.core.errors import Fenced, JournalError, NotFound, SessionBusy, UsageError
-from hermes.core.events import Record, Titled, TurnStarted
+from hermes.core.events import Record, TitleChanged, TurnStarted
 from hermes.core.ports import InboxCommand, Journal
 from tests.journal.samples import exchange, opened, replied, said
 
@@ -141,10 +141,10 @@ async def test_owners_may_change_back_and_forth(open_journal: OpenJournal) -> No
 
 async def test_an_append_is_all_or_nothing(open_journal: OpenJournal) -> None:
     journal = open_journal()
-    await journal.create("one", [opened(), Titled(title="Plan")])
+    await journal.create("one", [opened(), TitleChanged(title="Plan")])
     lease, records = await journal.create("two", [opened()])
     with pytest.raises(UsageError):
-        await journal.append(lease, [said("Hi"), Titled(title="Plan")])
+        await journal.append(lease, [said("Hi"), TitleChanged(title="Plan")])
     assert await journal.read("two") == records
     (record,) = await journal.append(lease, [said("Hi")])
     assert record.n == 2

@@ -13,7 +13,7 @@ from hermes.core.events import (
     ModelCalled,
     ModelSwitched,
     SessionEnded,
-    Titled,
+    TitleChanged,
 )
 from hermes.core.messages import Usage
 from hermes.journal.listing import (
@@ -44,7 +44,9 @@ async def fill(home: Path) -> None:
         clock.time += 10
         await journal.append(lease, exchange(1, 3), turn_id="turn_1")
         clock.time += DAY
-        await journal.append(lease, [Titled(title="Plan"), *exchange(2, 14)], turn_id="turn_2")
+        await journal.append(
+            lease, [TitleChanged(title="Plan"), *exchange(2, 14)], turn_id="turn_2"
+        )
         await journal.append(lease, [ModelSwitched(model="big-1", provider="other")])
         await journal.append(lease, [SessionEnded(reason="user_exit")])
         fork, _ = await journal.create("two", [opened("telegram", parent="one", parent_n=9)])
@@ -163,7 +165,7 @@ async def test_a_lost_row_comes_back_when_its_session_is_owned(tmp_path: Path) -
 async def test_a_session_that_goes_on_is_not_ended(tmp_path: Path) -> None:
     async with journal_in(tmp_path) as journal:
         lease, _ = await journal.create("one", [opened(), SessionEnded(reason="idle_timeout")])
-        await journal.append(lease, [Titled(title="Plan")])
+        await journal.append(lease, [TitleChanged(title="Plan")])
         info = await session_info(journal, "one")
         assert info is not None
         assert info.end_reason == "idle_timeout"

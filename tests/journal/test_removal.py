@@ -9,7 +9,7 @@ import pytest
 
 from hermes.config.session_settings import RetentionSettings
 from hermes.core.errors import Fenced, NotFound, SessionBusy, UsageError
-from hermes.core.events import SessionEnded, Titled
+from hermes.core.events import SessionEnded, TitleChanged
 from hermes.journal.export import all_ids, export_lines
 from hermes.journal.import_ import import_file
 from hermes.journal.journal import SqliteJournal
@@ -153,7 +153,12 @@ async def test_pruning_spares_parents_whose_forks_live(tmp_path: Path) -> None:
 
 async def test_an_archived_session_comes_back_as_it_was(tmp_path: Path) -> None:
     async with journal_in(tmp_path) as journal:
-        events = [opened(), Titled(title="Plan"), *exchange(1, 3), SessionEnded(reason="done")]
+        events = [
+            opened(),
+            TitleChanged(title="Plan"),
+            *exchange(1, 3),
+            SessionEnded(reason="done"),
+        ]
         lease, records = await journal.create("one", events)
         await journal.release(lease)
         before = [line async for line in export_lines(journal, ["one"])]

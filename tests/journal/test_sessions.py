@@ -14,7 +14,7 @@ from hermes.core.events import (
     MessageReceived,
     ModelSwitched,
     SessionOpened,
-    Titled,
+    TitleChanged,
     Withdrawn,
 )
 from hermes.core.messages import user_says
@@ -35,7 +35,7 @@ from tests.journal.samples import HandClock, exchange, journal_in, opened, said
 
 
 async def titled(journal: SqliteJournal, session_id: str, title: str = "") -> None:
-    events: list[DurableEvent] = [opened(), *([Titled(title=title)] if title else [])]
+    events: list[DurableEvent] = [opened(), *([TitleChanged(title=title)] if title else [])]
     lease, _ = await journal.create(session_id, events)
     await journal.release(lease)
 
@@ -169,13 +169,15 @@ async def test_what_was_put_away_is_not_gone_on_with_by_itself(tmp_path: Path) -
 async def test_titles_given_in_one_commit_must_differ_too(tmp_path: Path) -> None:
     async with journal_in(tmp_path) as journal:
         with pytest.raises(UsageError):
-            await journal.create("one", [opened(), Titled(title=" spaced ")])
+            await journal.create("one", [opened(), TitleChanged(title=" spaced ")])
         with pytest.raises(NotFound):
             await journal.read("one")
-        lease, _ = await journal.create("one", [opened(), Titled(title="A"), Titled(title="B")])
-        await journal.create("two", [opened(), Titled(title="A")])
+        lease, _ = await journal.create(
+            "one", [opened(), TitleChanged(title="A"), TitleChanged(title="B")]
+        )
+        await journal.create("two", [opened(), TitleChanged(title="A")])
         with pytest.raises(UsageError):
-            await journal.append(lease, [Titled(title="A")])
+            await journal.append(lease, [TitleChanged(title="A")])
 
 
 async def test_the_next_free_title(tmp_path: Path) -> None:
@@ -192,7 +194,9 @@ async def test_the_next_free_title(tmp_path: Path) -> None:
 
 async def test_a_fork_shares_records_and_goes_its_own_way(tmp_path: Path) -> None:
     async with journal_in(tmp_path) as journal:
-        lease, one = await journal.create("one", [opened(), Titled(title="Plan"), *exchange(1, 3)])
+        lease, one = await journal.create(
+            "one", [opened(), TitleChanged(title="Plan"), *exchange(1, 3)]
+        )
         one += await journal.append(lease, [ModelSwitched(model="big-1", provider="other")])
         one += await journal.append(lease, exchange(2, 14))
         copy = await fork(journal, "one", at=13)
@@ -200,7 +204,7 @@ async def test_a_fork_shares_records_and_goes_its_own_way(tmp_path: Path) -> Non
         opening = own[0].event
         assert isinstance(opening, SessionOpened)
         assert (opening.model, opening.parent, opening.parent_n) == ("big-1", "one", 13)
-        assert own[1].event == Titled(title="Plan #2")
+        assert own[1].event == TitleChanged(title="Plan #2")
         assert await journal.read(copy) == (*one[:13], *own)
         taken = await journal.acquire(copy)
         (record,) = await journal.append(taken, [said("Elsewhere")])

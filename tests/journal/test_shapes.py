@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.codec.json import encode
-from hermes.core.events import DurableEvent, MessageReceived, ReplyAdded, SessionEnded, Titled
+from hermes.core.events import DurableEvent, MessageReceived, ReplyAdded, SessionEnded, TitleChanged
 from hermes.core.messages import AssistantMessage, Reasoning, Text, ToolCall, Usage, UserMessage
 from hermes.journal import schema
 from hermes.journal.body_templates import CURRENT, KINDS, TEMPLATES, encode_event, event_of
@@ -39,7 +39,7 @@ EVENTS: st.SearchStrategy[DurableEvent] = st.one_of(
         model=TEXTS,
         provider=TEXTS,
     ),
-    st.builds(Titled, title=TEXTS),
+    st.builds(TitleChanged, title=TEXTS),
     st.builds(SessionEnded, reason=TEXTS),
 )
 

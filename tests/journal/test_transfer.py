@@ -15,7 +15,7 @@ from hermes.core.events import (
     Record,
     ReplyAdded,
     SessionEnded,
-    Titled,
+    TitleChanged,
 )
 from hermes.core.messages import ToolMessage
 from hermes.core.transcript import fold
@@ -34,7 +34,7 @@ async def exported(journal: SqliteJournal, *ids: str) -> list[bytes]:
 
 
 async def fill(journal: SqliteJournal) -> str:
-    lease, _ = await journal.create("one", [opened(), Titled(title="Plan"), *exchange(1, 3)])
+    lease, _ = await journal.create("one", [opened(), TitleChanged(title="Plan"), *exchange(1, 3)])
     await journal.append(lease, exchange(2, 13), turn_id="turn_2")
     await journal.create("two", [opened("telegram"), said('tab\t "quotes" \x00 漢'), replied("ok")])
     return await fork(journal, "one", at=7)
@@ -121,7 +121,7 @@ async def test_a_title_in_use_gets_a_number(tmp_path: Path) -> None:
         await fill(journal)
         lines = await exported(journal, "one")
     async with journal_in(tmp_path / "b") as journal:
-        await journal.create("mine", [opened(), Titled(title="Plan")])
+        await journal.create("mine", [opened(), TitleChanged(title="Plan")])
         await import_lines(journal, lines)
         info = await session_info(journal, "one")
         assert info is not None

@@ -10,7 +10,7 @@ import pytest
 from hermes.codec.json import DecodeError, encode
 from hermes.codec.values import JsonObject
 from hermes.core.errors import JournalError
-from hermes.core.events import Titled
+from hermes.core.events import TitleChanged
 from hermes.journal.body_templates import event_of, is_newer
 from hermes.journal.verify import verify
 from tests.journal.samples import journal_in, opened, said
@@ -32,7 +32,7 @@ def test_a_body_takes_every_step_to_the_present() -> None:
         (3, {"type": "titled", "title": "Plan"}),
     ):
         event = event_of("titled", version, encode(body), current=current, upgrades=upgrades)
-        assert event == Titled(title="Plan")
+        assert event == TitleChanged(title="Plan")
 
 
 def test_kinds_and_versions_of_the_future_are_known_as_such() -> None:

@@ -10,7 +10,7 @@ from hermes.app.app import App
 from hermes.config.home import Home
 from hermes.config.load import load
 from hermes.core.commands import Retitle, Say
-from hermes.core.events import ModelCalled, Titled, TurnEnded
+from hermes.core.events import ModelCalled, TitleChanged, TurnEnded
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.core.world import World
@@ -44,7 +44,7 @@ async def titled(app: App, session: Session, text: str) -> str:
     app.start_session_tasks(session)
     await exchange(session, text)
     async for record in events:
-        if isinstance(record.event, Titled):
+        if isinstance(record.event, TitleChanged):
             return record.event.title
     return ""
 

@@ -8,7 +8,7 @@ from hermes.codec.values import JsonValue, replace
 from hermes.config.schema import Effort
 from hermes.config.settings import Settings
 from hermes.core.commands import SwitchModel, Tune
-from hermes.core.events import Tuned
+from hermes.core.events import ControlsChanged
 from hermes.core.prompt import Prompt
 from hermes.core.session import Session
 from hermes.core.session_deps import View
@@ -49,9 +49,9 @@ EFFORTS = tuple(each for each in get_args(Effort) if each)
 
 
 class SessionControls:
-    """What the user can change in an open session. Values come from the newest `Tuned` event, or
-    from the settings if it has none. `display` is how the session is shown; `rules` decide about
-    its effects."""
+    """What the user can change in an open session. Values come from the newest `ControlsChanged`
+    event, or from the settings if there is none. `display` is how the session is shown; `rules`
+    decide about its effects."""
 
     def __init__(self, settings: Settings, rules: Rules) -> None:
         self.display = settings.display
@@ -59,7 +59,7 @@ class SessionControls:
         self._default_tier = settings.agent.service_tier
         self._default_mode: ApprovalMode = rules.mode
         self.rules = rules
-        self._tuned = Tuned()
+        self._tuned = ControlsChanged()
 
     @property
     def effort(self) -> str:
@@ -91,12 +91,12 @@ class SessionControls:
         now = self._tuned
         return replace(Tune(effort=now.effort, tier=now.tier, mode=now.mode), **changes)
 
-    def apply(self, tuned: Tuned) -> None:
+    def apply(self, tuned: ControlsChanged) -> None:
         self._tuned = tuned
         mode = self._default_mode if tuned.mode is None else tuned.mode
         self.rules.mode = cast(ApprovalMode, mode)
 
-    def resume(self, tuned: Tuned) -> None:
+    def resume(self, tuned: ControlsChanged) -> None:
         """Restore the saved values except the approval mode, which was chosen for the earlier
         run."""
         self.apply(replace(tuned, mode=None))

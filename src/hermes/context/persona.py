@@ -11,7 +11,7 @@ from hermes.config.settings import Settings
 from hermes.context.project_files import Scan, cut_middle
 from hermes.core.commands import Overlay
 from hermes.core.errors import NotFound
-from hermes.core.events import Overlaid
+from hermes.core.events import PersonalityChanged
 
 STARTER = """\
 <!-- Who Hermes is for you. What you write below this line takes the place of
@@ -114,7 +114,7 @@ def _own(settings: Settings) -> dict[str, object]:
     return settings.agent.personalities | settings.personalities
 
 
-def chosen_personality(settings: Settings) -> Overlaid | None:
+def chosen_personality(settings: Settings) -> PersonalityChanged | None:
     """The personality of new sessions, if the settings name an existing one."""
     if not settings.display.personality:
         return None
@@ -122,4 +122,4 @@ def chosen_personality(settings: Settings) -> Overlaid | None:
         found = personality_overlay(settings, settings.display.personality)
     except NotFound:
         return None
-    return Overlaid(name=found.name, text=found.text) if found.text else None
+    return PersonalityChanged(name=found.name, text=found.text) if found.text else None

@@ -35,8 +35,8 @@ class SessionEnded(Value, tag="session_ended"):
     reason: str
 
 
-class Titled(Value, tag="titled"):
-    """An empty title removes the old one."""
+class TitleChanged(Value, tag="titled"):
+    """The session has a new title; an empty one removes the old title."""
 
     title: str
 
@@ -253,17 +253,17 @@ class Compacted(Value, tag="compacted"):
     system: str = ""
 
 
-class Overlaid(Value, tag="overlaid"):
-    """From here on `text` is the end of the system prompt; an empty one removes it. `name` is for
-    display."""
+class PersonalityChanged(Value, tag="overlaid"):
+    """The session has a new personality: from here on, `text` ends the system prompt. An empty text
+    removes it. `name` is for display."""
 
     name: str
     text: str
 
 
-class Tuned(Value, tag="tuned"):
-    """Session settings from here on: reasoning effort, service tier, and approval mode. None means
-    the value of the settings."""
+class ControlsChanged(Value, tag="tuned"):
+    """The session controls from here on: reasoning effort, service tier and approval mode. None
+    means the value of the settings."""
 
     effort: str | None = None
     tier: str | None = None
@@ -298,11 +298,11 @@ class ToolProgress(Value, tag="tool_progress"):
 
 
 DurableEvent: TypeAlias = (
-    SessionOpened | SessionEnded | Titled | ModelSwitched | MessageReceived | TurnStarted
+    SessionOpened | SessionEnded | TitleChanged | ModelSwitched | MessageReceived | TurnStarted
     | Steered | ModelCalled | ReplyAdded | ToolIntended | ToolStarted | ToolFinished
     | ApprovalAsked | ApprovalAnswered | QuestionAsked | QuestionAnswered | Rewound | TurnEnded
-    | CallSettled | CapRaised | EffectDecided | Compacted | Overlaid | Erased | Withdrawn
-    | HookAnswered | Tuned | Archived
+    | CallSettled | CapRaised | EffectDecided | Compacted | PersonalityChanged | Erased | Withdrawn
+    | HookAnswered | ControlsChanged | Archived
 )  # fmt: skip
 LiveEvent: TypeAlias = TextDelta | ReasoningDelta | CallNamed | Notice | Restarted | ToolProgress
 Event: TypeAlias = DurableEvent | LiveEvent

@@ -30,19 +30,19 @@ from hermes.core.errors import Fenced, JournalError, UsageError
 from hermes.core.events import (
     Archived,
     Compacted,
+    ControlsChanged,
     DurableEvent,
     JudgedEffect,
     MessageReceived,
     ModelSwitched,
-    Overlaid,
+    PersonalityChanged,
     Record,
     ReplyAdded,
     Rewound,
     SessionEnded,
     Steered,
-    Titled,
+    TitleChanged,
     ToolFinished,
-    Tuned,
     TurnEnded,
     TurnStarted,
     Withdrawn,
@@ -217,11 +217,13 @@ class Session:
             case Compact():
                 await self._compact(command)
             case Overlay():
-                await self._recorder.commit(Overlaid(name=command.name, text=command.text))
+                await self._recorder.commit(
+                    PersonalityChanged(name=command.name, text=command.text)
+                )
             case Tune():
                 await self._tune(command)
             case Retitle():
-                await self._recorder.commit(Titled(title=command.title))
+                await self._recorder.commit(TitleChanged(title=command.title))
             case Archive():
                 await self._recorder.commit(Archived(away=command.away))
             case End():
@@ -312,7 +314,7 @@ class Session:
             raise
 
     async def _tune(self, command: Tune) -> None:
-        tuned = Tuned(effort=command.effort, tier=command.tier, mode=command.mode)
+        tuned = ControlsChanged(effort=command.effort, tier=command.tier, mode=command.mode)
         if tuned.tier != self.transcript.tuned.tier:
             self._runner.disconnect()
         if self._recorder.lease is None:

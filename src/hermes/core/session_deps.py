@@ -12,7 +12,7 @@ from hermes.codec.values import Value
 from hermes.core.caps import StepBudget
 from hermes.core.concurrency import Stop
 from hermes.core.delegating import NoWeb
-from hermes.core.events import Compacted, CompactionCause, Tuned
+from hermes.core.events import Compacted, CompactionCause, ControlsChanged
 from hermes.core.gate import Gate, Judge, Preflight, Questions
 from hermes.core.guardrails import Guardrails, LoopWatch, ResultLimiter
 from hermes.core.hooks import TurnHooks
@@ -207,4 +207,4 @@ class SessionDeps(Struct, kw_only=True):
     engine: ContextEngine | None = None
     remark: Remark | None = None
     hooks: Callable[[Recorder], TurnHooks | None] = lambda _recorder: None
-    tune: Callable[[Tuned], None] = lambda _tuned: None
+    tune: Callable[[ControlsChanged], None] = lambda _tuned: None

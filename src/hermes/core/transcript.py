@@ -13,13 +13,14 @@ from hermes.core.events import (
     CallSettled,
     CapRaised,
     Compacted,
+    ControlsChanged,
     EffectDecided,
     Erased,
     HookAnswered,
     MessageReceived,
     ModelCalled,
     ModelSwitched,
-    Overlaid,
+    PersonalityChanged,
     QuestionAnswered,
     QuestionAsked,
     Record,
@@ -28,12 +29,11 @@ from hermes.core.events import (
     SessionEnded,
     SessionOpened,
     Steered,
-    Titled,
+    TitleChanged,
     ToolFinished,
     ToolIntended,
     ToolProgress,
     ToolStarted,
-    Tuned,
     TurnEnded,
     TurnStarted,
     Withdrawn,
@@ -65,8 +65,8 @@ class Transcript:
         self.provider = ""
         self.messages: list[Message] = []
         self.compactions: list[Compacted] = []
-        self.overlay = Overlaid(name="", text="")
-        self.tuned = Tuned()
+        self.overlay = PersonalityChanged(name="", text="")
+        self.tuned = ControlsChanged()
         self.measured = 0
         self.measured_upto = 0
         self.usage = Usage()
@@ -94,7 +94,7 @@ class Transcript:
             case SessionOpened():
                 self.opened = event
                 self.model, self.provider = event.model, event.provider
-            case Titled():
+            case TitleChanged():
                 self.title = event.title
             case ModelSwitched():
                 self.model, self.provider = event.model, event.provider
@@ -133,7 +133,7 @@ class Transcript:
                 self.compactions.append(event)
                 self.last_prompt = event.tokens_after
                 self.measured = 0
-            case Overlaid():
+            case PersonalityChanged():
                 self.overlay = event
             case HookAnswered():
                 self._origins |= set(event.origins)
@@ -141,7 +141,7 @@ class Transcript:
                     self.hook_answers[event.call_id] = event
                 elif event.action == "context":
                     self.hook_text = event.text
-            case Tuned():
+            case ControlsChanged():
                 self.tuned = event
             case TurnEnded():
                 self.turn_id = self.hook_text = ""

@@ -13,6 +13,7 @@ from hermes.core.events import (
     Archived,
     CallSettled,
     CapRaised,
+    ControlsChanged,
     DurableEvent,
     EffectDecided,
     LiveEvent,
@@ -27,7 +28,6 @@ from hermes.core.events import (
     ToolIntended,
     ToolProgress,
     ToolStarted,
-    Tuned,
     TurnEnded,
     TurnStarted,
     Withdrawn,
@@ -46,7 +46,7 @@ S = TypeVar("S", bound=Struct)
 _WITHOUT_TEXT = frozenset(
     (
         Archived, CallSettled, CapRaised, ModelCalled, ModelSwitched, Rewound, SessionOpened,
-        Steered, ToolStarted, Tuned, TurnStarted, Withdrawn,
+        Steered, ToolStarted, ControlsChanged, TurnStarted, Withdrawn,
     )
 )  # fmt: skip
 # The text of these was checked a moment ago, as part of a reply or as a result, so that the files

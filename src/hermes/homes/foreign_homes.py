@@ -24,7 +24,7 @@ from hermes.core.events import (
     ReplyAdded,
     SessionEnded,
     SessionOpened,
-    Titled,
+    TitleChanged,
     ToolFinished,
 )
 from hermes.core.messages import (
@@ -201,7 +201,7 @@ def _events(session: Row, rows: list[Row]) -> Iterator[tuple[float, DurableEvent
     # Resuming uses the default model: the original one may be unknown here.
     yield start, SessionOpened(source=source, cwd=cwd, model="", provider="", system="")
     if title := _text(session.get("title")):
-        yield start, Titled(title=title)
+        yield start, TitleChanged(title=title)
     at = start
     for at, event in _conversation(session, rows):
         yield at, event

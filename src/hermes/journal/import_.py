@@ -22,7 +22,7 @@ from hermes.core.events import (
     ReplyAdded,
     SessionEnded,
     SessionOpened,
-    Titled,
+    TitleChanged,
 )
 from hermes.core.messages import AssistantMessage, Text, Usage, user_says
 from hermes.journal import leases, ledger, titles
@@ -236,7 +236,7 @@ async def _import_session(journal: SqliteJournal, line: SessionLine, number: int
         tx.settle()
         title = tx.head(session).summary.title
         if title and titles.holder_of(tx.db, title, session):
-            given = Titled(title=titles.next_title(tx.db, title))
+            given = TitleChanged(title=titles.next_title(tx.db, title))
             tx.put(session, encode_event(given), turn_id="", at=now)
         return True
 

@@ -13,7 +13,7 @@ from hermes.core.events import (
     ModelSwitched,
     Record,
     SessionOpened,
-    Titled,
+    TitleChanged,
 )
 from hermes.journal import titles
 from hermes.journal.journal import SqliteJournal, encode_events
@@ -57,7 +57,7 @@ async def retitle(journal: SqliteJournal, session_id: str, title: str) -> str:
             titles.check_free(db, clean)
 
     await journal.reading(check)
-    await _write_or_post(journal, session_id, Titled(title=clean), Retitle(title=clean))
+    await _write_or_post(journal, session_id, TitleChanged(title=clean), Retitle(title=clean))
     return clean
 
 
@@ -112,7 +112,7 @@ async def fork(
         parent = info_of(tx.db, session_id)
         inherited = titles.next_title(tx.db, parent.title) if parent and parent.title else ""
         if given := wished or inherited:
-            events.append(Titled(title=given))
+            events.append(TitleChanged(title=given))
         items = encode_events(events)
         tx.check_titles(0, items)
         session = tx.create(new_id, parent=session_id, parent_n=cut)

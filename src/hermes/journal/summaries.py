@@ -12,7 +12,7 @@ from hermes.core.messages import Usage
 
 PREVIEW_CHARS = 120
 # These may happen while a session is closed; any other event opens it again.
-_POSSIBLE_AFTER_END = events.Archived | events.Titled | events.Erased
+_POSSIBLE_AFTER_END = events.Archived | events.TitleChanged | events.Erased
 # Sums must not depend on their order, so money is counted in whole picodollars.
 PICO = 1_000_000_000_000
 
@@ -144,7 +144,7 @@ class Summary(msgspec.Struct):
                 self.job = event.job or event.parent or self.id
             case events.SessionEnded(reason=reason):
                 self.ended_at, self.end_reason = at, reason
-            case events.Titled(title=title):
+            case events.TitleChanged(title=title):
                 self.title = title
             case events.Archived(away=away):
                 self.archived = int(away)
@@ -163,10 +163,10 @@ class Summary(msgspec.Struct):
                 | events.TurnEnded()
                 | events.EffectDecided()
                 | events.Compacted()
-                | events.Overlaid()
+                | events.PersonalityChanged()
                 | events.Erased()
                 | events.HookAnswered()
-                | events.Tuned()
+                | events.ControlsChanged()
             ):
                 pass
             case _:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from hermes.core.errors import Fenced, JournalError, NotFound, UsageError
-from hermes.core.events import MessageReceived, Titled
+from hermes.core.events import MessageReceived, TitleChanged
 from hermes.core.ports import Lease
 from hermes.journal import ledger, titles
 from hermes.journal.body_templates import StoredEvent
@@ -176,7 +176,7 @@ class Transaction:
     def check_titles(self, session: int, events: Sequence[StoredEvent]) -> None:
         """UsageError when an event sets a title that is not allowed."""
         for item in events:
-            if isinstance(item.event, Titled) and item.event.title:
+            if isinstance(item.event, TitleChanged) and item.event.title:
                 staged = {self.heads[other].summary.title: other for other in self._dirty}
                 titles.check_free(self.db, item.event.title, session, staged)
 

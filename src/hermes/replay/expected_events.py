@@ -11,15 +11,15 @@ from hermes.codec.values import JsonValue, Value
 from hermes.core.events import (
     Archived,
     Compacted,
+    ControlsChanged,
     DurableEvent,
     ModelCalled,
     ModelSwitched,
-    Overlaid,
+    PersonalityChanged,
     Record,
     Rewound,
     SessionEnded,
-    Titled,
-    Tuned,
+    TitleChanged,
     TurnEnded,
 )
 from hermes.journal.body_templates import KINDS
@@ -28,8 +28,17 @@ from hermes.replay.recording import RecordedLine
 
 # After one of these, no turn has unwritten events.
 _COMPLETE = (
-    *(TurnEnded, Archived, SessionEnded, Titled, Tuned, ModelSwitched, Rewound, Compacted),
-    Overlaid,
+    *(
+        TurnEnded,
+        Archived,
+        SessionEnded,
+        TitleChanged,
+        ControlsChanged,
+        ModelSwitched,
+        Rewound,
+        Compacted,
+    ),
+    PersonalityChanged,
 )
 Where = Literal["event", "request", "missing", "extra", "turn"]
 

@@ -29,7 +29,7 @@ def command_of(event: events.DurableEvent) -> commands.Command | None:
             )
         case events.ModelSwitched():
             return commands.SwitchModel(model=event.model, provider=event.provider)
-        case events.Titled():
+        case events.TitleChanged():
             return commands.Retitle(title=event.title)
         case events.Archived():
             return commands.Archive(away=event.away)
@@ -39,9 +39,9 @@ def command_of(event: events.DurableEvent) -> commands.Command | None:
             return commands.Rewind(turns=event.turns)
         case events.Withdrawn():
             return commands.Withdraw(n=event.n)
-        case events.Overlaid():
+        case events.PersonalityChanged():
             return commands.Overlay(name=event.name, text=event.text)
-        case events.Tuned():
+        case events.ControlsChanged():
             return commands.Tune(effort=event.effort, tier=event.tier, mode=event.mode)
         case events.Compacted(cause="asked"):
             return commands.Compact(topic=event.topic, keep=event.keep)
@@ -126,8 +126,8 @@ def stopped_in_call(history: Sequence[events.DurableEvent], position: int) -> bo
                 | events.CallSettled()
                 | events.MessageReceived()
                 | events.QuestionAnswered()
-                | events.Titled()
-                | events.Tuned()
+                | events.TitleChanged()
+                | events.ControlsChanged()
                 | events.Withdrawn()
             ):
                 continue

@@ -10,7 +10,7 @@ import pytest
 
 from hermes.app.start import start
 from hermes.core.commands import Say
-from hermes.core.events import Tuned
+from hermes.core.events import ControlsChanged
 from hermes.core.session_request import SessionRequest
 from hermes.testing.request import Request
 from hermes.testing.steps import Step, says
@@ -173,5 +173,5 @@ async def test_the_tier_of_a_request_is_that_of_its_turn_alone(
         assert client.post("/v1/chat/completions", json=body, headers=headers).is_success
     async with start({}, home=str(api.home)) as app:
         records = await app.journal.read("tiers")
-    tiers = [record.event.tier for record in records if isinstance(record.event, Tuned)]
+    tiers = [record.event.tier for record in records if isinstance(record.event, ControlsChanged)]
     assert tiers == ["flex", None]

@@ -16,7 +16,7 @@ from hermes.core.events import (
     ReplyAdded,
     SessionEnded,
     SessionOpened,
-    Titled,
+    TitleChanged,
     TurnEnded,
     TurnStarted,
 )
@@ -66,7 +66,7 @@ def add_session(
         TurnEnded(reason="done", usage=Usage()),
     ]
     if title:
-        events.append(Titled(title=title))
+        events.append(TitleChanged(title=title))
     if ended:
         events.append(SessionEnded(reason=ended))
 

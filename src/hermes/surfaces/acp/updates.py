@@ -27,7 +27,7 @@ from hermes.codec.values import JsonObject
 from hermes.core.events import (
     Event,
     ReplyAdded,
-    Titled,
+    TitleChanged,
     ToolFinished,
     ToolProgress,
     ToolStarted,
@@ -152,7 +152,7 @@ class UpdateEncoder:
                 yield update_tool_call(call_id(id), content=[tool_content(text_block(shown))])
             case ToolFinished(result=result):
                 yield from self._finish_call(result)
-            case Titled(title=title):
+            case TitleChanged(title=title):
                 yield SessionInfoUpdate(session_update="session_info_update", title=title)
             case _:
                 return

@@ -92,16 +92,16 @@ def describe(event: events.Event) -> Iterator[str]:
             yield f"answered: {_line(event.text) or 'nothing'} by {event.by}"
         case events.ModelSwitched():
             yield f"model is now {event.model} ({event.provider})"
-        case events.Titled():
+        case events.TitleChanged():
             yield f"title: {event.title}"
         case events.Archived():
             yield "archived" if event.away else "no longer archived"
         case events.Compacted():
             before, after = event.tokens_before, event.tokens_after
             yield f"compacted ({event.cause}): about {before:,} tokens became {after:,}"
-        case events.Overlaid():
+        case events.PersonalityChanged():
             yield f"personality: {event.name or 'none'}"
-        case events.Tuned():
+        case events.ControlsChanged():
             tier = "default" if event.tier == "" else event.tier
             facts = (("effort", event.effort), ("tier", tier), ("approvals", event.mode))
             changed = (f"{name} {value}" for name, value in facts if value is not None)
