@@ -9,7 +9,7 @@ import pytest
 from hermes.codec.values import JsonObject, replace
 from hermes.commands.formatting import short_path
 from hermes.commands.tool_calls import CallDescription, FailedEdits, describe_call, failure_reason
-from hermes.core.executor import NOT_RUN, UNKNOWN_OUTCOME
+from hermes.core.executor import INTERRUPTED, UNKNOWN_OUTCOME
 from hermes.core.messages import Text, ToolCall, ToolResult
 
 
@@ -98,7 +98,7 @@ def test_arguments_of_a_wrong_kind_do_no_harm() -> None:
         (failed("…", exit_code=124, timed_out=True), "timed out"),
         (failed("…", exit_code=130, interrupted=True), "stopped"),
         (replace(failed("Not allowed: no."), denied="person"), "denied"),
-        (failed(NOT_RUN), "skipped"),
+        (failed(INTERRUPTED), "skipped"),
         (failed(UNKNOWN_OUTCOME), "outcome unknown"),
         (failed("There is no file x.\nSimilar: y"), "There is no file x."),
         (failed(""), "error"),

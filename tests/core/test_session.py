@@ -11,6 +11,7 @@ from typing import Annotated
 
 import pytest
 
+from hermes.commands.tool_calls import failure_reason
 from hermes.core.commands import Answer, Interrupt, Rewind, Say, Steer, Withdraw
 from hermes.core.effects import ReadPath, RunCommand, WritePath
 from hermes.core.errors import ToolError, UsageError
@@ -419,6 +420,15 @@ async def test_the_budget_gives_hints_and_ends_with_a_summary(run: Run) -> None:
     assert model.prompts[-1].words_only
     assert run.ended().detail == "max_iterations_reached(10/10)"
     assert run.text() == "That is as far as I got."
+
+
+async def test_a_call_beyond_the_step_limit_is_told_the_limit(run: Run) -> None:
+    run.limits = TurnLimits(max_steps=1)
+    run.model = ScriptedProvider(calls("shout", text="a"), calls("shout", text="b"))
+    run.tools = (shout,)
+    await run.say("go on")
+    assert run.results()[-1].text == "skipped: the steps of this turn are used up."
+    assert failure_reason(run.results()[-1]) == "skipped"
 
 
 async def test_consecutive_prompts_share_their_beginning(run: Run) -> None:

@@ -90,7 +90,7 @@ def failure_reason(result: ToolResult) -> str:
         return "stopped"
     if code := details.get("exit_code"):
         return f"exit {code}"
-    if text == NOT_RUN:
+    if text in NOT_RUN:
         return "skipped"
     if text == UNKNOWN_OUTCOME:
         return "outcome unknown"

@@ -30,7 +30,11 @@ LOST_SECRET = (
     "not run: Hermes was stopped before this call began, and the secret in its arguments was not "
     "kept. Make the call again if it is still wanted."
 )
-NOT_RUN = "skipped: the person interrupted before this call began."
+# Why a call did not begin.
+INTERRUPTED = "skipped: the person interrupted before this call began."
+STEPS_USED_UP = "skipped: the steps of this turn are used up."
+TURN_ENDED = "skipped: the turn ended before this call began."
+NOT_RUN = frozenset((INTERRUPTED, STEPS_USED_UP, TURN_ENDED))
 
 
 async def run_calls(
@@ -103,7 +107,7 @@ class CallBatch:
         turn = self._turn
         if turn.stop.is_set():
             for plan in group:
-                self._finish(plan.call, refuse_call(plan.call, NOT_RUN), 0.0)
+                self._finish(plan.call, refuse_call(plan.call, INTERRUPTED), 0.0)
             return
         gates = [CallGate(turn.gate, plan.call.id, turn.stop, plan.judged) for plan in group]
         allowed = [

@@ -15,7 +15,7 @@ from hermes.core.events import (
     ToolFinished,
     TurnEnded,
 )
-from hermes.core.executor import NOT_RUN, run_calls
+from hermes.core.executor import INTERRUPTED, STEPS_USED_UP, TURN_ENDED, run_calls
 from hermes.core.fitting import request_reply
 from hermes.core.hooks import before_final_answer, before_turn
 from hermes.core.messages import user_says
@@ -112,15 +112,16 @@ async def _wrap_up(turn: TurnContext) -> Ending:
     used = f"{turn.budget.used}/{turn.budget.total}"
     reply = await _ask(turn, words_only=True)
     for call in reply.message.calls:
-        turn.recorder.note(ToolFinished(result=refuse_call(call, NOT_RUN)))
+        turn.recorder.note(ToolFinished(result=refuse_call(call, STEPS_USED_UP)))
     return Ending(reason="budget", detail=f"max_iterations_reached({used})")
 
 
 async def _end(turn: TurnContext, ending: Ending) -> None:
     if ending.reason != "done":
         await turn.recorder.commit()
+    why = INTERRUPTED if ending.reason == "interrupted" else TURN_ENDED
     for call in turn.recorder.transcript.unanswered:
-        turn.recorder.note(ToolFinished(result=refuse_call(call, NOT_RUN)))
+        turn.recorder.note(ToolFinished(result=refuse_call(call, why)))
     turn.recorder.note(
         TurnEnded(
             reason=ending.reason,

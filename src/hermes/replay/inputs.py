@@ -8,7 +8,7 @@ from typing import Literal, assert_never, cast
 
 from hermes.core import commands, events
 from hermes.core.errors import BudgetReached
-from hermes.core.executor import NOT_RUN, UNKNOWN_OUTCOME
+from hermes.core.executor import INTERRUPTED, UNKNOWN_OUTCOME
 from hermes.core.messages import Image
 
 # Causes of the model calls of a turn; all other calls are side work.
@@ -176,7 +176,7 @@ def is_lost(event: events.DurableEvent, started: set[str]) -> bool:
 def _shows_stop(event: events.DurableEvent, started: set[str]) -> bool:
     match event:
         case events.ToolFinished(result=result):
-            return result.text.startswith(NOT_RUN) or is_lost(event, started)
+            return result.text.startswith(INTERRUPTED) or is_lost(event, started)
         case events.ApprovalAnswered(by="stop") | events.QuestionAnswered(by="stop"):
             return True
         case _:
