@@ -7,7 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from hermes.undo.attribution import compare
+from hermes.undo.entry import present_token, read_entry
 from tests.undo import project
 from tests.undo.conftest import Agent, Picture
 from tests.undo.scripts import SCRIPTS
@@ -70,3 +73,18 @@ async def test_a_draft_that_an_editor_renames_during_a_command_stays(
     agent.undo()
     assert (agent.root / "README.md").read_text() == "# Project\nnot committed\n"
     assert target.read_text() == "as the person left it\n"
+
+
+def test_an_edit_after_the_scan_is_no_change_of_the_command(tmp_path: Path) -> None:
+    """Fresh files are read again to compare contents; by then someone may have edited them."""
+    path = tmp_path / "notes.txt"
+    path.write_text("before\n")
+    found = read_entry(str(path), path.stat().st_ctime_ns)
+    assert found is not None and found.fresh
+    before = replace(found, token=present_token(str(path)))
+    scanned = replace(before, token=b"")
+    assert compare({str(path): before}, {str(path): scanned}) == []
+    path.write_text("by the person, after the scan\n")
+    assert compare({str(path): before}, {str(path): scanned}) == []
+    (created,) = compare({}, {str(path): scanned})
+    assert created.after is not None and created.after.token == b""

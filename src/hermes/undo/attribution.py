@@ -13,7 +13,15 @@ import msgspec
 from msgspec.structs import replace
 
 from hermes.undo.calls import CallBody, CallKind, FileChange
-from hermes.undo.entry import FileId, Manifest, PathEntry, WrittenFile, differs, present_token
+from hermes.undo.entry import (
+    FileId,
+    Manifest,
+    PathEntry,
+    WrittenFile,
+    differs,
+    present_token,
+    read_entry,
+)
 from hermes.undo.observer import WriteObserver
 from hermes.undo.script_effects import ScriptEffects
 
@@ -58,9 +66,9 @@ def compare(before: Mapping[str, PathEntry], after: Manifest) -> list[FileChange
         if new is old:
             continue
         changed = new is None or differs(old, new)
-        if not changed and old.fresh and old.token and old.is_file:
+        if new is not None and not changed and old.fresh and old.token and old.is_file:
             # Within one clock tick, a file can change without a new time stamp.
-            changed = present_token(path) not in (b"", old.token)
+            changed = token_of(path, new) not in (b"", old.token)
         if changed:
             found.append((path, old, new))
             if not old.is_folder:
@@ -73,9 +81,17 @@ def compare(before: Mapping[str, PathEntry], after: Manifest) -> list[FileChange
             source = moved.get(now.file_id, "")
         doubtful = now is not None and now.fresh and now.is_file and not now.token
         if now is not None and doubtful and now.size <= DOUBTFUL_BYTES:
-            now = replace(now, token=present_token(path))
+            now = replace(now, token=token_of(path, now))
         changes.append(FileChange(os.fsencode(path), was, now, source=os.fsencode(source)))
     return changes
+
+
+def token_of(path: str, scanned: PathEntry) -> bytes:
+    """Return the token of a file's content, or b"" if the file has changed since the scan: that
+    change came after the call, and its content must not pass for the content of the scan."""
+    token = present_token(path)
+    now = read_entry(path)
+    return token if now is not None and not differs(scanned, now) else b""
 
 
 def with_losses(
