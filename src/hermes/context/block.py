@@ -69,14 +69,14 @@ def rules_in(message: UserMessage) -> list[StandingRule]:
 
 def standing_rules(messages: Iterable[Message]) -> list[StandingRule]:
     """Returns every rule once, at its newest position, oldest first."""
-    found: dict[str, StandingRule] = {}
+    rules: dict[str, StandingRule] = {}
     for message in messages:
         if isinstance(message, UserMessage) and message.origin == "user":
             for rule in rules_in(message):
                 key = " ".join(rule.text.lower().split()).rstrip(".!")
-                found.pop(key, None)
-                found[key] = rule
-    return list(found.values())
+                rules.pop(key, None)
+                rules[key] = rule
+    return list(rules.values())
 
 
 _NAME = re.compile(
@@ -132,23 +132,23 @@ def open_todos(transcript: Transcript) -> list[str]:
 def files_seen(transcript: Transcript, upto: int) -> list[FileSeen]:
     """Returns files read or changed in the first `upto` messages, at their newest state, oldest
     first; deleted files are left out."""
-    found: dict[str, FileSeen] = {}
+    files: dict[str, FileSeen] = {}
     for result in _results(transcript, upto):
         if result.failed:
             continue
         number, details = transcript.number_of(result), result.details
         if result.name == "read_file" and isinstance(path := details.get("path"), str):
-            seen = _file_seen(path, details, number, found.pop(path, None))
-            found.update({path: seen} if seen else {})
+            seen = _file_seen(path, details, number, files.pop(path, None))
+            files.update({path: seen} if seen else {})
         for path in _detail_texts(details, "files_modified", "files_created"):
-            found.pop(path, None)
-            found[path] = FileSeen(path=path, lines="written by you", number=number)
+            files.pop(path, None)
+            files[path] = FileSeen(path=path, lines="written by you", number=number)
         for path in _detail_texts(details, "files_deleted"):
-            found.pop(path, None)
-    return list(found.values())
+            files.pop(path, None)
+    return list(files.values())
 
 
-def tools_found(transcript: Transcript, upto: int) -> list[str]:
+def searched_tools(transcript: Transcript, upto: int) -> list[str]:
     """Returns the descriptions of tools found by tool_search."""
     searches = (each for each in _results(transcript, upto) if each.name == "tool_search")
     found = (name for each in searches for name in _detail_texts(each.details, "found"))
@@ -165,10 +165,10 @@ def names_in_use(messages: Sequence[Message], known: Sequence[str]) -> list[str]
     """Returns paths, URLs, ids, versions and similar names, newest and most used first."""
     last: dict[str, int] = {}
     count: Counter[str] = Counter()
-    for place, message in enumerate(messages):
+    for index, message in enumerate(messages):
         for name in _NAME.findall(_message_text(message)):
             if len(name) <= _LONGEST_NAME:
-                last[name] = place
+                last[name] = index
                 count[name] += 1
     already_listed = {*known, *map(posixpath.basename, known)}
     ranked = sorted(last, key=lambda name: (-min(count[name], 4), -last[name]))

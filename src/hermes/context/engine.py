@@ -53,17 +53,17 @@ class BuiltInEngine:
         return self._gauge.request_tokens(transcript, prompt) <= budget.limit
 
     async def compact(
-        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest, meter: Meter
+        self, transcript: Transcript, prompt: Prompt, request: CompactionRequest, meter: Meter
     ) -> Compacted | None:
-        made = await self._get_compactor().compact(transcript, prompt, occasion, meter)
+        made = await self._get_compactor().compact(transcript, prompt, request, meter)
         if made is None:
             self._fruitless_at = len(transcript.messages)
         return made
 
     def preview(
-        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest
+        self, transcript: Transcript, prompt: Prompt, request: CompactionRequest
     ) -> Compacted | None:
-        return self._get_compactor().preview(transcript, prompt, occasion)
+        return self._get_compactor().preview(transcript, prompt, request)
 
     def _get_compactor(self) -> Compactor:
         if self._compactor is None:

@@ -52,13 +52,13 @@ def project_context(
     cwd: Path, *, window: int, max_chars: int | None = None, scan: Scan = no_scan
 ) -> ProjectContext:
     """Returns the first kind of context file that exists and is not empty; kinds are not mixed."""
-    found = _find(cwd)
-    if not found:
+    files = _find(cwd)
+    if not files:
         return ProjectContext()
     limit = max_chars or limit_for(window)
     blocks: list[str] = []
     warnings: list[str] = []
-    for path, text in found:
+    for path, text in files:
         name = str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
         shown, cut = cut_middle(scan(name, text), limit, str(path))
         blocks.append(f"## {name}\n\n{shown}")
@@ -66,7 +66,7 @@ def project_context(
             warnings.append(f"{name} is long: {cut} characters in the middle are not sent.")
     return ProjectContext(
         text="# Project Context\n\n" + "\n\n".join(blocks),
-        files=tuple(str(path) for path, _ in found),
+        files=tuple(str(path) for path, _ in files),
         warnings=tuple(warnings),
     )
 
@@ -258,14 +258,14 @@ def file_scan(run: RunContext, cwd: str) -> Scan:
         # Loaded only for texts that are not cached.
         from hermes.policy.scan.scanner import scan_context
 
-        found = scan_context(text)
-        if not found.suspicious:
+        result = scan_context(text)
+        if not result.suspicious:
             cache.add(text)
             return text
         if mode == "block":
-            run.notices.append(found.blocked_text(name))
-            return found.blocked_text(name)
-        run.notices.append(found.warning(name))
-        return f"{found.warning(name)}\n\n{text}"
+            run.notices.append(result.blocked_text(name))
+            return result.blocked_text(name)
+        run.notices.append(result.warning(name))
+        return f"{result.warning(name)}\n\n{text}"
 
     return scan

@@ -126,8 +126,8 @@ def system_text(
     soul = read_soul(home, limit or limit_for(choice.window), scan) if request.rules else ""
     agent = settings.agent
     backend = describe_backend(settings.terminal)
-    place = f"Files and commands are not on this machine: {backend}." if backend else toolchain
-    hints = filter(None, (place, agent.environment_hint))
+    machine = f"Files and commands are not on this machine: {backend}." if backend else toolchain
+    hints = filter(None, (machine, agent.environment_hint))
     parts = build_layers(
         PromptFacts(
             platform=request.platform,

@@ -97,13 +97,13 @@ def truncate(text: str, limit: int) -> str:
 
 def fitting(lines: Iterable[str], tokens: int) -> list[str]:
     """Returns the first lines that fit."""
-    found: list[str] = []
+    kept: list[str] = []
     for line in lines:
         tokens -= estimate_tokens(line) + 1
         if tokens < 0:
             break
-        found.append(line)
-    return found
+        kept.append(line)
+    return kept
 
 
 def elide(text: str, limit: int, number: int) -> str:

@@ -93,13 +93,13 @@ async def expand_references(
     """The message with its references attached. Failures become warnings."""
     transcript = session.transcript
     window = models.window(transcript.model, transcript.provider)
-    found = await _expand(text, SessionSources(run, session), window)
-    if found.pages:
+    expanded = await _expand(text, SessionSources(run, session), window)
+    if expanded.pages:
         # With their own origin, so that they do not count as the user's words.
         await session.import_messages(
-            [user_says(page.text, origin=page.origin) for page in found.pages]
+            [user_says(page.text, origin=page.origin) for page in expanded.pages]
         )
-    return found
+    return expanded
 
 
 async def complete_path(session: Session, prefix: str) -> list[FileInfo]:
@@ -118,10 +118,10 @@ async def complete_path(session: Session, prefix: str) -> list[FileInfo]:
 
 
 def find_mentions(text: str) -> tuple[Mention, ...]:
-    found: list[Mention] = []
+    mentions: list[Mention] = []
     for match in _MENTION.finditer(text):
         if word := match["word"]:
-            found.append(Mention(kind=word, target="", start=match.start(), end=match.end()))
+            mentions.append(Mention(kind=word, target="", start=match.start(), end=match.end()))
             continue
         quoted = match["double"] or match["single"] or match["tick"]
         target = quoted or _trim(match["bare"])
@@ -133,21 +133,21 @@ def find_mentions(text: str) -> tuple[Mention, ...]:
             first = int(lines["first"] or lines["from"])
             last = int(lines["last"] or lines["to"] or first)
         if target:
-            found.append(
+            mentions.append(
                 Mention(
                     kind=kind, target=target, start=match.start(), end=end, first=first, last=last
                 )
             )
-    return tuple(found)
+    return tuple(mentions)
 
 
 async def _expand(text: str, sources: SessionSources, window: int) -> ExpandedMessage:
     """Resolves all references concurrently. If the total is too large, the message stays
     unchanged."""
-    found = find_mentions(text)
-    if not found:
+    mentions = find_mentions(text)
+    if not mentions:
         return ExpandedMessage(text=text)
-    resolved = await asyncio.gather(*(_resolve(each, sources) for each in found))
+    resolved = await asyncio.gather(*(_resolve(each, sources) for each in mentions))
     blocks = [block for block in resolved if isinstance(block, ReferenceBlock)]
     warnings = [block for block in resolved if isinstance(block, str)]
     tokens = sum(block.tokens for block in blocks)
@@ -157,7 +157,7 @@ async def _expand(text: str, sources: SessionSources, window: int) -> ExpandedMe
     if tokens > window * WARN_SHARE:
         warnings.append(f"The references take about {tokens:,} of {window:,} tokens.")
     bare, at = "", 0
-    for mention in found:
+    for mention in mentions:
         bare += text[at : mention.start]
         at = mention.end
     parts = [re.sub(r"[ \t]{2,}", " ", bare + text[at:]).strip()]

@@ -41,13 +41,13 @@ HINTS = {
 def platform_hint(platform: str, own: Mapping[str, object]) -> str:
     """Returns the hint for a surface. A user string is appended; a mapping may `replace` or
     `append`."""
-    hint, given = HINTS.get(platform, ""), own.get(platform)
-    if isinstance(given, str):
-        return f"{hint} {given}".strip()
-    if isinstance(given, Mapping):
-        replaced = given.get("replace")
+    hint, custom = HINTS.get(platform, ""), own.get(platform)
+    if isinstance(custom, str):
+        return f"{hint} {custom}".strip()
+    if isinstance(custom, Mapping):
+        replaced = custom.get("replace")
         hint = str(replaced) if replaced is not None else hint
-        return f"{hint} {given.get('append') or ''}".strip()
+        return f"{hint} {custom.get('append') or ''}".strip()
     return hint
 
 

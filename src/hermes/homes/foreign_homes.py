@@ -148,18 +148,18 @@ def _read_config(
 
 def paragraphs(text: str) -> tuple[str, ...]:
     """Markdown notes as entries: each list item, and each paragraph except headings."""
-    found: list[str] = []
+    entries: list[str] = []
     for block in re.split(r"\n\s*\n", text):
         lines = [line for line in block.splitlines() if not line.lstrip().startswith("#")]
         entry: list[str] = []
         for line in lines:
             if match := re.match(r"\s*[-*]\s+(.*)", line):
-                found += [" ".join(entry)] if entry else []
+                entries += [" ".join(entry)] if entry else []
                 entry = [match[1].strip()]
             elif line.strip():
                 entry.append(line.strip())
-        found += [" ".join(entry)] if entry else []
-    return tuple(entry for entry in found if entry)
+        entries += [" ".join(entry)] if entry else []
+    return tuple(entry for entry in entries if entry)
 
 
 Row = Mapping[str, JsonValue]

@@ -178,7 +178,7 @@ def _models(lines: Iterable[Spending]) -> tuple[ModelUse, ...]:
     for line in lines:
         task = "" if line.cause in CHAT else line.cause
         groups[line.model, line.provider, task].append(line)
-    found = [
+    models = [
         ModelUse(
             model=model,
             provider=provider,
@@ -190,8 +190,8 @@ def _models(lines: Iterable[Spending]) -> tuple[ModelUse, ...]:
         )
         for (model, provider, task), group in groups.items()
     ]
-    found.sort(key=lambda each: (bool(each.task), -each.usage.prompt - each.usage.output))
-    return tuple(found)
+    models.sort(key=lambda each: (bool(each.task), -each.usage.prompt - each.usage.output))
+    return tuple(models)
 
 
 async def _skills(

@@ -101,7 +101,7 @@ class Aliases:
         return tuple(moved)
 
     @property
-    def found(self) -> bool:
+    def is_in_path(self) -> bool:
         """Whether the folder is in PATH."""
         return str(self.folder) in self._search.split(os.pathsep)
 

@@ -134,14 +134,14 @@ def packages() -> dict[str, str]:
 
 def changed_settings(run: RunContext) -> dict[str, str]:
     """The changed settings, each with its source."""
-    found: dict[str, str] = {}
+    changed: dict[str, str] = {}
     for key in run.config.known_keys():
         setting = run.config.explain(key)
         if setting.source.kind != "default":
             value = display_value(setting.value, secret=setting.setting.secret)
             text = value if isinstance(value, str) else encode(value).decode()
-            found[key] = f"{run.redactor.line(text)}  ({setting.source})"
-    return found
+            changed[key] = f"{run.redactor.line(text)}  ({setting.source})"
+    return changed
 
 
 async def full_status(parts: StatusSources, plugins: Mapping[str, str]) -> Page:

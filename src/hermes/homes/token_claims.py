@@ -50,8 +50,8 @@ def hold_claim(
 
 
 def claims_folder(env: Mapping[str, str]) -> Path:
-    if given := env.get(FOLDER_VARIABLE):
-        return Path(given).expanduser()
+    if folder := env.get(FOLDER_VARIABLE):
+        return Path(folder).expanduser()
     state = env.get("XDG_STATE_HOME") or Path(env.get("HOME") or "~").expanduser() / ".local/state"
     return Path(state) / "hermes" / "listeners"
 

@@ -34,22 +34,22 @@ def toolset_states(
 ) -> tuple[ToolsetState, ...]:
     """With a home, MCP servers are included."""
     offered = {*wanted_names(settings, platform=platform)}
-    found = []
+    states = []
     for name in toolsets_by_name():
         if name != DEFAULT_TOOLSET:
             tools = resolve_toolsets((name,))
             available = offered & {*tools}
             whole = len(available) == len(tools)
             partly = bool(available) and not whole
-            found.append(ToolsetState(name=name, tools=tools, enabled=whole, partly=partly))
+            states.append(ToolsetState(name=name, tools=tools, enabled=whole, partly=partly))
     if home is not None and settings.mcp_servers:
         from hermes.mcp import admin as mcp_admin
 
-        found += [
+        states += [
             ToolsetState(name=name, tools=tools, enabled=on and not partly, partly=partly)
             for name, tools, on, partly in mcp_admin.server_toolsets(settings, home)
         ]
-    return tuple(found)
+    return tuple(states)
 
 
 def switch(home: Home, name: str, *, on: bool) -> None:

@@ -137,7 +137,7 @@ class Learner:
 
     async def _review_past(self, review: TurnReview) -> None:
         records = await self._records(review.session)
-        ends = [place for place, record in enumerate(records) if record.turn_id == review.turn]
+        ends = [index for index, record in enumerate(records) if record.turn_id == review.turn]
         upto = records[: ends[-1] + 1] if ends else ()
         transcript = fold(upto)
         watch, trigger = _new_watch(self._deps), None

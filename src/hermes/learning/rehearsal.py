@@ -81,18 +81,18 @@ def outcome_of(
 def find_regressions(before: TurnOutcome, after: TurnOutcome) -> tuple[str, ...]:
     """Lists what got worse. More work does not count after a correction, nor after a call with
     unknown result."""
-    found = []
+    regressions = []
     if before.end == "done" and after.end != "done":
-        found.append(f"it ended {after.end or 'never'} instead of done")
+        regressions.append(f"it ended {after.end or 'never'} instead of done")
     if after.failures > before.failures:
-        found.append(f"{after.failures} failed calls instead of {before.failures}")
+        regressions.append(f"{after.failures} failed calls instead of {before.failures}")
     was_good = before.end == "done" and not before.corrected
     if was_good and not after.unknown:
         if after.calls > before.calls:
-            found.append(f"{after.calls} calls instead of {before.calls}")
+            regressions.append(f"{after.calls} calls instead of {before.calls}")
         if after.tokens > before.tokens * TOKENS_FACTOR + TOKENS_MORE:
-            found.append(f"{after.tokens} tokens instead of {before.tokens}")
-    return tuple(found)
+            regressions.append(f"{after.tokens} tokens instead of {before.tokens}")
+    return tuple(regressions)
 
 
 Judgement = Literal["better", "same", "worse", "unclear"]

@@ -240,12 +240,12 @@ def _compare(
     now = [record.event for record in after]
     later = (line.event for line in recording.lines[target.end :])
     received = (event.message for event in later if isinstance(event, MessageReceived))
-    next_words = next((message.text for message in received if message.origin == "user"), "")
+    next_message = next((message.text for message in received if message.origin == "user"), "")
     return RehearsalTrial(
         session=recording.session_id,
         turn=target.turn_id,
         n=n,
-        before=outcome_of(recorded, corrected=is_correction(next_words)),
+        before=outcome_of(recorded, corrected=is_correction(next_message)),
         after=outcome_of((*same, *now), unknown=UNKNOWN_CALL),
     )
 

@@ -54,16 +54,16 @@ async def plan_forget(
     UsageError for texts that are too short, NotFound for unknown entries."""
     memories = memory.of()
     try:
-        found = await memories.plan_forget(entry=await memories.resolve_entry(reference))
+        plan = await memories.plan_forget(entry=await memories.resolve_entry(reference))
     except NotFound as error:
         if error.near or reference.strip().removeprefix("m").isdecimal():
             raise
-        found = await memories.plan_forget(text=reference)
+        plan = await memories.plan_forget(text=reference)
     more = [await memories.plan_forget(text=text) for text in also]
     merged = ForgetPlan(
-        texts=tuple(dict.fromkeys(text for each in (found, *more) for text in each.texts)),
-        changes=tuple(dict.fromkeys(n for each in (found, *more) for n in each.changes)),
-        sources=tuple(dict.fromkeys(s for each in (found, *more) for s in each.sources)),
+        texts=tuple(dict.fromkeys(text for each in (plan, *more) for text in each.texts)),
+        changes=tuple(dict.fromkeys(n for each in (plan, *more) for n in each.changes)),
+        sources=tuple(dict.fromkeys(s for each in (plan, *more) for s in each.sources)),
     )
     if not merged.texts:
         raise NotFound("All texts of this entry are already erased.")
@@ -133,7 +133,7 @@ async def _near(
 ) -> dict[str, Mentions]:
     """Returns where the texts were mentioned: the messages and their turns, also in the ancestors
     of forks."""
-    found: dict[str, Mentions] = {}
+    mentions: dict[str, Mentions] = {}
     for source in plan.sources:
         if not source.session_id:
             continue
@@ -147,11 +147,11 @@ async def _near(
         with suppress(NotFound):
             ancestors = (await archive.lineage(source.session_id)).ancestors
         for session_id in (source.session_id, *ancestors):
-            before = found.get(session_id, Mentions())
-            found[session_id] = Mentions(
+            before = mentions.get(session_id, Mentions())
+            mentions[session_id] = Mentions(
                 turns=before.turns | turns, records=before.records | records
             )
-    return found
+    return mentions
 
 
 def _drop_recordings(home: Home, sessions: Sequence[str]) -> int:
@@ -202,8 +202,8 @@ def clean_tables(
         db.execute("PRAGMA secure_delete = ON")
         db.execute("BEGIN IMMEDIATE")
         # Search again: other processes may have written meanwhile.
-        found = list(_find(db, remove_phrases))
-        for table, key, new in found:
+        rows = list(_find(db, remove_phrases))
+        for table, key, new in rows:
             where = " AND ".join(f"{column} IS ?" for column in key)
             wanted = ", ".join(f"{column} = ?" for column in new)
             try:
@@ -218,7 +218,7 @@ def clean_tables(
             for name in sorted(name for _schema, name, kind, *_ in tables if kind == "virtual")
         ]
         left += [] if scrub_database(db) else [describe_leftover(path)]
-        return len(found), left
+        return len(rows), left
 
 
 def _open(path: Path, mode: str) -> closing[sqlite3.Connection]:

@@ -87,16 +87,16 @@ class MemoryLedger:
 
     def changes(self, **where: int) -> list[MemoryChange]:
         """Returns the changes with these values of columns, oldest first."""
-        given = "".join(f" AND {column} = ?" for column in where)
-        query = f"SELECT {_CHANGE} FROM changes WHERE scope = ?{given} ORDER BY change"
-        found: list[MemoryChange] = []
+        conditions = "".join(f" AND {column} = ?" for column in where)
+        query = f"SELECT {_CHANGE} FROM changes WHERE scope = ?{conditions} ORDER BY change"
+        changes: list[MemoryChange] = []
         for row in self.db.execute(query, (self._scope, *where.values())):
             fields = dict(zip(MemoryChange.__struct_fields__, row, strict=True))
             fields["source"] = decode(ChangeSource, fields["source"])
             for flag in ("open", "forgotten"):
                 fields[flag] = bool(fields[flag])
-            found.append(MemoryChange(**fields))
-        return found
+            changes.append(MemoryChange(**fields))
+        return changes
 
     def put_change(self, change: MemoryChange) -> int:
         """Inserts a change and returns its number; `change.id` is ignored."""
@@ -173,19 +173,19 @@ class MemoryLedger:
     def recalls(self, session: str) -> dict[int, tuple[bytes, str]]:
         query = "SELECT place, said, text FROM recalls WHERE session = ?"
         found = self.db.execute(query, (session,))
-        return {place: (bytes(digest), text) for place, digest, text in found}
+        return {index: (bytes(digest), text) for index, digest, text in found}
 
-    def put_recall(self, session: str, place: int, digest: bytes, text: str) -> None:
-        row = (session, place, digest, text)
+    def put_recall(self, session: str, index: int, digest: bytes, text: str) -> None:
+        row = (session, index, digest, text)
         self.db.execute("INSERT OR REPLACE INTO recalls VALUES (?, ?, ?, ?)", row)
 
     def forget_recalls(self, remove_phrases: Callable[[str], str]) -> None:
         found = self.db.execute("SELECT session, place, text FROM recalls").fetchall()
-        for session, place, text in found:
+        for session, index, text in found:
             if (rest := remove_phrases(text)) != text:
                 self.db.execute(
                     "UPDATE recalls SET text = ? WHERE session = ? AND place = ?",
-                    (rest, session, place),
+                    (rest, session, index),
                 )
 
     def holders(self, remove_phrases: Callable[[str], str]) -> set[str]:

@@ -71,12 +71,14 @@ class PersonStore:
         return await self._run(lambda db: [t for (t,) in db.execute(query, (self._person, kind))])
 
     async def add_messages(
-        self, said: Sequence[tuple[str, str]], *, session: str, at: float
+        self, messages: Sequence[tuple[str, str]], *, session: str, at: float
     ) -> None:
         """Stores messages; only the newest MOST_SAID are kept."""
 
         def work(db: sqlite3.Connection) -> None:
-            rows = [(self._person, session, role, t[:LONGEST_SAID], at) for role, t in said if t]
+            rows = [
+                (self._person, session, role, t[:LONGEST_SAID], at) for role, t in messages if t
+            ]
             db.executemany(
                 "INSERT INTO said(person, session, role, text, at) VALUES (?, ?, ?, ?, ?)", rows
             )
@@ -95,11 +97,15 @@ class PersonStore:
             return []
         newest = "SELECT role, text FROM said WHERE person = ? ORDER BY id DESC"
         rows = await self._run(lambda db: db.execute(newest, (self._person,)).fetchall())
-        said = [f"{role} said: {text}" for role, text in rows]
+        messages = [f"{role} said: {text}" for role, text in rows]
         facts = await self.facts("conclusion")
         ranked = sorted(
-            ((2.0 if place < len(facts) else 1.0) * len(wanted & keywords(text)), -place, text)
-            for place, text in enumerate((*facts, *said))
+            (
+                (2.0 if position < len(facts) else 1.0) * len(wanted & keywords(text)),
+                -position,
+                text,
+            )
+            for position, text in enumerate((*facts, *messages))
             if wanted & keywords(text)
         )
         return [text for _, _, text in reversed(ranked)][:limit]
@@ -269,7 +275,7 @@ class UserModel:
         return self._model
 
 
-def _effects(_place: PathContext, arguments: JsonObject) -> list[Effect]:
+def _effects(_context: PathContext, arguments: JsonObject) -> list[Effect]:
     if card := arguments.get("card"):
         return [Remember(target="user", action="replace", text="\n".join(card))]
     return [ReadHistory(query=arguments.get("query", "who the user is"))]

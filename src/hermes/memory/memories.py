@@ -321,8 +321,8 @@ class Memories:
         return await self._query(lambda store: store.ledger.recalls(session_id), {})
 
     @_change()
-    def record_recall(self, session_id: str, place: int, digest: bytes, text: str) -> None:
-        self._store.ledger.put_recall(session_id, place, digest, text)
+    def record_recall(self, session_id: str, index: int, digest: bytes, text: str) -> None:
+        self._store.ledger.put_recall(session_id, index, digest, text)
 
     def _held_change(self, number: int) -> MemoryChange:
         waiting = {each.id: each for each in self._store.ledger.changes(open=1)}

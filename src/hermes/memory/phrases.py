@@ -29,9 +29,11 @@ class Phrases:
     at any depth."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        given = dict.fromkeys(" ".join(text.split()) for text in texts)
+        normalised = dict.fromkeys(" ".join(text.split()) for text in texts)
         # Longest first: one may contain another.
-        self._phrases = [_Phrase(text) for text in sorted(given, key=len, reverse=True) if text]
+        self._phrases = [
+            _Phrase(text) for text in sorted(normalised, key=len, reverse=True) if text
+        ]
 
     def may_contain(self, raw: str) -> bool:
         """A fast pre-check: False only if no phrase can be in the text."""
@@ -96,18 +98,18 @@ class _Phrase:
 
     def _end(self, text: str, at: int) -> int:
         """Returns the end of the copy, or 0 when the text continues differently."""
-        for place, word in enumerate(self._rest):
+        for index, word in enumerate(self._rest):
             found = word.match(text, at)
             if found is None:
-                return self._truncated_end(text, at, place)
+                return self._truncated_end(text, at, index)
             at = found.end()
         return at
 
-    def _truncated_end(self, text: str, at: int, place: int) -> int:
+    def _truncated_end(self, text: str, at: int, index: int) -> int:
         """A truncated copy ends with dots or at the end of the text."""
         gap = re.compile(_GAP).match(text, at)
         end = gap.end() if gap else at
-        for letter in self._letters[place] if gap else ():
+        for letter in self._letters[index] if gap else ():
             found = re.compile(letter, re.IGNORECASE).match(text, end)
             if found is None:
                 break

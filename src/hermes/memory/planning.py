@@ -180,15 +180,15 @@ def _find_entry(old_text: str, draft: dict[int, str], entries: Sequence[MemoryEn
     if wanted in named and named[wanted] in draft:
         return named[wanted]
     for form in (lambda text: text, lambda text: " ".join(text.casefold().split())):
-        found = [key for key, text in draft.items() if form(wanted) in form(text)]
-        exact = [key for key in found if form(draft[key]) == form(wanted)]
-        if len(found) == 1 or exact:
-            return (exact or found)[0]
-        if found:
+        matches = [key for key, text in draft.items() if form(wanted) in form(text)]
+        exact = [key for key in matches if form(draft[key]) == form(wanted)]
+        if len(matches) == 1 or exact:
+            return (exact or matches)[0]
+        if matches:
             raise InvalidOperation(
                 "match",
-                f"{len(found)} entries have this text; give a longer part of the one you mean.",
-                tuple(preview(draft[key]) for key in found),
+                f"{len(matches)} entries have this text; give a longer part of the one you mean.",
+                tuple(preview(draft[key]) for key in matches),
             )
     raise InvalidOperation("match", "No entry has this text; see current_entries.")
 

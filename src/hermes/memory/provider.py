@@ -157,8 +157,8 @@ class MemoryProviderSession:
         """Detects that the last turn was taken back, or that the session has turns that this object
         did not see, and notifies the provider."""
         if self._newest is not None:
-            place, message = self._newest
-            if place >= len(messages) or messages[place] is not message:
+            index, message = self._newest
+            if index >= len(messages) or messages[index] is not message:
                 self.on_switch("rewound")
         elif len(starts) > 1:
             self.on_switch("resumed")
@@ -257,16 +257,16 @@ class EchoFilter:
                 if not closed:
                     return shown
                 self._held, self._inside = rest, False
-            found = _MARKS.search(self._held)
-            if found is None:
+            mark = _MARKS.search(self._held)
+            if mark is None:
                 # The end of the text may be the start of a mark.
                 size = len(self._held)
                 ends = range(max(0, size - len(CLOSE) + 1), size)
                 cut = next((at for at in ends if _is_mark_start(self._held[at:])), size)
                 shown, self._held = shown + self._held[:cut], self._held[cut:]
                 return shown
-            shown += self._held[: found.start()]
-            self._held, self._inside = self._held[found.end() :], found[0] == OPEN
+            shown += self._held[: mark.start()]
+            self._held, self._inside = self._held[mark.end() :], mark[0] == OPEN
 
     def finish(self) -> str:
         """Returns the held-back text at the end of the stream."""

@@ -116,11 +116,11 @@ class MemoryReview:
         return execute_call
 
     async def _execute(
-        self, service: MemoryToolService, call_id: str, given: JsonObject
+        self, service: MemoryToolService, call_id: str, encoded: JsonObject
     ) -> ToolOutput:
         """Executes the call as the policy allows, and notifies the user. Pending changes are
         reported even if notifications are off."""
-        arguments = memory.parameters.decode(given)
+        arguments = memory.parameters.decode(encoded)
         operations = operations_of(arguments)
         self.check_policy(memory, arguments)
         output = await execute(service, call_id, arguments["target"], operations)

@@ -208,7 +208,7 @@ class MemoryService:
         memories = self.of()
         changes = await memories.history_of(await memories.resolve_entry(reference))
         current = {entry.id: entry for entry in await memories.entries()}
-        said: list[str] = []
+        messages: list[str] = []
         for source in (change.source for change in changes):
             event = None
             if source.session_id and source.n:
@@ -216,8 +216,10 @@ class MemoryService:
                 with suppress(NotFound):
                     records = await self.journal.read(source.session_id, after=source.n - 1)
                     event = next((each.event for each in records if each.n == source.n), None)
-            said.append(event.message.text if isinstance(event, MessageReceived) else "")
-        return EntryHistory(entry=current.get(changes[0].entry), changes=changes, said=tuple(said))
+            messages.append(event.message.text if isinstance(event, MessageReceived) else "")
+        return EntryHistory(
+            entry=current.get(changes[0].entry), changes=changes, said=tuple(messages)
+        )
 
     async def forget_outside(self, remove_phrases: Callable[[str], str]) -> list[str]:
         """Removes phrases from the memory provider; returns where they may remain."""

@@ -176,16 +176,16 @@ class MemoryStore:
     def _import_edits(self) -> None:
         """Imports manual edits of the files as changes."""
         for target in TARGETS:
-            found = self._read(target)
-            self._seen[target] = found
+            content = self._read(target)
+            self._seen[target] = content
             wanted, before = self.ledger.file(target)
             # The previous content: the last writer crashed before it wrote the file.
-            if found is None or found.digest in (wanted, before):
+            if content is None or content.digest in (wanted, before):
                 continue
-            if not found.whole:
+            if not content.whole:
                 # The next write would drop the invalid bytes.
                 self.keep_copy(target)
-            steps = steps_for_edit(self.ledger.entries(target), split_entries(found.text))
+            steps = steps_for_edit(self.ledger.entries(target), split_entries(content.text))
             if steps:
                 self.record(target, steps, ChangeSource(kind="file"), findings=self.scan)
         if self.ledger.fact(SCANNED_BY) != self._version:
@@ -197,14 +197,14 @@ class MemoryStore:
 
     def _is_due(self, target: Target) -> bool:
         """Returns whether the file must be written; first stores the digest of its new content."""
-        texts, found = self.texts(target), self._seen[target]
-        if found is None and not texts and self.ledger.file(target) == (b"", b""):
+        texts, content = self.texts(target), self._seen[target]
+        if content is None and not texts and self.ledger.file(target) == (b"", b""):
             return False
-        if found is not None and found.whole and set(split_entries(found.text)) == set(texts):
-            is_right, wanted, before = True, found.digest, b""
+        if content is not None and content.whole and set(split_entries(content.text)) == set(texts):
+            is_right, wanted, before = True, content.digest, b""
         else:
             is_right, wanted = False, digest(encode_entries(texts))
-            before = found.digest if found else NOTHING
+            before = content.digest if content else NOTHING
         if self.ledger.file(target) != (wanted, before):
             self.ledger.put_file(target, wanted, before)
         return not is_right

@@ -76,7 +76,7 @@ class MemoryToolService:
         self.failures: Counter[str] = Counter()
 
 
-def _memory_effects(_place: PathContext, arguments: JsonObject) -> list[Effect]:
+def _memory_effects(_context: PathContext, arguments: JsonObject) -> list[Effect]:
     return [
         Remember(target=arguments["target"], action=each.action, text=each.content or each.old_text)
         for each in operations_of(arguments)
@@ -105,8 +105,8 @@ async def memory(
         "old_text": old_text,
         "operations": operations,
     }
-    given = operations_of(arguments)
-    return await execute(ctx.service(MemoryToolService), ctx.call_id, target, given)
+    parsed = operations_of(arguments)
+    return await execute(ctx.service(MemoryToolService), ctx.call_id, target, parsed)
 
 
 async def execute(
@@ -128,8 +128,8 @@ async def execute(
     usage = usage_text([entry.text for entry in entries], limit)
     if isinstance(outcome, MemoryRefusal):
         service.failures[call.source.turn_id] += outcome.kind in ("limit", "match", "conflict")
-        place = f"Operation {outcome.number}: " if outcome.number else ""
-        answer: JsonObject = {"success": False, "error": place + outcome.error}
+        prefix = f"Operation {outcome.number}: " if outcome.number else ""
+        answer: JsonObject = {"success": False, "error": prefix + outcome.error}
         if outcome.matches:
             answer["matches"] = outcome.matches
         elif outcome.kind in ("limit", "match"):

@@ -304,8 +304,8 @@ class UserModels:
         from hermes.memory.honcho.settings import VARIABLES, load_settings
 
         run = self._memory.run
-        given = {name: run.config.secrets.get(name) for name in VARIABLES}
-        return load_settings(run.home.root, Path(run.user_home), given)
+        variables = {name: run.config.secrets.get(name) for name in VARIABLES}
+        return load_settings(run.home.root, Path(run.user_home), variables)
 
     def set_honcho(self, **changes: JsonValue) -> HonchoSettings:
         """Changes settings by their names in `honcho.json`."""

@@ -159,13 +159,13 @@ def _without_secrets(value: JsonValue, path: tuple[str, ...]) -> Any:
 
 def _variables(config: Config) -> dict[str, str]:
     """Returns a placeholder for each configured key, and the configured provider URLs."""
-    found = {
+    variables = {
         name: f"{ANY_KEY}-{number}" for number, name in enumerate(config.secrets.names(), start=1)
     }
     for vendor in shipped_catalogue().vendors.values():
         if vendor.url_env and (url := config.secrets.get(vendor.url_env)):
-            found[vendor.url_env] = plain_url(url)
-    return found
+            variables[vendor.url_env] = plain_url(url)
+    return variables
 
 
 async def collect_recording(run: RunContext, journal: SqliteJournal, session_id: str) -> Recording:
@@ -276,9 +276,9 @@ def _saved_files(
 
 def _clean(exchange: RecordedExchange, mask: SecretMask) -> RecordedExchange:
     body, hidden = mask.data(exchange.body)
-    answer, found = mask.data(exchange.answer)
+    answer, in_answer = mask.data(exchange.answer)
     answer, more = mask.stream(answer)
-    if not hidden and not found and not more:
+    if not hidden and not in_answer and not more:
         return exchange
     pieces = split_like(answer, list(exchange.pieces()))
     return replace(
@@ -286,7 +286,7 @@ def _clean(exchange: RecordedExchange, mask: SecretMask) -> RecordedExchange:
         body=body,
         answer=answer,
         sizes=tuple(map(len, pieces)),
-        masked=exchange.masked + hidden + found + more,
+        masked=exchange.masked + hidden + in_answer + more,
     )
 
 

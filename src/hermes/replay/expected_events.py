@@ -103,12 +103,12 @@ def difference(recorded: bytes, now: bytes) -> Difference:
 def _walk(one: JsonValue, other: JsonValue, path: str) -> Difference | None:
     if isinstance(one, dict | list) and type(one) is type(other):
         items, others = _items(one, path), _items(other, path)
-        for place in items | others:
-            if place not in items or place not in others:
-                recorded = _short(items[place]) if place in items else "(absent)"
-                now = _short(others[place]) if place in others else "(absent)"
-                return place, recorded, now
-            if found := _walk(items[place], others[place], place):
+        for item_path in items | others:
+            if item_path not in items or item_path not in others:
+                recorded = _short(items[item_path]) if item_path in items else "(absent)"
+                now = _short(others[item_path]) if item_path in others else "(absent)"
+                return item_path, recorded, now
+            if found := _walk(items[item_path], others[item_path], item_path):
                 return found
         return None
     if one == other and type(one) is type(other):

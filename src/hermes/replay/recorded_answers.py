@@ -263,21 +263,21 @@ class RecordedEngine:
         return not (isinstance(due, TurnEnded) and due.detail == "ContextFull")
 
     async def compact(
-        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest, meter: Meter
+        self, transcript: Transcript, prompt: Prompt, request: CompactionRequest, meter: Meter
     ) -> Compacted | None:
         due = self._sync.due
         if isinstance(due, Compacted) and not self._is_ours:
             return due
         if isinstance(due, Compacted):
-            occasion = replace(occasion, window=due.window)
+            request = replace(request, window=due.window)
         elif due is not None:
             return None
-        return await self._inner.compact(transcript, prompt, occasion, meter)
+        return await self._inner.compact(transcript, prompt, request, meter)
 
     def preview(
-        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest
+        self, transcript: Transcript, prompt: Prompt, request: CompactionRequest
     ) -> Compacted | None:
-        return self._inner.preview(transcript, prompt, occasion)
+        return self._inner.preview(transcript, prompt, request)
 
     async def _summary(self, _prompt: Prompt, _meter: Meter) -> Reply:
         due = self._sync.due

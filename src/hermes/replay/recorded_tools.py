@@ -225,11 +225,11 @@ async def _attempt(ctx: ToolContext, effect: Effect, arguments: JsonObject) -> N
 
 def _calls_with_results(events: list[DurableEvent]) -> list[tuple[ToolCall, ToolResult]]:
     """Pairs each call with its result."""
-    found = []
+    pairs = []
     calls: dict[str, ToolCall] = {}
     for event in events:
         if isinstance(event, ReplyAdded):
             calls = {call.id: call for call in event.message.calls}
         elif isinstance(event, ToolFinished) and event.result.call_id in calls:
-            found.append((calls[event.result.call_id], event.result))
-    return found
+            pairs.append((calls[event.result.call_id], event.result))
+    return pairs

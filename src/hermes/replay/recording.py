@@ -285,22 +285,22 @@ def _save_exchange(exchange: RecordedExchange, before: bytes) -> SavedExchange:
 
 
 def _tapes(entries: Iterable[FileEntry]) -> Iterator[TapedRun]:
-    found: TapedRun | None = None
+    tape: TapedRun | None = None
     before = b""
     for entry in entries:
         if entry.run is not None:
-            if found is not None:
-                yield found
-            found, before = TapedRun(run=entry.run), b""
-        elif entry.way is not None and found is not None:
-            found = replace(found, models=(*found.models, entry.way))
-        elif entry.exchange is not None and found is not None:
+            if tape is not None:
+                yield tape
+            tape, before = TapedRun(run=entry.run), b""
+        elif entry.way is not None and tape is not None:
+            tape = replace(tape, models=(*tape.models, entry.way))
+        elif entry.exchange is not None and tape is not None:
             before = restore_body(
                 before, entry.exchange.head, entry.exchange.tail, entry.exchange.request.bytes
             )
-            found = replace(found, exchanges=(*found.exchanges, _exchange(entry.exchange, before)))
-    if found is not None:
-        yield found
+            tape = replace(tape, exchanges=(*tape.exchanges, _exchange(entry.exchange, before)))
+    if tape is not None:
+        yield tape
 
 
 def _exchange(saved: SavedExchange, body: bytes) -> RecordedExchange:

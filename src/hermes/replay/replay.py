@@ -206,7 +206,7 @@ async def replay(
     assert isinstance(opened, SessionOpened)
     attempts = count(1)
     restarts: list[int] = []
-    words: list[str] = []
+    notices: list[str] = []
     with tempfile.TemporaryDirectory(prefix="hermes-replay-") as folder:
 
         async def begin(position: int) -> ReplayRun:
@@ -225,7 +225,7 @@ async def replay(
             if number:
                 restarts.append(part.start)
             if await run.play(part):
-                words.append(NO_TAPE.format(f"records {part.start + 1} to {part.end}"))
+                notices.append(NO_TAPE.format(f"records {part.start + 1} to {part.end}"))
             start = part.start
             while part.tape is None and run.expected.divergence is not None:
                 # Without a tape, process starts are unknown: the rest is tried as another process.
@@ -234,12 +234,12 @@ async def replay(
                     break
                 start, run = found
                 restarts.append(start)
-                words.append(GUESSED.format(start))
+                notices.append(GUESSED.format(start))
             if run.expected.divergence is not None:
                 break
         if recording.masked:
-            words.append(MASKED.format(recording.masked))
-        return await run.report(tuple(restarts), tuple(words))
+            notices.append(MASKED.format(recording.masked))
+        return await run.report(tuple(restarts), tuple(notices))
 
 
 async def _play_from_later(

@@ -98,19 +98,19 @@ class SkillScanner:
     def scan(self) -> SkillScan:
         """Returns the same object while nothing has changed."""
         known = self._load() if self._known is None else self._known
-        found = [
+        files = [
             (path, category, root.kind, _read_changed(path, stat, known.get(path)))
             for root in self._roots
             for path, category, stat in _files(root.path, "", 0)
         ]
-        seen = {path: file for path, _, _, file in found}
+        seen = {path: file for path, _, _, file in files}
         if self._last is None or seen != known:
             if seen != known and self._persist:
                 data = encode(_Snapshot(version=SNAPSHOT_VERSION, files=seen))
                 # Without the cache the next start reads the files again.
                 with suppress(OSError):
                     replace_file(self._cache, data, durable=False)
-            self._known, self._last = seen, _build_result(found)
+            self._known, self._last = seen, _build_result(files)
         return self._last
 
     def _load(self) -> dict[str, _Seen]:
@@ -121,13 +121,13 @@ class SkillScanner:
         return snapshot.files if snapshot.version == SNAPSHOT_VERSION else {}
 
 
-def _build_result(found: Sequence[tuple[str, str, RootKind, _Seen]]) -> SkillScan:
+def _build_result(files: Sequence[tuple[str, str, RootKind, _Seen]]) -> SkillScan:
     """Builds the result; earlier roots take precedence."""
     entries: dict[str, SkillEntry] = {}
     shadowed: list[SkillEntry] = []
     broken: list[BrokenSkill] = []
     categories: dict[str, str] = {}
-    for path, category, kind, file in found:
+    for path, category, kind, file in files:
         folder = os.path.dirname(path)  # noqa: PTH120 - called for every file at every start
         if path.endswith(CATEGORY_FILE):
             categories.setdefault(category, file.note)

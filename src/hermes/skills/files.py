@@ -30,14 +30,14 @@ def lock_skills(folder: Path) -> AbstractContextManager[bool]:
 
 def read_tree(folder: Path) -> Tree:
     """Returns all regular files; links and hidden files are not part of a version."""
-    found: Tree = {}
+    files: Tree = {}
     for where, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not _is_ignored(Path(where, name))]
         for name in names:
             path = Path(where, name)
             if not _is_ignored(path) and path.is_file():
-                found[path.relative_to(folder).as_posix()] = path.read_bytes()
-    return found
+                files[path.relative_to(folder).as_posix()] = path.read_bytes()
+    return files
 
 
 def _is_ignored(path: Path) -> bool:
@@ -205,15 +205,15 @@ def check_support(path: str) -> str:
 
 def find_duplicate(skill: Skill, entries: Sequence[SkillEntry]) -> str:
     """Returns the name of a similar skill, or ""."""
-    words = _words(skill)
+    keywords = _keywords(skill)
     for entry in entries:
-        others = _words(entry.skill)
-        together = len(words | others)
-        if together and len(words & others) / together >= ALIKE:
+        other_keywords = _keywords(entry.skill)
+        together = len(keywords | other_keywords)
+        if together and len(keywords & other_keywords) / together >= ALIKE:
             return entry.name
     return ""
 
 
-def _words(skill: Skill) -> frozenset[str]:
+def _keywords(skill: Skill) -> frozenset[str]:
     text = f"{skill.name} {skill.description}".lower()
     return frozenset(re.findall(r"[^\W_]+", text)) - _COMMON

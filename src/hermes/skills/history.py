@@ -79,22 +79,22 @@ class SkillHistory:
 
     def read(self, name: str) -> tuple[Version, ...]:
         """Returns all versions with their states, oldest first."""
-        found: dict[str, Version] = {}
+        versions: dict[str, Version] = {}
         active = ""
         path = self._logs / f"{name}.jsonl"
         lines: Iterator[Line] = read_lines(Line, path)  # type: ignore[arg-type]
         for line in lines:
             match line:
                 case Version(id=id, proposal=proposal):
-                    found[id] = replace(line, state="proposed" if proposal else "intended")
-                case StateChange(id=id, state=state, reason=reason) if id in found:
+                    versions[id] = replace(line, state="proposed" if proposal else "intended")
+                case StateChange(id=id, state=state, reason=reason) if id in versions:
                     if state == "active" and active:
-                        found[active] = replace(found[active], state="past")
+                        versions[active] = replace(versions[active], state="past")
                     active = id if state == "active" else active
-                    found[id] = replace(found[id], state=state, reason=reason)
+                    versions[id] = replace(versions[id], state=state, reason=reason)
                 case StateChange():
                     pass
-        return tuple(found.values())
+        return tuple(versions.values())
 
     def version_in_use(self, name: str, digest: str) -> Version | None:
         """Returns the version in use if it has this hash. A version whose activation was not
@@ -109,13 +109,13 @@ class SkillHistory:
     def version(self, name: str, id: str) -> Version:
         """Finds a version by id or id prefix; NotFound."""
         versions = self.read(name)
-        found = [one for one in versions if id and one.id.startswith(id)]
-        if len(found) != 1:
+        matches = [one for one in versions if id and one.id.startswith(id)]
+        if len(matches) != 1:
             near = tuple(one.id for one in versions[-3:])
             raise NotFound(
                 f"Skill {name} has no version {id!r}; `skills history` lists them.", near
             )
-        return found[0]
+        return matches[0]
 
     def tree(self, version: Version) -> Tree:
         """Returns the files of a version; NotFound when a stored content is damaged."""

@@ -58,7 +58,7 @@ def read_skill_file(entry: SkillEntry, path: str = MAIN) -> str:
 def linked_files(entry: SkillEntry) -> dict[str, tuple[str, ...]]:
     """Returns the support files by folder, without links."""
     folder = Path(entry.folder)
-    found: dict[str, tuple[str, ...]] = {}
+    files: dict[str, tuple[str, ...]] = {}
     for kind in READABLE:
         names = [
             path.relative_to(folder).as_posix()
@@ -66,8 +66,8 @@ def linked_files(entry: SkillEntry) -> dict[str, tuple[str, ...]]:
             if path.is_file() and not path.is_symlink() and "__pycache__" not in path.parts
         ]
         if names:
-            found[kind] = tuple(names[:MOST_LISTED])
-    return found
+            files[kind] = tuple(names[:MOST_LISTED])
+    return files
 
 
 async def render(
@@ -140,13 +140,13 @@ class Bundles:
 
     def all(self) -> tuple[Bundle, ...]:
         """Returns the readable bundles."""
-        found: list[Bundle] = []
+        bundles: list[Bundle] = []
         for name in self.names():
             try:
-                found.append(self.read(name))
+                bundles.append(self.read(name))
             except UsageError:
                 continue
-        return tuple(found)
+        return tuple(bundles)
 
     def read(self, name: str) -> Bundle:
         try:

@@ -88,19 +88,19 @@ class SkillSeeder:
             for entry in self.list_bundled():
                 tree = read_tree(Path(entry.folder))
                 digest, before = content_hash(tree), known.get(entry.name)
-                place = own.get(entry.name)
-                present = folder_hash(place) if place else ""
-                if place is None and before is None:
+                folder = own.get(entry.name)
+                present = folder_hash(folder) if folder else ""
+                if folder is None and before is None:
                     self._put(entry, tree, self._folder / entry.category / entry.name)
                     added.append(entry.name)
-                elif place is not None and before is None and present != digest:
+                elif folder is not None and before is None and present != digest:
                     # A user's skill of that name.
                     continue
-                elif place is not None and before not in (None, digest):
+                elif folder is not None and before not in (None, digest):
                     if present != before:
                         kept.append(entry.name)
                         continue
-                    self._put(entry, tree, place)
+                    self._put(entry, tree, folder)
                     updated.append(entry.name)
                 known[entry.name] = digest
             self._write_manifest(known, durable=False)
@@ -125,7 +125,7 @@ class SkillSeeder:
         return tuple(
             name
             for name, digest in known.items()
-            if (place := own.get(name)) and folder_hash(place) != digest
+            if (folder := own.get(name)) and folder_hash(folder) != digest
         )
 
     def list_removed(self) -> tuple[str, ...]:

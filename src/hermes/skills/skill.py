@@ -183,7 +183,7 @@ def check_name(name: str) -> str:
     return name
 
 
-def place_of(name: str, category: str) -> str:
+def skill_path(name: str, category: str) -> str:
     """Returns the skill's folder below the skills folder; UsageError."""
     parts = [*(category.split("/") if category else ()), name]
     return "/".join(check_name(part) for part in parts)
@@ -201,14 +201,19 @@ def from_fields(fields: JsonObject) -> Skill:
     metadata = _mapping(fields.get("metadata"))
     ours = _mapping(metadata.get("hermes"))
     needed = _mapping(fields.get("prerequisites"))
-    given = [*_list(fields.get("required_environment_variables")), *_list(needed.get("env_vars"))]
+    declared = [
+        *_list(fields.get("required_environment_variables")),
+        *_list(needed.get("env_vars")),
+    ]
     try:
-        found = [convert(SkillVariable, {"name": v} if isinstance(v, str) else v) for v in given]
-        for each in found:
+        declarations = [
+            convert(SkillVariable, {"name": v} if isinstance(v, str) else v) for v in declared
+        ]
+        for each in declarations:
             if not _VARIABLE.fullmatch(each.name):
                 raise UsageError(f"{each.name!r} is not a valid name for an environment variable.")
         # The first declaration of a name counts.
-        variables = {each.name: each for each in reversed(found)}.values()
+        variables = {each.name: each for each in reversed(declarations)}.values()
         return Skill(
             name=name,
             description=" ".join(description.split()),
@@ -216,13 +221,13 @@ def from_fields(fields: JsonObject) -> Skill:
             author=_text(fields.get("author") or metadata.get("author")),
             license=_text(fields.get("license")),
             compatibility=_text(fields.get("compatibility")),
-            allowed_tools=_words(fields.get("allowed-tools") or fields.get("allowed_tools")),
-            platforms=tuple(each.lower() for each in _words(fields.get("platforms"))),
-            tags=_words(ours.get("tags") or fields.get("tags")),
+            allowed_tools=_strings(fields.get("allowed-tools") or fields.get("allowed_tools")),
+            platforms=tuple(each.lower() for each in _strings(fields.get("platforms"))),
+            tags=_strings(ours.get("tags") or fields.get("tags")),
             category=_text(ours.get("category") or fields.get("category")),
-            related=_words(ours.get("related_skills")),
+            related=_strings(ours.get("related_skills")),
             conditions=SkillConditions(
-                **{field: _words(ours.get(field)) for field in SkillConditions.__struct_fields__}
+                **{field: _strings(ours.get(field)) for field in SkillConditions.__struct_fields__}
             ),
             options=tuple(convert(SkillOption, each) for each in _list(ours.get("config"))),
             variables=tuple(variables)[::-1],
@@ -230,7 +235,7 @@ def from_fields(fields: JsonObject) -> Skill:
                 convert(CredentialFile, {"path": each} if isinstance(each, str) else each)
                 for each in _list(fields.get("required_credential_files"))
             ),
-            commands=_words(needed.get("commands")),
+            commands=_strings(needed.get("commands")),
         )
     except DecodeError as error:
         raise UsageError(f"The frontmatter is not valid: {error}.") from error
@@ -246,7 +251,7 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _words(value: Any) -> tuple[str, ...]:
+def _strings(value: Any) -> tuple[str, ...]:
     """Accepts a list or a string separated by commas or spaces."""
     if isinstance(value, str):
         return tuple(word for word in re.split(r"[,\s]+", value) if word)

@@ -33,7 +33,7 @@ from hermes.skills.history import (
     VersionOutcome,
     Who,
 )
-from hermes.skills.skill import MAIN, check_name, place_of, validate_skill
+from hermes.skills.skill import MAIN, check_name, skill_path, validate_skill
 
 NEAR = 5
 _AUTONOMOUS = ("review", "curator")
@@ -233,10 +233,10 @@ class SkillStore:
         if entry is None and not change.files:
             raise NotFound(f"There is no skill {change.name!r}.")
         if entry is not None:
-            place = self._relative(entry)
+            relative_path = self._relative(entry)
         else:
-            place = place_of(change.name, change.category)
-        before, base = self._present(place)
+            relative_path = skill_path(change.name, change.category)
+        before, base = self._present(relative_path)
         if entry is not None:
             autonomous = change.cause.who in _AUTONOMOUS
             if autonomous and (origin := self.provenance(entry)) != "agent":
@@ -248,7 +248,13 @@ class SkillStore:
         if after:
             self._check(change, before, after, fresh=entry is None)
         version = self._append_version(
-            change.name, place, after, change.action, change.cause, base=base, proposal=proposal
+            change.name,
+            relative_path,
+            after,
+            change.action,
+            change.cause,
+            base=base,
+            proposal=proposal,
         )
         self._world.kill_point("skill.intended")
         return version
@@ -256,7 +262,7 @@ class SkillStore:
     def _append_version(
         self,
         name: str,
-        place: str,
+        relative_path: str,
         tree: Tree,
         action: str,
         cause: Cause,
@@ -270,7 +276,7 @@ class SkillStore:
         blank = Version(
             id="",
             name=name,
-            place=place,
+            place=relative_path,
             files=files,
             hash=content_hash(tree) if tree else "",
             base=base,
@@ -355,8 +361,8 @@ class SkillStore:
     def _relative(self, entry: SkillEntry) -> str:
         return Path(entry.folder).resolve().relative_to(self.folder.resolve()).as_posix()
 
-    def _present(self, place: str) -> tuple[Tree, str]:
-        folder = self.folder / place
+    def _present(self, relative_path: str) -> tuple[Tree, str]:
+        folder = self.folder / relative_path
         if not folder.is_dir():
             return {}, ""
         tree = read_tree(folder)

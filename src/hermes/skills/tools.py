@@ -212,7 +212,7 @@ async def skill_view(
         raise ToolError(str(error)) from error
 
 
-def _changes(_place: PathContext, arguments: JsonObject) -> tuple[Effect, ...]:
+def _changes(_context: PathContext, arguments: JsonObject) -> tuple[Effect, ...]:
     return (ChangeSkill(name=arguments["name"], action=arguments["action"]),)
 
 

@@ -198,7 +198,7 @@ class SkillStats(Value):
 async def skill_stats(journal: SqliteJournal, library: SkillLibrary) -> tuple[SkillStats, ...]:
     """Returns the statistics, most recently used first."""
     ends = await _ends(journal)
-    found: list[SkillStats] = []
+    rows: list[SkillStats] = []
     for name, usage in library.usages.all().items():
         versions = dict(usage.versions)
         for version, (good, bad) in ends.get(name, {}).items():
@@ -218,8 +218,8 @@ async def skill_stats(journal: SqliteJournal, library: SkillLibrary) -> tuple[Sk
             state=usage.state,
             versions=versions,
         )
-        found.append(stats)
-    return tuple(sorted(found, key=lambda each: each.last_at, reverse=True))
+        rows.append(stats)
+    return tuple(sorted(rows, key=lambda each: each.last_at, reverse=True))
 
 
 async def _ends(journal: SqliteJournal) -> dict[str, dict[str, tuple[int, int]]]:
@@ -227,7 +227,7 @@ async def _ends(journal: SqliteJournal) -> dict[str, dict[str, tuple[int, int]]]
     # Only statistics need it, not every session that counts a use.
     from hermes.journal.usage_tally import skill_results
 
-    found: dict[str, dict[str, tuple[int, int]]] = {}
+    counts: dict[str, dict[str, tuple[int, int]]] = {}
     for finished, ended in await journal.reading(skill_results):
         try:
             result, reason = decode(_Finished, finished).result, decode(_Ended, ended).reason
@@ -236,6 +236,6 @@ async def _ends(journal: SqliteJournal) -> dict[str, dict[str, tuple[int, int]]]
         name, version = result.details.get("name"), result.details.get("version")
         if result.name != "skill_view" or not name or not version or result.failed:
             continue
-        good, bad = found.setdefault(str(name), {}).get(str(version), (0, 0))
-        found[name][version] = (good + (reason in GOOD), bad + (reason in BAD))
-    return found
+        good, bad = counts.setdefault(str(name), {}).get(str(version), (0, 0))
+        counts[name][version] = (good + (reason in GOOD), bad + (reason in BAD))
+    return counts

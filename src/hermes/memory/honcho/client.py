@@ -81,8 +81,8 @@ class HonchoClient:
             await self._call("POST", path, body)
 
     async def context(self, peer: str, *, target: str = "", query: str = "") -> PeerContext:
-        given = {"target": target, "search_query": query}
-        found = await self._call("GET", self._peer(peer, "context"), query=given)
+        options = {"target": target, "search_query": query}
+        found = await self._call("GET", self._peer(peer, "context"), query=options)
         return _convert(PeerContext, found)
 
     async def card(self, peer: str, *, target: str = "") -> tuple[str, ...]:
@@ -143,8 +143,8 @@ class HonchoClient:
         *,
         query: Mapping[str, str] | None = None,
     ) -> JsonValue:
-        given = urlencode({name: value for name, value in (query or {}).items() if value})
-        url = f"{self._url}{path}{'?' + given if given else ''}"
+        parameters = urlencode({name: value for name, value in (query or {}).items() if value})
+        url = f"{self._url}{path}{'?' + parameters if parameters else ''}"
         headers = {"content-type": "application/json", "accept": "application/json"}
         if self._key:
             headers["authorization"] = f"Bearer {self._key}"
@@ -158,14 +158,16 @@ class HonchoClient:
         if status in (401, 403):
             raise HonchoError("Honcho rejected the key; set HONCHO_API_KEY.", status)
         try:
-            found = decode(object, answer.body) if answer.body.strip() else None
+            content = decode(object, answer.body) if answer.body.strip() else None
         except DecodeError as error:
             text = f"Honcho answered {path} with status {status} and no JSON."
             raise HonchoError(text, status) from error
         if status >= 400:
-            why = found.get("detail") or found.get("message") if isinstance(found, dict) else ""
+            why = (
+                content.get("detail") or content.get("message") if isinstance(content, dict) else ""
+            )
             raise HonchoError(f"Honcho refused {path}: {why or status}.", status)
-        return found
+        return content
 
 
 def _convert(kind: type[T], raw: JsonValue) -> T:

@@ -194,10 +194,10 @@ class HonchoService:
 def _effects(*changing: str) -> Effects:
     """Reads; with one of these arguments, writes."""
 
-    def effects(_place: PathContext, arguments: JsonObject) -> list[Effect]:
-        given = {key: value for key, value in arguments.items() if value}
-        text = encode(given).decode()
-        if any(name in given for name in changing):
+    def effects(_context: PathContext, arguments: JsonObject) -> list[Effect]:
+        filled = {key: value for key, value in arguments.items() if value}
+        text = encode(filled).decode()
+        if any(name in filled for name in changing):
             return [Remember(target="honcho", action="replace", text=text)]
         return [ReadHistory(query=text)]
 

@@ -71,8 +71,8 @@ class HonchoSettings(Value, rename="camel"):
         if wanted:
             return wanted
         more = 2 if len(query) >= LONGER_QUERY else 1 if len(query) >= LONG_QUERY else 0
-        place = LEVELS.index(self.dialectic_reasoning_level) + more
-        return LEVELS[min(place, LEVELS.index(self.reasoning_level_cap))]
+        level = LEVELS.index(self.dialectic_reasoning_level) + more
+        return LEVELS[min(level, LEVELS.index(self.reasoning_level_cap))]
 
 
 def change_settings(home: Path, person_home: Path, **changes: JsonValue) -> None:

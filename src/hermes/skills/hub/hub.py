@@ -32,7 +32,7 @@ from hermes.skills.hub.lock import (
     scan_files,
 )
 from hermes.skills.hub.source import SkillListing, SkillPackage, SkillSource, after_prefix
-from hermes.skills.skill import MAIN, Skill, check_name, parse_skill, place_of, validate_skill
+from hermes.skills.skill import MAIN, Skill, check_name, parse_skill, skill_path, validate_skill
 from hermes.skills.store import SkillChange, SkillStore
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class PreparedInstall(Value):
     scan: ScanResult
     ruling: Ruling
     digest: str
-    place: str
+    install_path: str
     quarantine: str
     before: dict[str, bytes] = {}
 
@@ -96,7 +96,7 @@ class Hub:
             raise UsageError(f"There is no source {source!r}; known sources: {known}.")
         asked = [each.search(query, limit) for each in chosen]
         answers = await asyncio.gather(*asked, return_exceptions=True)
-        found: list[SkillListing] = []
+        listings: list[SkillListing] = []
         problems: list[str] = []
         for each, answer in zip(chosen, answers, strict=True):
             if isinstance(answer, HermesError):
@@ -104,8 +104,8 @@ class Hub:
             elif isinstance(answer, BaseException):
                 raise answer
             else:
-                found += answer
-        unique = {one.identifier: one for one in reversed(found)}
+                listings += answer
+        unique = {one.identifier: one for one in reversed(listings)}
         return tuple(reversed(unique.values()))[:limit], tuple(problems)
 
     async def fetch(self, identifier: str) -> SkillPackage:
@@ -119,12 +119,12 @@ class Hub:
 
     async def _by_name(self, name: str) -> SkillPackage:
         """Resolves a bare name to an official skill or to the only match in the taps."""
-        found, _ = await self.search(name, limit=50)
-        exact = [each for each in found if each.name == name]
+        matches, _ = await self.search(name, limit=50)
+        exact = [each for each in matches if each.name == name]
         ours = [each for each in exact if each.trust == "builtin"]
         chosen = ours or exact
         if len(chosen) != 1:
-            near = tuple(each.identifier for each in (exact or found)[:5])
+            near = tuple(each.identifier for each in (exact or matches)[:5])
             which = "Several skills are" if exact else "No skill is"
             raise NotFound(f"{which} called {name!r}; install one by its identifier.", near=near)
         return await self.fetch(chosen[0].identifier)
@@ -145,7 +145,7 @@ class Hub:
         validate_skill(files[MAIN].decode("utf-8"), skill.name)
         wanted = skill.name
         old = self.ledger.list_installed().get(wanted)
-        place, before = self._place(wanted, category or skill.category, old)
+        install_path, before = self._install_path(wanted, category or skill.category, old)
         quarantine = self.ledger.folder / "quarantine" / f"{wanted}.{os.urandom(4).hex()}"
         replace_folder(quarantine, files, self.ledger.folder / "quarantine", durable=False)
         held = read_tree(quarantine)
@@ -156,7 +156,7 @@ class Hub:
             scan=scan,
             ruling=decide_ruling(package.listing.trust, scan.verdict, force=force),
             digest=content_hash(held),
-            place=place,
+            install_path=install_path,
             quarantine=str(quarantine),
             before=before,
         )
@@ -187,7 +187,7 @@ class Hub:
             scan_verdict=verdict,
             scanner=SCANNER,
             content_hash=f"sha256:{prepared.digest}",
-            install_path=prepared.place,
+            install_path=prepared.install_path,
             files=tuple(sorted(files)),
             installed_at=known.installed_at if known else now,
             updated_at=now,
@@ -196,7 +196,7 @@ class Hub:
         self.ledger.write(prepared.name, entry)
         with lock_skills(self._store.folder):
             replace_folder(
-                self._store.folder / prepared.place, files, self._store.folder / ".staging"
+                self._store.folder / prepared.install_path, files, self._store.folder / ".staging"
             )
         self._store.adopt(prepared.name, Cause(who="hub", words=listing.identifier))
         self._audit("UPDATE" if known else "INSTALL", prepared)
@@ -279,7 +279,7 @@ class Hub:
     def audit(self, *, deep: bool = False) -> tuple[AuditResult, ...]:
         """Rescans installed skills; `deep` includes all skills."""
         known = self.ledger.list_installed()
-        found: list[AuditResult] = []
+        results: list[AuditResult] = []
         for entry in self._store.scan().entries:
             source = known.get(entry.name)
             if source is None and not deep:
@@ -291,10 +291,12 @@ class Hub:
                 scan=scan_files(tree),
                 edited=source is not None and content_hash(tree) != source.digest,
             )
-            found.append(result)
-        return tuple(found)
+            results.append(result)
+        return tuple(results)
 
-    def _place(self, name: str, category: str, old: InstalledSkill | None) -> tuple[str, Tree]:
+    def _install_path(
+        self, name: str, category: str, old: InstalledSkill | None
+    ) -> tuple[str, Tree]:
         present = self._store.scan().find(name)
         if old is not None:
             folder = self.ledger.folder_of(name, old)
@@ -303,7 +305,7 @@ class Hub:
             raise UsageError(
                 f"The skill {name} already exists ({present.folder}); use --name to choose another."
             )
-        return place_of(name, category), {}
+        return skill_path(name, category), {}
 
     def _entry(self, name: str) -> InstalledSkill:
         known = self.ledger.list_installed()

@@ -90,13 +90,13 @@ T = TypeVar("T")
 
 
 def best_matches(
-    query: str, found: Iterable[SkillListing], limit: int, more: Mapping[str, str] | None = None
+    query: str, listings: Iterable[SkillListing], limit: int, more: Mapping[str, str] | None = None
 ) -> tuple[SkillListing, ...]:
     """Returns the listings with most query words in name and description, best first; all match an
     empty query. `more` has further text by name."""
     words = query.lower().split()
     ranked: list[tuple[int, SkillListing]] = []
-    for one in found:
+    for one in listings:
         text = f"{one.name} {one.description} {more.get(one.name, '') if more else ''}".lower()
         ranked.append((sum(word in text for word in words), one))
     best = sorted((each for each in ranked if each[0] or not words), key=lambda each: -each[0])

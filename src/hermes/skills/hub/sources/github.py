@@ -63,8 +63,8 @@ class GitHubApp:
         if self._clock.now() < until:
             return token
         claim = signed_claim(self._id, self._key(), int(self._clock.now()))
-        api, place = web.url("github_api"), quote(self._installation, safe="")
-        url = f"{api}/app/installations/{place}/access_tokens"
+        api, installation = web.url("github_api"), quote(self._installation, safe="")
+        url = f"{api}/app/installations/{installation}/access_tokens"
         headers = {"accept": "application/vnd.github+json", "authorization": f"Bearer {claim}"}
         token = (await web.post(_TokenReply, url, headers, {})).token
         self._cached = token, self._clock.now() + _GOOD_SECONDS
@@ -183,16 +183,16 @@ class GitHub(SkillSource):
         return is_path or "github.com/" in identifier
 
     async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
-        found: list[SkillListing] = []
+        listings: list[SkillListing] = []
         problems: list[HermesError] = []
         for tap in self._taps():
             try:
-                found += await self._cache.listings(f"github {tap}", partial(self._all, tap))
+                listings += await self._cache.listings(f"github {tap}", partial(self._all, tap))
             except HermesError as error:
                 problems.append(error)
-        if problems and not found:
+        if problems and not listings:
             raise problems[0]
-        return best_matches(query, found, limit)
+        return best_matches(query, listings, limit)
 
     async def package(self, identifier: str) -> SkillPackage:
         repo, path, ref = split_identifier(identifier)
@@ -237,8 +237,8 @@ class GitHub(SkillSource):
 
     async def headers(self) -> dict[str, str]:
         token = await self._web.token()
-        given = {"accept": "application/vnd.github+json", "x-github-api-version": "2022-11-28"}
-        return {**given, "authorization": f"Bearer {token}"} if token else given
+        headers = {"accept": "application/vnd.github+json", "x-github-api-version": "2022-11-28"}
+        return {**headers, "authorization": f"Bearer {token}"} if token else headers
 
     async def _all(self, tap: str) -> tuple[SkillListing, ...]:
         repo, path, ref = split_identifier(tap)
