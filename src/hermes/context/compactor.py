@@ -53,7 +53,8 @@ class _Task(NamedTuple):
 
 
 class Compactor:
-    """For one session. Its only state is the cool-down after a failed summary."""
+    """Compacts the conversation of one session. Its only state is the cool-down after a failed
+    summary."""
 
     def __init__(self, deps: EngineDeps, gauge: TokenGauge) -> None:
         self._deps = deps
@@ -96,7 +97,7 @@ class Compactor:
         return _Task(transcript, prompt, request, budget)
 
     def _prune(self, task: _Task) -> Compacted:
-        """Keeps the existing block and the tail, and prunes the messages between."""
+        """Keep the existing block and the tail, and prune the messages between."""
         transcript, request = task.transcript, task.request
         newest = transcript.compactions[-1] if transcript.compactions else None
         summarised, upto = (newest.summarised, newest.upto) if newest else (0, 0)
@@ -107,7 +108,7 @@ class Compactor:
         return _compaction(request, upto=upto, head=(*block, *lines), summarised=summarised)
 
     def _wants_summary(self, shortened: Compacted, size: int, budget: TokenBudget) -> bool:
-        """Returns whether a summary would gain enough beyond pruning."""
+        """Return whether a summary would gain enough beyond pruning."""
         if shortened.cause != "threshold" or size > budget.limit:
             return True
         lines = shortened.head[1:] if shortened.summarised else shortened.head
@@ -115,14 +116,14 @@ class Compactor:
         return size > budget.content and messages_tokens(lines) > least
 
     def _cut(self, task: _Task) -> int:
-        """Returns how many messages to summarise; 0 when there are no new ones."""
+        """Return how many messages to summarise; 0 when there are no new ones."""
         compactions = task.transcript.compactions
         before = compactions[-1].summarised if compactions else 0
         cut = self._tail(task, task.budget.tail, least=before)
         return cut if cut > before else 0
 
     def _tail(self, task: _Task, tokens: int, *, least: int) -> int:
-        """Returns where the unchanged tail of about `tokens` begins; never between a call and its
+        """Return where the unchanged tail of about `tokens` begins; never between a call and its
         result. An explicit request keeps the number of exchanges it names, and always leaves
         something to compact."""
         messages, keep = task.transcript.messages, task.request.keep
@@ -145,12 +146,12 @@ class Compactor:
         return start
 
     def _summary_tokens(self, task: _Task, cut: int) -> int:
-        """Limits a summary to a fifth of what it covers."""
+        """Limit a summary to a fifth of what it covers."""
         covered = self._gauge.range_tokens(task.transcript.messages, 0, cut)
         return max(LEAST_SUMMARY, min(task.budget.summary, covered // 5))
 
     async def _notes(self, task: _Task, cut: int, meter: Meter) -> str:
-        """Asks a model for a summary; "" when that fails."""
+        """Ask a model for a summary; "" when that fails."""
         transcript, request = task.transcript, task.request
         if self._deps.clock.monotonic() < self._cool_until and request.cause != "asked":
             return ""
@@ -208,7 +209,7 @@ class Compactor:
         return _compaction(request, upto=cut, head=(block,), summarised=cut, summary=notes)
 
     def _finish(self, task: _Task, shortened: Compacted) -> Compacted | None:
-        """Adds sizes and shrinks further where needed; None for no gain."""
+        """Add sizes and shrink further where needed; return None for no gain."""
         transcript, prompt, _, budget = task
         before = self._gauge.request_tokens(transcript, prompt)
         fixed = self._gauge.fixed_tokens(prompt)

@@ -24,7 +24,7 @@ BUILT_IN = "compressor"
 
 
 class BuiltInEngine:
-    """`core.session_deps.ContextEngine`, for one session."""
+    """The built-in `core.session_deps.ContextEngine` of one session."""
 
     def __init__(self, deps: EngineDeps) -> None:
         self._deps = deps
@@ -74,7 +74,7 @@ class BuiltInEngine:
         return self._compactor
 
     def _is_stuck(self, transcript: Transcript) -> bool:
-        """Returns whether the last two compactions saved little and nothing has changed."""
+        """Return whether the last two compactions saved little and nothing has changed."""
         messages, newest = transcript.messages, transcript.compactions[-2:]
         fruitless = [c for c in newest if c.tokens_after > c.tokens_before * SAVES_LITTLE]
         if len(fruitless) == 2 and len(messages) - newest[-1].upto < _RETRY_AFTER_MESSAGES:

@@ -36,7 +36,7 @@ class InvalidConversation(ValueError):
 
 
 class PlainMessages:
-    """Messages as dicts. Unchanged dicts map back to the original messages; new ones have the
+    """A conversation as dicts. Unchanged dicts map back to the original messages; new ones have the
     origin of Hermes."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
@@ -48,8 +48,8 @@ class PlainMessages:
                 self._known[encode_sorted(as_dict)] = whole
 
     def read(self, returned: object) -> tuple[Message, ...]:
-        """Raises InvalidConversation unless the list starts with a user, pairs calls with results
-        and keeps the last message."""
+        """Convert the dicts that a plugin returned. Raises InvalidConversation unless the list
+        starts with a user, pairs calls with results and keeps the last message."""
         if not isinstance(returned, list) or not returned:
             raise InvalidConversation("no messages were returned")
         messages: list[Message] = []
@@ -106,7 +106,7 @@ def _call(call: Any) -> ToolCall:
 def message_dicts(
     message: Message,
 ) -> Iterator[tuple[JsonObject, UserMessage | AssistantMessage | ToolResult]]:
-    """Yields a message as dicts with `role` and `content`, each with the part that it stands for.
+    """Yield a message as dicts with `role` and `content`, each with the part that it stands for.
     Assistants have `tool_calls`; each tool result is a dict with its `tool_call_id`."""
     match message:
         case UserMessage():
@@ -133,8 +133,8 @@ SECONDS = 60.0
 
 
 class PluginEngine(ABC):
-    """The interface for plugins. Messages are dicts with `role` and `content`, `tool_calls` of
-    assistants and `tool_call_id` of results. The host updates the attributes."""
+    """The interface for context engines of plugins. Messages are dicts with `role` and `content`,
+    `tool_calls` of assistants and `tool_call_id` of results. The host updates the attributes."""
 
     name = ""
     last_prompt_tokens = 0
@@ -146,7 +146,7 @@ class PluginEngine(ABC):
 
     @abstractmethod
     def update_from_response(self, usage: JsonObject) -> None:
-        """Called with the token usage of a reply."""
+        """Take note of the token usage of a reply. Called after each reply."""
 
     @abstractmethod
     def should_compress(self, prompt_tokens: int | None = None) -> bool: ...
@@ -158,7 +158,7 @@ class PluginEngine(ABC):
         current_tokens: int | None = None,
         focus_topic: str | None = None,
     ) -> list[JsonObject]:
-        """Returns the messages to send instead. The newest message must stay last."""
+        """Return the messages to send instead. The newest message must stay last."""
 
 
 class PluggedEngine:
@@ -247,7 +247,7 @@ class PluggedEngine:
 
 
 def _size(transcript: Transcript, prompt: Prompt) -> int:
-    """Returns the provider's last count plus an estimate of newer messages."""
+    """Return the provider's last count plus an estimate of newer messages."""
     if not transcript.measured:
         return messages_tokens(prompt.messages)
     newer = transcript.messages[transcript.measured_upto :]

@@ -29,7 +29,7 @@ MAX_LISTED = 5
 
 
 async def journal_findings(home: Home) -> list[Diagnostic]:
-    """Reads every record once. Creates nothing if there is no journal."""
+    """Check every record of the journal. Creates nothing if there is no journal."""
     if not home.journal.exists():
         return [ok("there is no journal yet; the first session creates it")]
     try:
@@ -69,7 +69,8 @@ async def rebuild_index(home: Home) -> None:
 
 
 async def confinement_findings(config: Config) -> list[Diagnostic]:
-    """Where commands run, and what protects the machine from them. Starts and contacts nothing."""
+    """Describe where commands run, and what protects the machine from them. Starts and contacts
+    nothing."""
     from hermes.config.run_context import RunContext
     from hermes.workspaces.placement import describe_protection
     from hermes.workspaces.shell import describe_backend, is_remote_backend
@@ -104,7 +105,7 @@ async def confinement_findings(config: Config) -> list[Diagnostic]:
 
 
 def skill_findings(config: Config) -> list[Diagnostic]:
-    """Skills that cannot be used, with the reason."""
+    """List skills that cannot be used, with the reason."""
     from hermes.skills.discovery import SkillScanner
     from hermes.skills.session_index import skill_roots, skills_cache
 
@@ -118,7 +119,7 @@ def skill_findings(config: Config) -> list[Diagnostic]:
 
 
 def model_findings(config: Config) -> list[Diagnostic]:
-    """Whether a model is configured and could be requested. Makes no requests."""
+    """Check whether a model is configured and could be requested. Makes no requests."""
     redactor = SecretRedactor(config, {})
     models = Models(config, World(), env={}, is_secret=redactor.is_secret)
     models.accounts.watch_secrets(redactor.watch)
@@ -144,7 +145,7 @@ BOT_TOKENS = ("_BOT_TOKEN", "_APP_TOKEN")
 
 
 async def login_findings(config: Config) -> list[Diagnostic]:
-    """The last known state of each key and login. Makes no requests."""
+    """List the last known state of each key and login. Makes no requests."""
     async with open_accounts(config, env=process_environment()) as accounts:
         rows = await accounts.rows()
     findings = []
@@ -161,7 +162,7 @@ async def login_findings(config: Config) -> list[Diagnostic]:
 
 
 def memory_findings(config: Config) -> list[Diagnostic]:
-    """The files that are part of every session's prompt."""
+    """Check the size of the files that are part of every session's prompt."""
     settings, folder = config.settings.memory, config.home.memories
     limits = {"memory": settings.memory_char_limit, "user": settings.user_char_limit}
     findings = [
@@ -194,8 +195,8 @@ def tool_findings(config: Config) -> list[Diagnostic]:
 
 
 def profile_findings(home: Home) -> list[Diagnostic]:
-    """Faults of the profiles, and tokens that two of them share: a platform delivers each message
-    to only one listener per token, so both would lose messages."""
+    """List faults of the profiles, and tokens that two of them share: a platform delivers each
+    message to only one listener per token, so both would lose messages."""
     root = root_home(home)
     findings: list[Diagnostic] = []
     profiles_by_token: dict[tuple[str, str], list[str]] = {}

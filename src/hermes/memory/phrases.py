@@ -36,12 +36,12 @@ class Phrases:
         ]
 
     def may_contain(self, raw: str) -> bool:
-        """A fast pre-check: False only if no phrase can be in the text."""
+        """Return quickly whether a phrase may be in the text: False only if none can be."""
         low = raw.lower()
         return any(phrase.hint in low for phrase in self._phrases)
 
     def remove_phrases(self, text: str, *, near: bool = False) -> str:
-        """Replaces each copy by a mark; `near` also replaces paraphrases and substrings."""
+        """Replace each copy by a mark; `near` also replaces paraphrases and substrings."""
         if near:
             if any(phrase.contains(text) for phrase in self._phrases):
                 return MARK
@@ -97,7 +97,7 @@ class _Phrase:
         return "".join((*parts, text[done:])) if parts else text
 
     def _end(self, text: str, at: int) -> int:
-        """Returns the end of the copy, or 0 when the text continues differently."""
+        """Return the end of the copy, or 0 when the text continues differently."""
         for index, word in enumerate(self._rest):
             found = word.match(text, at)
             if found is None:
@@ -106,7 +106,7 @@ class _Phrase:
         return at
 
     def _truncated_end(self, text: str, at: int, index: int) -> int:
-        """A truncated copy ends with dots or at the end of the text."""
+        """Return the end of a truncated copy, which ends with dots or at the end of the text."""
         gap = re.compile(_GAP).match(text, at)
         end = gap.end() if gap else at
         for letter in self._letters[index] if gap else ():
@@ -125,7 +125,7 @@ def _word(word: str) -> str:
 
 
 def _letter(letter: str) -> str:
-    """Matches a letter verbatim or with JSON escapes."""
+    """Return a pattern that matches a letter verbatim or with JSON escapes."""
     plain = re.escape(letter)
     if letter == "\\":
         return r"\\+"

@@ -47,10 +47,12 @@ WAITS = (
 
 
 class CallFacts(Value):
-    """Source, idempotency key and, if the call must wait for a person, the reason."""
+    """What the journal knows about a call of the memory tool."""
 
     source: ChangeSource
+    # The idempotency key.
     key: str
+    # Why the call must wait for a person, or "".
     held: str = ""
 
 
@@ -112,7 +114,7 @@ async def memory(
 async def execute(
     service: MemoryToolService, call_id: str, target: Target, operations: Sequence[Operation]
 ) -> ToolOutput:
-    """Executes one call; ToolError when memory is unavailable or the target disabled."""
+    """Execute one call. Raises ToolError when memory is unavailable or the target disabled."""
     if service.memories is None or service.describe_call is None:
         raise ToolError(CLOSED)
     if target not in service.targets:
@@ -153,7 +155,7 @@ async def execute(
 
 
 def operations_of(arguments: JsonObject) -> tuple[Operation, ...]:
-    """Returns the operations in decoded arguments; ToolError."""
+    """Return the operations in decoded arguments. Raises ToolError."""
     operations: tuple[Operation, ...] = arguments["operations"]
     if operations:
         return operations

@@ -94,14 +94,14 @@ class ReplayRun:
         return self._plan.results
 
     async def begin(self, position: int) -> None:
-        """Creates the journal with all records before this position."""
+        """Create the journal with all records before this position."""
         self._home.mkdir(mode=0o700)
         async with SqliteJournal(Home(self._home).journal, World()) as journal:
             lines = self.expected.lines[:position]
             await seed(journal, self._recording.session_id, lines, self._recording.shared)
 
     async def play(self, part: ProcessPart) -> bool:
-        """Replays one process in a task of its own, whose requests all go to the tape. Returns
+        """Replay one process in a task of its own, whose requests all go to the tape. Return
         whether any reply was taken from the records because there was no tape."""
         return await asyncio.create_task(self._play_process(part))
 
@@ -176,7 +176,7 @@ class ReplayRun:
 
 
 def _with_system(recording: Recording, system: str) -> tuple[RecordedLine, ...]:
-    """Returns the lines with another system prompt in the opening event."""
+    """Return the lines with another system prompt in the opening event."""
     position = recording.shared
     opened = recording.lines[position].event
     assert isinstance(opened, SessionOpened)
@@ -197,8 +197,9 @@ async def replay(
     open_app: OpenApp,
     env: Mapping[str, str] | None = None,
 ) -> Report:
-    """Raises UsageError when the recording cannot be replayed. `env` is the environment of live
-    tools, which work in a copy of the session's folder."""
+    """Replay a recording and report the first difference. Raises UsageError when the recording
+    cannot be replayed. `env` is the environment of live tools, which work in a copy of the
+    session's folder."""
     recording = await asyncio.to_thread(load, session) if isinstance(session, Path) else session
     changes = overrides or ReplayOverrides()
     first = first_position(recording)
@@ -210,7 +211,7 @@ async def replay(
     with tempfile.TemporaryDirectory(prefix="hermes-replay-") as folder:
 
         async def begin(position: int) -> ReplayRun:
-            """Prepares a new home with all records before this position."""
+            """Prepare a new home with all records before this position."""
             number, copy = next(attempts), None
             if changes.mode == "live":
                 target = Path(folder, f"copy-{number}")
@@ -245,8 +246,8 @@ async def replay(
 async def _play_from_later(
     run: ReplayRun, begin: Callable[[int], Awaitable[ReplayRun]], start: int, end: int
 ) -> tuple[int, ReplayRun] | None:
-    """Replays the rest from where the session diverged, or from the last idle position before.
-    Returns the first attempt that gets further."""
+    """Replay the rest from where the session diverged, or from the last idle position before.
+    Return the first attempt that gets further."""
     reached = run.expected.diverged_at
     for position in (reached, idle_before(run.expected.events, reached)):
         if start < position < end:

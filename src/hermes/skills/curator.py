@@ -33,7 +33,8 @@ class Move(Value):
 
 
 class Curator:
-    """`needed` returns skills that must stay, such as those of a schedule."""
+    """Archives skills that are no longer used. `needed` returns skills that must stay, such as
+    those of a schedule."""
 
     def __init__(
         self,
@@ -58,8 +59,8 @@ class Curator:
         write_state(self._folder, replace(self.state(), paused=paused))
 
     def plan(self, archive_after_days: float = 0) -> tuple[Move, ...]:
-        """Returns what a run would do. Only the agent's own skills move; pinned and needed
-        skills stay."""
+        """Return what a run would do. Only the agent's own skills move; pinned and needed skills
+        stay."""
         limit = archive_after_days or self._settings.archive_after_days
         movable, surplus = self._movable(), self._surplus()
         moves: list[Move] = []
@@ -83,7 +84,7 @@ class Curator:
         return moves
 
     def archive_surplus(self) -> tuple[str, ...]:
-        """Archives the longest unused of the agent's skills beyond `most_skills`; returns their
+        """Archive the longest unused of the agent's skills beyond `most_skills`; return their
         names."""
         surplus = self._surplus()
         for name in surplus:
@@ -91,7 +92,7 @@ class Curator:
         return surplus
 
     def archive(self, name: str) -> Path:
-        """Moves the skill to the archive; UsageError for one outside the home."""
+        """Move the skill to the archive. Raises UsageError for a skill outside the home."""
         entry = self._store.find(name)
         if entry.kind != "home":
             raise UsageError(f"The skill {name} is in {entry.folder}, which is read-only.")
@@ -154,8 +155,8 @@ class Curator:
         return tuple(sorted(path.name for path in folder.iterdir())) if folder.is_dir() else ()
 
     def rollback(self, stamp: str = "") -> tuple[str, ...]:
-        """Restores the skills that the backup has and the home lacks; existing skills stay.
-        Returns the restored names."""
+        """Restore the skills that the backup has and the home lacks; existing skills stay. Return
+        the restored names."""
         known = self.backups()
         chosen = stamp or (known[-1] if known else "")
         if chosen not in known:
@@ -186,7 +187,7 @@ class Curator:
         return tuple(back)
 
     def _movable(self) -> dict[str, tuple[float, str]]:
-        """Returns idle days and state of each skill that may be archived."""
+        """Return idle days and state of each skill that may be archived."""
         known, needed = self._usages.all(), set(self._needed())
         movable: dict[str, tuple[float, str]] = {}
         for entry in self._store.scan().entries:

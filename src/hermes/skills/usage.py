@@ -37,7 +37,7 @@ def write_state(folder: Path, state: CuratorState) -> None:
 
 
 def is_due(folder: Path, now: float, interval_hours: float) -> bool:
-    """Returns whether a run is due. The first call only starts the interval."""
+    """Return whether a run is due. The first call only starts the interval."""
     state = read_state(folder)
     if state.paused or not folder.is_dir():
         return False
@@ -91,7 +91,7 @@ def read_usages(folder: Path) -> dict[str, SkillUsage]:
 
 
 def recently_used(folder: Path) -> tuple[str, ...]:
-    """Returns the names of skills by last use, newest first."""
+    """Return the names of skills by last use, newest first."""
     known = read_usages(folder)
     return tuple(sorted(known, key=lambda name: known[name].last_at, reverse=True))
 
@@ -196,7 +196,7 @@ class SkillStats(Value):
 
 
 async def skill_stats(journal: SqliteJournal, library: SkillLibrary) -> tuple[SkillStats, ...]:
-    """Returns the statistics, most recently used first."""
+    """Return the statistics, most recently used first."""
     ends = await _ends(journal)
     rows: list[SkillStats] = []
     for name, usage in library.usages.all().items():
@@ -223,7 +223,7 @@ async def skill_stats(journal: SqliteJournal, library: SkillLibrary) -> tuple[Sk
 
 
 async def _ends(journal: SqliteJournal) -> dict[str, dict[str, tuple[int, int]]]:
-    """Counts good and bad turns by skill and version."""
+    """Count good and bad turns by skill and version."""
     # Only statistics need it, not every session that counts a use.
     from hermes.journal.usage_tally import skill_results
 

@@ -22,7 +22,8 @@ PAGE = 50
 
 
 class HonchoError(HermesError):
-    """`status` is the HTTP status, 0 when the server could not be reached."""
+    """A failed request to Honcho. `status` is the HTTP status, 0 when the server could not be
+    reached."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -73,7 +74,7 @@ class HonchoClient:
         await self._call("POST", f"{self._root}/sessions", {"id": session, "peers": dict(peers)})
 
     async def add_messages(self, session: str, messages: Sequence[tuple[str, str]]) -> None:
-        """Adds (peer, text) pairs in order."""
+        """Add (peer, text) pairs in order."""
         path = f"{self._root}/sessions/{quote(session, safe='')}/messages"
         for start in range(0, len(messages), MOST_MESSAGES):
             some = messages[start : start + MOST_MESSAGES]
@@ -99,7 +100,7 @@ class HonchoClient:
     async def chat(
         self, peer: str, question: str, *, level: Level, target: str = "", session: str = ""
     ) -> str:
-        """Asks the dialectic endpoint a question about a peer."""
+        """Ask the dialectic endpoint a question about a peer."""
         body: JsonObject = {"query": question, "stream": False, "reasoning_level": level}
         body |= {"target": target} if target else {}
         body |= {"session_id": session} if session else {}
@@ -107,7 +108,7 @@ class HonchoClient:
         return str((found or {}).get("content") or "")
 
     async def search(self, peer: str, query: str, *, limit: int = 10) -> tuple[str, ...]:
-        """Searches the messages of a peer, best match first."""
+        """Search the messages of a peer, best match first."""
         body = {"query": query, "limit": limit}
         found = await self._call("POST", self._peer(peer, "search"), body)
         return tuple(str(each.get("content", "")) for each in found or ())

@@ -44,16 +44,17 @@ Condition = Literal["current", "changed", "edited", "missing", "unreachable"]
 
 
 class PreparedInstall(Value):
-    """A fetched and scanned skill in quarantine, not in use. `before` holds the files it would
-    replace."""
+    """A fetched and scanned skill in quarantine, not in use."""
 
     name: str
     package: SkillPackage
     scan: ScanResult
     ruling: Ruling
     digest: str
+    # Path below the skills folder.
     install_path: str
     quarantine: str
+    # The files it would replace.
     before: dict[str, bytes] = {}
 
 
@@ -74,8 +75,8 @@ Confirm = Callable[[PreparedInstall], bool]
 
 
 class Hub:
-    """The scan gives an advisory verdict; the trust table turns it into a ruling. Downloaded files
-    are never executed."""
+    """Installs and updates skills from sources. The scan gives an advisory verdict; the trust table
+    turns it into a ruling. Downloaded files are never executed."""
 
     def __init__(
         self, store: SkillStore, ledger: HubLedger, sources: Sequence[SkillSource]
@@ -89,7 +90,7 @@ class Hub:
     async def search(
         self, query: str, *, source: str = "", limit: int = 20
     ) -> tuple[tuple[SkillListing, ...], tuple[str, ...]]:
-        """Returns listings, best sources first, and errors of sources that failed."""
+        """Return listings, best sources first, and errors of sources that failed."""
         chosen = [each for each in self._sources if source in ("", "all", each.id)]
         if not chosen:
             known = ", ".join(each.id for each in self._sources)
@@ -118,7 +119,7 @@ class Hub:
         return await self._by_name(identifier)
 
     async def _by_name(self, name: str) -> SkillPackage:
-        """Resolves a bare name to an official skill or to the only match in the taps."""
+        """Resolve a bare name to an official skill or to the only match in the taps."""
         matches, _ = await self.search(name, limit=50)
         exact = [each for each in matches if each.name == name]
         ours = [each for each in exact if each.trust == "builtin"]
@@ -134,7 +135,7 @@ class Hub:
     async def prepare(
         self, identifier: str, *, force: bool = False, category: str = "", name: str = ""
     ) -> PreparedInstall:
-        """Fetches into quarantine and scans. The caller commits or drops it."""
+        """Fetch into quarantine and scan. The caller commits or drops it."""
         package = await self.fetch(identifier)
         return await asyncio.to_thread(self._prepare, package, force, category, name)
 
@@ -165,7 +166,7 @@ class Hub:
         shutil.rmtree(prepared.quarantine, ignore_errors=True)
 
     def commit(self, prepared: PreparedInstall) -> InstalledSkill:
-        """Installs exactly what was scanned. UsageError when the ruling forbids it."""
+        """Install exactly what was scanned. Raises UsageError when the ruling forbids it."""
         listing, verdict = prepared.package.listing, prepared.scan.verdict
         if not prepared.ruling.allowed:
             self._audit("BLOCK", prepared)
@@ -212,7 +213,7 @@ class Hub:
         category: str = "",
         name: str = "",
     ) -> InstalledSkill | None:
-        """Returns None when the person declined."""
+        """Prepare and commit a skill, and return it; None when the person declined."""
         prepared = await self.prepare(identifier, force=force, category=category, name=name)
         if prepared.ruling.allowed and not confirm(prepared):
             self.drop(prepared)
@@ -220,7 +221,7 @@ class Hub:
         return await asyncio.to_thread(self.commit, prepared)
 
     def uninstall(self, name: str, *, force: bool = False) -> None:
-        """Removes the skill; its files stay in the history. An edited skill needs `force`."""
+        """Remove the skill; its files stay in the history. An edited skill needs `force`."""
         entry = self._entry(name)
         folder = self.ledger.folder_of(name, entry)
         if folder.is_dir():
@@ -277,7 +278,7 @@ class Hub:
         return "updated" if done is not None else "refused"
 
     def audit(self, *, deep: bool = False) -> tuple[AuditResult, ...]:
-        """Rescans installed skills; `deep` includes all skills."""
+        """Rescan installed skills; `deep` includes all skills."""
         known = self.ledger.list_installed()
         results: list[AuditResult] = []
         for entry in self._store.scan().entries:
@@ -326,7 +327,7 @@ class Hub:
 
 
 def _validated_files(package: SkillPackage, name: str) -> tuple[Tree, Skill]:
-    """Validates the files of a package and drops hidden ones. With `name`, renames the skill."""
+    """Validate the files of a package and drop hidden ones. With `name`, rename the skill."""
     plain = {path: data for path, data in package.files.items() if not _HIDDEN.search(path)}
     files = {safe_member(path): data for path, data in plain.items()}
     check_tree({}, files, strict=False)

@@ -55,7 +55,8 @@ class SkillHub(Hub):
         super().__init__(library.store, library.ledger, sources)
 
     async def publish(self, name: str, repo: str) -> str:
-        """Returns the URL of the pull request. The scan must rate the skill safe."""
+        """Publish a skill and return the URL of the pull request. The scan must rate the skill
+        safe."""
         entry = self._library.store.find(name)
         tree = read_tree(Path(entry.folder))
         found = scan_files(tree)
@@ -118,8 +119,8 @@ class _Pull(Value):
 async def publish_skill(
     web: HubClient, github: GitHub, repo: str, name: str, files: Mapping[str, bytes], digest: str
 ) -> str:
-    """Opens a pull request with a skill and returns its URL; UsageError without a token. Forks the
-    repository when the token may not push."""
+    """Open a pull request with a skill and return its URL. Forks the repository when the token may
+    not push. Raises UsageError without a token."""
     if not await web.token():
         raise UsageError("Publishing needs GITHUB_TOKEN; set it with `hermes config set`.")
     repos, headers = f"{web.url('github_api')}/repos", await github.headers()

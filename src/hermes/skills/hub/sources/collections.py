@@ -62,7 +62,7 @@ class Marketplace(SkillSource):
         return best_matches(query, found, limit)
 
     async def package(self, identifier: str) -> SkillPackage:
-        """Fetches `owner/repo/skill` from one of the marketplace's plugins."""
+        """Fetch `owner/repo/skill` from one of the marketplace's plugins."""
         repo, wanted, _ = split_identifier(identifier)
         places = await self._skills(repo)
         location = next((each for each in places if basename(each[1]) == wanted), None)
@@ -88,7 +88,7 @@ class Marketplace(SkillSource):
         )
 
     async def _skills(self, repo: str) -> dict[tuple[str, str], _Plugin]:
-        """Returns the plugin of every skill by repository and folder."""
+        """Return the plugin of every skill by repository and folder."""
         branch, blobs = await self._github.tree(repo)
         manifest = next((blob for blob in blobs if blob.path == MANIFEST), None)
         if manifest is None:
@@ -108,7 +108,7 @@ class Marketplace(SkillSource):
 
 
 def _plugin_location(repo: str, root: str, plugin: _Plugin) -> tuple[str, str]:
-    """Returns repository and folder of a plugin."""
+    """Return repository and folder of a plugin."""
     match plugin.source:
         case str() as path:
             return repo, posixpath.normpath(posixpath.join(root, path)).removeprefix("./")
@@ -121,7 +121,7 @@ def _plugin_location(repo: str, root: str, plugin: _Plugin) -> tuple[str, str]:
 
 
 def _folders(root: str, plugin: _Plugin, blobs: Sequence[Blob]) -> tuple[str, ...]:
-    """Returns the listed skills of a plugin, else those in its folder `skills`."""
+    """Return the listed skills of a plugin, else those in its folder `skills`."""
     known = skill_folders(blobs)
     listed = (plugin.skills,) if isinstance(plugin.skills, str) else plugin.skills
     base = "" if root in (".", "") else f"{root}/"
@@ -132,7 +132,8 @@ def _folders(root: str, plugin: _Plugin, blobs: Sequence[Blob]) -> tuple[str, ..
 
 
 class Official(SkillSource):
-    """`folders` are searched in order; earlier ones shadow later ones."""
+    """The official skills, in folders of this installation. `folders` are searched in order;
+    earlier ones shadow later ones."""
 
     id = "official"
 

@@ -33,7 +33,7 @@ class _Hit(Value):
 
 
 class _Page(Value):
-    """A search has results, a list has items."""
+    """One page of an answer. A search has results, a list has items."""
 
     results: tuple[_Hit, ...] = ()
     items: tuple[_Hit, ...] = ()

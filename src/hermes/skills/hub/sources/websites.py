@@ -43,8 +43,8 @@ _UNREADABLE = (
 
 
 def unpack(data: bytes) -> Tree:
-    """Returns the files in the archive's skill folder. HermesError for a malformed or malicious
-    archive."""
+    """Return the files in the archive's skill folder. Raises HermesError for a malformed or
+    malicious archive."""
     tree = _read_archive(data)
     mains = sorted((name for name in tree if name.split("/")[-1] == MAIN), key=len)
     if not mains:
@@ -129,7 +129,7 @@ class UrlSource(SkillSource):
 
 
 def referenced_files(text: str) -> tuple[str, ...]:
-    """Returns the support files that a text references."""
+    """Return the support files that a text references."""
     paths: dict[str, None] = {}
     for match in _REFERENCE.finditer(text):
         try:
@@ -167,7 +167,7 @@ class WellKnown(SkillSource):
         return is_url and not identifier.endswith((".md", ".zip", ".tar.gz", ".tgz"))
 
     async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
-        """Searches only the site that the query names."""
+        """Search only the site that the query names."""
         site = next((word for word in query.split() if "://" in word), "")
         if not site:
             return ()
