@@ -124,7 +124,7 @@ class TokenBudget(Value):
     content: int
     # For the newest messages.
     tail: int
-    # From here on: for parts of the block.
+    # For parts of the block, like all that follow.
     summary: int
     rules: int
     request: int

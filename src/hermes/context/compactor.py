@@ -146,7 +146,7 @@ class Compactor:
         return start
 
     def _summary_tokens(self, task: _Task, cut: int) -> int:
-        """Limit a summary to a fifth of what it covers."""
+        """Return the maximum size of a summary: a fifth of what it covers."""
         covered = self._gauge.range_tokens(task.transcript.messages, 0, cut)
         return max(LEAST_SUMMARY, min(task.budget.summary, covered // 5))
 

@@ -175,7 +175,7 @@ FOLDER = "_external"
 
 
 class OutsideFile(Value):
-    """The files outside the home that are packed or restored."""
+    """The files outside the home that a backup takes."""
 
     # Paths relative to the user's home folder.
     files: tuple[str, ...] = ()

@@ -149,7 +149,7 @@ class SkillRehearsal(Value, omit_defaults=False):
 
     @property
     def verdict(self) -> Verdict:
-        """One worse session means refuse; one unclear session means keep waiting."""
+        """The decision: one worse session means refuse; one unclear session means keep waiting."""
         judged = {trial.judgement for trial in self.trials if not trial.problem}
         if not judged:
             return "unrehearsed"

@@ -356,8 +356,8 @@ class Memories:
         return None
 
     def _drift(self, target: Target, operations: Sequence[Operation]) -> MemoryRefusal | None:
-        """Refuse to rewrite a file with an entry over the limit, except to add an entry or to
-        change that entry."""
+        """Return a refusal to rewrite a file with an entry over the limit, unless the operations
+        only add an entry or change that entry."""
         found, limit = self._store.initial_content(target), self.limits.of(target)
         if found is None or (len(operations) == 1 and operations[0].action == "add"):
             return None

@@ -149,23 +149,26 @@ def _cut(text: str) -> str:
 
 
 class ExpectedEvents:
-    """`position` is the next line to replay, up to `end`. Events are compared when they are noted,
-    before they are committed: that is their order in the journal. With `continue_after`, the
-    session continues after a divergence; `is_closed` means that the process is over.
-    `has_more_requests` returns whether the process made one more request than its events show.
-    `side` are the positions of side work. `diverge_after` is the position of a line that was
-    changed on purpose: the next reply comes from the continuing provider."""
+    """The recorded events, compared with those of the replay. Events are compared when they are
+    noted, before they are committed: that is their order in the journal. With `continue_after`, the
+    session continues after a divergence."""
 
     def __init__(self, lines: Sequence[RecordedLine], *, continue_after: bool = False) -> None:
         self.lines = lines
         self.events = [line.event for line in lines]
+        # Positions of side work.
         self.side = side_work(self.events)
+        # The next line to replay, up to `end`.
         self.position = 0
         self.end = 0
         self.divergence: Divergence | None = None
+        # The process is over.
         self.is_closed = True
+        # Returns whether the process made one more request than its events show.
         self.has_more_requests: Callable[[], bool] = bool
         self.other_booking: tuple[int, bytes, bytes] | None = None
+        # Position of a line that was changed on purpose: the next reply comes from the continuing
+        # provider.
         self.diverge_after: int | None = None
         self._continue_after = continue_after
         self._changed = asyncio.Event()

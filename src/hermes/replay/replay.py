@@ -105,7 +105,7 @@ class ReplayRun:
         whether any reply was taken from the records because there was no tape."""
         return await asyncio.create_task(self._play_process(part))
 
-    async def report(self, restarts: tuple[int, ...], words: tuple[str, ...]) -> Report:
+    async def report(self, restarts: tuple[int, ...], notices: tuple[str, ...]) -> Report:
         expected, diverged = self.expected, self.expected.divergence
         report = Report(
             session_id=self._recording.session_id,
@@ -113,7 +113,7 @@ class ReplayRun:
             played=len(expected.lines) if diverged is None else expected.diverged_at,
             requests=self._requests,
             restarts=restarts,
-            words=words,
+            words=notices,
             divergence=diverged,
             request=self._differing,
         )

@@ -132,8 +132,8 @@ def _folders(root: str, plugin: _Plugin, blobs: Sequence[Blob]) -> tuple[str, ..
 
 
 class Official(SkillSource):
-    """The official skills, in folders of this installation. `folders` are searched in order;
-    earlier ones shadow later ones."""
+    """The skills that Hermes ships. `folders` are searched in order; earlier ones shadow later
+    ones."""
 
     id = "official"
 
