@@ -278,11 +278,11 @@ class Memories:
         texts = [each.text for each in mine if each.text] if entry else [text]
         phrases = Phrases(texts)
         also = [c for c in changes if c.text and phrases.remove_phrases(c.text) != c.text]
-        found = {change.id: change for change in (*mine, *also)}
+        affected = {change.id: change for change in (*mine, *also)}
         return ForgetPlan(
-            texts=tuple(dict.fromkeys((*texts, *(c.text for c in found.values() if c.text)))),
-            changes=tuple(found),
-            sources=tuple(dict.fromkeys(change.source for change in found.values())),
+            texts=tuple(dict.fromkeys((*texts, *(c.text for c in affected.values() if c.text)))),
+            changes=tuple(affected),
+            sources=tuple(dict.fromkeys(change.source for change in affected.values())),
         )
 
     async def holders(self, plan: ForgetPlan) -> set[str]:
@@ -358,10 +358,10 @@ class Memories:
     def _drift(self, target: Target, operations: Sequence[Operation]) -> MemoryRefusal | None:
         """Return a refusal to rewrite a file with an entry over the limit, unless the operations
         only add an entry or change that entry."""
-        found, limit = self._store.initial_content(target), self.limits.of(target)
-        if found is None or (len(operations) == 1 and operations[0].action == "add"):
+        content, limit = self._store.initial_content(target), self.limits.of(target)
+        if content is None or (len(operations) == 1 and operations[0].action == "add"):
             return None
-        large = [text for text in split_entries(found.text) if len(text) > limit]
+        large = [text for text in split_entries(content.text) if len(text) > limit]
         old_texts = [each.old_text.strip() for each in operations]
         if not large or all(old and any(old in text for text in large) for old in old_texts):
             return None

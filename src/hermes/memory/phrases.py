@@ -51,19 +51,19 @@ class Phrases:
                 text = phrase.remove_phrases(text)
         return text
 
-    def _sentence(self, found: re.Match[str]) -> str:
-        words = _telling(found[0])
+    def _sentence(self, match: re.Match[str]) -> str:
+        words = _keywords(match[0])
         if any(phrase.is_paraphrased_by(words) for phrase in self._phrases):
-            tail = "\n" if found[0].endswith("\n") else ""
+            tail = "\n" if match[0].endswith("\n") else ""
             return MARK + tail
-        return found[0]
+        return match[0]
 
 
 class _Phrase:
     def __init__(self, text: str) -> None:
         words = text.split()
         self._text = text.casefold()
-        self._words = _telling(text)
+        self._keywords = _keywords(text)
         head = 1
         while head < len(words) and len(" ".join(words[:head])) < LEAST_CUT:
             head += 1
@@ -83,9 +83,9 @@ class _Phrase:
         return len(part) >= LEAST_PART and part in self._text
 
     def is_paraphrased_by(self, words: frozenset[str]) -> bool:
-        if len(self._words) < 2:
+        if len(self._keywords) < 2:
             return False
-        return len(self._words & words) >= MOST_WORDS * len(self._words)
+        return len(self._keywords & words) >= MOST_WORDS * len(self._keywords)
 
     def remove_phrases(self, text: str) -> str:
         parts: list[str] = []
@@ -138,7 +138,7 @@ def _letter(letter: str) -> str:
     return "(?:" + plain + "|" + "".join(rf"\\+u{pair}" for pair in pairs) + ")"
 
 
-def _telling(text: str) -> frozenset[str]:
+def _keywords(text: str) -> frozenset[str]:
     words = re.findall(r"[\w-]+", text.casefold().replace("'s", "").replace("’s", ""))
     return frozenset(
         w for w in words if w not in _SMALL and (len(w) > 2 or any(c.isdigit() for c in w))

@@ -220,7 +220,7 @@ class SkillStore:
         """Record the current files as a version, if they are not one."""
         with lock_skills(self.folder):
             entry = self._own(name)
-            return self._record_found(entry, cause.who, cause) if entry else None
+            return self._record_present(entry, cause.who, cause) if entry else None
 
     def _open_proposal(self, version: Version) -> Version:
         present = self._history.version(version.name, version.id)
@@ -244,7 +244,7 @@ class SkillStore:
                 raise UsageError(
                     f"The skill {entry.name} is not the agent's own ({origin}) and stays unchanged."
                 )
-            self._record_found(entry, None, change.cause)
+            self._record_present(entry, None, change.cause)
         after = _apply_to_tree(before, change)
         if after:
             self._check(change, before, after, fresh=entry is None)
@@ -319,7 +319,7 @@ class SkillStore:
         )
         self._world.kill_point("skill.settled")
 
-    def _record_found(self, entry: SkillEntry, who: Who | None, cause: Cause) -> Version | None:
+    def _record_present(self, entry: SkillEntry, who: Who | None, cause: Cause) -> Version | None:
         """Record files left by a person, an installation or an interrupted run."""
         tree = read_tree(Path(entry.folder))
         digest = content_hash(tree)
