@@ -54,7 +54,7 @@ class StandingRule(Value):
 
 
 def rules_in(message: UserMessage) -> list[StandingRule]:
-    """Returns the sentences of a message that may be rules."""
+    """Return the sentences of a message that may be rules."""
     spoken = _FENCED.sub("\n", message.text.partition(ATTACHED)[0])
     if len(spoken) > _SPOKEN:
         spoken = spoken[:_EDGE] + "\n" + spoken[-_EDGE:]
@@ -68,15 +68,15 @@ def rules_in(message: UserMessage) -> list[StandingRule]:
 
 
 def standing_rules(messages: Iterable[Message]) -> list[StandingRule]:
-    """Returns every rule once, at its newest position, oldest first."""
-    found: dict[str, StandingRule] = {}
+    """Return every rule once, at its newest position, oldest first."""
+    rules: dict[str, StandingRule] = {}
     for message in messages:
         if isinstance(message, UserMessage) and message.origin == "user":
             for rule in rules_in(message):
                 key = " ".join(rule.text.lower().split()).rstrip(".!")
-                found.pop(key, None)
-                found[key] = rule
-    return list(found.values())
+                rules.pop(key, None)
+                rules[key] = rule
+    return list(rules.values())
 
 
 _NAME = re.compile(
@@ -96,16 +96,18 @@ _LONGEST_NAME = 120
 
 
 class FileSeen(Value):
-    """A file that the model read or wrote. `lines` is like "1-80 of 80"; `number` is the record."""
+    """A file that the model read or wrote."""
 
     path: str
+    # Like "1-80 of 80".
     lines: str
     digest: str = ""
+    # The record.
     number: int = 0
 
 
 def current_request(transcript: Transcript) -> list[UserMessage]:
-    """Returns the message that began the newest user turn and the user messages since."""
+    """Return the message that began the newest user turn and the user messages since."""
     messages = transcript.messages
     for start in reversed(transcript.turn_starts):
         first = messages[start] if start < len(messages) else None
@@ -119,7 +121,7 @@ def current_request(transcript: Transcript) -> list[UserMessage]:
 
 
 def open_todos(transcript: Transcript) -> list[str]:
-    """Returns the open tasks of the newest list."""
+    """Return the open tasks of the newest list."""
     listed = (transcript.latest("todo") or {}).get("todos", ())
     signs = {"pending": "[ ]", "in_progress": "[>]"}
     return [
@@ -130,26 +132,26 @@ def open_todos(transcript: Transcript) -> list[str]:
 
 
 def files_seen(transcript: Transcript, upto: int) -> list[FileSeen]:
-    """Returns files read or changed in the first `upto` messages, at their newest state, oldest
+    """Return files read or changed in the first `upto` messages, at their newest state, oldest
     first; deleted files are left out."""
-    found: dict[str, FileSeen] = {}
+    files: dict[str, FileSeen] = {}
     for result in _results(transcript, upto):
         if result.failed:
             continue
         number, details = transcript.number_of(result), result.details
         if result.name == "read_file" and isinstance(path := details.get("path"), str):
-            seen = _file_seen(path, details, number, found.pop(path, None))
-            found.update({path: seen} if seen else {})
+            seen = _file_seen(path, details, number, files.pop(path, None))
+            files.update({path: seen} if seen else {})
         for path in _detail_texts(details, "files_modified", "files_created"):
-            found.pop(path, None)
-            found[path] = FileSeen(path=path, lines="written by you", number=number)
+            files.pop(path, None)
+            files[path] = FileSeen(path=path, lines="written by you", number=number)
         for path in _detail_texts(details, "files_deleted"):
-            found.pop(path, None)
-    return list(found.values())
+            files.pop(path, None)
+    return list(files.values())
 
 
-def tools_found(transcript: Transcript, upto: int) -> list[str]:
-    """Returns the descriptions of tools found by tool_search."""
+def searched_tools(transcript: Transcript, upto: int) -> list[str]:
+    """Return the descriptions of tools found by tool_search."""
     searches = (each for each in _results(transcript, upto) if each.name == "tool_search")
     found = (name for each in searches for name in _detail_texts(each.details, "found"))
     return list(dict.fromkeys(found))
@@ -162,13 +164,13 @@ def _results(transcript: Transcript, upto: int) -> Iterator[ToolResult]:
 
 
 def names_in_use(messages: Sequence[Message], known: Sequence[str]) -> list[str]:
-    """Returns paths, URLs, ids, versions and similar names, newest and most used first."""
+    """Return paths, URLs, ids, versions and similar names, newest and most used first."""
     last: dict[str, int] = {}
     count: Counter[str] = Counter()
-    for place, message in enumerate(messages):
+    for index, message in enumerate(messages):
         for name in _NAME.findall(_message_text(message)):
             if len(name) <= _LONGEST_NAME:
-                last[name] = place
+                last[name] = index
                 count[name] += 1
     already_listed = {*known, *map(posixpath.basename, known)}
     ranked = sorted(last, key=lambda name: (-min(count[name], 4), -last[name]))
@@ -212,8 +214,7 @@ BLOCK_ENDS = "[End of the shortened part. What follows is newer and wins over it
 
 
 class Carried(Value):
-    """Content of the block. Numbers are record numbers. `request` is the current request unless
-    it is still in view; `first` is the first message."""
+    """The content of the block that replaces summarised messages. Numbers are record numbers."""
 
     session_id: str
     recallable: bool
@@ -222,16 +223,18 @@ class Carried(Value):
     rules: tuple[tuple[int, str], ...] = ()
     possible_rules: tuple[tuple[int, str], ...] = ()
     summary: str = ""
+    # The first message.
     first: tuple[int, str] = (0, "")
     todos: tuple[str, ...] = ()
     files: tuple[FileSeen, ...] = ()
     names: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    # The current request, unless it is still in view.
     request: tuple[tuple[int, str], ...] = ()
 
 
 def fitting_block(carried: Carried, budget: TokenBudget, tokens: int) -> str:
-    """Builds the block within a token limit; rules and the request shrink last."""
+    """Build the block within a token limit; rules and the request shrink last."""
     text = ""
     for percent in (100, 60, 30):
         text = block_text(carried, reduce_budget(budget, percent))
@@ -241,7 +244,7 @@ def fitting_block(carried: Carried, budget: TokenBudget, tokens: int) -> str:
 
 
 def block_text(carried: Carried, budget: TokenBudget) -> str:
-    """Builds the block; truncated parts say how much is missing."""
+    """Build the block; truncated parts say how much is missing."""
     number, text = carried.first
     chars = budget.request * CHARS_PER_TOKEN
     most = chars // max(1, len(carried.request))
@@ -283,7 +286,7 @@ def _section(title: str, text: str) -> str:
 
 
 def _rules(carried: Carried, budget: TokenBudget) -> str:
-    """Lists the rules and, in half of the remaining space, sentences that may be rules."""
+    """List the rules and, in half of the remaining space, sentences that may be rules."""
     strong, weak = (
         [f"- [{number}] {text}" if number else f"- {text}" for number, text in some]
         for some in (carried.rules, carried.possible_rules)
@@ -325,7 +328,7 @@ def _fit_lines(lines: Sequence[str], tokens: int, what: str) -> str:
 
 
 def _fit_newest(lines: Sequence[str], tokens: int, what: str) -> str:
-    """Keeps order; drops the oldest lines that do not fit."""
+    """Drop the oldest lines that do not fit, and keep the order of the others."""
     shown = fitting(lines[::-1], tokens)
     if left := len(lines) - len(shown):
         shown.append(f"({left} {what} not shown here)")

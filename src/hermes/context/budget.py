@@ -32,7 +32,7 @@ def messages_tokens(messages: Sequence[Message]) -> int:
 
 
 class TokenGauge:
-    """For one session. Each message is counted once; sums are cheap."""
+    """Counts the tokens of one session. Each message is counted once; sums are cheap."""
 
     def __init__(self) -> None:
         self._known: list[Message] = []
@@ -41,7 +41,7 @@ class TokenGauge:
         self._fixed: tuple[str, tuple[ToolSpec, ...], int] = ("", (), 0)
 
     def fixed_tokens(self, prompt: Prompt) -> int:
-        """Returns the tokens of the system text and the tools."""
+        """Return the tokens of the system text and the tools."""
         system, tools, tokens = self._fixed
         if prompt.system is not system or prompt.tools is not tools:
             tokens = estimate_tokens(prompt.system)
@@ -50,7 +50,7 @@ class TokenGauge:
         return tokens
 
     def range_tokens(self, messages: list[Message], start: int, end: int) -> int:
-        """Returns the tokens of a range of messages."""
+        """Return the tokens of a range of messages."""
         known, sums = self._known, self._sums
         while known and (len(known) > len(messages) or known[-1] is not messages[len(known) - 1]):
             known.pop()
@@ -63,7 +63,7 @@ class TokenGauge:
     def request_tokens(
         self, transcript: Transcript, prompt: Prompt, upto: int | None = None
     ) -> int:
-        """Returns the tokens of the request, up to some message."""
+        """Return the tokens of the request, up to some message."""
         newest = transcript.compactions[-1] if transcript.compactions else None
         if self._head[0] is not newest:
             self._head = newest, messages_tokens(newest.head) if newest else 0
@@ -73,7 +73,7 @@ class TokenGauge:
         return self.fixed_tokens(prompt) + self._head[1] + rest
 
     def scale(self, transcript: Transcript, prompt: Prompt) -> float:
-        """Returns the provider's tokens per estimated token, as measured."""
+        """Return the provider's tokens per estimated token, as measured."""
         if not transcript.measured:
             return transcript.compactions[-1].scale if transcript.compactions else 1.0
         ours = self.request_tokens(transcript, prompt, transcript.measured_upto)
@@ -82,7 +82,7 @@ class TokenGauge:
     def budget(
         self, transcript: Transcript, prompt: Prompt, window: int, rules: CompressionSettings
     ) -> TokenBudget:
-        """Returns the budgets. The window is divided by the ratio of the provider's token count to
+        """Return the budgets. The window is divided by the ratio of the provider's token count to
         our estimate."""
         scale = self.scale(transcript, prompt)
         most = int(prompt.max_tokens / scale) if prompt.max_tokens else None
@@ -114,14 +114,17 @@ LEAST_SUMMARY = 300
 
 
 class TokenBudget(Value):
-    """Budgets in tokens. A request may have at most `limit`; above `threshold` it is compacted,
-    and pruning suffices if it gets below `content`. `tail` is for the newest messages, the rest
-    for parts of the block."""
+    """Budgets in tokens for a request and for the parts of the block."""
 
+    # Maximum of a request.
     limit: int
+    # A larger request is compacted.
     threshold: int
+    # Pruning suffices if it brings a request below this.
     content: int
+    # For the newest messages.
     tail: int
+    # For parts of the block, like all that follow.
     summary: int
     rules: int
     request: int
@@ -133,7 +136,7 @@ class TokenBudget(Value):
 def budget_for(
     window: int, fixed: int, rules: CompressionSettings, *, max_tokens: int | None = None
 ) -> TokenBudget:
-    """Computes the budgets for a window of which `fixed` tokens are used in every request."""
+    """Compute the budgets for a window of which `fixed` tokens are used in every request."""
     reserved = min(max_tokens, window // 2) if max_tokens else 0
     usable = window - reserved
     limit = window - (reserved or window // 10)
@@ -158,7 +161,7 @@ def budget_for(
 
 
 def reduce_budget(budget: TokenBudget, percent: int) -> TokenBudget:
-    """Reduces the budgets of what can be looked up again."""
+    """Reduce the budgets of what can be looked up again."""
     if percent == 100:
         return budget
     names = ("todos", "names", "files")
@@ -179,15 +182,17 @@ async def no_hints(_messages: tuple[Message, ...]) -> str:
 
 
 class EngineDeps(NamedTuple):
-    """Dependencies for one session. `summarise` asks a model; `hints` returns what a summary
-    must keep; `redact` removes secrets from summary requests. `renew` returns a new system text
-    for a window, or ""."""
+    """Dependencies of a context engine for one session."""
 
     session_id: str
+    # Asks a model.
     summarise: Summarise
     clock: Clock
     rules: CompressionSettings = CompressionSettings()
     cwd: str = ""
+    # Returns what a summary must keep.
     hints: Hints = no_hints
+    # Removes secrets from summary requests.
     redact: Callable[[str], str] = str
+    # Returns a new system text for a window, or "".
     renew: Renew = keep_system

@@ -15,8 +15,8 @@ from hermes.context.block import (
     fitting_block,
     names_in_use,
     open_todos,
+    searched_tools,
     standing_rules,
-    tools_found,
 )
 from hermes.context.budget import (
     LEAST_SUMMARY,
@@ -48,12 +48,13 @@ class _Task(NamedTuple):
 
     transcript: Transcript
     prompt: Prompt
-    occasion: CompactionRequest
+    request: CompactionRequest
     budget: TokenBudget
 
 
 class Compactor:
-    """For one session. Its only state is the cool-down after a failed summary."""
+    """Compacts the conversation of one session. Its only state is the cool-down after a failed
+    summary."""
 
     def __init__(self, deps: EngineDeps, gauge: TokenGauge) -> None:
         self._deps = deps
@@ -62,9 +63,9 @@ class Compactor:
         self._cool_until = 0.0
 
     async def compact(
-        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest, meter: Meter
+        self, transcript: Transcript, prompt: Prompt, request: CompactionRequest, meter: Meter
     ) -> Compacted | None:
-        task = self._task(transcript, prompt, occasion)
+        task = self._task(transcript, prompt, request)
         budget, shortened = task.budget, self._prune(task)
         size = self._size(task, shortened)
         cut = self._cut(task)
@@ -79,35 +80,35 @@ class Compactor:
         done = self._finish(task, shortened)
         if done is None:
             return None
-        return replace(done, system=await self._deps.renew(transcript, occasion.window))
+        return replace(done, system=await self._deps.renew(transcript, request.window))
 
     def preview(
-        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest
+        self, transcript: Transcript, prompt: Prompt, request: CompactionRequest
     ) -> Compacted | None:
-        task = self._task(transcript, prompt, occasion)
+        task = self._task(transcript, prompt, request)
         shortened = self._prune(task)
         if cut := self._cut(task):
             notes = "x" * (self._summary_tokens(task, cut) * CHARS_PER_TOKEN)
             shortened = self._with_summary(task, cut, notes)
         return self._finish(task, shortened)
 
-    def _task(self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest) -> _Task:
-        budget = self._gauge.budget(transcript, prompt, occasion.window, self._rules)
-        return _Task(transcript, prompt, occasion, budget)
+    def _task(self, transcript: Transcript, prompt: Prompt, request: CompactionRequest) -> _Task:
+        budget = self._gauge.budget(transcript, prompt, request.window, self._rules)
+        return _Task(transcript, prompt, request, budget)
 
     def _prune(self, task: _Task) -> Compacted:
-        """Keeps the existing block and the tail, and prunes the messages between."""
-        transcript, occasion = task.transcript, task.occasion
+        """Keep the existing block and the tail, and prune the messages between."""
+        transcript, request = task.transcript, task.request
         newest = transcript.compactions[-1] if transcript.compactions else None
         summarised, upto = (newest.summarised, newest.upto) if newest else (0, 0)
         upto = max(upto, self._tail(task, task.budget.content // 3, least=summarised))
         block = newest.head[:1] if newest and summarised else ()
         chars = task.budget.request * CHARS_PER_TOKEN
         lines = prune(transcript.messages[summarised:upto], transcript.number_of, user_chars=chars)
-        return _compaction(occasion, upto=upto, head=(*block, *lines), summarised=summarised)
+        return _compaction(request, upto=upto, head=(*block, *lines), summarised=summarised)
 
     def _wants_summary(self, shortened: Compacted, size: int, budget: TokenBudget) -> bool:
-        """Returns whether a summary would gain enough beyond pruning."""
+        """Return whether a summary would gain enough beyond pruning."""
         if shortened.cause != "threshold" or size > budget.limit:
             return True
         lines = shortened.head[1:] if shortened.summarised else shortened.head
@@ -115,21 +116,21 @@ class Compactor:
         return size > budget.content and messages_tokens(lines) > least
 
     def _cut(self, task: _Task) -> int:
-        """Returns how many messages to summarise; 0 when there are no new ones."""
+        """Return how many messages to summarise; 0 when there are no new ones."""
         compactions = task.transcript.compactions
         before = compactions[-1].summarised if compactions else 0
         cut = self._tail(task, task.budget.tail, least=before)
         return cut if cut > before else 0
 
     def _tail(self, task: _Task, tokens: int, *, least: int) -> int:
-        """Returns where the unchanged tail of about `tokens` begins; never between a call and its
+        """Return where the unchanged tail of about `tokens` begins; never between a call and its
         result. An explicit request keeps the number of exchanges it names, and always leaves
         something to compact."""
-        messages, keep = task.transcript.messages, task.occasion.keep
+        messages, keep = task.transcript.messages, task.request.keep
         if keep:
             starts = [start for start in task.transcript.turn_starts if start >= least]
             return starts[-keep] if len(starts) >= keep else least
-        if task.occasion.cause != "threshold":
+        if task.request.cause != "threshold":
             whole = self._gauge.request_tokens(task.transcript, task.prompt)
             tokens = min(tokens, (whole - self._gauge.fixed_tokens(task.prompt)) // 4)
         start, protected = len(messages), self._rules.protect_last_n
@@ -145,14 +146,14 @@ class Compactor:
         return start
 
     def _summary_tokens(self, task: _Task, cut: int) -> int:
-        """Limits a summary to a fifth of what it covers."""
+        """Return the maximum size of a summary: a fifth of what it covers."""
         covered = self._gauge.range_tokens(task.transcript.messages, 0, cut)
         return max(LEAST_SUMMARY, min(task.budget.summary, covered // 5))
 
     async def _notes(self, task: _Task, cut: int, meter: Meter) -> str:
-        """Asks a model for a summary; "" when that fails."""
-        transcript, occasion = task.transcript, task.occasion
-        if self._deps.clock.monotonic() < self._cool_until and occasion.cause != "asked":
+        """Ask a model for a summary; "" when that fails."""
+        transcript, request = task.transcript, task.request
+        if self._deps.clock.monotonic() < self._cool_until and request.cause != "asked":
             return ""
         known = next((c for c in reversed(transcript.compactions) if c.summary), None)
         part = tuple(transcript.messages[known.summarised if known else 0 : cut])
@@ -161,7 +162,7 @@ class Compactor:
             part,
             transcript.number_of,
             before=known.summary if known else "",
-            topic=occasion.topic,
+            topic=request.topic,
             hints=await self._deps.hints(part),
             tokens=task.budget.limit,
             most=most,
@@ -180,10 +181,10 @@ class Compactor:
             return ""
 
     def _with_summary(self, task: _Task, cut: int, notes: str) -> Compacted:
-        transcript, prompt, occasion, budget = task
+        transcript, prompt, request, budget = task
         number, older = transcript.number_of, transcript.messages[:cut]
         files = files_seen(transcript, cut)
-        request = [m for m in current_request(transcript) if any(m is old for old in older)]
+        current = [m for m in current_request(transcript) if any(m is old for old in older)]
         rules = standing_rules(older)
         first = next((m for m in older if isinstance(m, UserMessage) and m.origin == "user"), None)
         carried = Carried(
@@ -196,19 +197,19 @@ class Compactor:
                 (number(each.message), each.text) for each in rules if not each.strong
             ),
             summary=notes or local_notes(older, number, budget.summary),
-            first=(number(first), first.text) if first and first not in request else (0, ""),
+            first=(number(first), first.text) if first and first not in current else (0, ""),
             todos=tuple(open_todos(transcript)),
             files=tuple(files),
             names=tuple(names_in_use(older[-400:], [seen.path for seen in files])),
-            tools=tuple(tools_found(transcript, cut)),
-            request=tuple((number(message), message.text) for message in request),
+            tools=tuple(searched_tools(transcript, cut)),
+            request=tuple((number(message), message.text) for message in current),
         )
         most = (budget.threshold - self._gauge.fixed_tokens(prompt)) * 6 // 10
         block = user_says(fitting_block(carried, budget, most), origin=OWN_WORDS)
-        return _compaction(occasion, upto=cut, head=(block,), summarised=cut, summary=notes)
+        return _compaction(request, upto=cut, head=(block,), summarised=cut, summary=notes)
 
     def _finish(self, task: _Task, shortened: Compacted) -> Compacted | None:
-        """Adds sizes and shrinks further where needed; None for no gain."""
+        """Add sizes and shrink further where needed; return None for no gain."""
         transcript, prompt, _, budget = task
         before = self._gauge.request_tokens(transcript, prompt)
         fixed = self._gauge.fixed_tokens(prompt)
@@ -234,7 +235,7 @@ class Compactor:
 
 
 def _compaction(
-    occasion: CompactionRequest,
+    request: CompactionRequest,
     *,
     upto: int,
     head: tuple[Message, ...],
@@ -246,8 +247,8 @@ def _compaction(
         head=head,
         summarised=summarised,
         summary=summary,
-        cause=occasion.cause,
-        topic=occasion.topic,
-        keep=occasion.keep,
-        window=occasion.window,
+        cause=request.cause,
+        topic=request.topic,
+        keep=request.keep,
+        window=request.window,
     )

@@ -24,7 +24,7 @@ BUILT_IN = "compressor"
 
 
 class BuiltInEngine:
-    """`core.session_deps.ContextEngine`, for one session."""
+    """The built-in `core.session_deps.ContextEngine` of one session."""
 
     def __init__(self, deps: EngineDeps) -> None:
         self._deps = deps
@@ -53,17 +53,17 @@ class BuiltInEngine:
         return self._gauge.request_tokens(transcript, prompt) <= budget.limit
 
     async def compact(
-        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest, meter: Meter
+        self, transcript: Transcript, prompt: Prompt, request: CompactionRequest, meter: Meter
     ) -> Compacted | None:
-        made = await self._get_compactor().compact(transcript, prompt, occasion, meter)
+        made = await self._get_compactor().compact(transcript, prompt, request, meter)
         if made is None:
             self._fruitless_at = len(transcript.messages)
         return made
 
     def preview(
-        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest
+        self, transcript: Transcript, prompt: Prompt, request: CompactionRequest
     ) -> Compacted | None:
-        return self._get_compactor().preview(transcript, prompt, occasion)
+        return self._get_compactor().preview(transcript, prompt, request)
 
     def _get_compactor(self) -> Compactor:
         if self._compactor is None:
@@ -74,7 +74,7 @@ class BuiltInEngine:
         return self._compactor
 
     def _is_stuck(self, transcript: Transcript) -> bool:
-        """Returns whether the last two compactions saved little and nothing has changed."""
+        """Return whether the last two compactions saved little and nothing has changed."""
         messages, newest = transcript.messages, transcript.compactions[-2:]
         fruitless = [c for c in newest if c.tokens_after > c.tokens_before * SAVES_LITTLE]
         if len(fruitless) == 2 and len(messages) - newest[-1].upto < _RETRY_AFTER_MESSAGES:

@@ -29,12 +29,12 @@ def write_default_soul(home: Home) -> None:
 
 
 def has_persona(home: Home) -> bool:
-    """Whether the user has written a persona."""
+    """Return whether the user has written a persona."""
     return bool(_persona(home))
 
 
 def read_soul(home: Home, limit: int, scan: Scan) -> str:
-    """The user's persona, scanned and limited in length; "" if there is none."""
+    """Return the user's persona, scanned and limited in length; "" if there is none."""
     text = _persona(home)
     return cut_middle(scan(home.soul.name, text), limit, str(home.soul))[0] if text else ""
 
@@ -71,14 +71,15 @@ BUILT_IN_PERSONALITIES = {
 
 
 def all_personalities(own: Mapping[str, object]) -> dict[str, str]:
-    """Returns all personalities by name; the user's override built-in ones."""
+    """Return all personalities by name; the user's override built-in ones."""
     return BUILT_IN_PERSONALITIES | {
         name.lower(): text for name, value in own.items() if (text := personality_text(value))
     }
 
 
 def personality_text(value: object) -> str:
-    """Returns a string, or the joined `system_prompt`, `tone` and `style`."""
+    """Return the text of a personality: a string, or the joined `system_prompt`, `tone` and
+    `style`."""
     if isinstance(value, str):
         return value.strip()
     if not isinstance(value, Mapping):
@@ -89,7 +90,8 @@ def personality_text(value: object) -> str:
 
 
 def find_personality(name: str, own: Mapping[str, object]) -> tuple[str, str]:
-    """Returns the stored name and text, both empty for none; NotFound."""
+    """Return the stored name and the text of a personality, both empty for "none". Raises
+    NotFound."""
     plain = name.strip().lower()
     if not plain or plain in NO_PERSONALITY:
         return "", ""
@@ -105,7 +107,7 @@ def personality_names(settings: Settings) -> list[str]:
 
 
 def personality_overlay(settings: Settings, name: str) -> Overlay:
-    """The overlay for a personality; "none" removes the current one. Raises NotFound."""
+    """Return the overlay for a personality; "none" removes the current one. Raises NotFound."""
     found, text = find_personality(name, _own(settings))
     return Overlay(name=found, text=text)
 
@@ -115,7 +117,7 @@ def _own(settings: Settings) -> dict[str, object]:
 
 
 def chosen_personality(settings: Settings) -> PersonalityChanged | None:
-    """The personality of new sessions, if the settings name an existing one."""
+    """Return the personality of new sessions, if the settings name an existing one."""
     if not settings.display.personality:
         return None
     try:

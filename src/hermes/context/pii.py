@@ -22,7 +22,7 @@ def hides_people(source: str, *, enabled: bool) -> bool:
 
 
 def without_people(view: View) -> View:
-    """The same view with personal data masked. The journal keeps the original."""
+    """Return the same view with personal data masked. The journal keeps the original."""
     mask = _PiiMask()
 
     def masked_view(transcript: Transcript) -> Prompt:

@@ -36,7 +36,7 @@ class InvalidConversation(ValueError):
 
 
 class PlainMessages:
-    """Messages as dicts. Unchanged dicts map back to the original messages; new ones have the
+    """A conversation as dicts. Unchanged dicts map back to the original messages; new ones have the
     origin of Hermes."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
@@ -47,22 +47,22 @@ class PlainMessages:
                 self.dicts.append(as_dict)
                 self._known[encode_sorted(as_dict)] = whole
 
-    def read(self, given: object) -> tuple[Message, ...]:
-        """Raises InvalidConversation unless the list starts with a user, pairs calls with results
-        and keeps the last message."""
-        if not isinstance(given, list) or not given:
+    def read(self, returned: object) -> tuple[Message, ...]:
+        """Convert the dicts that a plugin returned. Raises InvalidConversation unless the list
+        starts with a user, pairs calls with results and keeps the last message."""
+        if not isinstance(returned, list) or not returned:
             raise InvalidConversation("no messages were returned")
-        found: list[Message] = []
-        for each in map(self._read_one, given):
+        messages: list[Message] = []
+        for each in map(self._read_one, returned):
             if not isinstance(each, ToolResult):
-                found.append(each)
-            elif found and isinstance(last := found[-1], ToolMessage):
-                found[-1] = ToolMessage(results=(*last.results, each))
+                messages.append(each)
+            elif messages and isinstance(last := messages[-1], ToolMessage):
+                messages[-1] = ToolMessage(results=(*last.results, each))
             else:
-                found.append(ToolMessage(results=(each,)))
-        if not isinstance(found[0], UserMessage):
+                messages.append(ToolMessage(results=(each,)))
+        if not isinstance(messages[0], UserMessage):
             raise InvalidConversation("it does not begin with a user message")
-        for before, after in zip(found, (*found[1:], None), strict=True):
+        for before, after in zip(messages, (*messages[1:], None), strict=True):
             calls = before.calls if isinstance(before, AssistantMessage) else ()
             results = after.results if isinstance(after, ToolMessage) else ()
             if {call.id for call in calls} != {result.call_id for result in results}:
@@ -70,9 +70,9 @@ class PlainMessages:
                 raise InvalidConversation(missing)
             if isinstance(before, AssistantMessage) and isinstance(after, AssistantMessage):
                 raise InvalidConversation("two assistant messages in a row")
-        if encode_sorted(given[-1]) != encode_sorted(self.dicts[-1]):
+        if encode_sorted(returned[-1]) != encode_sorted(self.dicts[-1]):
             raise InvalidConversation("the newest message is missing")
-        return tuple(found)
+        return tuple(messages)
 
     def _read_one(self, each: Any) -> UserMessage | AssistantMessage | ToolResult:
         try:
@@ -95,8 +95,8 @@ class PlainMessages:
                 raise InvalidConversation("a message has no known role or no content")
 
 
-def _call(given: Any) -> ToolCall:
-    match given:
+def _call(call: Any) -> ToolCall:
+    match call:
         case {"id": str() as id, "name": str() as name, "arguments": dict() as arguments}:
             return ToolCall(id=id, name=name, arguments=arguments)
         case _:
@@ -106,7 +106,7 @@ def _call(given: Any) -> ToolCall:
 def message_dicts(
     message: Message,
 ) -> Iterator[tuple[JsonObject, UserMessage | AssistantMessage | ToolResult]]:
-    """Yields a message as dicts with `role` and `content`, each with the part that it stands for.
+    """Yield a message as dicts with `role` and `content`, each with the part that it stands for.
     Assistants have `tool_calls`; each tool result is a dict with its `tool_call_id`."""
     match message:
         case UserMessage():
@@ -133,8 +133,8 @@ SECONDS = 60.0
 
 
 class PluginEngine(ABC):
-    """The interface for plugins. Messages are dicts with `role` and `content`, `tool_calls` of
-    assistants and `tool_call_id` of results. The host updates the attributes."""
+    """The interface for context engines of plugins. Messages are dicts with `role` and `content`,
+    `tool_calls` of assistants and `tool_call_id` of results. The host updates the attributes."""
 
     name = ""
     last_prompt_tokens = 0
@@ -146,7 +146,7 @@ class PluginEngine(ABC):
 
     @abstractmethod
     def update_from_response(self, usage: JsonObject) -> None:
-        """Called with the token usage of a reply."""
+        """Take note of the token usage of a reply. Called after each reply."""
 
     @abstractmethod
     def should_compress(self, prompt_tokens: int | None = None) -> bool: ...
@@ -158,7 +158,7 @@ class PluginEngine(ABC):
         current_tokens: int | None = None,
         focus_topic: str | None = None,
     ) -> list[JsonObject]:
-        """Returns the messages to send instead. The newest message must stay last."""
+        """Return the messages to send instead. The newest message must stay last."""
 
 
 class PluggedEngine:
@@ -188,44 +188,44 @@ class PluggedEngine:
         return self._own.fits(transcript, prompt, window)
 
     async def compact(
-        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest, meter: Meter
+        self, transcript: Transcript, prompt: Prompt, request: CompactionRequest, meter: Meter
     ) -> Compacted | None:
         try:
-            made = await self._compress(transcript, prompt, occasion)
+            made = await self._compress(transcript, prompt, request)
         except Exception:
             log.exception("context engine failed", extra={"engine": self._plugin.name})
-            return await self._own.compact(transcript, prompt, occasion, meter)
+            return await self._own.compact(transcript, prompt, request, meter)
         if made is not None:
             self._plugin.compression_count += 1
         return made
 
     def preview(
-        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest
+        self, transcript: Transcript, prompt: Prompt, request: CompactionRequest
     ) -> Compacted | None:
-        return self._own.preview(transcript, prompt, occasion)
+        return self._own.preview(transcript, prompt, request)
 
     async def _compress(
-        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest
+        self, transcript: Transcript, prompt: Prompt, request: CompactionRequest
     ) -> Compacted | None:
         plain, before = PlainMessages(prompt.messages), _size(transcript, prompt)
         async with asyncio.timeout(SECONDS):
-            given: Any = await asyncio.to_thread(
+            returned: Any = await asyncio.to_thread(
                 self._plugin.compress,
                 [dict(each) for each in plain.dicts],
                 current_tokens=before,
-                focus_topic=occasion.topic or None,
+                focus_topic=request.topic or None,
             )
-        head = plain.read(given)
+        head = plain.read(returned)
         saved = messages_tokens(prompt.messages) - messages_tokens(head)
         if saved <= 0:
             return None
         return Compacted(
             upto=len(transcript.messages),
             head=head,
-            cause=occasion.cause,
-            topic=occasion.topic,
-            keep=occasion.keep,
-            window=occasion.window,
+            cause=request.cause,
+            topic=request.topic,
+            keep=request.keep,
+            window=request.window,
             tokens_before=before,
             tokens_after=max(0, before - saved),
         )
@@ -247,7 +247,7 @@ class PluggedEngine:
 
 
 def _size(transcript: Transcript, prompt: Prompt) -> int:
-    """Returns the provider's last count plus an estimate of newer messages."""
+    """Return the provider's last count plus an estimate of newer messages."""
     if not transcript.measured:
         return messages_tokens(prompt.messages)
     newer = transcript.messages[transcript.measured_upto :]

@@ -41,24 +41,25 @@ def no_scan(_name: str, text: str) -> str:
 
 
 class ProjectContext(Value):
-    """Prompt text, its files, and warnings for the person."""
+    """The context files of a project as text for the prompt."""
 
     text: str = ""
     files: tuple[str, ...] = ()
+    # For the person.
     warnings: tuple[str, ...] = ()
 
 
 def project_context(
     cwd: Path, *, window: int, max_chars: int | None = None, scan: Scan = no_scan
 ) -> ProjectContext:
-    """Returns the first kind of context file that exists and is not empty; kinds are not mixed."""
-    found = _find(cwd)
-    if not found:
+    """Return the first kind of context file that exists and is not empty; kinds are not mixed."""
+    files = _find(cwd)
+    if not files:
         return ProjectContext()
     limit = max_chars or limit_for(window)
     blocks: list[str] = []
     warnings: list[str] = []
-    for path, text in found:
+    for path, text in files:
         name = str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
         shown, cut = cut_middle(scan(name, text), limit, str(path))
         blocks.append(f"## {name}\n\n{shown}")
@@ -66,7 +67,7 @@ def project_context(
             warnings.append(f"{name} is long: {cut} characters in the middle are not sent.")
     return ProjectContext(
         text="# Project Context\n\n" + "\n\n".join(blocks),
-        files=tuple(str(path) for path, _ in found),
+        files=tuple(str(path) for path, _ in files),
         warnings=tuple(warnings),
     )
 
@@ -76,7 +77,7 @@ def limit_for(window: int) -> int:
 
 
 def cut_middle(text: str, limit: int, path: str) -> tuple[str, int]:
-    """Cuts the middle of a long text; returns the text and how much was cut."""
+    """Cut the middle of a long text; return the text and how much was cut."""
     if len(text) <= limit:
         return text, 0
     head, tail = text[: int(limit * HEAD)], text[-int(limit * TAIL) :]
@@ -112,7 +113,8 @@ def _up_to_git_root(cwd: str) -> list[str]:
 
 
 def _first(folder: str, names: Iterable[str]) -> tuple[Path, str] | None:
-    """Uses os.path instead of Path: every new session checks a dozen paths that rarely exist."""
+    """Return the first of these files that exists and is not empty. Uses os.path instead of Path:
+    every new session checks a dozen paths that rarely exist."""
     for name in names:
         path = os.path.join(folder, name)  # noqa: PTH118
         if os.path.isfile(path):  # noqa: PTH113
@@ -147,7 +149,7 @@ class FolderContext:
         return "".join(text for text in found if text)
 
     def _new_folders(self, call: ToolCall) -> list[str]:
-        """Returns new folders inside the workspace, outermost first."""
+        """Return new folders inside the workspace, outermost first."""
         root = self._workspace.root.rstrip("/")
         paths = [value for name in ARGUMENTS if isinstance(value := call.arguments.get(name), str)]
         if isinstance(command := call.arguments.get("command"), str):
@@ -189,7 +191,7 @@ class FolderContext:
 
 
 def _parents_below(folder: str, root: str) -> list[str]:
-    """Returns the folder and some of its parents below the root."""
+    """Return the folder and some of its parents below the root."""
     found: list[str] = []
     while folder.startswith(root + "/") and len(found) <= MOST_PARENTS:
         found.append(folder)
@@ -234,7 +236,7 @@ class ScanCache:
 
     @cached_property
     def _scanner_key(self) -> bytes:
-        """Changes when any file of the scanner changes."""
+        """A key that changes when any file of the scanner changes."""
         with os.scandir(self._scanner) as entries:
             files = sorted((each.name, each.stat()) for each in entries if each.is_file())
         facts = "".join(f"{name} {stat.st_size} {stat.st_mtime_ns};" for name, stat in files)
@@ -242,8 +244,8 @@ class ScanCache:
 
 
 def file_scan(run: RunContext, cwd: str) -> Scan:
-    """The scan for files shown to a model working in this folder. Findings are reported to the
-    user; in trusted folders they are warnings only."""
+    """Return the scan for files shown to a model working in this folder. Findings are reported to
+    the user; in trusted folders they are warnings only."""
     mode = run.settings.security.context_scan
     if mode == "off":
         return no_scan
@@ -258,14 +260,14 @@ def file_scan(run: RunContext, cwd: str) -> Scan:
         # Loaded only for texts that are not cached.
         from hermes.policy.scan.scanner import scan_context
 
-        found = scan_context(text)
-        if not found.suspicious:
+        result = scan_context(text)
+        if not result.suspicious:
             cache.add(text)
             return text
         if mode == "block":
-            run.notices.append(found.blocked_text(name))
-            return found.blocked_text(name)
-        run.notices.append(found.warning(name))
-        return f"{found.warning(name)}\n\n{text}"
+            run.notices.append(result.blocked_text(name))
+            return result.blocked_text(name)
+        run.notices.append(result.warning(name))
+        return f"{result.warning(name)}\n\n{text}"
 
     return scan

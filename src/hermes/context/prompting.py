@@ -53,7 +53,8 @@ _MARK = "EXTERNALLY-MANAGED"
 
 
 def toolchain_notes(env: Mapping[str, str], kernel: Path = _KERNEL) -> str:
-    """Inspects files only and starts no process: this runs for every new session."""
+    """Describe peculiarities of this machine: its system and its Python. Inspects files only and
+    starts no process: this runs for every new session."""
     system = TERMUX if "TERMUX_VERSION" in env else ""
     with suppress(OSError):
         if not system and "microsoft" in kernel.read_text().lower():
@@ -80,7 +81,7 @@ def _which(name: str, path: str) -> str:
 
 
 def _is_managed(python: str) -> bool:
-    """Whether the operating system manages this Python's packages (PEP 668)."""
+    """Return whether the operating system manages this Python's packages (PEP 668)."""
     if (Path(python).parent.parent / "pyvenv.cfg").exists():
         return False
     real = Path(python).resolve()
@@ -114,8 +115,9 @@ def system_text(
     clean: Callable[[str], str] = str,
     toolchain: str = "",
 ) -> SystemText:
-    """`slots` are the current blocks of other packages. Files pass `scan`; user-written files and
-    settings pass `clean`. `toolchain` describes peculiarities of this machine."""
+    """Build the system prompt of a session. `slots` are the current blocks of other packages. Files
+    pass `scan`; user-written files and settings pass `clean`. `toolchain` describes peculiarities
+    of this machine."""
     if choice.reduced:
         # Very small models lose track of the question after a long system prompt.
         return SystemText((Layer(name="identity", text=REDUCED),), ())
@@ -126,8 +128,8 @@ def system_text(
     soul = read_soul(home, limit or limit_for(choice.window), scan) if request.rules else ""
     agent = settings.agent
     backend = describe_backend(settings.terminal)
-    place = f"Files and commands are not on this machine: {backend}." if backend else toolchain
-    hints = filter(None, (place, agent.environment_hint))
+    machine = f"Files and commands are not on this machine: {backend}." if backend else toolchain
+    hints = filter(None, (machine, agent.environment_hint))
     parts = build_layers(
         PromptFacts(
             platform=request.platform,
@@ -161,8 +163,8 @@ def prompt_view(
     source: str = "cli",
     first: tuple[Message, ...] = (),
 ) -> View:
-    """Decides what the model sees of a transcript. `first` are messages sent before all others and
-    never stored."""
+    """Return the view that decides what the model sees of a transcript. `first` are messages sent
+    before all others and never stored."""
     # Reuse one string object per text, so that it is measured and encoded once.
     texts: dict[tuple[str, str, str, str], str] = {}
 
@@ -189,7 +191,8 @@ def prompt_view(
 
 
 def effort_for(agent: AgentSettings, model: str) -> Effort:
-    """If several overrides match the model name, the longest one applies."""
+    """Return the reasoning effort for a model. If several overrides match its name, the longest one
+    applies."""
     parts = [part for part in agent.reasoning_overrides if part.lower() in model.lower()]
     return agent.reasoning_overrides[max(parts, key=len)] if parts else agent.reasoning_effort
 
@@ -200,14 +203,14 @@ class PrefillLine(Value):
 
 
 def prefill_file(settings: Settings, home: Home) -> Path | None:
-    """The file with the prefilled messages, if one is configured."""
+    """Return the file with the prefilled messages, if one is configured."""
     if not settings.prefill_messages_file:
         return None
     return home.root / Path(settings.prefill_messages_file).expanduser()
 
 
 def prefill_messages(run: RunContext) -> tuple[Message, ...]:
-    """An unusable file is reported once and skipped."""
+    """Return the prefilled messages. An unusable file is reported once and skipped."""
     if (file := prefill_file(run.settings, run.home)) is None:
         return ()
     try:

@@ -34,7 +34,7 @@ Number = Callable[[Message | ToolResult], int]
 
 
 def prune(messages: Sequence[Message], number: Number, *, user_chars: int) -> tuple[Message, ...]:
-    """Cuts long parts; calls stay paired with results. User text is kept up to `user_chars`.
+    """Cut long parts; calls stay paired with results. User text is kept up to `user_chars`.
     `number` returns the record of an original."""
     calls: dict[str, ToolCall] = {}
     kept: list[Message] = []
@@ -57,7 +57,7 @@ def prune(messages: Sequence[Message], number: Number, *, user_chars: int) -> tu
 
 
 def result_line(result: ToolResult, call: ToolCall | None, number: int) -> ToolResult:
-    """Replaces a long result by one line that says what it was and where it is."""
+    """Replace a long result by one line that says what it was and where it is."""
     text = result.text
     images = any(isinstance(part, Image) for part in result.parts)
     if len(text) <= _SHORT_RESULT and not images:
@@ -69,7 +69,7 @@ def result_line(result: ToolResult, call: ToolCall | None, number: int) -> ToolR
 
 
 def describe_result(result: ToolResult, call: ToolCall | None) -> str:
-    """Describes a call and its outcome in a few words."""
+    """Describe a call and its outcome in a few words."""
     text, details = result.text, result.details
     named = [result.name, main_argument(call.arguments) if call else ""]
     facts = [f"exit code {details['exit_code']}" if "exit_code" in details else ""]
@@ -96,18 +96,18 @@ def truncate(text: str, limit: int) -> str:
 
 
 def fitting(lines: Iterable[str], tokens: int) -> list[str]:
-    """Returns the first lines that fit."""
-    found: list[str] = []
+    """Return the first lines that fit."""
+    kept: list[str] = []
     for line in lines:
         tokens -= estimate_tokens(line) + 1
         if tokens < 0:
             break
-        found.append(line)
-    return found
+        kept.append(line)
+    return kept
 
 
 def elide(text: str, limit: int, number: int) -> str:
-    """Keeps start and end of a long text with a note about the cut."""
+    """Keep start and end of a long text with a note about the cut."""
     if len(text) <= limit:
         return text
     head, tail = limit * 6 // 10, limit * 3 // 10
@@ -150,8 +150,8 @@ _STEP = 2
 
 
 def shrink(shortened: Compacted, transcript: Transcript, tokens: int) -> Compacted:
-    """Moves all messages into the head and cuts them to the limit where possible; the newest
-    request is cut last."""
+    """Move all messages into the head and cut them to the limit where possible; the newest request
+    is cut last."""
     tail, number = transcript.messages[shortened.upto :], transcript.number_of
     older, newest = tail[:-_STEP], tail[-_STEP:]
     if older and isinstance(newest[0], ToolMessage):
@@ -167,7 +167,7 @@ def shrink(shortened: Compacted, transcript: Transcript, tokens: int) -> Compact
 
 
 def _cut_user_messages(shortened: Compacted, number: Number, tokens: int) -> Compacted:
-    """Cuts user messages, longest first, as far as needed."""
+    """Cut user messages, longest first, as far as needed."""
     head = list(shortened.head)
     for _ in range(len(head)):
         over = messages_tokens(head) - tokens

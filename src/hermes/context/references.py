@@ -48,13 +48,14 @@ MAX_BYTES = 2_000_000
 
 
 class Mention(Value):
-    """One reference: characters `start` to `end` of the message. Lines count from 1; 0 means
-    all."""
+    """One reference in a message."""
 
     kind: str
     target: str
+    # Range of characters in the message.
     start: int
     end: int
+    # Range of lines, from 1; 0 means all.
     first: int = 0
     last: int = 0
 
@@ -64,24 +65,26 @@ class Mention(Value):
 
 
 class ReferencePage(Value):
-    """Untrusted text from `origin`."""
+    """A web page as untrusted text from `origin`."""
 
     text: str
     origin: str
 
 
 class ExpandedMessage(Value):
-    """The message to send, warnings for the person, and `pages` with untrusted text, which
-    precede the message."""
+    """A message with its references attached."""
 
+    # The message to send.
     text: str
+    # For the person.
     warnings: tuple[str, ...] = ()
     tokens: int = 0
+    # Untrusted text that precedes the message.
     pages: tuple[ReferencePage, ...] = ()
 
 
 def without_attachments(text: str) -> str:
-    """The text that the user typed, without attachments."""
+    """Return the text that the user typed, without attachments."""
     for mark in (WARNINGS, ATTACHED):
         text = text.partition(f"\n\n{mark}\n")[0]
     return text
@@ -90,20 +93,20 @@ def without_attachments(text: str) -> str:
 async def expand_references(
     run: RunContext, models: Models, session: Session, text: str
 ) -> ExpandedMessage:
-    """The message with its references attached. Failures become warnings."""
+    """Return the message with its references attached. Failures become warnings."""
     transcript = session.transcript
     window = models.window(transcript.model, transcript.provider)
-    found = await _expand(text, SessionSources(run, session), window)
-    if found.pages:
+    expanded = await _expand(text, SessionSources(run, session), window)
+    if expanded.pages:
         # With their own origin, so that they do not count as the user's words.
         await session.import_messages(
-            [user_says(page.text, origin=page.origin) for page in found.pages]
+            [user_says(page.text, origin=page.origin) for page in expanded.pages]
         )
-    return found
+    return expanded
 
 
 async def complete_path(session: Session, prefix: str) -> list[FileInfo]:
-    """Completions for the beginning of a path."""
+    """Return completions for the beginning of a path."""
     workspace = session.workspace
     folder, _, name = prefix.rpartition("/")
     try:
@@ -118,10 +121,10 @@ async def complete_path(session: Session, prefix: str) -> list[FileInfo]:
 
 
 def find_mentions(text: str) -> tuple[Mention, ...]:
-    found: list[Mention] = []
+    mentions: list[Mention] = []
     for match in _MENTION.finditer(text):
         if word := match["word"]:
-            found.append(Mention(kind=word, target="", start=match.start(), end=match.end()))
+            mentions.append(Mention(kind=word, target="", start=match.start(), end=match.end()))
             continue
         quoted = match["double"] or match["single"] or match["tick"]
         target = quoted or _trim(match["bare"])
@@ -133,21 +136,21 @@ def find_mentions(text: str) -> tuple[Mention, ...]:
             first = int(lines["first"] or lines["from"])
             last = int(lines["last"] or lines["to"] or first)
         if target:
-            found.append(
+            mentions.append(
                 Mention(
                     kind=kind, target=target, start=match.start(), end=end, first=first, last=last
                 )
             )
-    return tuple(found)
+    return tuple(mentions)
 
 
 async def _expand(text: str, sources: SessionSources, window: int) -> ExpandedMessage:
-    """Resolves all references concurrently. If the total is too large, the message stays
+    """Resolve all references concurrently. If the total is too large, the message stays
     unchanged."""
-    found = find_mentions(text)
-    if not found:
+    mentions = find_mentions(text)
+    if not mentions:
         return ExpandedMessage(text=text)
-    resolved = await asyncio.gather(*(_resolve(each, sources) for each in found))
+    resolved = await asyncio.gather(*(_resolve(each, sources) for each in mentions))
     blocks = [block for block in resolved if isinstance(block, ReferenceBlock)]
     warnings = [block for block in resolved if isinstance(block, str)]
     tokens = sum(block.tokens for block in blocks)
@@ -157,7 +160,7 @@ async def _expand(text: str, sources: SessionSources, window: int) -> ExpandedMe
     if tokens > window * WARN_SHARE:
         warnings.append(f"The references take about {tokens:,} of {window:,} tokens.")
     bare, at = "", 0
-    for mention in found:
+    for mention in mentions:
         bare += text[at : mention.start]
         at = mention.end
     parts = [re.sub(r"[ \t]{2,}", " ", bare + text[at:]).strip()]
@@ -176,7 +179,7 @@ async def _expand(text: str, sources: SessionSources, window: int) -> ExpandedMe
 
 
 class ReferenceBlock(Value):
-    """The resolved content; with an `origin`, untrusted."""
+    """The resolved content of a reference; untrusted if it has an `origin`."""
 
     label: str
     sign: str
@@ -259,7 +262,7 @@ def _fence(text: str, language: str) -> str:
 
 
 def _trim(target: str) -> str:
-    """Strips punctuation and brackets around the reference."""
+    """Strip punctuation and brackets around the reference."""
     while target.strip("./"):
         last = target[-1]
         closes = last in _CLOSERS and target.count(last) > target.count(_CLOSERS[last])
@@ -308,7 +311,7 @@ class SessionSources:
         return done.output
 
     async def page(self, url: str) -> ReferencePage:
-        """The readable text of a web page."""
+        """Return the readable text of a web page."""
         from hermes.policy.outgoing import host_of
         from hermes.web.reading import extract_text
 
@@ -323,7 +326,7 @@ class SessionSources:
         return ReferencePage(text=text, origin=f"web:{host_of(fetched.url)}")
 
     def _authorize_path(self, path: str) -> str:
-        """The resolved path, if it may be attached."""
+        """Return the resolved path, if it may be attached."""
         from hermes.policy.places.files import Files
 
         root = self._workspace.root

@@ -37,8 +37,8 @@ def summary_prompt(
     tokens: int,
     most: int,
 ) -> Prompt:
-    """Builds the prompt that updates the notes `before` within `tokens`; the answer may have
-    `most`. `hints` must be kept."""
+    """Build the prompt that updates the notes `before` within `tokens`; the answer may have `most`.
+    `hints` must be kept."""
     system = INSTRUCTIONS.format(words=int(most * _WORDS_PER_TOKEN))
     parts = [f"The notes so far; update them:\n\n{before}"] if before else []
     if topic:
@@ -55,7 +55,7 @@ def summary_prompt(
 
 
 def render_conversation(messages: Sequence[Message], number: Number, chars: int) -> str:
-    """Renders the messages, cut so that all fit; else the middle is left out."""
+    """Render the messages, cut so that all fit; else the middle is left out."""
     text = ""
     for cap in _CAPS:
         text = "\n".join(line for each in messages for line in _render_message(each, number, cap))
@@ -65,7 +65,7 @@ def render_conversation(messages: Sequence[Message], number: Number, chars: int)
 
 
 def clean_summary(answer: str, most: int) -> str:
-    """Removes repeated marks and cuts to size."""
+    """Remove repeated marks and cut to size."""
     text = answer.replace(BLOCK_ENDS, "").strip()
     if text.startswith(BLOCK_BEGINS):
         text = text.partition("]")[2].strip()
@@ -73,7 +73,7 @@ def clean_summary(answer: str, most: int) -> str:
 
 
 def local_notes(messages: Sequence[Message], number: Number, most: int) -> str:
-    """Builds notes without a model: the newest requests and actions."""
+    """Build notes without a model: the newest requests and actions."""
     lines: list[str] = []
     for message in messages:
         match message:

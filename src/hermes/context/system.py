@@ -39,15 +39,15 @@ HINTS = {
 
 
 def platform_hint(platform: str, own: Mapping[str, object]) -> str:
-    """Returns the hint for a surface. A user string is appended; a mapping may `replace` or
+    """Return the hint for a surface. A user string is appended; a mapping may `replace` or
     `append`."""
-    hint, given = HINTS.get(platform, ""), own.get(platform)
-    if isinstance(given, str):
-        return f"{hint} {given}".strip()
-    if isinstance(given, Mapping):
-        replaced = given.get("replace")
+    hint, custom = HINTS.get(platform, ""), own.get(platform)
+    if isinstance(custom, str):
+        return f"{hint} {custom}".strip()
+    if isinstance(custom, Mapping):
+        replaced = custom.get("replace")
         hint = str(replaced) if replaced is not None else hint
-        return f"{hint} {given.get('append') or ''}".strip()
+        return f"{hint} {custom.get('append') or ''}".strip()
     return hint
 
 
@@ -111,8 +111,7 @@ class Slots(Value):
 
 
 class PromptFacts(Value):
-    """Facts about the environment. `profile` is empty for the default profile; `window` is in
-    tokens; `session_id` is shown if given."""
+    """Facts about the environment of a session."""
 
     platform: str
     cwd: str
@@ -122,8 +121,11 @@ class PromptFacts(Value):
     now: float
     hint: str = ""
     platform_hint: str = ""
+    # Empty for the default profile.
     profile: str = ""
+    # In tokens.
     window: int = 0
+    # Shown if it is set.
     session_id: str = ""
 
 
@@ -139,7 +141,7 @@ def build_layers(
     project: str = "",
     slots: Slots | None = None,
 ) -> tuple[Layer, ...]:
-    """Returns all non-empty layers, stable ones first and session-specific ones last."""
+    """Return all non-empty layers, stable ones first and session-specific ones last."""
     brought = slots or Slots()
     # The skill index already says when to write one.
     covered = {"skill_manage"} if brought.skills else set()
@@ -173,7 +175,7 @@ _PROFILE = (
 
 
 def fit_block(name: str, text: str, window: int) -> str:
-    """Cuts a block at a line end to its limit."""
+    """Cut a block at a line end to its limit."""
     limit = SLOT_CHARS[name]
     if window:
         limit = min(limit, max(400, int(window * CHARS_PER_TOKEN * _SLOT_SHARE)))
@@ -190,7 +192,7 @@ def join_layers(parts: Sequence[Layer]) -> str:
 
 
 def with_model(text: str, model: str, provider: str) -> str:
-    """Replaces the lines that name the model and provider."""
+    """Replace the lines that name the model and provider."""
     before, mark, facts = text.rpartition(f"\n\n{FACTS}")
     if not mark:
         return text
@@ -204,7 +206,8 @@ def with_model(text: str, model: str, provider: str) -> str:
 
 
 def _enforcement_text(model: str, wanted: str) -> str:
-    """`wanted` is "auto", "true", "false" or comma-separated model names."""
+    """Return the text that tells a model to use tools. `wanted` is "auto", "true", "false" or
+    comma-separated model names."""
     name, wanted = model.lower(), wanted.strip().lower()
     families: tuple[str, ...] = ENFORCED_FAMILIES
     if wanted not in ("auto", "true", "false"):

@@ -61,14 +61,14 @@ class ContextEngine(Protocol):
         ...
 
     async def compact(
-        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest, meter: Meter
+        self, transcript: Transcript, prompt: Prompt, request: CompactionRequest, meter: Meter
     ) -> Compacted | None:
         """What the model sees from now on, or None when nothing would be gained. Its own model
         calls are booked with the meter."""
         ...
 
     def preview(
-        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest
+        self, transcript: Transcript, prompt: Prompt, request: CompactionRequest
     ) -> Compacted | None:
         """An estimate of what `compact` returns, without a model call."""
         ...

@@ -34,7 +34,7 @@ Select = Callable[[PurePosixPath], bool]
 
 
 def is_persistent(path: PurePosixPath) -> bool:
-    """Whether a file of a home cannot be regenerated, by its path in the home."""
+    """Return whether a file of a home cannot be regenerated, by its path in the home."""
     inside_profile = path.parts[2:] if path.parts[0] == "profiles" else path.parts
     first = inside_profile[0] if inside_profile else ""
     return not (
@@ -46,7 +46,7 @@ def is_persistent(path: PurePosixPath) -> bool:
 
 
 def text_of(path: Path) -> str:
-    """The text of a file; "" if it cannot be read."""
+    """Return the text of a file; "" if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -54,7 +54,7 @@ def text_of(path: Path) -> str:
 
 
 def files_of(root: Path, select: Select = is_persistent) -> Iterator[PurePosixPath]:
-    """The selected files below a folder, sorted. Symbolic links are skipped."""
+    """Yield the selected files below a folder, sorted. Symbolic links are skipped."""
     for folder, names, files in os.walk(root):
         names.sort()
         here = Path(folder)
@@ -96,8 +96,8 @@ def pack(
 
 
 def _packable(path: Path, copy: Path) -> Path:
-    """The file itself, or a consistent copy of a database, even while it is in use. A file that
-    SQLite cannot read is packed as it is: it may still be repairable."""
+    """Return the file itself, or a consistent copy of a database, even while it is in use. A file
+    that SQLite cannot read is packed as it is: it may still be repairable."""
     if path.suffix != _DATABASE:
         return path
     copy.unlink(missing_ok=True)
@@ -119,7 +119,7 @@ def copy_database(source: Path, target: Path) -> None:
 
 
 def put_file(source: Path, target: Path) -> None:
-    """Move a restored file to its place; ConfigError when that cannot be written."""
+    """Move a restored file to its final path. Raises ConfigError when that cannot be written."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if target.suffix == _DATABASE and target.exists():
@@ -134,7 +134,7 @@ class PackedHome:
     """A zip file whose members all stay inside the target folder."""
 
     def __init__(self, path: Path) -> None:
-        """Raises NotFound, or UsageError when the file is not such an archive."""
+        """Open the file. Raises NotFound, or UsageError when it is not such an archive."""
         self.path = path
         try:
             with zipfile.ZipFile(path) as archive:
@@ -175,16 +175,17 @@ FOLDER = "_external"
 
 
 class OutsideFile(Value):
-    """`files` are paths relative to the user's home folder; `left_out` lists skipped paths with the
-    reason."""
+    """The files outside the home that a backup takes."""
 
+    # Paths relative to the user's home folder.
     files: tuple[str, ...] = ()
+    # Skipped paths with the reason.
     left_out: tuple[str, ...] = ()
 
 
 async def provider_paths(memory: MemoryService) -> tuple[Path, ...]:
-    """The files that the memory provider wants in a backup. Starts the provider's plugin if it is
-    not loaded yet."""
+    """Return the files that the memory provider wants in a backup. Starts the provider's plugin if
+    it is not loaded yet."""
     if not memory.run.settings.memory.provider:
         return ()
     await memory.load_plugins()
@@ -205,7 +206,7 @@ class UserFiles:
         return self._user_home / name
 
     def outside(self, paths: Sequence[Path]) -> OutsideFile:
-        """The files at these paths, including those in folders."""
+        """Return the files at these paths, including those in folders."""
         files: list[str] = []
         left_out: list[str] = []
         for path in paths:
@@ -219,7 +220,7 @@ class UserFiles:
         return OutsideFile(files=tuple(dict.fromkeys(files)), left_out=tuple(left_out))
 
     def fault(self, path: Path) -> str:
-        """Why this file is not taken, or ""."""
+        """Return why this file is not taken, or ""."""
         real = path.resolve()
         if not real.is_relative_to(self._user_home) or real == self._user_home:
             return f"is outside {self._user_home}"

@@ -37,12 +37,14 @@ class SnapshotInfo(Value):
 
 
 class RestoreReport(Value):
-    """`replaced` files existed before; the backup `before` has their old content. `outside` are
-    restored files outside the home."""
+    """What a restore has changed."""
 
     added: int
+    # Files that existed before.
     replaced: int
+    # Backup with the old content of the replaced files.
     before: str = ""
+    # Restored files outside the home.
     outside: tuple[str, ...] = ()
 
 
@@ -54,15 +56,15 @@ def back_up(
     label: str = "",
     beside: Mapping[str, Path] | None = None,
 ) -> Backup:
-    """Everything that cannot be regenerated, including secrets, and the files in `beside`, keyed by
-    their path relative to the user's home folder."""
+    """Pack everything that cannot be regenerated, including secrets, and the files in `beside`,
+    keyed by their path relative to the user's home folder."""
     target = to or _unused_path(home, f"hermes-{_stamp(now)}", label)
     more = {f"{OUTSIDE_FOLDER}/{name}": path for name, path in (beside or {}).items()}
     return _create(home, target, more=more)
 
 
 def snapshot(home: Home, now: float, *, label: str = "", keep: int = QUICK_LIMIT) -> Backup:
-    """Only settings, secrets and sessions. Removes the oldest snapshots with this label beyond
+    """Pack only settings, secrets and sessions. Removes the oldest snapshots with this label beyond
     `keep`."""
     target = _unused_path(home, f"quick-{_stamp(now)}", label)
     found = _create(home, target, QUICK)
@@ -72,7 +74,7 @@ def snapshot(home: Home, now: float, *, label: str = "", keep: int = QUICK_LIMIT
 
 
 def list_snapshots(home: Home) -> tuple[SnapshotInfo, ...]:
-    """Newest first."""
+    """Return the snapshots, newest first."""
     found = (home.root / FOLDER).glob("quick-*.zip")
     snapshots = (
         SnapshotInfo(name=each.stem, file=str(each), at=each.stat().st_mtime) for each in found
@@ -81,7 +83,7 @@ def list_snapshots(home: Home) -> tuple[SnapshotInfo, ...]:
 
 
 def prune_snapshots(home: Home, *, keep: int) -> int:
-    """Remove all but the newest `keep`; returns how many were removed."""
+    """Remove all but the newest `keep` snapshots; return how many were removed."""
     old = list_snapshots(home)[keep:]
     for each in old:
         Path(each.file).unlink(missing_ok=True)
@@ -108,7 +110,7 @@ def _create(
 
 
 def _unused_path(home: Home, start: str, label: str) -> Path:
-    """An unused file name, also for two backups within one second."""
+    """Return an unused file name, also for two backups within one second."""
     number, path = 2, home.root / FOLDER / f"{start}{_ending(label)}.zip"
     while path.exists():
         path = path.with_name(f"{start}{_ending(label)}-{number}.zip")
@@ -126,8 +128,8 @@ def _stamp(now: float) -> str:
 
 
 def inspect(file: Path) -> tuple[PurePosixPath, ...]:
-    """The files that a restore would write. Raises UsageError if the file is not a backup of a
-    home."""
+    """Return the files that a restore would write. Raises UsageError if the file is not a backup of
+    a home."""
     names = tuple(
         name
         for name in PackedHome(file).names
@@ -139,7 +141,8 @@ def inspect(file: Path) -> tuple[PurePosixPath, ...]:
 
 
 def outside_files_in(file: Path) -> tuple[str, ...]:
-    """The files of a backup that belong outside the home, relative to the user's home folder."""
+    """Return the files of a backup that belong outside the home, relative to the user's home
+    folder."""
     found = (name for name in PackedHome(file).names if name.parts[0] == OUTSIDE_FOLDER)
     return tuple("/".join(name.parts[1:]) for name in found if len(name.parts) > 1)
 
@@ -175,7 +178,7 @@ def restore(home: Home, file: Path, now: float, beside: UserFiles | None = None)
 
 
 def used_by(home: Home) -> tuple[str, ...]:
-    """The processes that have a session of this home open."""
+    """Return the processes that have a session of this home open."""
     folder = lock_folder(home.root)
     owners = sorted(path.stem for path in folder.glob("*-*.lock"))
     return tuple(name.partition("-")[0] for name in owners if is_alive(folder, name))

@@ -44,21 +44,24 @@ from hermes.memory.entries import split_entries
 
 
 class ForeignHome(Value):
-    """`settings` use the keys of Hermes; `memories` are entries by target file; `skills` are
-    folders with a SKILL.md; `sessions` yields journal export lines, oldest first."""
+    """The content of another program's home."""
 
     root: Path
+    # With the keys of Hermes.
     settings: JsonObject = {}
     secrets: dict[str, str] = {}
     soul: str = ""
+    # Entries by target file.
     memories: dict[Literal["memory", "user"], tuple[str, ...]] = {}
+    # Folders with a SKILL.md.
     skills: tuple[Path, ...] = ()
+    # Yields journal export lines, oldest first.
     sessions: Callable[[], Iterator[bytes]] | None = None
     problems: tuple[str, ...] = ()
 
 
 def skill_folders(root: Path) -> tuple[Path, ...]:
-    """Folders with a SKILL.md; hidden folders and symbolic links are skipped."""
+    """Return the folders with a SKILL.md; hidden folders and symbolic links are skipped."""
     if not root.is_dir():
         return ()
     found = (path.parent for path in sorted(root.rglob("SKILL.md")) if not path.is_symlink())
@@ -74,7 +77,7 @@ _SIGNS = (STATE, "config.yaml", "memories", "skills", "SOUL.md")
 
 
 def read_hermes_agent(root: Path) -> ForeignHome:
-    """Raises NotFound when the folder is not such a home."""
+    """Read a home of Hermes Agent. Raises NotFound when the folder is not such a home."""
     if not any((root / name).exists() for name in _SIGNS):
         raise NotFound(f"{root} is not a home of Hermes Agent: it has none of {', '.join(_SIGNS)}.")
     settings, problems = _read_config(root / "config.yaml", parse_yaml)
@@ -102,7 +105,7 @@ _OPENCLAW_SIGNS = (CONFIG, "workspace")
 
 
 def read_openclaw(root: Path) -> ForeignHome:
-    """Raises NotFound when the folder is not such a home."""
+    """Read a home of OpenClaw. Raises NotFound when the folder is not such a home."""
     if not any((root / name).exists() for name in _OPENCLAW_SIGNS):
         signs = ", ".join(_OPENCLAW_SIGNS)
         raise NotFound(f"{root} is not a folder of OpenClaw: it has none of {signs}.")
@@ -137,7 +140,7 @@ def read_openclaw(root: Path) -> ForeignHome:
 def _read_config(
     path: Path, parse: Callable[[bytes], JsonObject]
 ) -> tuple[JsonObject, tuple[str, ...]]:
-    """The settings of the other program, and why they cannot be read."""
+    """Return the settings of the other program, and why they cannot be read."""
     if not path.exists():
         return {}, ()
     try:
@@ -147,19 +150,19 @@ def _read_config(
 
 
 def paragraphs(text: str) -> tuple[str, ...]:
-    """Markdown notes as entries: each list item, and each paragraph except headings."""
-    found: list[str] = []
+    """Split Markdown notes into entries: each list item, and each paragraph except headings."""
+    entries: list[str] = []
     for block in re.split(r"\n\s*\n", text):
         lines = [line for line in block.splitlines() if not line.lstrip().startswith("#")]
         entry: list[str] = []
         for line in lines:
             if match := re.match(r"\s*[-*]\s+(.*)", line):
-                found += [" ".join(entry)] if entry else []
+                entries += [" ".join(entry)] if entry else []
                 entry = [match[1].strip()]
             elif line.strip():
                 entry.append(line.strip())
-        found += [" ".join(entry)] if entry else []
-    return tuple(entry for entry in found if entry)
+        entries += [" ".join(entry)] if entry else []
+    return tuple(entry for entry in entries if entry)
 
 
 Row = Mapping[str, JsonValue]
@@ -167,8 +170,8 @@ EMPTY_TEXT = "(nothing)"
 
 
 def session_lines(path: Path) -> Iterator[bytes]:
-    """One export line per session, oldest first. The file is opened read-only; raises UsageError if
-    it is not such a database."""
+    """Yield one export line per session, oldest first. The file is opened read-only. Raises
+    UsageError if it is not such a database."""
     try:
         uri = f"{path.absolute().as_uri()}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True)) as db:
@@ -210,8 +213,8 @@ def _events(session: Row, rows: list[Row]) -> Iterator[tuple[float, DurableEvent
 
 
 def _conversation(session: Row, rows: list[Row]) -> Iterator[tuple[float, DurableEvent]]:
-    """The messages of one session. Calls get new ids, as the original ones need not be unique.
-    Calls without a result and results without a call are dropped: no model accepts them."""
+    """Yield the messages of one session. Calls get new ids, as the original ones need not be
+    unique. Calls without a result and results without a call are dropped: no model accepts them."""
     names: dict[str, tuple[str, str]] = {}
     for index, row in enumerate(rows):
         at = _number(row.get("timestamp"))
@@ -257,7 +260,7 @@ def _reply(session: Row, row: Row, calls: list[ToolCall]) -> ReplyAdded:
 
 
 def _content(row: Row) -> str:
-    """The text of a message. A message with images is a JSON list after a short prefix."""
+    """Return the text of a message. A message with images is a JSON list after a short prefix."""
     text = _text(row.get("content"))
     start = text.find("[{")
     if 0 <= start <= 40 and '"type"' in text:

@@ -29,7 +29,7 @@ MAX_LISTED = 5
 
 
 async def journal_findings(home: Home) -> list[Diagnostic]:
-    """Reads every record once. Creates nothing if there is no journal."""
+    """Check every record of the journal. Creates nothing if there is no journal."""
     if not home.journal.exists():
         return [ok("there is no journal yet; the first session creates it")]
     try:
@@ -69,7 +69,8 @@ async def rebuild_index(home: Home) -> None:
 
 
 async def confinement_findings(config: Config) -> list[Diagnostic]:
-    """Where commands run, and what protects the machine from them. Starts and contacts nothing."""
+    """Describe where commands run, and what protects the machine from them. Starts and contacts
+    nothing."""
     from hermes.config.run_context import RunContext
     from hermes.workspaces.placement import describe_protection
     from hermes.workspaces.shell import describe_backend, is_remote_backend
@@ -77,12 +78,12 @@ async def confinement_findings(config: Config) -> list[Diagnostic]:
     terminal = config.settings.terminal
     undo = config.settings.checkpoints.enabled and not is_remote_backend(terminal)
     if undo:
-        found = [ok("file changes can be undone (`hermes undo`)")]
+        findings = [ok("file changes can be undone (`hermes undo`)")]
     elif config.settings.checkpoints.enabled:
-        found = [warning("undo", "file changes on another machine cannot be undone")]
+        findings = [warning("undo", "file changes on another machine cannot be undone")]
     else:
         fix = "`hermes config set checkpoints.enabled true`"
-        found = [warning("undo", "file changes cannot be undone", fix=fix)]
+        findings = [warning("undo", "file changes cannot be undone", fix=fix)]
     env = process_environment()
     run = RunContext(config, env=env, world=World(), redactor=SecretRedactor(config, env))
     if is_remote_backend(terminal):
@@ -91,20 +92,20 @@ async def confinement_findings(config: Config) -> list[Diagnostic]:
         if why := find_missing(run):
             text, _, fix = why.rstrip(".").partition("; ")
             fix = fix or "`hermes config set terminal.backend local`"
-            return [*found, fault("backend", text, fix=fix, key="terminal.backend")]
-        found.append(ok(describe_backend(terminal)))
+            return [*findings, fault("backend", text, fix=fix, key="terminal.backend")]
+        findings.append(ok(describe_backend(terminal)))
     protection = await describe_protection(run)
     if not protection.confined:
         why = "; ".join(protection.gaps)
         fix = "`hermes config set terminal.confinement auto`, or install bubblewrap"
         text = f"commands run with all your permissions ({why})"
-        return [*found, warning("confinement", text, fix=fix)]
-    found += [ok(f"{protection.kind}: {text}") for text in protection.details]
-    return found + [ok(f"not covered: {text}") for text in protection.gaps]
+        return [*findings, warning("confinement", text, fix=fix)]
+    findings += [ok(f"{protection.kind}: {text}") for text in protection.details]
+    return findings + [ok(f"not covered: {text}") for text in protection.gaps]
 
 
 def skill_findings(config: Config) -> list[Diagnostic]:
-    """Skills that cannot be used, with the reason."""
+    """List skills that cannot be used, with the reason."""
     from hermes.skills.discovery import SkillScanner
     from hermes.skills.session_index import skill_roots, skills_cache
 
@@ -118,7 +119,7 @@ def skill_findings(config: Config) -> list[Diagnostic]:
 
 
 def model_findings(config: Config) -> list[Diagnostic]:
-    """Whether a model is configured and could be requested. Makes no requests."""
+    """Check whether a model is configured and could be requested. Makes no requests."""
     redactor = SecretRedactor(config, {})
     models = Models(config, World(), env={}, is_secret=redactor.is_secret)
     models.accounts.watch_secrets(redactor.watch)
@@ -144,35 +145,35 @@ BOT_TOKENS = ("_BOT_TOKEN", "_APP_TOKEN")
 
 
 async def login_findings(config: Config) -> list[Diagnostic]:
-    """The last known state of each key and login. Makes no requests."""
+    """List the last known state of each key and login. Makes no requests."""
     async with open_accounts(config, env=process_environment()) as accounts:
         rows = await accounts.rows()
-    found = []
+    findings = []
     for row in rows:
         name = f"{row.provider} {row.label or row.id}"
         if row.status == "dead":
             fix = f"`hermes login {row.provider}`" if row.type == "oauth" else "`hermes auth add`"
-            found.append(warning("login", f"{name} is no longer valid ({row.why})", fix=fix))
+            findings.append(warning("login", f"{name} is no longer valid ({row.why})", fix=fix))
         elif row.status == "ok":
-            found.append(ok(f"{name} is ready"))
+            findings.append(ok(f"{name} is ready"))
         else:
-            found.append(ok(f"{name} is {row.status}"))
-    return found or [ok("there are no keys or logins except those in variables")]
+            findings.append(ok(f"{name} is {row.status}"))
+    return findings or [ok("there are no keys or logins except those in variables")]
 
 
 def memory_findings(config: Config) -> list[Diagnostic]:
-    """The files that are part of every session's prompt."""
+    """Check the size of the files that are part of every session's prompt."""
     settings, folder = config.settings.memory, config.home.memories
     limits = {"memory": settings.memory_char_limit, "user": settings.user_char_limit}
-    found = [
+    findings = [
         _length(folder / name, entries_size(split_entries(text)), limits[target])
         for target, name in FILE_NAMES.items()
         if (text := text_of(folder / name))
     ]
     if soul := text_of(config.home.soul):
         longest = config.settings.context_file_max_chars or MOST_CHARS
-        found.append(_length(config.home.soul, len(soul), longest))
-    return found or [ok("memory is empty, and there is no SOUL.md")]
+        findings.append(_length(config.home.soul, len(soul), longest))
+    return findings or [ok("memory is empty, and there is no SOUL.md")]
 
 
 def _length(path: Path, chars: int, limit: int) -> Diagnostic:
@@ -194,10 +195,10 @@ def tool_findings(config: Config) -> list[Diagnostic]:
 
 
 def profile_findings(home: Home) -> list[Diagnostic]:
-    """Faults of the profiles, and tokens that two of them share: a platform delivers each message
-    to only one listener per token, so both would lose messages."""
+    """List faults of the profiles, and tokens that two of them share: a platform delivers each
+    message to only one listener per token, so both would lose messages."""
     root = root_home(home)
-    found: list[Diagnostic] = []
+    findings: list[Diagnostic] = []
     profiles_by_token: dict[tuple[str, str], list[str]] = {}
     for name in (DEFAULT, *profile_names(root)):
         try:
@@ -205,7 +206,7 @@ def profile_findings(home: Home) -> list[Diagnostic]:
         except HermesError as error:
             if name != DEFAULT:
                 fix = "`hermes profile rename` it"
-                found.append(warning("profile", f"{name}: {error}", fix=fix))
+                findings.append(warning("profile", f"{name}: {error}", fix=fix))
             continue
         for variable in config.secrets.names():
             if variable.endswith(BOT_TOKENS) and (value := config.secrets.get(variable)):
@@ -213,12 +214,12 @@ def profile_findings(home: Home) -> list[Diagnostic]:
         broken = [each for each in config.diagnostics if each.level == "error"]
         if broken and name != DEFAULT:
             fix = f"`hermes -p {name} doctor`"
-            found.append(warning("profile", f"{name}: {broken[0].text}", fix=fix))
+            findings.append(warning("profile", f"{name}: {broken[0].text}", fix=fix))
         elif name != DEFAULT:
-            found.append(ok(f"{name} at {root.profiles / name}"))
+            findings.append(ok(f"{name} at {root.profiles / name}"))
     for (variable, _), names in profiles_by_token.items():
         if len(names) > 1:
             text = f"{variable} is the same in {' and '.join(names)}; only one can use it"
             fix = f"`hermes -p {names[-1]} config set {variable} …` with a separate token"
-            found.append(warning("token", text, fix=fix))
-    return found or [ok("there is only the default profile")]
+            findings.append(warning("token", text, fix=fix))
+    return findings or [ok("there is only the default profile")]

@@ -32,15 +32,16 @@ CHAT = frozenset(("chat", "retry", "fallback", "continuation", "cron", "sub-sess
 
 
 class ModelUse(Value, omit_defaults=False):
-    """A cost of None means that no price is known; `unpriced` calls are not part of it. `task` is
-    empty for chat replies, else the side task."""
+    """The use of one model. A cost of None means that no price is known."""
 
     model: str
     provider: str
+    # The side task; empty for chat replies.
     task: str
     sessions: int
     calls: int
     usage: Usage
+    # Calls that are not part of the cost.
     unpriced: int = 0
 
 
@@ -69,8 +70,7 @@ class SessionUse(Value, omit_defaults=False):
 
 
 class Insights(Value, omit_defaults=False):
-    """`hours` counts user messages by local hour, `weekdays` from Monday, `days` from the first day
-    to today; `streak` is the number of consecutive active days up to today."""
+    """Statistics about the sessions of a period."""
 
     days_back: int
     source: str
@@ -80,6 +80,7 @@ class Insights(Value, omit_defaults=False):
     usage: Usage = Usage()
     unpriced: int = 0
     active_days: int = 0
+    # Consecutive active days up to today.
     streak: int = 0
     models: tuple[ModelUse, ...] = ()
     platforms: dict[str, int] = {}
@@ -87,8 +88,11 @@ class Insights(Value, omit_defaults=False):
     skills: tuple[SkillUse, ...] = ()
     memory: dict[str, str] = {}
     memory_changes: int = 0
+    # User messages by local hour.
     hours: tuple[int, ...] = (0,) * 24
+    # User messages by weekday, from Monday.
     weekdays: tuple[int, ...] = (0,) * 7
+    # User messages by day, from the first day to today.
     days: tuple[int, ...] = ()
     longest: tuple[SessionUse, ...] = ()
     busiest: tuple[SessionUse, ...] = ()
@@ -104,7 +108,8 @@ async def insights(
     days: int = 30,
     source: str = "",
 ) -> Insights:
-    """Covers today and the days before it in local time. Makes no model requests."""
+    """Compute the insights for today and the days before it, in local time. Makes no model
+    requests."""
     if not run.home.journal.exists():
         return Insights(days_back=days, source=source)
     now = run.world.clock.now()
@@ -150,7 +155,7 @@ async def insights(
 
 
 def _activity(counted: list[SessionCounts], now: float, days: int) -> dict[str, Any]:
-    """User messages over time."""
+    """Count user messages over time."""
     hours, weekdays, by_day = [0] * 24, [0] * 7, [0] * days
     today = _midnight(now)
     for each in counted:
@@ -178,7 +183,7 @@ def _models(lines: Iterable[Spending]) -> tuple[ModelUse, ...]:
     for line in lines:
         task = "" if line.cause in CHAT else line.cause
         groups[line.model, line.provider, task].append(line)
-    found = [
+    models = [
         ModelUse(
             model=model,
             provider=provider,
@@ -190,14 +195,14 @@ def _models(lines: Iterable[Spending]) -> tuple[ModelUse, ...]:
         )
         for (model, provider, task), group in groups.items()
     ]
-    found.sort(key=lambda each: (bool(each.task), -each.usage.prompt - each.usage.output))
-    return tuple(found)
+    models.sort(key=lambda each: (bool(each.task), -each.usage.prompt - each.usage.output))
+    return tuple(models)
 
 
 async def _skills(
     journal: SqliteJournal, skills: SkillLibrary, loads: Counter[str]
 ) -> tuple[SkillUse, ...]:
-    """The skills loaded in this period; successes and failures count over all time."""
+    """Return the skills loaded in this period; successes and failures count over all time."""
     if not loads:
         return ()
     from hermes.skills.usage import skill_stats

@@ -24,10 +24,12 @@ class Installation(Value):
 
 
 class UpdateNotice(Value):
-    """`newest` is the newest version or commit; `changes` are lines about what is new."""
+    """The result of a check for updates."""
 
     current: str
+    # The newest version or commit.
     newest: str
+    # Lines about what is new.
     changes: tuple[str, ...] = ()
 
     @property
@@ -43,7 +45,7 @@ def installation() -> Installation:
 
 
 async def check_for_update(here: Installation) -> UpdateNotice:
-    """Queries the package index or the git remote; raises ConfigError when it cannot be reached."""
+    """Query the package index or the git remote. Raises ConfigError when it cannot be reached."""
     if here.kind == "package":
         output = await _run(
             here, *_pip("index", "versions", PACKAGE), fix="check the network and try again"
@@ -75,7 +77,7 @@ async def update(here: Installation) -> None:
 
 
 async def migrate_settings() -> None:
-    """Runs the newly installed program, not the running one."""
+    """Migrate the settings with the newly installed program, not with the running one."""
     call = "import sys; from hermes.surfaces.cli.running import run; sys.exit(run(sys.argv[1:]))"
     await _run(
         installation(), sys.executable, "-c", call, "config", "migrate",
@@ -92,7 +94,8 @@ def _pip(*arguments: str) -> tuple[str, ...]:
 
 
 async def _run(here: Installation, *command: str, fix: str) -> str:
-    """The output of a program; ConfigError with its last line of output when it fails."""
+    """Return the output of a program. Raises ConfigError with its last line of output when it
+    fails."""
     try:
         process = await asyncio.create_subprocess_exec(
             *command,

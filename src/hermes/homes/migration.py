@@ -66,7 +66,7 @@ async def run_migration(
     foreign: ForeignHome,
     options: MigrationOptions,
 ) -> tuple[MigrationItem, ...]:
-    """The outcome of every item found."""
+    """Migrate a home and return the outcome of every item in it."""
     migration = HomeMigration(run, memory, archive, foreign, options)
     return (
         *(migration.settings() if options.settings else ()),
@@ -96,7 +96,7 @@ class HomeMigration:
         self._done_state: State = "would be taken" if options.dry_run else "taken"
 
     def settings(self) -> Iterator[MigrationItem]:
-        """Settings that exist here; secrets among them are skipped."""
+        """Migrate the settings that exist here; secrets among them are skipped."""
         existing = dict(_leaves(read_document(self._home).data))
         changes: dict[Key, JsonValue] = {}
         for path, value in _leaves(self._foreign.settings):
@@ -196,7 +196,7 @@ class HomeMigration:
 
 
 def _leaves(data: JsonObject, before: Key = ()) -> Iterator[tuple[Key, JsonValue]]:
-    """Settings with their full path. A mapping that is one setting is not split."""
+    """Yield settings with their full path. A mapping that is one setting is not split."""
     for name, value in data.items():
         path = (*before, name)
         setting = find_setting(Settings, path)

@@ -48,7 +48,7 @@ class Aliases:
         self._program = program
 
     def of(self, profile: str) -> tuple[str, ...]:
-        """The commands that start a profile."""
+        """Return the commands that start a profile."""
         if not self.folder.is_dir():
             return ()
         return tuple(sorted(p.name for p in self.folder.iterdir() if _profile(p) == profile))
@@ -101,13 +101,13 @@ class Aliases:
         return tuple(moved)
 
     @property
-    def found(self) -> bool:
+    def is_in_path(self) -> bool:
         """Whether the folder is in PATH."""
         return str(self.folder) in self._search.split(os.pathsep)
 
 
 def _profile(path: Path) -> str:
-    """The profile that a script starts; "" for a script that is not from Hermes."""
+    """Return the profile that a script starts; "" for a script that is not from Hermes."""
     try:
         with path.open(encoding="utf-8") as file:
             head = file.read(200).split("\n")
@@ -129,7 +129,7 @@ _PROFILE_FILES = frozenset(("active_profile", DESCRIPTION))
 
 
 class ProfileInfo(Value):
-    """`used_by` are the processes that use it now."""
+    """A profile as `hermes profile` lists it."""
 
     name: str
     home: str
@@ -139,6 +139,7 @@ class ProfileInfo(Value):
     provider: str = ""
     sessions: bool = False
     skills: int = 0
+    # The processes that use it now.
     used_by: tuple[str, ...] = ()
 
 
@@ -269,7 +270,7 @@ class Profiles:
 
     @contextmanager
     def _draft(self, target: Home) -> Iterator[Path]:
-        """A temporary folder that becomes the profile once it is complete."""
+        """Create a temporary folder that becomes the profile once it is complete."""
         self._root.ensure_folder(self._root.profiles)
         draft = target.root.with_name(f".{target.root.name}.{os.urandom(4).hex()}.draft")
         try:
@@ -299,7 +300,7 @@ class Profiles:
 
 
 def _plain(description: str) -> str:
-    """Returns the description on one line; UsageError when it is too long."""
+    """Return the description on one line. Raises UsageError when it is too long."""
     line = " ".join(description.split())
     if len(line) > MAX_DESCRIPTION_CHARS:
         raise UsageError(f"A description has at most {MAX_DESCRIPTION_CHARS} characters.")

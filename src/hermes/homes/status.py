@@ -48,7 +48,7 @@ class StatusSources(Protocol):
 
 
 async def status(parts: StatusSources) -> Page:
-    """Creates and contacts nothing; secrets are masked."""
+    """Build the status page. Creates and contacts nothing; secrets are masked."""
     run = parts.run
     home, settings = run.home, run.settings
     sessions, memory = await parts.archive.stats(), await parts.memory.status()
@@ -106,8 +106,8 @@ def environment_lines(run: RunContext) -> dict[str, str]:
 
 
 async def dump(parts: StatusSources, *, with_keys: bool) -> Page:
-    """A report for support, without secrets and without messages. Keys are listed, masked, only
-    with `with_keys`."""
+    """Build a report for support, without secrets and without messages. Keys are listed, masked,
+    only with `with_keys`."""
     whole = await status(parts)
     keys = whole["Keys"] if with_keys else dict.fromkeys(whole["Keys"], "set")
     faults = [finding for finding in parts.run.config.diagnostics if finding.level != "ok"]
@@ -133,20 +133,20 @@ def packages() -> dict[str, str]:
 
 
 def changed_settings(run: RunContext) -> dict[str, str]:
-    """The changed settings, each with its source."""
-    found: dict[str, str] = {}
+    """Return the changed settings, each with its source."""
+    changed: dict[str, str] = {}
     for key in run.config.known_keys():
         setting = run.config.explain(key)
         if setting.source.kind != "default":
             value = display_value(setting.value, secret=setting.setting.secret)
             text = value if isinstance(value, str) else encode(value).decode()
-            found[key] = f"{run.redactor.line(text)}  ({setting.source})"
-    return found
+            changed[key] = f"{run.redactor.line(text)}  ({setting.source})"
+    return changed
 
 
 async def full_status(parts: StatusSources, plugins: Mapping[str, str]) -> Page:
-    """Everything that is configured, used or not; `plugins` maps names to states. Makes no
-    requests."""
+    """Build a page with everything that is configured, used or not; `plugins` maps names to states.
+    Makes no requests."""
     from hermes.mcp.admin import McpAdmin
 
     return {
@@ -168,7 +168,7 @@ async def full_status(parts: StatusSources, plugins: Mapping[str, str]) -> Page:
 
 
 async def deep_checks(parts: StatusSources) -> Page:
-    """Requests the provider's model list and reads every journal record once."""
+    """Request the provider's model list, and read every journal record once."""
     found = [*await journal_findings(parts.run.home), *await index_findings(parts.run.home)]
     findings = "; ".join(f"{each.text} ({each.fix})" if each.fix else each.text for each in found)
     winner = explain_choice(parts.models, parts.run.config).winner

@@ -50,15 +50,15 @@ def hold_claim(
 
 
 def claims_folder(env: Mapping[str, str]) -> Path:
-    if given := env.get(FOLDER_VARIABLE):
-        return Path(given).expanduser()
+    if folder := env.get(FOLDER_VARIABLE):
+        return Path(folder).expanduser()
     state = env.get("XDG_STATE_HOME") or Path(env.get("HOME") or "~").expanduser() / ".local/state"
     return Path(state) / "hermes" / "listeners"
 
 
 def _take(lock: FileLock, own: ClaimHolder) -> ClaimHolder | None:
-    """None if this home holds the claim now, else its holder. A process that locks the file alone
-    writes its name; then processes of the same home share the lock."""
+    """Take the claim and return None, or return its holder if another home has it. A process that
+    locks the file alone writes its name; then processes of the same home share the lock."""
     try:
         for _ in range(TRIES):
             if lock.acquire(timeout=0):

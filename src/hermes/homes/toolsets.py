@@ -21,35 +21,37 @@ PLATFORMS = ("cli", "acp", "api")
 
 
 class ToolsetState(Value):
-    """`enabled` when all its tools are available; `partly` when only some are."""
+    """Whether a toolset is available."""
 
     name: str
     tools: tuple[str, ...]
+    # All its tools are available.
     enabled: bool = False
+    # Only some of its tools are available.
     partly: bool = False
 
 
 def toolset_states(
     settings: Settings, platform: str = "", *, home: Home | None = None
 ) -> tuple[ToolsetState, ...]:
-    """With a home, MCP servers are included."""
+    """Return the state of every toolset. With a home, MCP servers are included."""
     offered = {*wanted_names(settings, platform=platform)}
-    found = []
+    states = []
     for name in toolsets_by_name():
         if name != DEFAULT_TOOLSET:
             tools = resolve_toolsets((name,))
             available = offered & {*tools}
             whole = len(available) == len(tools)
             partly = bool(available) and not whole
-            found.append(ToolsetState(name=name, tools=tools, enabled=whole, partly=partly))
+            states.append(ToolsetState(name=name, tools=tools, enabled=whole, partly=partly))
     if home is not None and settings.mcp_servers:
         from hermes.mcp import admin as mcp_admin
 
-        found += [
+        states += [
             ToolsetState(name=name, tools=tools, enabled=on and not partly, partly=partly)
             for name, tools, on, partly in mcp_admin.server_toolsets(settings, home)
         ]
-    return tuple(found)
+    return tuple(states)
 
 
 def switch(home: Home, name: str, *, on: bool) -> None:
@@ -65,7 +67,8 @@ def switch(home: Home, name: str, *, on: bool) -> None:
 def changes(
     settings: Settings, names: Sequence[str], *, on: bool, platform: str = ""
 ) -> dict[KeyPath, JsonValue]:
-    """The settings to write so that these toolsets are enabled or disabled. Raises NotFound."""
+    """Return the settings to write so that these toolsets are enabled or disabled. Raises
+    NotFound."""
     if settings.mcp_servers:
         from hermes.mcp.admin import is_server, switch_changes
 

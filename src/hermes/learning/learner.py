@@ -38,8 +38,8 @@ SUGGEST_REVERT = "The skill {0} performs worse: {1}. `hermes skills revert {0}` 
 
 
 def revert_regression(deps: LearningDeps, skills: SkillLibrary, run: SkillRun) -> str:
-    """Records the run and reverts its skill version if that performs worse. Returns a notice for
-    the user, or "". Only unpinned skills of the agent are changed; reverts are final."""
+    """Record the run and revert its skill version if that performs worse. Return a notice for the
+    user, or "". Only unpinned skills of the agent are changed; revert are final."""
     ledger, store = ledger_of(deps.run.home), skills.store
     ledger.record_run(run)
     try:
@@ -113,7 +113,7 @@ class Learner:
             events.close()
 
     async def _catch_up(self) -> tuple[TriggerWatch, int, tuple[str, ReviewTrigger] | None]:
-        """Reads the session so far. Returns the watch, the last record, and the last turn that
+        """Read the session so far. Return the watch, the last record, and the last turn that
         deserves a review."""
         watch, last = _new_watch(self._deps), 0
         due: tuple[str, ReviewTrigger] | None = None
@@ -129,7 +129,7 @@ class Learner:
         return watch, last, due
 
     async def _records(self, session_id: str) -> tuple[Record, ...]:
-        """Returns no records for a session that is empty or deleted."""
+        """Return the records so far; none for a session that is empty or deleted."""
         try:
             return await self._deps.journal.read(session_id)
         except NotFound:
@@ -137,7 +137,7 @@ class Learner:
 
     async def _review_past(self, review: TurnReview) -> None:
         records = await self._records(review.session)
-        ends = [place for place, record in enumerate(records) if record.turn_id == review.turn]
+        ends = [index for index, record in enumerate(records) if record.turn_id == review.turn]
         upto = records[: ends[-1] + 1] if ends else ()
         transcript = fold(upto)
         watch, trigger = _new_watch(self._deps), None
@@ -153,7 +153,7 @@ class Learner:
     async def _review(
         self, reviewed: ReviewedSession, opened: SessionOpened, turn_id: str, trigger: ReviewTrigger
     ) -> None:
-        """Reviews a turn once. Sessions with untrusted text are not reviewed."""
+        """Review a turn once. Sessions with untrusted text are not reviewed."""
         transcript = reviewed.transcript
         if transcript.provider in IN_PROCESS or opened.source in EXCLUDED_SOURCES:
             return
@@ -175,13 +175,13 @@ class Learner:
         await self._done(reviewed.id, turn_id)
 
     async def _check_regressions(self, runs: tuple[SkillRun, ...]) -> None:
-        """Reverts skill versions that perform worse than their predecessors."""
+        """Revert skill versions that perform worse than their predecessors."""
         for run in runs:
             if notice := await asyncio.to_thread(revert_regression, self._deps, self._library, run):
                 self._session.tell(notice)
 
     def _has_proposed(self, session_id: str, turn_id: str) -> bool:
-        """Returns whether an interrupted review of this turn has already proposed a change."""
+        """Return whether an interrupted review of this turn has already proposed a change."""
         store = self._library.store
         return any(
             version.cause.session == session_id and version.cause.call.startswith(f"{turn_id} ")
@@ -197,7 +197,7 @@ class Learner:
 
 
 async def settle_proposals(deps: LearningDeps, skills: SkillLibrary, session: Session) -> None:
-    """Rehearses and decides all pending proposals of reviews."""
+    """Rehearse and decide all pending proposals of reviews."""
     if deps.run.settings.skills.write_approval:
         return
     for version in await asyncio.to_thread(skills.store.proposals):
@@ -209,8 +209,8 @@ async def settle_proposals(deps: LearningDeps, skills: SkillLibrary, session: Se
 async def _settle(
     deps: LearningDeps, skills: SkillLibrary, session: Session, version: Version
 ) -> str:
-    """Rehearses a proposed version unless that was done before, decides about it, and returns a
-    notice for the user."""
+    """Rehearse a proposed version unless that was done before, decide about it, and return a notice
+    for the user."""
     rehearsal = ledger_of(deps.run.home).rehearsal(version.id)
     is_new = rehearsal is None
     if rehearsal is None:
@@ -225,8 +225,8 @@ async def _settle(
 def decide(
     deps: LearningDeps, skills: SkillLibrary, version: Version, rehearsal: SkillRehearsal
 ) -> str:
-    """Promotes or refuses a version according to its rehearsal. Returns a notice for the user, or
-    "" if the version stays pending or was decided elsewhere."""
+    """Promote or refuse a version according to its rehearsal. Return a notice for the user, or ""
+    if the version stays pending or was decided elsewhere."""
     verdict = rehearsal.verdict
     try:
         if verdict == "refuse":

@@ -29,13 +29,13 @@ class TurnReview(Value):
 
 
 class LearningLedger:
-    """Methods block; call them in a thread."""
+    """The record of reviews, rehearsals and skill runs. Methods block; call them in a thread."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def claim(self, session: str, turn: str, at: float) -> bool:
-        """Claims the review of a turn. A claim whose owner crashed can be taken once more."""
+        """Claim the review of a turn. A claim whose owner crashed can be taken once more."""
         with lock_skills(self._folder):
             reviews = self.reviews().get((session, turn), [])
             if not _may_retry(reviews):
@@ -50,7 +50,7 @@ class LearningLedger:
             append_line(self._folder / REVIEWS, encode(review))
 
     def unfinished_reviews(self, before: float) -> tuple[TurnReview, ...]:
-        """Returns reviews started before this time that never ended and may be retried."""
+        """Return reviews started before this time that never ended and may be retried."""
         by_turn = self.reviews().values()
         return tuple(some[-1] for some in by_turn if _may_retry(some) and some[-1].at < before)
 
@@ -61,7 +61,7 @@ class LearningLedger:
         return by_turn
 
     def rehearsal(self, version: str) -> SkillRehearsal | None:
-        """Returns the rehearsal of a version, if there is one."""
+        """Return the rehearsal of a version, if there is one."""
         file = self._folder / REHEARSALS / f"{version}.json"
         try:
             return decode(SkillRehearsal, file.read_bytes())
@@ -72,12 +72,12 @@ class LearningLedger:
         replace_file(self._folder / REHEARSALS / f"{rehearsal.version}.json", encode(rehearsal))
 
     def record_run(self, run: SkillRun) -> None:
-        """Records a run; a later record of the same turn replaces it."""
+        """Record a run; a later record of the same turn replaces it."""
         with lock_skills(self._folder):
             append_line(self._folder / RUNS / f"{run.skill}.jsonl", encode(run))
 
     def runs(self, skill: str) -> tuple[SkillRun, ...]:
-        """Returns the turns that used the skill, oldest first."""
+        """Return the turns that used the skill, oldest first."""
         runs = read_lines(SkillRun, self._folder / RUNS / f"{skill}.jsonl")
         return tuple({(run.session, run.turn): run for run in runs}.values())
 

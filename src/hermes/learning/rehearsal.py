@@ -26,15 +26,17 @@ TOKENS_MORE = 1_000
 
 
 class TurnOutcome(Value, omit_defaults=False):
-    """The outcome of one turn. `end` is its reason, "" while open. `failures` are failed calls,
-    `unknown` calls without a known result; `corrected` is set when the next message was a
-    correction, which only a real turn has."""
+    """The outcome of one turn."""
 
+    # Reason of its end, "" while it is open.
     end: str = ""
     calls: int = 0
+    # Failed calls.
     failures: int = 0
+    # Calls without a known result.
     unknown: int = 0
     tokens: int = 0
+    # The next message was a correction; only a real turn has one.
     corrected: bool = False
 
     def __str__(self) -> str:
@@ -51,7 +53,7 @@ class TurnOutcome(Value, omit_defaults=False):
 def outcome_of(
     events: Iterable[Event], *, unknown: str | None = None, corrected: bool = False
 ) -> TurnOutcome:
-    """`unknown` lists how results of simulated calls begin."""
+    """Return the outcome of a turn. `unknown` lists how results of simulated calls begin."""
     end, calls, failures, missing, tokens = "", 0, 0, 0, 0
     for event in events:
         match event:
@@ -79,20 +81,20 @@ def outcome_of(
 
 
 def find_regressions(before: TurnOutcome, after: TurnOutcome) -> tuple[str, ...]:
-    """Lists what got worse. More work does not count after a correction, nor after a call with
+    """List what got worse. More work does not count after a correction, nor after a call with
     unknown result."""
-    found = []
+    regressions = []
     if before.end == "done" and after.end != "done":
-        found.append(f"it ended {after.end or 'never'} instead of done")
+        regressions.append(f"it ended {after.end or 'never'} instead of done")
     if after.failures > before.failures:
-        found.append(f"{after.failures} failed calls instead of {before.failures}")
+        regressions.append(f"{after.failures} failed calls instead of {before.failures}")
     was_good = before.end == "done" and not before.corrected
     if was_good and not after.unknown:
         if after.calls > before.calls:
-            found.append(f"{after.calls} calls instead of {before.calls}")
+            regressions.append(f"{after.calls} calls instead of {before.calls}")
         if after.tokens > before.tokens * TOKENS_FACTOR + TOKENS_MORE:
-            found.append(f"{after.tokens} tokens instead of {before.tokens}")
-    return tuple(found)
+            regressions.append(f"{after.tokens} tokens instead of {before.tokens}")
+    return tuple(regressions)
 
 
 Judgement = Literal["better", "same", "worse", "unclear"]
@@ -100,14 +102,15 @@ Verdict = Literal["promote", "refuse", "keep", "unrehearsed"]
 
 
 class RehearsalTrial(Value, omit_defaults=False):
-    """One replayed session. `n` is the record at which it diverged; `problem` says why it could
-    not be replayed."""
+    """One replayed session."""
 
     session: str
     turn: str = ""
+    # The record at which it diverged.
     n: int = 0
     before: TurnOutcome = TurnOutcome()
     after: TurnOutcome = TurnOutcome()
+    # Why it could not be replayed.
     problem: str = ""
 
     @property
@@ -146,7 +149,7 @@ class SkillRehearsal(Value, omit_defaults=False):
 
     @property
     def verdict(self) -> Verdict:
-        """One worse session means refuse; one unclear session means keep waiting."""
+        """The decision: one worse session means refuse; one unclear session means keep waiting."""
         judged = {trial.judgement for trial in self.trials if not trial.problem}
         if not judged:
             return "unrehearsed"
@@ -177,7 +180,8 @@ GONE = "The skill {} has no file {!r}."
 
 
 class Revision:
-    """`new` holds the changed files; `old` the current ones, for the index line."""
+    """A changed skill that replaces the recorded one. `new` holds the changed files; `old` the
+    current ones, for the index line."""
 
     def __init__(self, name: str, old: Mapping[str, bytes], new: Mapping[str, bytes]) -> None:
         self.name = name
@@ -186,7 +190,7 @@ class Revision:
         self._lines = (_text_and_line(old)[1], after)
 
     def loads(self, event: DurableEvent) -> bool:
-        """Returns whether this event loaded the skill."""
+        """Return whether this event loaded the skill."""
         match event:
             case ToolFinished(result=result):
                 return self._is_view(result)
@@ -196,7 +200,7 @@ class Revision:
                 return False
 
     def rewrite(self, event: DurableEvent) -> DurableEvent:
-        """Returns the rewritten event, or the same one if nothing differs."""
+        """Return the rewritten event, or the same one if nothing differs."""
         match event:
             case ToolFinished(result=result) if self._is_view(result):
                 return replace(event, result=self._result(result))
@@ -226,7 +230,7 @@ class Revision:
         return replace(result, parts=(Text(text=self._with_notes(found, notes if found else "")),))
 
     def _with_notes(self, mark: str, notes: str) -> str:
-        """Returns the new text with the note on the skill's folder, which it may refer to."""
+        """Return the new text with the note on the skill's folder, which it may refer to."""
         folder = notes.partition("]")[0] if mark else ""
         return f"{self._body.replace('${HERMES_SKILL_DIR}', folder)}{mark}{notes}"
 
@@ -255,7 +259,7 @@ def _with_text(message: UserMessage, text: str) -> UserMessage:
 
 
 def _text_and_line(tree: Mapping[str, bytes]) -> tuple[str, str]:
-    """Returns the skill's text and its line in the index; both "" if it cannot be read."""
+    """Return the skill's text and its line in the index; both "" if it cannot be read."""
     try:
         skill, text = parse_skill(tree[MAIN].decode("utf-8"))
     except (KeyError, UsageError, UnicodeDecodeError):

@@ -66,23 +66,26 @@ FOLDER = "learning"
 
 
 class LearningDeps(NamedTuple):
-    """`skills` returns the library of a project; `open_app` creates the app of a rehearsal."""
+    """What learning needs from the app."""
 
     run: RunContext
     journal: SqliteJournal
     models: Models
     memory: MemoryService
+    # Returns the library of a project.
     skills: Callable[[str], SkillLibrary]
+    # Creates the app of a rehearsal.
     open_app: OpenApp
 
 
 class _TargetTurn(NamedTuple):
-    """A turn that loaded the skill: the rewritten lines, its bounds, and the position of the first
-    changed line."""
+    """A turn that loaded the skill."""
 
+    # The rewritten lines.
     lines: tuple[RecordedLine, ...]
     start: int
     end: int
+    # Position of the first changed line.
     changed_at: int
     turn_id: str
 
@@ -92,7 +95,8 @@ def ledger_of(home: Home) -> LearningLedger:
 
 
 class Rehearsals:
-    """Books model costs on `meter` with the cause "rehearsal"."""
+    """Replays past sessions with a proposed skill version. Books model costs on `meter` with the
+    cause "rehearsal"."""
 
     def __init__(self, deps: LearningDeps, library: SkillLibrary, meter: Meter) -> None:
         self._deps = deps
@@ -101,7 +105,7 @@ class Rehearsals:
         self._ledger = ledger_of(deps.run.home)
 
     async def rehearse(self, version: Version, *, most: int, session: str = "") -> SkillRehearsal:
-        """Rehearses in the sessions that used the skill last, or in `session`; a new skill in the
+        """Rehearse in the sessions that used the skill last, or in `session`; a new skill in the
         session that led to it. Stores the result."""
         old, new = await asyncio.to_thread(self._trees, version)
         names = (session,) if session else await self.sessions(version.name, most)
@@ -135,7 +139,7 @@ class Rehearsals:
         return done
 
     async def sessions(self, skill: str, most: int) -> tuple[str, ...]:
-        """Returns the sessions that used the skill, newest first."""
+        """Return the sessions that used the skill, newest first."""
         usage = self._library.usages.of(skill)
         if not most or not usage.view_count + usage.use_count:
             return ()
@@ -188,7 +192,7 @@ class Rehearsals:
 def _find_introduction(
     recording: Recording, version: Version, new: Mapping[str, bytes]
 ) -> Introduction | None:
-    """Returns the introduction of a new skill into the task that led to it; None for another
+    """Return the introduction of a new skill into the task that led to it; None for another
     session."""
     turn, _, call = version.cause.call.partition(" ")
     if version.action != "create" or version.cause.session != recording.session_id or not call:
@@ -203,7 +207,7 @@ def _find_introduction(
 
 
 def _find_target(recording: Recording, revision: Revision) -> _TargetTurn:
-    """Returns the first turn that loaded the skill; raises UsageError when no turn did."""
+    """Return the first turn that loaded the skill. Raises UsageError when no turn did."""
     first = first_position(recording)
     events = [line.event for line in recording.lines]
     revised = [revision.rewrite(event) for event in events]
@@ -240,12 +244,12 @@ def _compare(
     now = [record.event for record in after]
     later = (line.event for line in recording.lines[target.end :])
     received = (event.message for event in later if isinstance(event, MessageReceived))
-    next_words = next((message.text for message in received if message.origin == "user"), "")
+    next_message = next((message.text for message in received if message.origin == "user"), "")
     return RehearsalTrial(
         session=recording.session_id,
         turn=target.turn_id,
         n=n,
-        before=outcome_of(recorded, corrected=is_correction(next_words)),
+        before=outcome_of(recorded, corrected=is_correction(next_message)),
         after=outcome_of((*same, *now), unknown=UNKNOWN_CALL),
     )
 

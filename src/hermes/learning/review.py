@@ -54,13 +54,13 @@ WHY: dict[TriggerReason, str] = {
 
 
 def conversation_digest(messages: Iterable[Message]) -> str:
-    """Renders the conversation, cut at the start; calls come with their results."""
+    """Render the conversation, cut at the start; calls come with their results."""
     text = "\n\n".join(line for message in messages for line in _lines(message))
     return text if len(text) <= MOST_CHARS else "[…]\n" + text[-MOST_CHARS:]
 
 
 def format_skills(skills: Sequence[tuple[str, str, bool]]) -> str:
-    """Lists the skills and whether each may be changed."""
+    """List the skills and whether each may be changed."""
     lines = [f"- {name}: {about}{'' if own else ' (not yours)'}" for name, about, own in skills]
     return "\n".join(("Existing skills:", *lines)) if lines else "There are no skills yet."
 
@@ -86,7 +86,7 @@ def _lines(message: Message) -> list[str]:
 
 
 def _cut(text: str, most: int) -> str:
-    """Keeps both ends: requests are at the start, errors at the end."""
+    """Cut the middle of a long text: requests are at the start, errors at the end."""
     if len(text) <= most:
         return text
     return f"{text[: most // 2]} […] {text[-most // 2 :]}"
@@ -117,7 +117,7 @@ class SkillReview:
         self._proposed: list[Version] = []
 
     async def run(self, trigger: ReviewTrigger) -> None:
-        """Raises ProviderError when no model is available."""
+        """Review the turn. Raises ProviderError when no model is available."""
         transcript, meter = self._reviewed.transcript, self._reviewed.meter
         text = f"{await self._list_skills()}\n\n{conversation_digest(transcript.messages)}"
         tools: tuple[Tool, ...] = (skills_list, skill_view, skill_manage)
@@ -160,7 +160,7 @@ class SkillReview:
         return PROPOSED.format(version.id)
 
     def _check(self, arguments: JsonObject) -> None:
-        """Applies the policy; anything that needs approval is refused."""
+        """Apply the policy; anything that needs approval is refused."""
         if arguments["action"] == "delete":
             raise ToolError("A review cannot delete skills; patch the skill.")
         if len(self._proposed) >= MOST_PROPOSALS:

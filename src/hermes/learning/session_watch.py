@@ -32,8 +32,8 @@ _HOLDS = re.compile(
 
 
 def is_correction(text: str) -> bool:
-    """Returns whether the text corrects the turn before. A false positive costs one review; a
-    false negative loses a lesson."""
+    """Return whether the text corrects the turn before. A false positive costs one review; a false
+    negative loses what the review would have learned."""
     if not text or len(text) > MOST_CHARS:
         return False
     return bool(_BEGINS.search(text) or _HOLDS.search(text))
@@ -64,7 +64,7 @@ class TriggerWatch:
         self._has_saved = False
 
     def note(self, event: Event) -> ReviewTrigger | None:
-        """Returns a trigger when the event ends a turn that deserves a review."""
+        """Return a trigger when the event ends a turn that deserves a review."""
         match event:
             case MessageReceived(message=message):
                 if message.origin == "user" and self._is_answered and is_correction(message.text):
@@ -123,7 +123,7 @@ class SkillUseTracker:
         self._last: tuple[SkillRun, ...] = ()
 
     def note(self, record: Record) -> tuple[SkillRun, ...]:
-        """Returns new runs, or runs that were just corrected."""
+        """Return new runs, or runs that were just corrected."""
         match record.event:
             case TurnStarted():
                 self._loaded, self._events, self._last = {}, [], ()
@@ -154,8 +154,8 @@ class SkillUseTracker:
 
 
 def find_regression(runs: Sequence[SkillRun], now: str, before: str) -> str:
-    """Returns why version `now` should be reverted to `before`, or "". Failed calls count only
-    where the previous number is known."""
+    """Return why version `now` should be reverted to `before`, or "". Failed calls count only where
+    the previous number is known."""
     mine = [run.outcome for run in runs if run.version == now][-RECENT_RUNS:]
     theirs = sorted(run.outcome.failures for run in runs if run.version == before)
     usual = theirs[len(theirs) // 2] if theirs else None

@@ -17,19 +17,21 @@ OWNER = "owner"
 
 
 class ChangeSource(Value):
-    """Where a change comes from. `kind`: "session" for the memory tool, "review" for a review after
-    a turn, "person" for a command, "file" for a manual edit of the file. `n` is the session record
-    that led to the change; `origins` are the untrusted sources in view; `approved_by` is the person
-    who approved it."""
+    """Where a change of memory comes from."""
 
+    # "session": the memory tool; "review": a review after a turn; "person": a command; "file": a
+    # manual edit.
     kind: Literal["session", "review", "person", "file"]
     session_id: str = ""
     turn_id: str = ""
+    # The session record that led to the change.
     n: int = 0
     call_id: str = ""
     person: str = ""
     surface: str = ""
+    # The untrusted sources in view.
     origins: tuple[str, ...] = ()
+    # The person who approved the change.
     approved_by: str = ""
 
 
@@ -42,45 +44,50 @@ class Operation(Value):
 
 
 class MemoryEntry(Value):
-    """A current entry. `change` is the change that set its text; `finding` names the threat pattern
-    that hides it from the model."""
+    """A current entry."""
 
     id: int
     target: Target
     text: str
+    # The change that set its text.
     change: int
     since: float
+    # The threat pattern that hides it from the model.
     finding: str = ""
 
 
 class MemoryChange(Value):
-    """One change of an entry; `text` is the text after it, "" for none. A change with `held` waits
-    for a person for that reason and is `open` until it is answered. `settles` names the held change
-    that this one answers, `reverts` the change that it undoes. The text of a `forgotten` change is
-    deleted for good."""
+    """One change of an entry."""
 
     id: int
     entry: int
     target: Target
     action: Literal["add", "replace", "remove", "reject"]
+    # The text after the change, "" for none.
     text: str
     at: float
     source: ChangeSource
+    # Why the change waits for a person.
     held: str = ""
+    # A held change that is not answered yet.
     open: bool = False
+    # The held change that this one answers.
     settles: int = 0
+    # The change that this one undoes.
     reverts: int = 0
     finding: str = ""
+    # The text is deleted for good.
     forgotten: bool = False
 
 
 class MemoryApplied(Value):
-    """The change was made. `held` says why it waits for a person instead; `repeated` means that the
-    same call was applied before."""
+    """The outcome of a change that was made."""
 
     message: str
     changes: tuple[int, ...] = ()
+    # Why it waits for a person instead.
     held: str = ""
+    # The same call was applied before.
     repeated: bool = False
 
 
@@ -88,12 +95,13 @@ RefusedKind = Literal["limit", "match", "conflict", "threat", "drift", "usage"]
 
 
 class MemoryRefusal(Value):
-    """Nothing was changed. `matches` are previews of candidate entries, `number` is the position of
-    the failing operation in a batch, from 1."""
+    """The outcome of a call that changed nothing."""
 
     kind: RefusedKind
     error: str
+    # Previews of candidate entries.
     matches: tuple[str, ...] = ()
+    # Position of the failing operation in a batch, from 1.
     number: int = 0
 
 
@@ -111,11 +119,12 @@ class MemoryLimits(Value):
 
 
 class MemorySnapshot(Value):
-    """The memory block of a new session and the entries in it. `forgets` counts the forget
-    operations up to then."""
+    """The memory block of a new session."""
 
     text: str = ""
+    # The entries in the block.
     ids: tuple[int, ...] = ()
+    # Number of forget operations up to then.
     forgets: int = 0
 
 
@@ -134,7 +143,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def normalise_entry(text: str) -> str:
-    """Normalises an entry: NFC, no control characters, no surrounding white space."""
+    """Normalise an entry: NFC, no control characters, no surrounding white space."""
     plain = text.encode("utf-8", "replace").decode()
     plain = unicodedata.normalize("NFC", plain.replace("\r\n", "\n").replace("\r", "\n"))
     return _CONTROL.sub("", plain).strip()
@@ -145,7 +154,7 @@ def has_delimiter(text: str) -> bool:
 
 
 def split_entries(text: str) -> tuple[str, ...]:
-    """Returns the entries of a file without duplicates."""
+    """Return the entries of a file without duplicates."""
     parts = (normalise_entry(part) for part in _CUT.split(text.removeprefix("\ufeff")))
     return tuple(dict.fromkeys(part for part in parts if part))
 
@@ -169,7 +178,7 @@ def preview(text: str) -> str:
 
 
 def hidden_marker(entry: MemoryEntry) -> str:
-    """Returns the placeholder for an entry that looks like a prompt injection."""
+    """Return the placeholder for an entry that looks like a prompt injection."""
     return f"[entry m{entry.id} is not shown: it looks like an injected order ({entry.finding})]"
 
 
@@ -180,7 +189,7 @@ def entry_text(entry: MemoryEntry) -> str:
 def build_snapshot(
     entries: Sequence[MemoryEntry], wanted: Sequence[Target], limits: MemoryLimits
 ) -> MemorySnapshot:
-    """Builds the prompt blocks and lists the entries in them."""
+    """Build the prompt blocks and list the entries in them."""
     blocks: list[str] = []
     ids: list[int] = []
     for target in wanted:

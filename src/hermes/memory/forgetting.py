@@ -35,7 +35,7 @@ _IN_WAL = (
 
 
 class ForgetReport(Value):
-    """What was erased. `left` lists places that still contain the text or cannot be searched."""
+    """What was erased."""
 
     texts: int
     entries: tuple[int, ...] = ()
@@ -44,26 +44,27 @@ class ForgetReport(Value):
     files: tuple[str, ...] = ()
     recordings: int = 0
     contents: int = 0
+    # Files that still contain the text or cannot be searched.
     left: tuple[str, ...] = ()
 
 
 async def plan_forget(
     memory: MemoryService, reference: str, also: Sequence[str] = ()
 ) -> ForgetPlan:
-    """Plans what to erase: an entry by number or text with all its versions, or any text. Raises
+    """Plan what to erase: an entry by number or text with all its versions, or any text. Raises
     UsageError for texts that are too short, NotFound for unknown entries."""
     memories = memory.of()
     try:
-        found = await memories.plan_forget(entry=await memories.resolve_entry(reference))
+        plan = await memories.plan_forget(entry=await memories.resolve_entry(reference))
     except NotFound as error:
         if error.near or reference.strip().removeprefix("m").isdecimal():
             raise
-        found = await memories.plan_forget(text=reference)
+        plan = await memories.plan_forget(text=reference)
     more = [await memories.plan_forget(text=text) for text in also]
     merged = ForgetPlan(
-        texts=tuple(dict.fromkeys(text for each in (found, *more) for text in each.texts)),
-        changes=tuple(dict.fromkeys(n for each in (found, *more) for n in each.changes)),
-        sources=tuple(dict.fromkeys(s for each in (found, *more) for s in each.sources)),
+        texts=tuple(dict.fromkeys(text for each in (plan, *more) for text in each.texts)),
+        changes=tuple(dict.fromkeys(n for each in (plan, *more) for n in each.changes)),
+        sources=tuple(dict.fromkeys(s for each in (plan, *more) for s in each.sources)),
     )
     if not merged.texts:
         raise NotFound("All texts of this entry are already erased.")
@@ -77,7 +78,7 @@ async def plan_forget(
 async def find_traces(
     memory: MemoryService, archive: SessionArchive, plan: ForgetPlan
 ) -> dict[str, tuple[int, ...]]:
-    """Returns the records that contain the texts, by session."""
+    """Return the records that contain the texts, by session."""
     if not memory.run.home.journal.exists():
         return {}
     return await find_affected(
@@ -92,7 +93,7 @@ async def forget(
     *,
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> ForgetReport:
-    """Erases the texts everywhere. Raises SessionBusy and changes nothing when an affected session
+    """Erase the texts everywhere. Raises SessionBusy and changes nothing when an affected session
     is in use. Safe to repeat after an interruption."""
     home, phrases = memory.run.home, Phrases(plan.texts)
     near = await _near(memory, archive, plan)
@@ -131,9 +132,9 @@ async def forget(
 async def _near(
     memory: MemoryService, archive: SessionArchive, plan: ForgetPlan
 ) -> dict[str, Mentions]:
-    """Returns where the texts were mentioned: the messages and their turns, also in the ancestors
-    of forks."""
-    found: dict[str, Mentions] = {}
+    """Return where the texts were mentioned: the messages and their turns, also in the ancestors of
+    forks."""
+    mentions: dict[str, Mentions] = {}
     for source in plan.sources:
         if not source.session_id:
             continue
@@ -147,15 +148,15 @@ async def _near(
         with suppress(NotFound):
             ancestors = (await archive.lineage(source.session_id)).ancestors
         for session_id in (source.session_id, *ancestors):
-            before = found.get(session_id, Mentions())
-            found[session_id] = Mentions(
+            before = mentions.get(session_id, Mentions())
+            mentions[session_id] = Mentions(
                 turns=before.turns | turns, records=before.records | records
             )
-    return found
+    return mentions
 
 
 def _drop_recordings(home: Home, sessions: Sequence[str]) -> int:
-    """Deletes tapes, which store requests as differences and answers in chunks. Without its tape a
+    """Delete tapes, which store requests as differences and answers in chunks. Without its tape a
     session is replayed from the records only."""
     tapes = [tape for each in sessions for tape in (home.sessions / each / TAPES).glob("*")]
     for tape in tapes:
@@ -164,7 +165,7 @@ def _drop_recordings(home: Home, sessions: Sequence[str]) -> int:
 
 
 def _drop_contents(home: Home, phrases: Phrases) -> tuple[int, list[str]]:
-    """Erases file contents from the checkpoints; returns their number, and leftovers."""
+    """Erase file contents from the checkpoints; return their number, and leftovers."""
     from hermes.undo.retention import erase_contents
     from hermes.undo.store import CheckpointStore
 
@@ -180,7 +181,8 @@ BUSY_SECONDS = 10.0
 
 
 def is_database(path: Path) -> bool:
-    """Asks SQLite, since opening and closing the file directly would drop SQLite's locks."""
+    """Return whether SQLite can read the file. Opening and closing it directly would drop SQLite's
+    locks."""
     try:
         with _open(path, "ro") as db:
             db.execute("PRAGMA schema_version").fetchone()
@@ -192,8 +194,8 @@ def is_database(path: Path) -> bool:
 def clean_tables(
     path: Path, remove_phrases: RemovePhrases, *, write: bool = True
 ) -> tuple[int, list[str]]:
-    """Returns the number of changed rows, and leftovers. A row whose key contains the text is
-    deleted. Without `write`, it only searches."""
+    """Remove the text from a database; return the number of changed rows, and leftovers. A row
+    whose key contains the text is deleted. Without `write`, the function only searches."""
     with _open(path, "rw" if write else "ro") as db:
         if not any(_find(db, remove_phrases)):
             return 0, []
@@ -202,8 +204,8 @@ def clean_tables(
         db.execute("PRAGMA secure_delete = ON")
         db.execute("BEGIN IMMEDIATE")
         # Search again: other processes may have written meanwhile.
-        found = list(_find(db, remove_phrases))
-        for table, key, new in found:
+        rows = list(_find(db, remove_phrases))
+        for table, key, new in rows:
             where = " AND ".join(f"{column} IS ?" for column in key)
             wanted = ", ".join(f"{column} = ?" for column in new)
             try:
@@ -218,7 +220,7 @@ def clean_tables(
             for name in sorted(name for _schema, name, kind, *_ in tables if kind == "virtual")
         ]
         left += [] if scrub_database(db) else [describe_leftover(path)]
-        return len(found), left
+        return len(rows), left
 
 
 def _open(path: Path, mode: str) -> closing[sqlite3.Connection]:
@@ -229,7 +231,7 @@ def _open(path: Path, mode: str) -> closing[sqlite3.Connection]:
 def _find(
     db: sqlite3.Connection, remove_phrases: RemovePhrases
 ) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Yields table, key and new values of each row with the text, in all tables and full-text
+    """Yield table, key and new values of each row with the text, in all tables and full-text
     indexes."""
     tables = db.execute("PRAGMA main.table_list").fetchall()
     for _schema, name, kind, _columns, is_without_rowid, _strict in tables:
@@ -250,7 +252,7 @@ def _find(
 
 
 def _quote(name: str) -> str:
-    """Quotes an identifier. A quoted `rowid` works where no column has that name."""
+    """Quote an identifier. A quoted `rowid` works where no column has that name."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -269,7 +271,7 @@ _OTHER_PROGRAM = "state.db"
 
 
 def sweep(root: Path, remove_phrases: RemovePhrases) -> tuple[list[str], list[str]]:
-    """Cleans every file that no package handles. Returns the changed files, and leftovers."""
+    """Clean every file that no package handles. Return the changed files, and leftovers."""
     changed: list[str] = []
     left: list[str] = []
     for path in _files(root):
@@ -315,7 +317,7 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _clean_bytes(raw: bytes, remove_phrases: RemovePhrases) -> bytes | None:
-    """Returns the bytes without the text; None when they do not contain it."""
+    """Return the bytes without the text; None when they do not contain it."""
     text = raw.decode("utf-8", "surrogateescape")
     cleaned = remove_phrases(text)
     return None if cleaned == text else cleaned.encode("utf-8", "surrogateescape")

@@ -86,20 +86,20 @@ class MemoryLedger:
     # Changes
 
     def changes(self, **where: int) -> list[MemoryChange]:
-        """Returns the changes with these values of columns, oldest first."""
-        given = "".join(f" AND {column} = ?" for column in where)
-        query = f"SELECT {_CHANGE} FROM changes WHERE scope = ?{given} ORDER BY change"
-        found: list[MemoryChange] = []
+        """Return the changes with these values of columns, oldest first."""
+        conditions = "".join(f" AND {column} = ?" for column in where)
+        query = f"SELECT {_CHANGE} FROM changes WHERE scope = ?{conditions} ORDER BY change"
+        changes: list[MemoryChange] = []
         for row in self.db.execute(query, (self._scope, *where.values())):
             fields = dict(zip(MemoryChange.__struct_fields__, row, strict=True))
             fields["source"] = decode(ChangeSource, fields["source"])
             for flag in ("open", "forgotten"):
                 fields[flag] = bool(fields[flag])
-            found.append(MemoryChange(**fields))
-        return found
+            changes.append(MemoryChange(**fields))
+        return changes
 
     def put_change(self, change: MemoryChange) -> int:
-        """Inserts a change and returns its number; `change.id` is ignored."""
+        """Insert a change and return its number; `change.id` is ignored."""
         row = asdict(change) | {"id": None, "source": encode(change.source).decode()}
         marks = ", ".join("?" * (len(row) + 1))
         query = f"INSERT INTO changes({_CHANGE}, scope) VALUES ({marks})"
@@ -108,7 +108,7 @@ class MemoryLedger:
         return made
 
     def settle(self, number: int) -> None:
-        """Closes a held change."""
+        """Close a held change."""
         self.db.execute("UPDATE changes SET open = 0 WHERE change = ?", (number,))
 
     def next_entry(self) -> int:
@@ -116,7 +116,7 @@ class MemoryLedger:
         return int(last) + 1
 
     def next_time(self, now: float) -> float:
-        """Returns the time for the next change; it never runs backwards."""
+        """Return the time for the next change; it never runs backwards."""
         query = "SELECT at FROM changes ORDER BY change DESC LIMIT 1"
         row = self.db.execute(query).fetchone()
         return max(now, float(row[0])) if row else now
@@ -124,7 +124,7 @@ class MemoryLedger:
     # Idempotency keys
 
     def changes_of_call(self, key: str) -> tuple[int, ...] | None:
-        """Returns the changes of this call if it was made before."""
+        """Return the changes of this call if it was made before."""
         row = self.db.execute("SELECT changes FROM calls WHERE key = ?", (key,)).fetchone()
         return decode(tuple[int, ...], row[0]) if row else None
 
@@ -135,7 +135,7 @@ class MemoryLedger:
     # File digests
 
     def file(self, target: Target) -> tuple[bytes, bytes]:
-        """Returns the digests of the expected and of the previous content."""
+        """Return the digests of the expected and of the previous content."""
         query = "SELECT digest, before FROM files WHERE scope = ? AND target = ?"
         row = self.db.execute(query, (self._scope, target)).fetchone()
         return (bytes(row[0]), bytes(row[1])) if row else (b"", b"")
@@ -158,8 +158,8 @@ class MemoryLedger:
     def forget_changes(
         self, numbers: Iterable[int], remove_phrases: Callable[[str], str]
     ) -> set[int]:
-        """Deletes the text of these changes, and of all changes of all scopes that contain a
-        phrase; returns their numbers."""
+        """Delete the text of these changes, and of all changes of all scopes that contain a phrase;
+        return their numbers."""
         texts = self.db.execute("SELECT change, text FROM changes WHERE text <> ''").fetchall()
         found = {*numbers, *(number for number, text in texts if remove_phrases(text) != text)}
         self.db.executemany(
@@ -173,33 +173,33 @@ class MemoryLedger:
     def recalls(self, session: str) -> dict[int, tuple[bytes, str]]:
         query = "SELECT place, said, text FROM recalls WHERE session = ?"
         found = self.db.execute(query, (session,))
-        return {place: (bytes(digest), text) for place, digest, text in found}
+        return {index: (bytes(digest), text) for index, digest, text in found}
 
-    def put_recall(self, session: str, place: int, digest: bytes, text: str) -> None:
-        row = (session, place, digest, text)
+    def put_recall(self, session: str, index: int, digest: bytes, text: str) -> None:
+        row = (session, index, digest, text)
         self.db.execute("INSERT OR REPLACE INTO recalls VALUES (?, ?, ?, ?)", row)
 
     def forget_recalls(self, remove_phrases: Callable[[str], str]) -> None:
         found = self.db.execute("SELECT session, place, text FROM recalls").fetchall()
-        for session, place, text in found:
+        for session, index, text in found:
             if (rest := remove_phrases(text)) != text:
                 self.db.execute(
                     "UPDATE recalls SET text = ? WHERE session = ? AND place = ?",
-                    (rest, session, place),
+                    (rest, session, index),
                 )
 
     def holders(self, remove_phrases: Callable[[str], str]) -> set[str]:
-        """Returns the scopes with entries that contain a phrase."""
+        """Return the scopes with entries that contain a phrase."""
         found = self.db.execute("SELECT scope, text FROM entries").fetchall()
         return {scope for scope, text in found if remove_phrases(text) != text}
 
     def scrub(self, patience_seconds: float) -> bool:
-        """Returns whether no deleted text remains in the file or its WAL."""
+        """Return whether no deleted text remains in the file or its WAL."""
         return scrub_database(self.db, patience_seconds=patience_seconds)
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """Opens or creates a private SQLite file that overwrites deleted text."""
+    """Open or create a private SQLite file that overwrites deleted text."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)

@@ -49,7 +49,7 @@ class PersonStore:
         self._turn = threading.Lock()
 
     async def add_facts(self, kind: Kind, lines: Sequence[str], *, session: str, at: float) -> None:
-        """Adds conclusions, or replaces the card, which has the facts that the person set."""
+        """Add conclusions, or replace the card, which has the facts that the person set."""
         rows = [(self._person, kind, line, session, at) for line in lines]
 
         def work(db: sqlite3.Connection) -> None:
@@ -64,19 +64,21 @@ class PersonStore:
         await self._run(work)
 
     async def facts(self, kind: Kind) -> list[str]:
-        """Oldest first."""
+        """Return the facts, oldest first."""
         query = "SELECT text FROM facts WHERE person = ? AND kind = ? ORDER BY id"
         if not self.path.exists():
             return []
         return await self._run(lambda db: [t for (t,) in db.execute(query, (self._person, kind))])
 
     async def add_messages(
-        self, said: Sequence[tuple[str, str]], *, session: str, at: float
+        self, messages: Sequence[tuple[str, str]], *, session: str, at: float
     ) -> None:
-        """Stores messages; only the newest MOST_SAID are kept."""
+        """Store messages; only the newest MOST_SAID are kept."""
 
         def work(db: sqlite3.Connection) -> None:
-            rows = [(self._person, session, role, t[:LONGEST_SAID], at) for role, t in said if t]
+            rows = [
+                (self._person, session, role, t[:LONGEST_SAID], at) for role, t in messages if t
+            ]
             db.executemany(
                 "INSERT INTO said(person, session, role, text, at) VALUES (?, ?, ?, ?, ?)", rows
             )
@@ -89,23 +91,27 @@ class PersonStore:
         await self._run(work)
 
     async def search(self, query: str, limit: int) -> list[str]:
-        """Returns facts, then messages, that share words with the query, best first."""
+        """Return facts, then messages, that share words with the query, best first."""
         wanted = keywords(query)
         if not wanted or not self.path.exists():
             return []
         newest = "SELECT role, text FROM said WHERE person = ? ORDER BY id DESC"
         rows = await self._run(lambda db: db.execute(newest, (self._person,)).fetchall())
-        said = [f"{role} said: {text}" for role, text in rows]
+        messages = [f"{role} said: {text}" for role, text in rows]
         facts = await self.facts("conclusion")
         ranked = sorted(
-            ((2.0 if place < len(facts) else 1.0) * len(wanted & keywords(text)), -place, text)
-            for place, text in enumerate((*facts, *said))
+            (
+                (2.0 if position < len(facts) else 1.0) * len(wanted & keywords(text)),
+                -position,
+                text,
+            )
+            for position, text in enumerate((*facts, *messages))
             if wanted & keywords(text)
         )
         return [text for _, _, text in reversed(ranked)][:limit]
 
     async def forget(self, remove_phrases: Callable[[str], str]) -> bool:
-        """Deletes rows that contain a phrase; returns whether no deleted text remains on disk."""
+        """Delete rows that contain a phrase; return whether no deleted text remains on disk."""
 
         def work(db: sqlite3.Connection) -> None:
             for table in ("facts", "said"):
@@ -125,7 +131,7 @@ class PersonStore:
                 self._db = None
 
     async def _run(self, work: Callable[[sqlite3.Connection], T], *, plain: bool = False) -> T:
-        """Runs `work` in a transaction, or without one if `plain`."""
+        """Run `work` in a transaction, or without one if `plain`."""
 
         def run() -> T:
             with self._turn:
@@ -177,7 +183,7 @@ UNKNOWN = "Nothing is known about that yet."
 
 
 class LocalModel(MemoryProvider):
-    """`scan` rejects prompt injections, as in memory itself."""
+    """The user model in a local file. `scan` rejects prompt injections, as in memory itself."""
 
     name = "local"
 
@@ -193,7 +199,7 @@ class LocalModel(MemoryProvider):
         self._session = began.session_id
 
     async def prefetch(self, query: str) -> str:
-        """Returns the card and matching facts, up to SHOWN_CHARS."""
+        """Return the card and matching facts, up to SHOWN_CHARS."""
         known = set(await self.people.facts("conclusion"))
         found = [text for text in await self.people.search(query, EVIDENCE) if text in known]
         shown: list[str] = []
@@ -205,7 +211,7 @@ class LocalModel(MemoryProvider):
         return "\n".join(shown)
 
     async def sync_turn(self, user: str, assistant: str, *, trusted: bool) -> None:
-        """Skips turns that may be influenced by untrusted text."""
+        """Store the turn, unless untrusted text may have influenced it."""
         if not trusted:
             return
         at = self._clock.now()
@@ -231,7 +237,7 @@ class LocalModel(MemoryProvider):
         await self.people.add_facts("conclusion", safe, session=self._session, at=at)
 
     async def set_card(self, lines: list[str]) -> list[str]:
-        """Replaces the card, without lines that look like injections."""
+        """Replace the card, without lines that look like injections."""
         safe = [line.strip() for line in lines if line.strip() and not self._scan(line)]
         await self.people.add_facts("card", safe, session=self._session, at=self._clock.now())
         return safe
@@ -269,7 +275,7 @@ class UserModel:
         return self._model
 
 
-def _effects(_place: PathContext, arguments: JsonObject) -> list[Effect]:
+def _effects(_context: PathContext, arguments: JsonObject) -> list[Effect]:
     if card := arguments.get("card"):
         return [Remember(target="user", action="replace", text="\n".join(card))]
     return [ReadHistory(query=arguments.get("query", "who the user is"))]

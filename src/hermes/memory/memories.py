@@ -63,8 +63,8 @@ def _change(
     [Callable[Concatenate[Memories, P], T]],
     Callable[Concatenate[Memories, P], Coroutine[Any, Any, T]],
 ]:
-    """Runs a method in a thread, in one transaction. With `existing`, NotFound when memory is
-    empty."""
+    """Decorate a method so that it runs in a thread, in one transaction. With `existing`, the
+    method raises NotFound when memory is empty."""
 
     def decorate(
         method: Callable[Concatenate[Memories, P], T],
@@ -86,8 +86,8 @@ def _change(
 
 
 class Memories:
-    """Safe across processes and tasks. `scan` returns the threat pattern that a text matches, or
-    "". No file is created before the first entry."""
+    """The memory of one person, safe across processes and tasks. `scan` returns the threat pattern
+    that a text matches, or "". No file is created before the first entry."""
 
     def __init__(
         self,
@@ -113,25 +113,25 @@ class Memories:
         return await self._query(lambda store: tuple(store.ledger.entries()), ())
 
     async def snapshot(self, wanted: Sequence[Target] = TARGETS) -> MemorySnapshot:
-        """Returns the memory block for a new session; it stays fixed for that session."""
+        """Return the memory block for a new session; it stays fixed for that session."""
         forgets = await self._query(_forgets, 0)
         return replace(build_snapshot(await self.entries(), wanted, self.limits), forgets=forgets)
 
     def is_outdated(self, taken: MemorySnapshot) -> bool:
-        """Returns whether something was forgotten since, so that the snapshot must not be written
+        """Return whether something was forgotten since, so that the snapshot must not be written
         any more."""
         return self._query_now(_forgets, 0) != taken.forgets
 
     async def changes(self) -> tuple[MemoryChange, ...]:
-        """Oldest first."""
+        """Return all changes, oldest first."""
         return await self._query(lambda store: tuple(store.ledger.changes()), ())
 
     async def pending(self) -> tuple[MemoryChange, ...]:
-        """Returns held changes."""
+        """Return the changes that wait for approval."""
         return await self._query(lambda store: tuple(store.ledger.changes(open=1)), ())
 
     async def history_of(self, entry: int) -> tuple[MemoryChange, ...]:
-        """Returns all changes of an entry, oldest first; NotFound."""
+        """Return all changes of an entry, oldest first. Raises NotFound."""
         mine = tuple(each for each in await self.changes() if each.entry == entry)
         if not mine:
             raise NotFound(f"There is no entry m{entry}; `hermes memory list --all` shows them.")
@@ -141,7 +141,7 @@ class Memories:
         return tuple(entries_at(await self.changes(), at))
 
     async def resolve_entry(self, text: str) -> int:
-        """Returns the entry id for m7, 7 or a part of the text; NotFound."""
+        """Return the entry id for m7, 7 or a part of the text. Raises NotFound."""
         number = text.strip().removeprefix("m")
         if number.isdecimal():
             return (await self.history_of(int(number)))[0].entry
@@ -167,8 +167,8 @@ class Memories:
         key: str = "",
         held: str = "",
     ) -> ChangeOutcome:
-        """Applies all operations or none. A key is applied once; `held` says why the change waits
-        for a person."""
+        """Apply all operations or none. A key is applied once; `held` says why the change waits for
+        a person."""
         ledger = self._store.ledger
         if key and (done := ledger.changes_of_call(key)) is not None:
             return MemoryApplied(message="Already done.", changes=done, held=held, repeated=True)
@@ -193,7 +193,7 @@ class Memories:
 
     @_change(existing=True)
     def accept(self, number: int, *, source: ChangeSource) -> ChangeOutcome:
-        """Applies a held change; NotFound."""
+        """Apply a held change. Raises NotFound."""
         change = self._held_change(number)
         assert change.action != "reject"
         step = MemoryStep(action=change.action, entry=change.entry, text=change.text)
@@ -222,8 +222,8 @@ class Memories:
 
     @_change(existing=True)
     def undo(self, number: int = 0, *, source: ChangeSource) -> tuple[MemoryChange, ...]:
-        """Undoes a change or, for 0, the last group of changes. UsageError when a later change
-        depends on it; NotFound."""
+        """Undo a change or, for 0, the last group of changes. Raises NotFound, or UsageError when a
+        later change depends on it."""
         ledger = self._store.ledger
         if not number:
             undone = last_changes(ledger.changes())
@@ -237,7 +237,7 @@ class Memories:
     def undo_session(
         self, session_id: str, *, source: ChangeSource
     ) -> tuple[list[MemoryChange], list[MemoryChange]]:
-        """Undoes all changes of a session, newest first; returns the undone changes and those that
+        """Undo all changes of a session, newest first; return the undone changes and those that
         later changes depend on."""
         everything = self._store.ledger.changes()
         undone = undone_changes(everything)
@@ -260,7 +260,7 @@ class Memories:
 
     @_change(existing=True)
     def clear(self, target: Target, *, source: ChangeSource) -> int:
-        """Removes all entries of one file (undoable) and returns their number."""
+        """Remove all entries of one file (undoable) and return their number."""
         entries = self._store.ledger.entries(target)
         steps = [MemoryStep(action="remove", entry=entry.id) for entry in entries]
         self._store.record(target, steps, source)
@@ -269,7 +269,7 @@ class Memories:
     # Forgetting
 
     async def plan_forget(self, *, entry: int = 0, text: str = "") -> ForgetPlan:
-        """Returns what would be forgotten: all versions of an entry, or all changes containing the
+        """Return what would be forgotten: all versions of an entry, or all changes containing the
         text."""
         from hermes.memory.phrases import Phrases
 
@@ -278,22 +278,22 @@ class Memories:
         texts = [each.text for each in mine if each.text] if entry else [text]
         phrases = Phrases(texts)
         also = [c for c in changes if c.text and phrases.remove_phrases(c.text) != c.text]
-        found = {change.id: change for change in (*mine, *also)}
+        affected = {change.id: change for change in (*mine, *also)}
         return ForgetPlan(
-            texts=tuple(dict.fromkeys((*texts, *(c.text for c in found.values() if c.text)))),
-            changes=tuple(found),
-            sources=tuple(dict.fromkeys(change.source for change in found.values())),
+            texts=tuple(dict.fromkeys((*texts, *(c.text for c in affected.values() if c.text)))),
+            changes=tuple(affected),
+            sources=tuple(dict.fromkeys(change.source for change in affected.values())),
         )
 
     async def holders(self, plan: ForgetPlan) -> set[str]:
-        """Returns the scopes that contain it now."""
+        """Return the scopes whose entries contain a text of the plan now."""
         from hermes.memory.phrases import Phrases
 
         phrases = Phrases(plan.texts)
         return await self._query(lambda store: store.ledger.holders(phrases.remove_phrases), set())
 
     async def forget(self, plan: ForgetPlan) -> None:
-        """Deletes the texts from the ledger and from this person's files; `scrub` then scrubs the
+        """Delete the texts from the ledger and from this person's files; `scrub` then scrubs the
         disk."""
         if not self._store.is_untouched():
             await self._forget(plan)
@@ -311,18 +311,18 @@ class Memories:
         ledger.forget_recalls(remove_phrases)
 
     async def scrub(self, *, patience_seconds: float = PATIENCE_SECONDS) -> bool:
-        """Scrubs the files; returns whether no forgotten text remains on disk."""
+        """Scrub the files; return whether no forgotten text remains on disk."""
         return await self._query(lambda store: store.scrub(patience_seconds), True)
 
     # Recalled text, per message
 
     async def recalls_of(self, session_id: str) -> dict[int, tuple[bytes, str]]:
-        """Returns the text added to messages of a session, by position."""
+        """Return the text added to messages of a session, by position."""
         return await self._query(lambda store: store.ledger.recalls(session_id), {})
 
     @_change()
-    def record_recall(self, session_id: str, place: int, digest: bytes, text: str) -> None:
-        self._store.ledger.put_recall(session_id, place, digest, text)
+    def record_recall(self, session_id: str, index: int, digest: bytes, text: str) -> None:
+        self._store.ledger.put_recall(session_id, index, digest, text)
 
     def _held_change(self, number: int) -> MemoryChange:
         waiting = {each.id: each for each in self._store.ledger.changes(open=1)}
@@ -343,7 +343,7 @@ class Memories:
         store.record(change.target, (step,), source, reverts=change.id, findings=store.scan)
 
     def _refusal(self, change: MemoryChange, step: MemoryStep) -> MemoryRefusal | None:
-        """Returns a refusal when the step no longer applies."""
+        """Return a refusal when the step no longer applies."""
         current = {entry.id: entry for entry in self._store.ledger.entries(change.target)}
         if step.action != "add" and step.entry not in current:
             gone = f"Entry m{step.entry} no longer exists; reject this change."
@@ -356,12 +356,12 @@ class Memories:
         return None
 
     def _drift(self, target: Target, operations: Sequence[Operation]) -> MemoryRefusal | None:
-        """Refuses to rewrite a file with an entry over the limit, except to add an entry or to
-        change that entry."""
-        found, limit = self._store.initial_content(target), self.limits.of(target)
-        if found is None or (len(operations) == 1 and operations[0].action == "add"):
+        """Return a refusal to rewrite a file with an entry over the limit, unless the operations
+        only add an entry or change that entry."""
+        content, limit = self._store.initial_content(target), self.limits.of(target)
+        if content is None or (len(operations) == 1 and operations[0].action == "add"):
             return None
-        large = [text for text in split_entries(found.text) if len(text) > limit]
+        large = [text for text in split_entries(content.text) if len(text) > limit]
         old_texts = [each.old_text.strip() for each in operations]
         if not large or all(old and any(old in text for text in large) for old in old_texts):
             return None

@@ -29,17 +29,19 @@ class Phrases:
     at any depth."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        given = dict.fromkeys(" ".join(text.split()) for text in texts)
+        normalised = dict.fromkeys(" ".join(text.split()) for text in texts)
         # Longest first: one may contain another.
-        self._phrases = [_Phrase(text) for text in sorted(given, key=len, reverse=True) if text]
+        self._phrases = [
+            _Phrase(text) for text in sorted(normalised, key=len, reverse=True) if text
+        ]
 
     def may_contain(self, raw: str) -> bool:
-        """A fast pre-check: False only if no phrase can be in the text."""
+        """Return quickly whether a phrase may be in the text: False only if none can be."""
         low = raw.lower()
         return any(phrase.hint in low for phrase in self._phrases)
 
     def remove_phrases(self, text: str, *, near: bool = False) -> str:
-        """Replaces each copy by a mark; `near` also replaces paraphrases and substrings."""
+        """Replace each copy by a mark; `near` also replaces paraphrases and substrings."""
         if near:
             if any(phrase.contains(text) for phrase in self._phrases):
                 return MARK
@@ -49,19 +51,19 @@ class Phrases:
                 text = phrase.remove_phrases(text)
         return text
 
-    def _sentence(self, found: re.Match[str]) -> str:
-        words = _telling(found[0])
+    def _sentence(self, match: re.Match[str]) -> str:
+        words = _keywords(match[0])
         if any(phrase.is_paraphrased_by(words) for phrase in self._phrases):
-            tail = "\n" if found[0].endswith("\n") else ""
+            tail = "\n" if match[0].endswith("\n") else ""
             return MARK + tail
-        return found[0]
+        return match[0]
 
 
 class _Phrase:
     def __init__(self, text: str) -> None:
         words = text.split()
         self._text = text.casefold()
-        self._words = _telling(text)
+        self._keywords = _keywords(text)
         head = 1
         while head < len(words) and len(" ".join(words[:head])) < LEAST_CUT:
             head += 1
@@ -81,9 +83,9 @@ class _Phrase:
         return len(part) >= LEAST_PART and part in self._text
 
     def is_paraphrased_by(self, words: frozenset[str]) -> bool:
-        if len(self._words) < 2:
+        if len(self._keywords) < 2:
             return False
-        return len(self._words & words) >= MOST_WORDS * len(self._words)
+        return len(self._keywords & words) >= MOST_WORDS * len(self._keywords)
 
     def remove_phrases(self, text: str) -> str:
         parts: list[str] = []
@@ -95,19 +97,19 @@ class _Phrase:
         return "".join((*parts, text[done:])) if parts else text
 
     def _end(self, text: str, at: int) -> int:
-        """Returns the end of the copy, or 0 when the text continues differently."""
-        for place, word in enumerate(self._rest):
+        """Return the end of the copy, or 0 when the text continues differently."""
+        for index, word in enumerate(self._rest):
             found = word.match(text, at)
             if found is None:
-                return self._truncated_end(text, at, place)
+                return self._truncated_end(text, at, index)
             at = found.end()
         return at
 
-    def _truncated_end(self, text: str, at: int, place: int) -> int:
-        """A truncated copy ends with dots or at the end of the text."""
+    def _truncated_end(self, text: str, at: int, index: int) -> int:
+        """Return the end of a truncated copy, which ends with dots or at the end of the text."""
         gap = re.compile(_GAP).match(text, at)
         end = gap.end() if gap else at
-        for letter in self._letters[place] if gap else ():
+        for letter in self._letters[index] if gap else ():
             found = re.compile(letter, re.IGNORECASE).match(text, end)
             if found is None:
                 break
@@ -123,7 +125,7 @@ def _word(word: str) -> str:
 
 
 def _letter(letter: str) -> str:
-    """Matches a letter verbatim or with JSON escapes."""
+    """Return a pattern that matches a letter verbatim or with JSON escapes."""
     plain = re.escape(letter)
     if letter == "\\":
         return r"\\+"
@@ -136,7 +138,7 @@ def _letter(letter: str) -> str:
     return "(?:" + plain + "|" + "".join(rf"\\+u{pair}" for pair in pairs) + ")"
 
 
-def _telling(text: str) -> frozenset[str]:
+def _keywords(text: str) -> frozenset[str]:
     words = re.findall(r"[\w-]+", text.casefold().replace("'s", "").replace("’s", ""))
     return frozenset(
         w for w in words if w not in _SMALL and (len(w) > 2 or any(c.isdigit() for c in w))

@@ -36,7 +36,7 @@ _LEADING = frozenset({"in", "on", "at", "called", "named", "for", "by", "with", 
 
 
 def find_contradiction(text: str, others: Iterable[str]) -> str:
-    """Returns the first other entry that the text contradicts, or "". Only short statements about
+    """Return the first other entry that the text contradicts, or "". Only short statements about
     the same subject count, whose values are names or numbers, or whose subject can have one value
     only: a false alarm costs a model call and may block a valid entry."""
     statement = _parse_statement(text)
@@ -58,7 +58,7 @@ def find_contradiction(text: str, others: Iterable[str]) -> str:
 
 
 def _parse_statement(text: str) -> tuple[tuple[str, ...], str, str] | None:
-    """Parses a statement into its subject, its preposition and its value."""
+    """Parse a statement into its subject, its preposition and its value."""
     found = re.match(_STATEMENT, " ".join(text.split()), re.IGNORECASE)
     if found is None:
         return None
@@ -98,8 +98,8 @@ def plan_operations(
     scan: Scan,
     held: bool,
 ) -> tuple[tuple[MemoryStep, ...], str] | MemoryRefusal:
-    """Plans all operations or none; returns the steps (none when nothing differs) and a message.
-    The limit applies to the result; held operations are checked but do not count yet."""
+    """Plan all operations or none; return the steps (none when nothing differs) and a message. The
+    limit applies to the result; held operations are checked but do not count yet."""
     draft = {entry.id: entry.text for entry in entries}
     messages: list[str] = []
     for number, operation in enumerate(operations, start=1):
@@ -171,7 +171,7 @@ def _apply(
 
 
 def _find_entry(old_text: str, draft: dict[int, str], entries: Sequence[MemoryEntry]) -> int:
-    """Finds an entry by a unique part of its text or by its number."""
+    """Find an entry by a unique part of its text or by its number."""
     wanted = normalise_entry(old_text)
     if not wanted:
         raise InvalidOperation("usage", "old_text is missing: give a part of the entry to change.")
@@ -180,21 +180,21 @@ def _find_entry(old_text: str, draft: dict[int, str], entries: Sequence[MemoryEn
     if wanted in named and named[wanted] in draft:
         return named[wanted]
     for form in (lambda text: text, lambda text: " ".join(text.casefold().split())):
-        found = [key for key, text in draft.items() if form(wanted) in form(text)]
-        exact = [key for key in found if form(draft[key]) == form(wanted)]
-        if len(found) == 1 or exact:
-            return (exact or found)[0]
-        if found:
+        matches = [key for key, text in draft.items() if form(wanted) in form(text)]
+        exact = [key for key in matches if form(draft[key]) == form(wanted)]
+        if len(matches) == 1 or exact:
+            return (exact or matches)[0]
+        if matches:
             raise InvalidOperation(
                 "match",
-                f"{len(found)} entries have this text; give a longer part of the one you mean.",
-                tuple(preview(draft[key]) for key in found),
+                f"{len(matches)} entries have this text; give a longer part of the one you mean.",
+                tuple(preview(draft[key]) for key in matches),
             )
     raise InvalidOperation("match", "No entry has this text; see current_entries.")
 
 
 def entries_at(changes: Iterable[MemoryChange], at: float) -> list[MemoryEntry]:
-    """Returns the entries at that time, without entries forgotten since."""
+    """Return the entries at that time, without entries forgotten since."""
     current: dict[int, MemoryEntry] = {}
     for change in changes:
         if change.at > at:
@@ -204,8 +204,8 @@ def entries_at(changes: Iterable[MemoryChange], at: float) -> list[MemoryEntry]:
 
 
 def apply_change(current: dict[int, MemoryEntry], change: MemoryChange) -> None:
-    """Applies a change. Held and rejected changes have no effect; an accepted change is applied by
-    a second change that settles it."""
+    """Apply a change. Held and rejected changes have no effect; an accepted change is applied by a
+    second change that settles it."""
     if change.held or change.action == "reject":
         return
     current.pop(change.entry, None)
@@ -214,7 +214,7 @@ def apply_change(current: dict[int, MemoryEntry], change: MemoryChange) -> None:
 
 
 def entry_after(change: MemoryChange, number: int) -> MemoryEntry:
-    """The entry that a change with this number leaves behind."""
+    """Return the entry that a change with this number leaves behind."""
     return MemoryEntry(
         id=change.entry,
         target=change.target,
@@ -226,7 +226,7 @@ def entry_after(change: MemoryChange, number: int) -> MemoryEntry:
 
 
 def last_changes(changes: Sequence[MemoryChange]) -> tuple[MemoryChange, ...]:
-    """Returns the changes of the last call or command that are still in effect, newest first.
+    """Return the changes of the last call or command that are still in effect, newest first. Raises
     UsageError when there are none."""
     undone = undone_changes(changes)
     current = [
@@ -241,8 +241,8 @@ def last_changes(changes: Sequence[MemoryChange]) -> tuple[MemoryChange, ...]:
 
 
 def undo_step(change: MemoryChange, history: Sequence[MemoryChange]) -> MemoryStep:
-    """Returns the step that undoes a change; `history` holds all changes of its entry. UsageError
-    when a later change depends on it."""
+    """Return the step that undoes a change; `history` holds all changes of its entry. Raises
+    UsageError when a later change depends on it."""
     if not is_effective(change):
         raise UsageError(f"c{change.id} had no effect that could be undone.")
     undone = undone_changes(history)
@@ -272,7 +272,7 @@ def undo_step(change: MemoryChange, history: Sequence[MemoryChange]) -> MemorySt
 
 
 def undone_changes(changes: Sequence[MemoryChange]) -> set[int]:
-    """Returns the changes that are undone by an undo that is itself in effect."""
+    """Return the changes that are undone by an undo that is itself in effect."""
     undone: set[int] = set()
     for change in reversed(changes):
         if change.reverts and change.id not in undone:

@@ -27,43 +27,43 @@ class ProviderContext(Value):
 
 
 class MemoryProvider:
-    """Every method but `name` has a default. Errors are logged and the turn continues; `prefetch`
-    has eight seconds, `shutdown` five. Calls after a turn run one at a time, in the order of the
-    turns."""
+    """The interface of memory providers. Every method but `name` has a default. Errors are logged
+    and the turn continues; `prefetch` has eight seconds, `shutdown` five. Calls after a turn run
+    one at a time, in the order of the turns."""
 
     name = ""
 
     def is_available(self) -> bool:
-        """Checks settings only; contacts no server."""
+        """Return whether the settings are complete, without contacting a server."""
         return True
 
     async def initialize(self, began: ProviderContext) -> None:
-        """Called before the first use in a session."""
+        """Prepare for a session. Called before the first use in it."""
 
     def system_prompt_block(self) -> str:
-        """Returns text for the system prompt; it must not change within a session."""
+        """Return text for the system prompt; it must not change within a session."""
         return ""
 
     async def prefetch(self, query: str) -> str:
-        """Returns context for this message; the model sees it beside the message."""
+        """Return context for this message; the model sees it beside the message."""
         return ""
 
     async def queue_prefetch(self, query: str) -> None:
-        """Called after a turn to prepare for the next."""
+        """Prepare for the next turn. Called after a turn."""
 
     async def on_turn_start(self, number: int, message: str) -> None: ...
 
     async def sync_turn(self, user: str, assistant: str, *, trusted: bool) -> None:
-        """Called after a successful turn. `trusted` is False when untrusted text was in view."""
+        """Take over a successful turn. `trusted` is False when untrusted text was in view."""
 
     async def on_session_end(self, messages: Sequence[Message]) -> None:
-        """Called when the session closes. It may be resumed later."""
+        """Finish a session that closes. It may be resumed later."""
 
     async def on_session_switch(self, session_id: str, cause: SwitchCause) -> None:
-        """Called when the conversation was resumed, compacted or rewound."""
+        """Adjust to a conversation that was resumed, compacted or rewound."""
 
     async def on_pre_compress(self, messages: Sequence[Message]) -> str:
-        """Returns text that the summary of these messages should include."""
+        """Return text that the summary of these messages should include."""
         return ""
 
     async def on_memory_write(self, action: Action, target: Target, content: str) -> None: ...
@@ -71,11 +71,11 @@ class MemoryProvider:
     async def on_delegation(self, task: str, result: str, child_session_id: str) -> None: ...
 
     async def forget(self, remove_phrases: Callable[[str], str]) -> list[str]:
-        """Deletes what `remove_phrases` changes; returns notes about what cannot be deleted."""
+        """Delete what `remove_phrases` changes; return notes about what cannot be deleted."""
         return []
 
     def backup_paths(self) -> tuple[Path, ...]:
-        """Returns files outside the home to back up."""
+        """Return files outside the home to back up."""
         return ()
 
     async def shutdown(self) -> None: ...
@@ -97,7 +97,8 @@ ApprovalCheck = Callable[[str], Awaitable[None]]
 
 
 class MemoryProviderSession:
-    """Opens the provider on first use. Work that follows a turn runs in one queue, in order."""
+    """The memory provider in one session, opened on first use. Work that follows a turn runs in one
+    queue, in order."""
 
     def __init__(
         self,
@@ -119,7 +120,7 @@ class MemoryProviderSession:
         self._worker: asyncio.Task[None] | None = None
 
     async def prefetch(self, query: str) -> str:
-        """Returns the recalled text for this message in a fence, or "" when there is none or it is
+        """Return the recalled text for this message in a fence, or "" when there is none or it is
         late."""
         self._turns += 1
 
@@ -131,7 +132,7 @@ class MemoryProviderSession:
         return fence(await self._run_guarded("prefetch", work(), self._seconds, ""))
 
     def turn_ended(self, user: str, assistant: str) -> None:
-        """Queues the turn for the provider."""
+        """Queue the turn for the provider."""
         trusted = self._trusted()
 
         async def sync(provider: MemoryProvider) -> None:
@@ -141,7 +142,7 @@ class MemoryProviderSession:
         self.queue(sync)
 
     def queue(self, notify: Callable[[MemoryProvider], Awaitable[None]]) -> None:
-        """Queues a call of the provider, which is opened first."""
+        """Queue a call of the provider, which is opened first."""
 
         async def work() -> None:
             await self.ready()
@@ -150,15 +151,15 @@ class MemoryProviderSession:
         self._put(work())
 
     def on_switch(self, cause: SwitchCause) -> None:
-        """Queues a notice that the conversation changed: resumed, compacted or rewound."""
+        """Queue a notice that the conversation changed: resumed, compacted or rewound."""
         self.queue(lambda provider: provider.on_session_switch(self._began.session_id, cause))
 
     def before_turn(self, messages: Sequence[Message], starts: Sequence[int]) -> None:
-        """Detects that the last turn was taken back, or that the session has turns that this object
-        did not see, and notifies the provider."""
+        """Notify the provider if the last turn was taken back, or if the session has turns that
+        this object did not see."""
         if self._newest is not None:
-            place, message = self._newest
-            if place >= len(messages) or messages[place] is not message:
+            index, message = self._newest
+            if index >= len(messages) or messages[index] is not message:
                 self.on_switch("rewound")
         elif len(starts) > 1:
             self.on_switch("resumed")
@@ -166,7 +167,7 @@ class MemoryProviderSession:
             self._newest = (starts[-1], messages[starts[-1]])
 
     async def text_to_keep(self, messages: Sequence[Message]) -> str:
-        """Returns text that the summary must retain, or "" when the provider is late."""
+        """Return text that the summary must retain, or "" when the provider is late."""
 
         async def work() -> str:
             await self.ready()
@@ -175,7 +176,7 @@ class MemoryProviderSession:
         return strip_fence(await self._run_guarded("summary", work(), self._seconds, ""))
 
     async def close(self, messages: Sequence[Message] = ()) -> None:
-        """Reports the end of the session, drains the queue within the time limit, and shuts the
+        """Report the end of the session, drain the queue within the time limit, and shut the
         provider down."""
         if self._is_open:
             self._put(self.provider.on_session_end(messages))
@@ -193,7 +194,7 @@ class MemoryProviderSession:
             await self._run_guarded("shutdown", self.provider.shutdown(), DRAIN_SECONDS, None)
 
     async def ready(self) -> None:
-        """Opens the provider once; passes on its error."""
+        """Open the provider once; its errors reach the caller."""
         if not self._is_open:
             await self.provider.initialize(self._began)
             self._is_open = True
@@ -222,7 +223,7 @@ class MemoryProviderSession:
         return nothing
 
     def _warn(self, what: str, why: str) -> None:
-        """Logs each kind of failure once per session."""
+        """Log each kind of failure once per session."""
         if what not in self._warned_calls:
             self._warned_calls.add(what)
             facts = {"provider": self.provider.name, "call": what, "why": why}
@@ -234,21 +235,21 @@ def strip_fence(text: str) -> str:
 
 
 def fence(text: str) -> str:
-    """Fences the text; fence marks inside it are removed."""
+    """Fence the text; fence marks inside it are removed."""
     plain = strip_fence(text)
     return f"{OPEN}\n{NOTE}\n{plain}\n{CLOSE}" if plain else ""
 
 
 class EchoFilter:
-    """Filters one text stream piece by piece. A fence that is never closed is not removed: its text
-    follows at the end, without the mark."""
+    """Removes fenced blocks from one text stream, piece by piece. A fence that is never closed is
+    not removed: its text follows at the end, without the mark."""
 
     def __init__(self) -> None:
         self._held = ""
         self._inside = False
 
     def feed(self, piece: str) -> str:
-        """Returns the text that can be shown now; a possible start of a mark is held back."""
+        """Return the text that can be shown now; a possible start of a mark is held back."""
         self._held += piece
         shown = ""
         while True:
@@ -257,19 +258,19 @@ class EchoFilter:
                 if not closed:
                     return shown
                 self._held, self._inside = rest, False
-            found = _MARKS.search(self._held)
-            if found is None:
+            mark = _MARKS.search(self._held)
+            if mark is None:
                 # The end of the text may be the start of a mark.
                 size = len(self._held)
                 ends = range(max(0, size - len(CLOSE) + 1), size)
                 cut = next((at for at in ends if _is_mark_start(self._held[at:])), size)
                 shown, self._held = shown + self._held[:cut], self._held[cut:]
                 return shown
-            shown += self._held[: found.start()]
-            self._held, self._inside = self._held[found.end() :], found[0] == OPEN
+            shown += self._held[: mark.start()]
+            self._held, self._inside = self._held[mark.end() :], mark[0] == OPEN
 
     def finish(self) -> str:
-        """Returns the held-back text at the end of the stream."""
+        """Return the held-back text at the end of the stream."""
         held, self._held = self._held, ""
         return held
 

@@ -65,7 +65,7 @@ class MemoryReview:
         self._task = task
 
     async def follow(self, events: Subscription) -> None:
-        """Counts the turns since the last change of memory, and reviews when due."""
+        """Count the turns since the last change of memory, and review when due."""
         turns, interval = 0, self._memory.run.settings.memory.nudge_interval
         try:
             async for record in events:
@@ -92,7 +92,7 @@ class MemoryReview:
         label: str = "review",
         rounds: int = REVIEW_ROUNDS,
     ) -> None:
-        """Reviews these messages, or all. The label distinguishes reviews of one turn, so that none
+        """Review these messages, or all. The label distinguishes reviews of one turn, so that none
         is executed twice."""
         memories = self._memory.of(self._memory.scope(self._opened))
         known = (await memories.snapshot()).text or "Memory is empty."
@@ -107,7 +107,7 @@ class MemoryReview:
     async def executor(
         self, turn_id: str, label: str = "review"
     ) -> Callable[[int, ToolCall], Awaitable[ToolOutput]]:
-        """Returns the function that executes calls of the memory tool in a review of this turn."""
+        """Return the function that executes calls of the memory tool in a review of this turn."""
         service = await self._memory.review_service(self._session.id, self._opened, turn_id)
 
         async def execute_call(number: int, call: ToolCall) -> ToolOutput:
@@ -116,11 +116,11 @@ class MemoryReview:
         return execute_call
 
     async def _execute(
-        self, service: MemoryToolService, call_id: str, given: JsonObject
+        self, service: MemoryToolService, call_id: str, encoded: JsonObject
     ) -> ToolOutput:
-        """Executes the call as the policy allows, and notifies the user. Pending changes are
-        reported even if notifications are off."""
-        arguments = memory.parameters.decode(given)
+        """Execute the call as the policy allows, and notify the user. Pending changes are reported
+        even if notifications are off."""
+        arguments = memory.parameters.decode(encoded)
         operations = operations_of(arguments)
         self.check_policy(memory, arguments)
         output = await execute(service, call_id, arguments["target"], operations)
@@ -155,12 +155,13 @@ class NoWorkspace:
 
 
 def is_reviewable(transcript: Transcript) -> bool:
-    """Sessions with untrusted text and sessions of offline models are not reviewed."""
+    """Return whether a session may be reviewed: not if it has untrusted text or an offline
+    model."""
     return transcript.provider not in IN_PROCESS and not untrusted_in(transcript.origins())
 
 
 def digest(messages: Sequence[Message]) -> str:
-    """Renders the last part of the conversation without tool results."""
+    """Render the last part of the conversation without tool results."""
     lines: list[str] = []
     for message in messages:
         match message:
@@ -183,7 +184,7 @@ FLUSH_ROUNDS = 2
 async def flush_memory(
     memory: MemoryService, session_id: str, opened: SessionOpened, messages: tuple[Message, ...]
 ) -> str:
-    """Saves durable facts of a session before a compaction and asks the memory provider what the
+    """Save durable facts of a session before a compaction and ask the memory provider what the
     summary must contain. Failures do not prevent the compaction."""
     session, settings = memory.find_session(session_id), memory.run.settings.memory
     transcript = session.transcript

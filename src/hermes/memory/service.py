@@ -59,7 +59,7 @@ NOT_A_PERSON = ("time", "stop", "restart")
 
 
 def scope_of(session: SessionRequest | SessionOpened) -> str:
-    """Returns the memory scope of a session, "" for none. Members and guests need a name, since
+    """Return the memory scope of a session, "" for none. Members and guests need a name, since
     their role alone does not identify them. A named person's scope takes precedence over the
     owner's, even with the owner's rights."""
     if session.person:
@@ -74,21 +74,22 @@ class MemoryUsage(Value):
 
 
 class MemoryStatus(Value):
-    """`hidden` entries look like instructions and are not shown to models."""
+    """The state of one person's memory."""
 
     parts: dict[Target, MemoryUsage]
     pending: int
+    # Entries that look like instructions and are not shown to models.
     hidden: int
     write_approval: bool
     provider: str
 
 
 class EntryHistory(Value):
-    """An entry, if it still exists, with all its changes, oldest first. `said` holds the message
-    that led to each change, or ""."""
+    """An entry, if it still exists, with all its changes, oldest first."""
 
     entry: MemoryEntry | None
     changes: tuple[MemoryChange, ...]
+    # The message that led to each change, or "".
     said: tuple[str, ...]
 
 
@@ -146,7 +147,7 @@ class MemoryService:
     def notify_change(
         self, session_id: str, target: Target, operations: Sequence[Operation]
     ) -> None:
-        """Reports a change to the configured memory provider."""
+        """Report a change to the configured memory provider."""
         if self._settings.provider:
             self.user_model.notify_change(session_id, target, operations)
 
@@ -159,7 +160,7 @@ class MemoryService:
             self._open.popitem()[1].close()
 
     async def snapshot(self, request: SessionRequest) -> MemorySnapshot:
-        """Returns the memory text of a new session, fixed for its lifetime."""
+        """Return the memory text of a new session, fixed for its lifetime."""
         if not request.rules:
             return MemorySnapshot()
         return await self.snapshot_for(request)
@@ -169,16 +170,16 @@ class MemoryService:
         return await self.of(scope).snapshot(self.targets) if scope else MemorySnapshot()
 
     def scope(self, session: SessionRequest | SessionOpened) -> str:
-        """Returns the memory scope of a session under the current settings; "" for none."""
+        """Return the memory scope of a session under the current settings; "" for none."""
         is_without = session.source in WITHOUT_MEMORY or not self.targets
         return "" if is_without else scope_of(session)
 
     def by_hand(self, surface: str, session_id: str = "") -> ChangeSource:
-        """Returns the source of a change that a person makes with a command."""
+        """Return the source of a change that a person makes with a command."""
         return ChangeSource(kind="person", person=OWNER, surface=surface, session_id=session_id)
 
     def set_approval(self, enabled: bool) -> str:
-        """Sets whether all changes need approval, from the next session on."""
+        """Set whether all changes need approval, from the next session on."""
         from hermes.config.edit import set_from_text
 
         set_from_text(self.run.home, "memory.write_approval", "true" if enabled else "false")
@@ -204,11 +205,11 @@ class MemoryService:
         )
 
     async def why(self, reference: str) -> EntryHistory:
-        """Returns the history of an entry; raises NotFound."""
+        """Return the history of an entry. Raises NotFound."""
         memories = self.of()
         changes = await memories.history_of(await memories.resolve_entry(reference))
         current = {entry.id: entry for entry in await memories.entries()}
-        said: list[str] = []
+        messages: list[str] = []
         for source in (change.source for change in changes):
             event = None
             if source.session_id and source.n:
@@ -216,17 +217,19 @@ class MemoryService:
                 with suppress(NotFound):
                     records = await self.journal.read(source.session_id, after=source.n - 1)
                     event = next((each.event for each in records if each.n == source.n), None)
-            said.append(event.message.text if isinstance(event, MessageReceived) else "")
-        return EntryHistory(entry=current.get(changes[0].entry), changes=changes, said=tuple(said))
+            messages.append(event.message.text if isinstance(event, MessageReceived) else "")
+        return EntryHistory(
+            entry=current.get(changes[0].entry), changes=changes, said=tuple(messages)
+        )
 
     async def forget_outside(self, remove_phrases: Callable[[str], str]) -> list[str]:
-        """Removes phrases from the memory provider; returns where they may remain."""
+        """Remove phrases from the memory provider; return where they may remain."""
         # The provider may come from a plugin.
         await self.load_plugins()
         return await self.user_model.forget(remove_phrases)
 
     def guard(self, recorder: Recorder, snapshot: MemorySnapshot) -> None:
-        """Prevents a session without messages from storing memory that was erased meanwhile."""
+        """Prevent a session without messages from storing memory that was erased meanwhile."""
 
         def check() -> None:
             if self.of().is_outdated(snapshot):
@@ -235,7 +238,7 @@ class MemoryService:
         recorder.before_opening = check
 
     def tool_service(self, session_id: str, opened: SessionOpened) -> MemoryToolService:
-        """Returns the service of a session's memory tool."""
+        """Return the service of a session's memory tool."""
         return self._tool_service(
             session_id, opened, partial(self.describe_call, session_id, opened)
         )
@@ -243,7 +246,7 @@ class MemoryService:
     async def review_service(
         self, session_id: str, opened: SessionOpened, turn_id: str
     ) -> MemoryToolService:
-        """Returns the service of the memory tool in a review of this turn, whose message is the
+        """Return the service of the memory tool in a review of this turn, whose message is the
         source of the changes."""
         n = message_number(await self.journal.read(session_id), turn_id)
 
@@ -270,7 +273,7 @@ class MemoryService:
     async def describe_call(
         self, session_id: str, opened: SessionOpened, call_id: str, *, own: str = ""
     ) -> CallFacts:
-        """Returns the facts of a running call from the journal. A change made while untrusted text
+        """Return the facts of a running call from the journal. A change made while untrusted text
         is in view needs approval. The origin `own` does not count as untrusted."""
         transcript = self.find_session(session_id).transcript
         turn_id = transcript.turn_id
@@ -302,7 +305,7 @@ class MemoryService:
 
 
 def message_number(records: Sequence[Record], turn_id: str) -> int:
-    """Returns the record of the last message that the turn has taken up, or 0."""
+    """Return the record of the last message that the turn has taken up, or 0."""
     taken = [
         n
         for record in records
@@ -313,7 +316,7 @@ def message_number(records: Sequence[Record], turn_id: str) -> int:
 
 
 def find_approver(records: Sequence[Record], turn_id: str, call_id: str) -> str:
-    """Returns who approved this memory call, or ""."""
+    """Return who approved this memory call, or ""."""
     asked = {
         record.event.id
         for record in records

@@ -43,7 +43,7 @@ async def session_memory(
 def external_block(
     run: RunContext, load: LoadMemory, session: SessionRequest | SessionOpened
 ) -> str:
-    """Returns the memory provider's block of the system prompt."""
+    """Return the memory provider's block of the system prompt."""
     return load().user_model.block(session) if run.settings.memory.provider else ""
 
 
@@ -54,7 +54,7 @@ async def renew_system(
     transcript: Transcript,
     window: int,
 ) -> str:
-    """Returns the system prompt with the current memory; "" when nothing has changed."""
+    """Return the system prompt with the current memory; "" when nothing has changed."""
     if memory.run.settings.memory.provider:
         memory.user_model.on_compaction(session_id)
     if not memory.run.home.memories.exists():
@@ -70,8 +70,8 @@ async def renew_system(
 
 
 def with_memory(system: str, memory: str, external: str = "") -> str:
-    """Replaces the memory block of a system prompt. The provider's block and the facts, which
-    follow it, stay unchanged."""
+    """Replace the memory block of a system prompt. The provider's block and the facts, which follow
+    it, stay unchanged."""
     from hermes.memory.entries import HEADINGS, RULE
 
     before, mark, facts = system.rpartition(f"\n\n{FACTS}")
@@ -88,7 +88,8 @@ def with_memory(system: str, memory: str, external: str = "") -> str:
 def recall_middleware(
     run: RunContext, load: LoadMemory, session_id: str, opened: SessionOpened
 ) -> Middleware | None:
-    """Adds what the memory provider recalls; None if none is configured."""
+    """Return the middleware that adds what the memory provider recalls; None if no provider is
+    configured."""
     if not run.settings.memory.provider:
         return None
     return load().user_model.middleware(session_id, opened)

@@ -70,7 +70,7 @@ class MemoryStore:
         return self._files / FILE_NAMES[target]
 
     def _read(self, target: Target) -> FileContent | None:
-        """Returns None when there is no file."""
+        """Return the content of a target's file, or None when there is no file."""
         try:
             raw = self.path(target).read_bytes()
         except FileNotFoundError:
@@ -79,7 +79,7 @@ class MemoryStore:
         return FileContent(text=text, digest=digest(raw), whole=text.encode() == raw)
 
     def keep_copy(self, target: Target) -> Path:
-        """Writes a backup beside the file."""
+        """Write a backup beside the file."""
         path = self.path(target)
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(self.world.clock.now()))
         copy = path.with_name(f"{path.name}.bak.{stamp}")
@@ -93,7 +93,7 @@ class MemoryStore:
         return not any(self.path(target).exists() for target in TARGETS)
 
     def is_current(self) -> bool:
-        """Returns whether existing files match the ledger."""
+        """Return whether existing files match the ledger."""
         if self.ledger.fact(SCANNED_BY) != self._version:
             return False
         for target in TARGETS:
@@ -104,8 +104,8 @@ class MemoryStore:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """A transaction: commits everything or nothing. File edits are imported before, and files
-        are written after."""
+        """Run a transaction that commits everything or nothing. File edits are imported before, and
+        files are written after."""
         with hold_lock(self._folder / ".lock"), _translate_errors():
             db = self.ledger.db
             db.execute("BEGIN IMMEDIATE")
@@ -125,7 +125,7 @@ class MemoryStore:
             self.world.kill_point("memory.written")
 
     def scrub(self, patience_seconds: float) -> bool:
-        """Scrubs the ledger under the lock; returns whether no deleted text remains."""
+        """Scrub the ledger under the lock; return whether no deleted text remains."""
         with hold_lock(self._folder / ".lock"), _translate_errors():
             return self.ledger.scrub(patience_seconds)
 
@@ -133,7 +133,7 @@ class MemoryStore:
         return [entry.text for entry in self.ledger.entries(target)]
 
     def initial_content(self, target: Target) -> FileContent | None:
-        """Returns the file's content at the start of the transaction."""
+        """Return the file's content at the start of the transaction."""
         return self._seen.get(target)
 
     def record(
@@ -147,7 +147,7 @@ class MemoryStore:
         reverts: int = 0,
         findings: Callable[[str], str] = lambda _text: "",
     ) -> tuple[int, ...]:
-        """Records steps as changes and applies them unless held."""
+        """Record steps as changes and apply them unless held."""
         at = self.ledger.next_time(self.world.clock.now())
         made: list[int] = []
         for step in steps:
@@ -174,18 +174,18 @@ class MemoryStore:
         return tuple(made)
 
     def _import_edits(self) -> None:
-        """Imports manual edits of the files as changes."""
+        """Import manual edits of the files as changes."""
         for target in TARGETS:
-            found = self._read(target)
-            self._seen[target] = found
+            content = self._read(target)
+            self._seen[target] = content
             wanted, before = self.ledger.file(target)
             # The previous content: the last writer crashed before it wrote the file.
-            if found is None or found.digest in (wanted, before):
+            if content is None or content.digest in (wanted, before):
                 continue
-            if not found.whole:
+            if not content.whole:
                 # The next write would drop the invalid bytes.
                 self.keep_copy(target)
-            steps = steps_for_edit(self.ledger.entries(target), split_entries(found.text))
+            steps = steps_for_edit(self.ledger.entries(target), split_entries(content.text))
             if steps:
                 self.record(target, steps, ChangeSource(kind="file"), findings=self.scan)
         if self.ledger.fact(SCANNED_BY) != self._version:
@@ -196,22 +196,22 @@ class MemoryStore:
             self.ledger.put_fact(SCANNED_BY, self._version)
 
     def _is_due(self, target: Target) -> bool:
-        """Returns whether the file must be written; first stores the digest of its new content."""
-        texts, found = self.texts(target), self._seen[target]
-        if found is None and not texts and self.ledger.file(target) == (b"", b""):
+        """Return whether the file must be written; first stores the digest of its new content."""
+        texts, content = self.texts(target), self._seen[target]
+        if content is None and not texts and self.ledger.file(target) == (b"", b""):
             return False
-        if found is not None and found.whole and set(split_entries(found.text)) == set(texts):
-            is_right, wanted, before = True, found.digest, b""
+        if content is not None and content.whole and set(split_entries(content.text)) == set(texts):
+            is_right, wanted, before = True, content.digest, b""
         else:
             is_right, wanted = False, digest(encode_entries(texts))
-            before = found.digest if found else NOTHING
+            before = content.digest if content else NOTHING
         if self.ledger.file(target) != (wanted, before):
             self.ledger.put_file(target, wanted, before)
         return not is_right
 
 
 def steps_for_edit(entries: Sequence[MemoryEntry], texts: Sequence[str]) -> list[MemoryStep]:
-    """Returns the steps that make the entries match a file."""
+    """Return the steps that make the entries match a file."""
     old = [entry.text for entry in entries]
     if set(old) == set(texts):
         return []

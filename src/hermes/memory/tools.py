@@ -47,10 +47,12 @@ WAITS = (
 
 
 class CallFacts(Value):
-    """Source, idempotency key and, if the call must wait for a person, the reason."""
+    """What the journal knows about a call of the memory tool."""
 
     source: ChangeSource
+    # The idempotency key.
     key: str
+    # Why the call must wait for a person, or "".
     held: str = ""
 
 
@@ -76,7 +78,7 @@ class MemoryToolService:
         self.failures: Counter[str] = Counter()
 
 
-def _memory_effects(_place: PathContext, arguments: JsonObject) -> list[Effect]:
+def _memory_effects(_context: PathContext, arguments: JsonObject) -> list[Effect]:
     return [
         Remember(target=arguments["target"], action=each.action, text=each.content or each.old_text)
         for each in operations_of(arguments)
@@ -105,14 +107,14 @@ async def memory(
         "old_text": old_text,
         "operations": operations,
     }
-    given = operations_of(arguments)
-    return await execute(ctx.service(MemoryToolService), ctx.call_id, target, given)
+    parsed = operations_of(arguments)
+    return await execute(ctx.service(MemoryToolService), ctx.call_id, target, parsed)
 
 
 async def execute(
     service: MemoryToolService, call_id: str, target: Target, operations: Sequence[Operation]
 ) -> ToolOutput:
-    """Executes one call; ToolError when memory is unavailable or the target disabled."""
+    """Execute one call. Raises ToolError when memory is unavailable or the target disabled."""
     if service.memories is None or service.describe_call is None:
         raise ToolError(CLOSED)
     if target not in service.targets:
@@ -128,8 +130,8 @@ async def execute(
     usage = usage_text([entry.text for entry in entries], limit)
     if isinstance(outcome, MemoryRefusal):
         service.failures[call.source.turn_id] += outcome.kind in ("limit", "match", "conflict")
-        place = f"Operation {outcome.number}: " if outcome.number else ""
-        answer: JsonObject = {"success": False, "error": place + outcome.error}
+        prefix = f"Operation {outcome.number}: " if outcome.number else ""
+        answer: JsonObject = {"success": False, "error": prefix + outcome.error}
         if outcome.matches:
             answer["matches"] = outcome.matches
         elif outcome.kind in ("limit", "match"):
@@ -153,7 +155,7 @@ async def execute(
 
 
 def operations_of(arguments: JsonObject) -> tuple[Operation, ...]:
-    """Returns the operations in decoded arguments; ToolError."""
+    """Return the operations in decoded arguments. Raises ToolError."""
     operations: tuple[Operation, ...] = arguments["operations"]
     if operations:
         return operations

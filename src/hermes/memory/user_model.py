@@ -46,8 +46,8 @@ _Recalls = dict[int, tuple[bytes, str]]
 
 
 class RecallingProvider:
-    """Appends what is known about the user to each user message. A message keeps its addition, so
-    that prompts only grow."""
+    """A provider that appends what is known about the user to each user message. A message keeps
+    its addition, so that prompts only grow."""
 
     def __init__(
         self,
@@ -64,7 +64,8 @@ class RecallingProvider:
         self._made: dict[int, tuple[Message, Message]] = {}
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        """Also removes echoes of the recalled blocks from the reply and its deltas."""
+        """Request a reply with the additions, and remove echoes of them from the reply and its
+        deltas."""
         asked = next(
             (
                 (index, message)
@@ -150,7 +151,7 @@ class UserModels:
         self._block: str | None = None
 
     def middleware(self, session_id: str, opened: SessionOpened) -> Middleware | None:
-        """Adds what is known about the user to requests."""
+        """Return the middleware that adds what is known about the user to requests."""
         if not self._serves(opened):
             return None
 
@@ -164,7 +165,7 @@ class UserModels:
         return wrap
 
     def block(self, opened: SessionOpened | SessionRequest) -> str:
-        """Returns the provider's block for the system prompt, constant for the run."""
+        """Return the provider's block for the system prompt, constant for the run."""
         if not self._serves(opened):
             return ""
         if self._block is None:
@@ -173,12 +174,12 @@ class UserModels:
         return self._block
 
     def on_compaction(self, session_id: str) -> None:
-        """Tells the provider that the conversation was compacted."""
+        """Tell the provider that the conversation was compacted."""
         if (attached := self._attached.get(session_id)) is not None:
             attached.on_switch("compacted")
 
     async def summary_text(self, session_id: str, messages: Sequence[Message]) -> str:
-        """Returns what the summary of these messages should contain."""
+        """Return what the summary of these messages should contain."""
         attached = self._attached.get(session_id)
         return await attached.text_to_keep(messages) if attached else ""
 
@@ -207,7 +208,7 @@ class UserModels:
         return self._attached[session_id]
 
     async def detach(self, session_id: str) -> None:
-        """Ends the session at the provider. The provider session of the parent receives the result
+        """End the session at the provider. The provider session of the parent receives the result
         of a subagent."""
         session = self._memory.find_session(session_id)
         messages, opened = session.transcript.messages, session.transcript.opened
@@ -223,7 +224,7 @@ class UserModels:
     def notify_change(
         self, session_id: str, target: Target, operations: Sequence[Operation]
     ) -> None:
-        """Reports changes of the memory to the provider."""
+        """Report changes of the memory to the provider."""
         if (attached := self._attached.get(session_id)) is not None:
 
             async def report(provider: MemoryProvider) -> None:
@@ -233,8 +234,8 @@ class UserModels:
             attached.queue(report)
 
     async def forget(self, remove_phrases: Callable[[str], str]) -> list[str]:
-        """Removes phrases from the local store, whatever provider is configured, and from the
-        provider. Returns where they may remain."""
+        """Remove phrases from the local store, whatever provider is configured, and from the
+        provider. Return where they may remain."""
         from hermes.memory.local import PersonStore
 
         people = PersonStore(self._memory.run.home.memories / "people.db", OWNER)
@@ -248,7 +249,7 @@ class UserModels:
             return [*left, f"{self._name.capitalize()} could not be cleaned ({error})"]
 
     def backup_paths(self) -> tuple[Path, ...]:
-        """Returns files outside the home that a backup must include."""
+        """Return files outside the home that a backup must include."""
         return self._create("").backup_paths() if self._name else ()
 
     def local_tool_service(self, session_id: str, opened: SessionOpened) -> UserModel:
@@ -304,18 +305,18 @@ class UserModels:
         from hermes.memory.honcho.settings import VARIABLES, load_settings
 
         run = self._memory.run
-        given = {name: run.config.secrets.get(name) for name in VARIABLES}
-        return load_settings(run.home.root, Path(run.user_home), given)
+        variables = {name: run.config.secrets.get(name) for name in VARIABLES}
+        return load_settings(run.home.root, Path(run.user_home), variables)
 
     def set_honcho(self, **changes: JsonValue) -> HonchoSettings:
-        """Changes settings by their names in `honcho.json`."""
+        """Change settings by their names in `honcho.json`."""
         from hermes.memory.honcho.settings import change_settings
 
         change_settings(self._memory.run.home.root, Path(self._memory.run.user_home), **changes)
         return self.honcho_settings()
 
     async def honcho_identity(self, lines: Sequence[str] | None = None) -> tuple[str, ...]:
-        """Returns the server's card of the assistant; `lines` replace it."""
+        """Return the server's card of the assistant; `lines` replace it."""
         model = self._honcho()
         await model.client.ensure((model.user, model.ai))
         if lines is not None:

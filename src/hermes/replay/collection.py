@@ -45,17 +45,21 @@ ANY_KEY = "key-of-the-recording"
 
 
 class RunFacts(Value):
-    """`home` is the user's home folder, `state` the Hermes home, `root` the session's folder and
-    `cwd` the working directory of its shell. `variables` configure providers and contain no keys;
-    `prefill` is the content of the prefill file."""
+    """The circumstances of a run that a replay restores."""
 
     settings: JsonObject
+    # The user's home folder.
     home: str
+    # The Hermes home.
     state: str
     attended: bool
+    # The session's folder.
     root: str = ""
+    # The working directory of its shell.
     cwd: str = ""
+    # Configure providers and contain no keys.
     variables: dict[str, str] = {}
+    # Content of the prefill file.
     prefill: str = ""
 
 
@@ -108,7 +112,7 @@ def endpoint_facts(
     provider: str,
     tier: str | None = None,
 ) -> TapeModel:
-    """Returns the endpoints of this model and its fallbacks, as far as they can be resolved."""
+    """Return the endpoints of this model and its fallbacks, as far as they can be resolved."""
     first = ModelRef(provider=provider, model=model, tier=tier)
     found = [_endpoint(lambda: models.endpoint(model, provider, tier=tier), first)]
     for entry in settings.fallback_providers:
@@ -145,7 +149,7 @@ def known_in(ways: tuple[TapeModel, ...]) -> Iterator[KnownEndpoint]:
 
 
 def _without_secrets(value: JsonValue, path: tuple[str, ...]) -> Any:
-    """Removes secret settings."""
+    """Remove secret settings."""
     if not isinstance(value, dict):
         return value
     saved = {}
@@ -158,18 +162,19 @@ def _without_secrets(value: JsonValue, path: tuple[str, ...]) -> Any:
 
 
 def _variables(config: Config) -> dict[str, str]:
-    """Returns a placeholder for each configured key, and the configured provider URLs."""
-    found = {
+    """Return a placeholder for each configured key, and the configured provider URLs."""
+    variables = {
         name: f"{ANY_KEY}-{number}" for number, name in enumerate(config.secrets.names(), start=1)
     }
     for vendor in shipped_catalogue().vendors.values():
         if vendor.url_env and (url := config.secrets.get(vendor.url_env)):
-            found[vendor.url_env] = plain_url(url)
-    return found
+            variables[vendor.url_env] = plain_url(url)
+    return variables
 
 
 async def collect_recording(run: RunContext, journal: SqliteJournal, session_id: str) -> Recording:
-    """Raises NotFound for an unknown session, UsageError when a record is damaged."""
+    """Collect the recording of a session. Raises NotFound for an unknown session, UsageError when a
+    record is damaged."""
     mask = SecretMask(run.redactor.values())
     rows, shared = await journal.reading(lambda db: _rows(db, session_id))
     lines, masked = _lines(rows, shared, mask)
@@ -206,7 +211,7 @@ async def collect_recording(run: RunContext, journal: SqliteJournal, session_id:
 
 
 def _rows(db: sqlite3.Connection, session_id: str) -> tuple[list[LogRow], int]:
-    """Returns the rows of a session, and how many of them a fork inherits."""
+    """Return the rows of a session, and how many of them a fork inherits."""
     rows: list[LogRow] = []
     shared = 0
     for segment in history_segments(db, session_id):
@@ -230,7 +235,8 @@ def _rows(db: sqlite3.Connection, session_id: str) -> tuple[list[LogRow], int]:
 def _lines(
     rows: Iterable[LogRow], shared: int, mask: SecretMask
 ) -> tuple[tuple[RecordedLine, ...], int]:
-    """Masks secrets. A masked record invalidates its hash and all later ones."""
+    """Return the lines with secrets masked, and the number of masked records. A masked record
+    invalidates its hash and all later ones."""
     lines, masked = [], 0
     for number, row in enumerate(rows):
         body = row.body
@@ -255,7 +261,7 @@ def _lines(
 def _saved_files(
     lines: Iterable[RecordedLine], mask: SecretMask, sessions: Path
 ) -> tuple[dict[str, str], int]:
-    """Returns the full texts of truncated results whose files still exist."""
+    """Return the full texts of truncated results whose files still exist."""
     saved: dict[str, str] = {}
     masked = 0
     for line in lines:
@@ -276,9 +282,9 @@ def _saved_files(
 
 def _clean(exchange: RecordedExchange, mask: SecretMask) -> RecordedExchange:
     body, hidden = mask.data(exchange.body)
-    answer, found = mask.data(exchange.answer)
+    answer, in_answer = mask.data(exchange.answer)
     answer, more = mask.stream(answer)
-    if not hidden and not found and not more:
+    if not hidden and not in_answer and not more:
         return exchange
     pieces = split_like(answer, list(exchange.pieces()))
     return replace(
@@ -286,7 +292,7 @@ def _clean(exchange: RecordedExchange, mask: SecretMask) -> RecordedExchange:
         body=body,
         answer=answer,
         sizes=tuple(map(len, pieces)),
-        masked=exchange.masked + hidden + found + more,
+        masked=exchange.masked + hidden + in_answer + more,
     )
 
 
@@ -324,6 +330,6 @@ class ModelCallRecorder:
         return InterceptedProvider(inner, self._tape)
 
     def record_model(self, model: str, provider: str, tier: str | None) -> None:
-        """Called when the session connects to a model."""
+        """Record the model to which the session connects."""
         tape_model = endpoint_facts(self._models, self._settings, self._mask, model, provider, tier)
         self._tape.record_model(tape_model)

@@ -26,8 +26,8 @@ from hermes.replay.inputs import command_of, stops
 
 
 def eager_task(work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
-    """Runs the coroutine up to its first await before returning; None when it is already done.
-    A normal task would start later, after other tasks may have advanced."""
+    """Run the coroutine up to its first await before returning; None when it is already done. A
+    normal task would start later, after other tasks may have advanced."""
     try:
         first = work.send(None)
     except StopIteration:
@@ -101,11 +101,11 @@ class ReplayEventRecorder(Recorder):
         return booked
 
     def insert(self, event: DurableEvent) -> None:
-        """Notes an event without comparing it."""
+        """Note an event without comparing it."""
         super().note(event)
 
     async def flush(self) -> None:
-        """Writes all noted events."""
+        """Write all noted events."""
         await super().commit()
 
 
@@ -139,14 +139,14 @@ class Driver:
         return self._session is not None and bool(self._session.transcript.asked)
 
     def recorder(self, *args: Any, **kwargs: Any) -> ReplayEventRecorder:
-        """Factory that replaces `Recorder(…)`."""
+        """Create the recorder of the session. Replaces `Recorder(…)`."""
         self._recorder = ReplayEventRecorder(
             self._expected, self.on_noted, lambda: self._follow(booking=True), *args, **kwargs
         )
         return self._recorder
 
     async def drive(self, session: Session) -> None:
-        """Runs until the part of this process is over or the session diverges. Noted events are
+        """Run until the part of this process is over or the session diverges. Noted events are
         written before it returns, unless the session diverged."""
         self._session = session
         self._follow()
@@ -164,14 +164,14 @@ class Driver:
             await self._recorder.flush()
 
     async def stop(self) -> None:
-        """Releases all waiters; events they cause afterwards are dropped."""
+        """Release all waiters; events they cause afterwards are dropped."""
         self._expected.close()
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def interrupt(self) -> None:
-        """Interrupts the turn, as the user did."""
+        """Interrupt the turn, as the user did."""
         self._give(Interrupt())
 
     def on_noted(self, event: DurableEvent) -> None:
@@ -179,8 +179,8 @@ class Driver:
             self._follow()
 
     def _follow(self, *, booking: bool = False) -> None:
-        """Sends the external inputs that are due. They must arrive before the session continues,
-        so they start here and not in a task. A message that arrived between a turn's check for
+        """Send the external inputs that are due. They must arrive before the session continues, so
+        they start here and not in a task. A message that arrived between a turn's check for
         messages and the booking of its next call was not seen by the turn; it is sent at the
         booking."""
         while self._session is not None and self._expected.is_driven:
@@ -207,7 +207,7 @@ class Driver:
                 return
 
     def _precedes_call(self, position: int) -> bool:
-        """Returns whether the session's own next event is a model call."""
+        """Return whether the session's own next event is a model call."""
         for number in range(position, self._expected.end):
             event = self._expected.events[number]
             if number not in self._expected.side and command_of(event) is None:
@@ -232,7 +232,7 @@ class Driver:
             started.add_done_callback(done)
 
     async def _step(self, position: int) -> None:
-        """Waits for the next event; reports it as missing after a timeout."""
+        """Wait for the next event; report it as missing after a timeout."""
         due = self._expected.due
         if isinstance(due, ApprovalAnswered | QuestionAnswered) and due.by not in _AUTOMATIC:
             text = due.choice if isinstance(due, ApprovalAnswered) else due.text
@@ -245,14 +245,15 @@ class Driver:
             self._miss("")
 
     async def _await_last_request(self) -> None:
-        """A process that died with a reply in hand made one more request than its events show."""
+        """Wait for the request that a process made without an event: it died with a reply in
+        hand."""
         for _ in range(int(TIMEOUT_SECONDS / _POLL_SECONDS)):
             if not (self._expected.is_driven and self._expected.has_more_requests()):
                 return
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _offer(self, position: int, command: Command) -> bool:
-        """Sends the command repeatedly, since nothing signals when the session accepts it."""
+        """Send the command repeatedly, since nothing signals when the session accepts it."""
         for poll in range(int(TIMEOUT_SECONDS / _POLL_SECONDS)):
             assert self._session is not None
             if not (isinstance(command, BETWEEN_TURNS) and self._session.busy):
@@ -263,7 +264,7 @@ class Driver:
         return False
 
     async def _wait(self, position: int) -> bool:
-        """Waits in short steps, so that a busy machine extends the timeout."""
+        """Wait in short steps, so that a busy machine extends the timeout."""
         for _ in range(int(TIMEOUT_SECONDS / _WAIT_SECONDS)):
             with suppress(TimeoutError):
                 async with asyncio.timeout(_WAIT_SECONDS):

@@ -47,14 +47,17 @@ PREFILL = "prefill.json"
 
 
 class ReplayOverrides(NamedTuple):
-    """Differences from the recording: `tools` by name, the `system` prompt, live tools (`mode`).
-    A changed prompt changes every request; `requests_may_differ` uses the recorded answers anyway.
-    `continue_with` continues the session after a divergence."""
+    """Differences from the recording."""
 
+    # Replacements by name.
     tools: Mapping[str, Tool] = {}
+    # The system prompt. A changed one changes every request.
     system: str | None = None
+    # Whether tools run live.
     mode: Mode = "recorded"
+    # Use the recorded answers even if requests differ.
     requests_may_differ: bool = False
+    # Continues the session after a divergence.
     continue_with: Provider | None = None
 
 
@@ -118,14 +121,14 @@ class ReplayEnvironment:
         return RecordedResolver(inner, self._config, self._known)
 
     def approved_by_model(self) -> bool:
-        """Returns whether a model approved the effect that is due."""
+        """Return whether a model approved the effect that is due."""
         due = self._sync.due
         return isinstance(due, EffectDecided) and due.by == "judge"
 
     def adapt(self, deps: SessionDeps, engine_deps: EngineDeps) -> SessionDeps:
 
         async def irreversible(_effect: Effect) -> tuple[str, ...]:
-            """Returns what the recorded approval request listed as irreversible."""
+            """Return what the recorded approval request listed as irreversible."""
             due = self._sync.due
             return due.lasting if isinstance(due, ApprovalAsked) else ()
 
@@ -166,7 +169,7 @@ class ReplayEnvironment:
     def _connect(
         self, inner: Connect, model: str, provider: str, meter: Meter
     ) -> tuple[Provider, TurnLimits]:
-        """Connects to a model that replies as recorded."""
+        """Connect to a model that replies as recorded."""
         connected, limits = self._connect_recorded(inner, model, provider, meter)
         if (continue_with := self._plan.overrides.continue_with) is not None:
             connected = ContinuingProvider(
@@ -222,7 +225,7 @@ class _RealTime(World):
 
 
 def config_of(facts: RunFacts, folder: Path) -> Config:
-    """Writes the recorded settings into the replay's home. JSON is valid YAML."""
+    """Write the recorded settings into the replay's home. JSON is valid YAML."""
     home = Home(folder)
     home.ensure_folder(folder)
     # External memory providers are not called in a replay.

@@ -44,35 +44,41 @@ Where = Literal["event", "request", "missing", "extra", "turn"]
 
 
 class Divergence(Value):
-    """The first difference. `n` is the record and `kind` its event kind; `field` is the path of
-    the first differing value, `recorded` and `now` are the two values, shortened. `where` is
-    "event" for a different event, "request" for different request bytes, "missing" for an event
-    that did not occur, "extra" for an unrecorded event, "turn" for an event of another turn."""
+    """The first difference between a recording and its replay."""
 
+    # The record.
     n: int
+    # Its event kind.
     kind: str
+    # "event": a different event; "request": different request bytes; "missing": an event that did
+    # not occur; "extra": an unrecorded event; "turn": an event of another turn.
     where: Where
+    # Path of the first differing value.
     field: str = ""
+    # The two values, shortened.
     recorded: str = ""
     now: str = ""
 
 
 class Report(Value, omit_defaults=False):
-    """`played` of `records` events were identical; `requests` were compared byte for byte. `hashes`
-    compares the hash chains of both journals. `restarts` lists the records after which another
-    process continued. `words` are notices for the user. `request` is the first different request
-    where differences are allowed; `after` are the events after a divergence, if the session was
-    continued."""
+    """The result of a replay."""
 
     session_id: str
     records: int
+    # Number of identical events, of `records`.
     played: int
+    # Number of requests that were compared byte for byte.
     requests: int = 0
+    # Comparison of the hash chains of both journals.
     hashes: Literal["same", "differ", "unknown"] = "unknown"
+    # Records after which another process continued.
     restarts: tuple[int, ...] = ()
+    # Notices for the user.
     words: tuple[str, ...] = ()
     divergence: Divergence | None = None
+    # The first different request where differences are allowed.
     request: Divergence | None = None
+    # Events after a divergence, if the session was continued.
     after: tuple[Record, ...] = ()
 
     @property
@@ -89,8 +95,8 @@ Difference = tuple[str, str, str]
 
 
 def difference(recorded: bytes, now: bytes) -> Difference:
-    """The path is like messages[3].content; empty when the bytes are not JSON or differ only in
-    their encoding."""
+    """Return the path of the first difference and both values. The path is like
+    messages[3].content; empty when the bytes are not JSON or differ only in their encoding."""
     try:
         found = _walk(decode(object, recorded), decode(object, now), "")
     except DecodeError:
@@ -103,12 +109,12 @@ def difference(recorded: bytes, now: bytes) -> Difference:
 def _walk(one: JsonValue, other: JsonValue, path: str) -> Difference | None:
     if isinstance(one, dict | list) and type(one) is type(other):
         items, others = _items(one, path), _items(other, path)
-        for place in items | others:
-            if place not in items or place not in others:
-                recorded = _short(items[place]) if place in items else "(absent)"
-                now = _short(others[place]) if place in others else "(absent)"
-                return place, recorded, now
-            if found := _walk(items[place], others[place], place):
+        for item_path in items | others:
+            if item_path not in items or item_path not in others:
+                recorded = _short(items[item_path]) if item_path in items else "(absent)"
+                now = _short(others[item_path]) if item_path in others else "(absent)"
+                return item_path, recorded, now
+            if found := _walk(items[item_path], others[item_path], item_path):
                 return found
         return None
     if one == other and type(one) is type(other):
@@ -119,7 +125,7 @@ def _walk(one: JsonValue, other: JsonValue, path: str) -> Difference | None:
 
 
 def _around(one: str, other: str) -> tuple[str, str]:
-    """Returns both texts, starting shortly before the first difference."""
+    """Return both texts, starting shortly before the first difference."""
     at = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
     at = min(len(one), len(other)) if at is None else at
     start = max(0, at - _LEAD)
@@ -128,7 +134,7 @@ def _around(one: str, other: str) -> tuple[str, str]:
 
 
 def _items(value: JsonValue, path: str) -> dict[str, JsonValue]:
-    """Returns the items of a mapping or list by their path."""
+    """Return the items of a mapping or list by their path."""
     if isinstance(value, dict):
         return {f"{path}.{key}" if path else str(key): item for key, item in value.items()}
     return {f"{path}[{number}]": item for number, item in enumerate(value)}
@@ -143,29 +149,32 @@ def _cut(text: str) -> str:
 
 
 class ExpectedEvents:
-    """`position` is the next line to replay, up to `end`. Events are compared when they are noted,
-    before they are committed: that is their order in the journal. With `continue_after`, the
-    session continues after a divergence; `is_closed` means that the process is over.
-    `has_more_requests` returns whether the process made one more request than its events show.
-    `side` are the positions of side work. `diverge_after` is the position of a line that was
-    changed on purpose: the next reply comes from the continuing provider."""
+    """The recorded events, compared with those of the replay. Events are compared when they are
+    noted, before they are committed: that is their order in the journal. With `continue_after`, the
+    session continues after a divergence."""
 
     def __init__(self, lines: Sequence[RecordedLine], *, continue_after: bool = False) -> None:
         self.lines = lines
         self.events = [line.event for line in lines]
+        # Positions of side work.
         self.side = side_work(self.events)
+        # The next line to replay, up to `end`.
         self.position = 0
         self.end = 0
         self.divergence: Divergence | None = None
+        # The process is over.
         self.is_closed = True
+        # Returns whether the process made one more request than its events show.
         self.has_more_requests: Callable[[], bool] = bool
         self.other_booking: tuple[int, bytes, bytes] | None = None
+        # Position of a line that was changed on purpose: the next reply comes from the continuing
+        # provider.
         self.diverge_after: int | None = None
         self._continue_after = continue_after
         self._changed = asyncio.Event()
 
     def open(self, start: int, end: int) -> None:
-        """Starts the next process, which replays the lines from `start` up to `end`."""
+        """Start the next process, which replays the lines from `start` up to `end`."""
         self.position, self.end, self.is_closed = start, end, False
         self._notify()
 
@@ -179,47 +188,47 @@ class ExpectedEvents:
 
     @property
     def is_free(self) -> bool:
-        """Returns whether the session diverged and continues without the record."""
+        """Return whether the session diverged and continues without the record."""
         return self._continue_after and self.divergence is not None
 
     @property
     def is_driven(self) -> bool:
-        """Returns whether the session still follows the record."""
+        """Return whether the session still follows the record."""
         return self.divergence is None and not self.is_closed
 
     async def wait_for_change(self) -> None:
         await self._changed.wait()
 
     def _notify(self) -> None:
-        """Wakes all waiting tasks."""
+        """Wake all waiting tasks."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def wait_for_release(self) -> None:
-        """Waits until the process is closed or the session continues on its own."""
+        """Wait until the process is closed or the session continues on its own."""
         while self.is_driven or (self.divergence is not None and not self.is_free):
             if self.is_closed:
                 return
             await self.wait_for_change()
 
     async def wait_if_over(self) -> None:
-        """Blocks at the end of the part: the recorded process did nothing more."""
+        """Block at the end of the part: the recorded process did nothing more."""
         if self.is_over and self.is_driven:
             await self.wait_for_release()
 
     def skip(self) -> None:
-        """Advances past a line."""
+        """Advance past a line."""
         self.position += 1
         self._notify()
 
     @property
     def is_over(self) -> bool:
-        """Returns whether all lines of this process were replayed."""
+        """Return whether all lines of this process were replayed."""
         return self.position >= self.end
 
     @property
     def was_killed(self) -> bool:
-        """Returns whether the process died during a turn and lost events it had not written."""
+        """Return whether the process died during a turn and lost events it had not written."""
         if not self.is_over or not self.is_driven or self.position == 0:
             return False
         last = self.position - 1
@@ -231,7 +240,7 @@ class ExpectedEvents:
         return None if self.is_over else self.events[self.position]
 
     def take(self, event: DurableEvent) -> bool:
-        """Returns whether this event was recorded at the current position."""
+        """Return whether this event was recorded at the current position."""
         if not self.is_driven:
             return False
         if self.is_over:
@@ -243,7 +252,7 @@ class ExpectedEvents:
         return True
 
     def diverge_if_changed(self) -> None:
-        """Diverges on purpose once the next request contains the changed line."""
+        """Diverge on purpose once the next request contains the changed line."""
         if self.diverge_after is not None and self.position > self.diverge_after:
             self.diverge("request")
 
@@ -256,19 +265,19 @@ class ExpectedEvents:
     def diverge(
         self, where: Where, *, recorded: bytes = b"", now: bytes = b"", kind: str = ""
     ) -> bool:
-        """Records the first divergence. Always returns False, the result of `take`."""
+        """Record the first divergence. Returns False, the result of `take`."""
         self._set_divergence(self._divergence(self.position, where, recorded, now, kind))
         return False
 
     def on_booking(self, same_request: bool) -> None:
-        """Diverges if a call reserved a different amount although its request is the same."""
+        """Diverge if a call reserved a different amount although its request is the same."""
         other, self.other_booking = self.other_booking, None
         if other is not None and same_request:
             position, recorded, now = other
             self._set_divergence(self._divergence(position, "event", recorded, now))
 
     def other_request(self, recorded: bytes, now: bytes) -> Divergence:
-        """Describes a different request, attributed to the newest model call."""
+        """Describe a different request, attributed to the newest model call."""
         before = range(self.position - 1, -1, -1)
         calls = (i for i in before if isinstance(self.events[i], ModelCalled))
         return self._divergence(next(calls, self.position), "request", recorded, now)

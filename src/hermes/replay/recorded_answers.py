@@ -135,7 +135,8 @@ class TranscriptProvider:
                 self._sync.check()
 
     def _due(self) -> DurableEvent | None:
-        """Skips messages recorded just before a call: they are sent when it is booked."""
+        """Return the next expected event. Skips messages recorded just before a call: they are sent
+        when it is booked."""
         due, position = self._sync.due, self._expected.position
         while isinstance(due, MessageReceived) and position + 1 < self._expected.end:
             position += 1
@@ -150,7 +151,7 @@ class TranscriptProvider:
                 self._meter.settle(due)
 
     async def _book(self, call: ModelCalled) -> None:
-        """Books a call. The meter determines the cause of repeated requests."""
+        """Book a call. The meter determines the cause of repeated requests."""
         await self._meter.reserve(
             replace(call, cause=CHAT, reserved=call.reserved or Usage()), Usage()
         )
@@ -195,7 +196,7 @@ class ContinuingProvider:
 
 
 def recorded_failure(ended: TurnEnded) -> HermesError:
-    """Rebuilds the error that ended a turn from its record."""
+    """Rebuild the error that ended a turn from its record."""
     if ended.detail in REASONS:
         return ProviderError(ended.error, reason=cast(Reason, ended.detail))
     kind = getattr(errors, ended.detail, None)
@@ -263,21 +264,21 @@ class RecordedEngine:
         return not (isinstance(due, TurnEnded) and due.detail == "ContextFull")
 
     async def compact(
-        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest, meter: Meter
+        self, transcript: Transcript, prompt: Prompt, request: CompactionRequest, meter: Meter
     ) -> Compacted | None:
         due = self._sync.due
         if isinstance(due, Compacted) and not self._is_ours:
             return due
         if isinstance(due, Compacted):
-            occasion = replace(occasion, window=due.window)
+            request = replace(request, window=due.window)
         elif due is not None:
             return None
-        return await self._inner.compact(transcript, prompt, occasion, meter)
+        return await self._inner.compact(transcript, prompt, request, meter)
 
     def preview(
-        self, transcript: Transcript, prompt: Prompt, occasion: CompactionRequest
+        self, transcript: Transcript, prompt: Prompt, request: CompactionRequest
     ) -> Compacted | None:
-        return self._inner.preview(transcript, prompt, occasion)
+        return self._inner.preview(transcript, prompt, request)
 
     async def _summary(self, _prompt: Prompt, _meter: Meter) -> Reply:
         due = self._sync.due
@@ -288,7 +289,7 @@ class RecordedEngine:
 
 
 def recorded_hooks(sync: SyncPoints, events: list[DurableEvent]) -> TurnHooks | None:
-    """Returns None if no hook answered in the session."""
+    """Return hooks with the recorded verdicts; None if no hook answered in the session."""
     heard = any(isinstance(event, HookAnswered) for event in events)
     return RecordedHooks(sync) if heard else None
 

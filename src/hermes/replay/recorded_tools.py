@@ -47,11 +47,11 @@ class RecordedResults:
         self._results_by_call = _calls_with_results(events)
 
     def add(self, events: list[DurableEvent]) -> None:
-        """Adds results of another session, for calls that this one never made."""
+        """Add results of another session, for calls that this one never made."""
         self._results_by_call += _calls_with_results(events)
 
     def output(self, result: ToolResult) -> ToolOutput:
-        """Restores a tool's own output: untruncated and without appended notes."""
+        """Restore a tool's own output: untruncated and without appended notes."""
         parts, details = result.parts, dict(result.details)
         last = parts[-1] if parts else None
         if len(parts) > 1 and isinstance(last, Text) and last.text.startswith("\n\n["):
@@ -63,7 +63,7 @@ class RecordedResults:
         return ToolOutput(parts=parts, details=details, failed=result.failed, origin=result.origin)
 
     def of(self, tool: Tool, arguments: JsonObject) -> ToolOutput:
-        """Returns the first recorded result of this call."""
+        """Return the first recorded result of this call."""
         for call, result in self._results_by_call:
             with suppress(DecodeError):
                 if result.name == tool.name and tool.parameters.decode(call.arguments) == arguments:
@@ -72,8 +72,8 @@ class RecordedResults:
 
 
 class ReplayTools(SessionTools):
-    """`replacements` override tools of the same name. `on_cwd_change` receives the shell's working
-    directory after a command."""
+    """The tools of a replayed session. `replacements` override tools of the same name.
+    `on_cwd_change` receives the shell's working directory after a command."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class LiveTool(_ToolCopy):
 
 
 async def _attempt(ctx: ToolContext, effect: Effect, arguments: JsonObject) -> None:
-    """Repeats the recorded effect so that the policy decides on it; nothing is executed."""
+    """Repeat the recorded effect so that the policy decides on it; nothing is executed."""
     workspace = ctx.workspace
     try:
         match effect:
@@ -224,12 +224,12 @@ async def _attempt(ctx: ToolContext, effect: Effect, arguments: JsonObject) -> N
 
 
 def _calls_with_results(events: list[DurableEvent]) -> list[tuple[ToolCall, ToolResult]]:
-    """Pairs each call with its result."""
-    found = []
+    """Pair each call with its result."""
+    pairs = []
     calls: dict[str, ToolCall] = {}
     for event in events:
         if isinstance(event, ReplyAdded):
             calls = {call.id: call for call in event.message.calls}
         elif isinstance(event, ToolFinished) and event.result.call_id in calls:
-            found.append((calls[event.result.call_id], event.result))
-    return found
+            pairs.append((calls[event.result.call_id], event.result))
+    return pairs

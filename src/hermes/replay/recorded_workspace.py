@@ -96,8 +96,8 @@ class ScratchWorkspace(DelegatingWorkspace):
 
 
 def copy_folder(source: Path, target: Path) -> Path:
-    """Returns the real path of the copy. Raises UsageError when the folder is missing or too
-    large."""
+    """Copy the folder and return the real path of the copy. Raises UsageError when the folder is
+    missing or too large."""
     if not source.is_dir():
         raise UsageError(f"{source} does not exist, so tools cannot run live; omit --tools live.")
     files = size = 0
@@ -111,7 +111,8 @@ def copy_folder(source: Path, target: Path) -> Path:
 
 
 class RecordedWorkspace:
-    """Executes nothing. `cwd` is the shell's working directory at this point of the record."""
+    """A workspace that executes nothing. `cwd` is the shell's working directory at this point of
+    the record."""
 
     def __init__(self, root: str, *, home: str, cwd: str, sync: SyncPoints) -> None:
         self.root = root
@@ -123,7 +124,7 @@ class RecordedWorkspace:
         self._sync = sync
 
     def resolve(self, path: str) -> str:
-        """Resolves symbolic links as in the recorded effects of the call that is being planned,
+        """Resolve symbolic links as in the recorded effects of the call that is being planned,
         since the files may have changed."""
         if "\0" in path:
             raise ToolError("A path cannot contain a NUL byte.")
@@ -155,10 +156,10 @@ class RecordedWorkspace:
         raise ToolError(f"{path} is not part of the recording.")
 
     async def write_bytes(self, path: str, data: bytes) -> None:
-        """Nothing is written."""
+        """Do nothing: a replay writes no files."""
 
     async def delete(self, path: str) -> None:
-        """Nothing is deleted."""
+        """Do nothing: a replay deletes no files."""
 
     async def search(self, query: SearchQuery) -> SearchResult:
         return SearchResult()
@@ -170,14 +171,14 @@ class RecordedWorkspace:
         raise ToolError("A replay starts no processes.")
 
     async def scratch(self, name: str, data: bytes) -> str:
-        """Returns the recorded path of the text."""
+        """Return the recorded path of the text."""
         due = self._sync.due
         if isinstance(due, ToolFinished) and "persisted" in due.result.details:
             return str(due.result.details["persisted"])
         return name
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 class RecordedProcesses:

@@ -35,15 +35,16 @@ from hermes.providers.recorded.tape import TapedRun
 
 
 class RecordedLine(Value):
-    """A journal record. `body` is the event's exact JSON; `hash` is empty when a secret was masked
-    in this record or an earlier one."""
+    """A journal record."""
 
     n: int
     at: float
     kind: str
     version: int
+    # The event's exact JSON.
     body: msgspec.Raw
     turn_id: str = ""
+    # Empty when a secret was masked in this record or an earlier one.
     hash: str = ""
 
     @property
@@ -52,17 +53,19 @@ class RecordedLine(Value):
 
 
 class Recording(Value):
-    """`shared` is the number of records that a fork inherits. `saved_results` maps paths to the
-    full texts of truncated results. `now` holds the current settings, used where no tape exists.
-    `masked` counts removed secret values."""
+    """A session with everything that its replay needs."""
 
     session_id: str
     version: str
     lines: tuple[RecordedLine, ...]
+    # The current settings, used where no tape exists.
     now: TapeRun
+    # Number of records that a fork inherits.
     shared: int = 0
     tapes: tuple[TapedRun, ...] = ()
+    # Full texts of truncated results by path.
     saved_results: dict[str, str] = {}
+    # Number of removed secret values.
     masked: int = 0
 
 
@@ -75,7 +78,7 @@ class ProcessPart(NamedTuple):
 
 
 def first_position(recording: Recording) -> int:
-    """Returns the first line to replay: after inherited records, the opening event and imported
+    """Return the first line to replay: after inherited records, the opening event and imported
     messages."""
     lines, position = recording.lines, recording.shared
     if position >= len(lines) or not isinstance(lines[position].event, SessionOpened):
@@ -95,7 +98,7 @@ def first_position(recording: Recording) -> int:
 
 
 def parts_of(recording: Recording, first: int) -> list[ProcessPart]:
-    """Splits the lines by process, in order and without gaps; empty parts are omitted."""
+    """Split the lines by process, in order and without gaps; empty parts are omitted."""
     end = len(recording.lines)
     starts = [max(first, min(tape.run.after, end)) for tape in recording.tapes]
     parts = [ProcessPart(first, starts[0] if starts else end, None)]
@@ -106,14 +109,14 @@ def parts_of(recording: Recording, first: int) -> list[ProcessPart]:
 
 
 def idle_before(events: Sequence[DurableEvent], position: int) -> int:
-    """Returns the last position up to this one at which no turn was running."""
+    """Return the last position up to this one at which no turn was running."""
     while position > 0 and not isinstance(events[position - 1], TurnEnded):
         position -= 1
     return position
 
 
 def shell_before(lines: Sequence[RecordedLine]) -> str:
-    """Returns the shell's working directory after these lines, or "" if unknown."""
+    """Return the shell's working directory after these lines, or "" if unknown."""
     for line in reversed(lines):
         if line.kind != "tool_finished" or b'"cwd"' not in bytes(line.body):
             continue
@@ -204,7 +207,7 @@ def pack_recording(recording: Recording) -> bytes:
 
 
 def load(path: Path) -> Recording:
-    """Raises UsageError when the file is not a recording or is incomplete."""
+    """Load a recording. Raises UsageError when the file is not a recording or is incomplete."""
     try:
         with path.open("rb") as file:
             is_packed = file.read(2) == _MAGIC
@@ -285,22 +288,22 @@ def _save_exchange(exchange: RecordedExchange, before: bytes) -> SavedExchange:
 
 
 def _tapes(entries: Iterable[FileEntry]) -> Iterator[TapedRun]:
-    found: TapedRun | None = None
+    tape: TapedRun | None = None
     before = b""
     for entry in entries:
         if entry.run is not None:
-            if found is not None:
-                yield found
-            found, before = TapedRun(run=entry.run), b""
-        elif entry.way is not None and found is not None:
-            found = replace(found, models=(*found.models, entry.way))
-        elif entry.exchange is not None and found is not None:
+            if tape is not None:
+                yield tape
+            tape, before = TapedRun(run=entry.run), b""
+        elif entry.way is not None and tape is not None:
+            tape = replace(tape, models=(*tape.models, entry.way))
+        elif entry.exchange is not None and tape is not None:
             before = restore_body(
                 before, entry.exchange.head, entry.exchange.tail, entry.exchange.request.bytes
             )
-            found = replace(found, exchanges=(*found.exchanges, _exchange(entry.exchange, before)))
-    if found is not None:
-        yield found
+            tape = replace(tape, exchanges=(*tape.exchanges, _exchange(entry.exchange, before)))
+    if tape is not None:
+        yield tape
 
 
 def _exchange(saved: SavedExchange, body: bytes) -> RecordedExchange:

@@ -94,18 +94,18 @@ class ReplayRun:
         return self._plan.results
 
     async def begin(self, position: int) -> None:
-        """Creates the journal with all records before this position."""
+        """Create the journal with all records before this position."""
         self._home.mkdir(mode=0o700)
         async with SqliteJournal(Home(self._home).journal, World()) as journal:
             lines = self.expected.lines[:position]
             await seed(journal, self._recording.session_id, lines, self._recording.shared)
 
     async def play(self, part: ProcessPart) -> bool:
-        """Replays one process in a task of its own, whose requests all go to the tape. Returns
+        """Replay one process in a task of its own, whose requests all go to the tape. Return
         whether any reply was taken from the records because there was no tape."""
         return await asyncio.create_task(self._play_process(part))
 
-    async def report(self, restarts: tuple[int, ...], words: tuple[str, ...]) -> Report:
+    async def report(self, restarts: tuple[int, ...], notices: tuple[str, ...]) -> Report:
         expected, diverged = self.expected, self.expected.divergence
         report = Report(
             session_id=self._recording.session_id,
@@ -113,7 +113,7 @@ class ReplayRun:
             played=len(expected.lines) if diverged is None else expected.diverged_at,
             requests=self._requests,
             restarts=restarts,
-            words=words,
+            words=notices,
             divergence=diverged,
             request=self._differing,
         )
@@ -176,7 +176,7 @@ class ReplayRun:
 
 
 def _with_system(recording: Recording, system: str) -> tuple[RecordedLine, ...]:
-    """Returns the lines with another system prompt in the opening event."""
+    """Return the lines with another system prompt in the opening event."""
     position = recording.shared
     opened = recording.lines[position].event
     assert isinstance(opened, SessionOpened)
@@ -197,8 +197,9 @@ async def replay(
     open_app: OpenApp,
     env: Mapping[str, str] | None = None,
 ) -> Report:
-    """Raises UsageError when the recording cannot be replayed. `env` is the environment of live
-    tools, which work in a copy of the session's folder."""
+    """Replay a recording and report the first difference. Raises UsageError when the recording
+    cannot be replayed. `env` is the environment of live tools, which work in a copy of the
+    session's folder."""
     recording = await asyncio.to_thread(load, session) if isinstance(session, Path) else session
     changes = overrides or ReplayOverrides()
     first = first_position(recording)
@@ -206,11 +207,11 @@ async def replay(
     assert isinstance(opened, SessionOpened)
     attempts = count(1)
     restarts: list[int] = []
-    words: list[str] = []
+    notices: list[str] = []
     with tempfile.TemporaryDirectory(prefix="hermes-replay-") as folder:
 
         async def begin(position: int) -> ReplayRun:
-            """Prepares a new home with all records before this position."""
+            """Prepare a new home with all records before this position."""
             number, copy = next(attempts), None
             if changes.mode == "live":
                 target = Path(folder, f"copy-{number}")
@@ -225,7 +226,7 @@ async def replay(
             if number:
                 restarts.append(part.start)
             if await run.play(part):
-                words.append(NO_TAPE.format(f"records {part.start + 1} to {part.end}"))
+                notices.append(NO_TAPE.format(f"records {part.start + 1} to {part.end}"))
             start = part.start
             while part.tape is None and run.expected.divergence is not None:
                 # Without a tape, process starts are unknown: the rest is tried as another process.
@@ -234,19 +235,19 @@ async def replay(
                     break
                 start, run = found
                 restarts.append(start)
-                words.append(GUESSED.format(start))
+                notices.append(GUESSED.format(start))
             if run.expected.divergence is not None:
                 break
         if recording.masked:
-            words.append(MASKED.format(recording.masked))
-        return await run.report(tuple(restarts), tuple(words))
+            notices.append(MASKED.format(recording.masked))
+        return await run.report(tuple(restarts), tuple(notices))
 
 
 async def _play_from_later(
     run: ReplayRun, begin: Callable[[int], Awaitable[ReplayRun]], start: int, end: int
 ) -> tuple[int, ReplayRun] | None:
-    """Replays the rest from where the session diverged, or from the last idle position before.
-    Returns the first attempt that gets further."""
+    """Replay the rest from where the session diverged, or from the last idle position before.
+    Return the first attempt that gets further."""
     reached = run.expected.diverged_at
     for position in (reached, idle_before(run.expected.events, reached)):
         if start < position < end:

@@ -23,8 +23,8 @@ from hermes.replay.sync_points import ReplayClock
 
 
 class ReplayJournal(SqliteJournal):
-    """`on_note` receives model calls, which are noted only when they are written. `position` is the
-    next line to write."""
+    """A journal that writes events with their recorded times. `on_note` receives model calls, which
+    are noted only when they are written. `position` is the next line to write."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class ReplayJournal(SqliteJournal):
         caps: Caps,
         turn_id: str = "",
     ) -> tuple[Record, ...]:
-        """Books the recorded amount, since what the caps grant depends on all other spending."""
+        """Book the recorded amount, since what the caps grant depends on all other spending."""
         granted = self._grant(call)
         self._on_note(granted)
         if not (self._expected.is_driven or self._expected.is_free):
@@ -73,7 +73,7 @@ class ReplayJournal(SqliteJournal):
         return (*before, booked)
 
     def _grant(self, call: ModelCalled) -> ModelCalled:
-        """Returns the call with the recorded reservation."""
+        """Return the call with the recorded reservation."""
         if not self._expected.is_driven:
             return call
         if (reached := cap_reached(self._expected.events, self._expected.position)) is not None:
@@ -94,7 +94,7 @@ class ReplayJournal(SqliteJournal):
     def _batches(
         self, events: Sequence[DurableEvent], turn_id: str
     ) -> Iterator[tuple[Sequence[DurableEvent], str]]:
-        """Groups the events that were written together, with their recorded time and turn. The turn
+        """Group the events that were written together, with their recorded time and turn. The turn
         of side work is not compared, since it depends on timing."""
         if self._expected.is_free:
             yield events, turn_id
@@ -117,7 +117,7 @@ class ReplayJournal(SqliteJournal):
 async def seed(
     journal: SqliteJournal, session_id: str, lines: Sequence[RecordedLine], shared: int
 ) -> None:
-    """Writes records unchanged; records that a fork inherits go to its parent."""
+    """Write records unchanged; records that a fork inherits go to its parent."""
 
     def work(tx: Transaction) -> None:
         parent = ""

@@ -40,8 +40,8 @@ class ClockBranch:
 
 
 class ReplayClock:
-    """`at` is the time of the record being written. Concurrent tasks have separate monotonic
-    times, so that one does not use up the time of another."""
+    """A clock with the recorded times. `at` is the time of the record being written. Concurrent
+    tasks have separate monotonic times, so that one does not use up the time of another."""
 
     def __init__(self, sleep: Callable[[float], Awaitable[None]]) -> None:
         self.at = 0.0
@@ -64,7 +64,7 @@ class ReplayClock:
         return branch.now
 
     def branch(self) -> ClockBranch:
-        """Returns the time of the running task."""
+        """Return the time of the running task."""
         task = _running_task()
         own = self._branches.get(task) if task is not None else None
         found = own or self._newest.get()
@@ -85,8 +85,8 @@ def _running_task() -> asyncio.Task[object] | None:
 
 
 class ReplayWorld(World):
-    """Returns the recorded ids, per prefix and in order, from line `start` on. Ids in `others` are
-    skipped."""
+    """A world with the recorded ids, per prefix and in order, from line `start` on. Ids in `others`
+    are skipped."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class SyncPoints:
         self._requests_may_differ = requests_may_differ
 
     async def on_request(self, recorded: RecordedExchange | None, url: str, body: bytes) -> None:
-        """Compares a request with the recorded one (see `TapePlayer`)."""
+        """Compare a request with the recorded one (see `TapePlayer`)."""
         self.check()
         if recorded is None:
             # Past the tape, the call was interrupted before any answer, or it is new.
@@ -171,7 +171,7 @@ class SyncPoints:
         self.clock.branch().spend(seconds)
 
     async def sleep(self, seconds: float) -> None:
-        """Waits for the recorded answer or timeout while a question is open; other sleeps take no
+        """Wait for the recorded answer or timeout while a question is open; other sleeps take no
         real time."""
         if self.driver is not None and self.driver.has_question:
             while self._expected.is_driven:
@@ -187,7 +187,7 @@ class SyncPoints:
         await asyncio.sleep(0)
 
     async def next_of(self, call_id: str) -> Done | None:
-        """Waits for the next recorded event of a running call; None when the session is past the
+        """Wait for the next recorded event of a running call; None when the session is past the
         record."""
         while self._expected.is_driven:
             due = self._expected.due
@@ -205,7 +205,7 @@ class SyncPoints:
 
     @contextmanager
     def running_tool(self) -> Iterator[None]:
-        """Marks a live tool as running, which may take longer than the timeout."""
+        """Mark a live tool as running, which may take longer than the timeout."""
         if self.driver is not None:
             self.driver.working += 1
         try:

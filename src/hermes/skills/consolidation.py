@@ -62,25 +62,28 @@ _FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(.*?)^\1", re.MULTILINE | re.DOTALL)
 
 
 class Merge(Value):
-    """A merge that the model requests; `skills` may include `into`."""
+    """A merge that the model requests."""
 
     into: str
+    # May include `into`.
     skills: tuple[str, ...]
     content: str
 
 
 class MergeResult(Value):
-    """`absorbed` skills are archived; `version` is "" in a dry run."""
+    """A merge that was made, or that a dry run would make."""
 
     into: str
+    # Archived skills.
     absorbed: tuple[str, ...]
+    # "" in a dry run.
     version: str = ""
 
 
 class Consolidation:
-    """One pass over a library, paid by `session`. It backs up all skills first and archives merged
-    ones. User skills, pinned skills, skills used by jobs and skills with extra files stay
-    unchanged."""
+    """One pass that merges similar skills of a library, paid by `session`. It backs up all skills
+    first and archives merged ones. User skills, pinned skills, skills used by jobs and skills with
+    extra files stay unchanged."""
 
     def __init__(
         self,
@@ -100,7 +103,8 @@ class Consolidation:
         self._done: list[MergeResult] = []
 
     async def run(self) -> tuple[MergeResult, ...]:
-        """Raises ProviderError when no model is available."""
+        """Merge similar skills and return the merges. Raises ProviderError when no model is
+        available."""
         self._texts = await asyncio.to_thread(self._candidates)
         if len(self._texts) < 2:
             return ()
@@ -112,7 +116,7 @@ class Consolidation:
         return tuple(self._done)
 
     def _candidates(self) -> dict[str, str]:
-        """Returns the texts of skills that may be merged."""
+        """Return the texts of skills that may be merged."""
         store, usages = self._skills.store, self._skills.usages
         fixed = set(self._skills.job_skills())
         known = {entry.name: entry for entry in store.scan().entries}
@@ -183,7 +187,7 @@ class Consolidation:
 
 
 def missing_code(originals: Iterable[str], merged: str) -> tuple[str, ...]:
-    """Returns code snippets of the parts that the merged text lacks as whole words."""
+    """Return code snippets of the parts that the merged text lacks as whole words."""
     there = " ".join(merged.split())
     wanted = dict.fromkeys(code for text in originals for code in codes(text))
     missing = (c for c in wanted if not re.search(rf"(?<!\w){re.escape(c)}(?!\w)", there))
@@ -191,7 +195,7 @@ def missing_code(originals: Iterable[str], merged: str) -> tuple[str, ...]:
 
 
 def codes(text: str) -> list[str]:
-    """Returns all code spans and all lines of code blocks, with single spaces."""
+    """Return all code spans and all lines of code blocks, with single spaces."""
     blocks = [line for found in _FENCE.findall(text) for line in found[1].splitlines()]
     spans = _SPAN.findall(_FENCE.sub("", text))
     return [flat for code in (*blocks, *spans) if (flat := " ".join(code.split()))]

@@ -33,7 +33,8 @@ class Move(Value):
 
 
 class Curator:
-    """`needed` returns skills that must stay, such as those of a schedule."""
+    """Archives skills that are no longer used. `needed` returns skills that must stay, such as
+    those of a schedule."""
 
     def __init__(
         self,
@@ -58,8 +59,8 @@ class Curator:
         write_state(self._folder, replace(self.state(), paused=paused))
 
     def plan(self, archive_after_days: float = 0) -> tuple[Move, ...]:
-        """Returns what a run would do. Only the agent's own skills move; pinned and needed
-        skills stay."""
+        """Return what a run would do. Only the agent's own skills move; pinned and needed skills
+        stay."""
         limit = archive_after_days or self._settings.archive_after_days
         movable, surplus = self._movable(), self._surplus()
         moves: list[Move] = []
@@ -83,7 +84,7 @@ class Curator:
         return moves
 
     def archive_surplus(self) -> tuple[str, ...]:
-        """Archives the longest unused of the agent's skills beyond `most_skills`; returns their
+        """Archive the longest unused of the agent's skills beyond `most_skills`; return their
         names."""
         surplus = self._surplus()
         for name in surplus:
@@ -91,7 +92,7 @@ class Curator:
         return surplus
 
     def archive(self, name: str) -> Path:
-        """Moves the skill to the archive; UsageError for one outside the home."""
+        """Move the skill to the archive. Raises UsageError for a skill outside the home."""
         entry = self._store.find(name)
         if entry.kind != "home":
             raise UsageError(f"The skill {name} is in {entry.folder}, which is read-only.")
@@ -100,9 +101,9 @@ class Curator:
             if target.exists():
                 target = target.with_name(f"{name}.{int(self._clock.now())}")
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            place = Path(entry.folder).relative_to(self._folder).as_posix()
+            relative_path = Path(entry.folder).relative_to(self._folder).as_posix()
             # Written before the move, so that `restore` can always put it back.
-            replace_file(self._folder / ARCHIVE / f"{target.name}.place", place.encode())
+            replace_file(self._folder / ARCHIVE / f"{target.name}.place", relative_path.encode())
             Path(entry.folder).rename(target)
             sync_folder(target.parent)
         at = self._usages.timestamp()
@@ -119,8 +120,8 @@ class Curator:
         if name not in self.list_archived():
             raise NotFound(f"The archive has no skill {name!r}.", near=self.list_archived())
         note = source.with_name(f"{name}.place")
-        place = note.read_text(encoding="utf-8").strip() if note.is_file() else name
-        target = (self._folder / place).resolve()
+        relative_path = note.read_text(encoding="utf-8").strip() if note.is_file() else name
+        target = (self._folder / relative_path).resolve()
         if not target.is_relative_to(self._folder.resolve()) or target.exists():
             raise UsageError(f"{target} exists; move it and restore again.")
         with lock_skills(self._folder):
@@ -154,8 +155,8 @@ class Curator:
         return tuple(sorted(path.name for path in folder.iterdir())) if folder.is_dir() else ()
 
     def rollback(self, stamp: str = "") -> tuple[str, ...]:
-        """Restores the skills that the backup has and the home lacks; existing skills stay.
-        Returns the restored names."""
+        """Restore the skills that the backup has and the home lacks; existing skills stay. Return
+        the restored names."""
         known = self.backups()
         chosen = stamp or (known[-1] if known else "")
         if chosen not in known:
@@ -167,24 +168,28 @@ class Curator:
         with lock_skills(self._folder), tarfile.open(fileobj=BytesIO(packed)) as tar:
             members = tar.getmembers()
             for main in members:
-                place = main.name.removesuffix(f"/{MAIN}")
-                if place == main.name or place.startswith("."):
+                relative_path = main.name.removesuffix(f"/{MAIN}")
+                if relative_path == main.name or relative_path.startswith("."):
                     continue
-                if (self._folder / place).exists():
+                if (self._folder / relative_path).exists():
                     continue
-                inner = [m for m in members if m.name == place or m.name.startswith(f"{place}/")]
+                inner = [
+                    m
+                    for m in members
+                    if m.name == relative_path or m.name.startswith(f"{relative_path}/")
+                ]
                 # Our own archives; Python before 3.11.4 has no filters.
                 if hasattr(tarfile, "data_filter"):
                     tar.extractall(self._folder, members=inner, filter="data")
                 else:
                     tar.extractall(self._folder, members=inner)
-                back.append(Path(place).name)
+                back.append(Path(relative_path).name)
         return tuple(back)
 
     def _movable(self) -> dict[str, tuple[float, str]]:
-        """Returns idle days and state of each skill that may be archived."""
+        """Return idle days and state of each skill that may be archived."""
         known, needed = self._usages.all(), set(self._needed())
-        found: dict[str, tuple[float, str]] = {}
+        movable: dict[str, tuple[float, str]] = {}
         for entry in self._store.scan().entries:
             usage = known.get(entry.name, SkillUsage())
             origin = self._store.provenance(entry)
@@ -196,8 +201,8 @@ class Curator:
                 last = datetime.fromisoformat(usage.last_at).timestamp()
             else:
                 last = (Path(entry.folder) / MAIN).stat().st_mtime
-            found[entry.name] = ((self._clock.now() - last) / DAY, usage.state)
-        return found
+            movable[entry.name] = ((self._clock.now() - last) / DAY, usage.state)
+        return movable
 
     def _surplus(self) -> tuple[str, ...]:
         most = self._settings.most_skills

@@ -38,10 +38,11 @@ class SkillRoot(Value):
 
 
 class SkillEntry(Value):
-    """A found skill. `category` is the path between its root and its folder."""
+    """A skill in one of the roots."""
 
     skill: Skill
     folder: str
+    # Path between its root and its folder.
     category: str
     kind: RootKind = "home"
 
@@ -58,12 +59,13 @@ class BrokenSkill(Value):
 
 
 class SkillScan(Value):
-    """Result of a scan. The first of several skills of one name counts; `shadowed` ones are
-    addressed by folder. `categories` holds descriptions."""
+    """The skills in all roots. The first of several skills of one name counts."""
 
     entries: tuple[SkillEntry, ...] = ()
+    # Later skills of the same name; they are addressed by folder.
     shadowed: tuple[SkillEntry, ...] = ()
     broken: tuple[BrokenSkill, ...] = ()
+    # Descriptions by category.
     categories: dict[str, str] = {}
 
     def find(self, name: str) -> SkillEntry | None:
@@ -96,21 +98,21 @@ class SkillScanner:
         self._last: SkillScan | None = None
 
     def scan(self) -> SkillScan:
-        """Returns the same object while nothing has changed."""
+        """Scan the roots and return the result: the same object while nothing has changed."""
         known = self._load() if self._known is None else self._known
-        found = [
+        files = [
             (path, category, root.kind, _read_changed(path, stat, known.get(path)))
             for root in self._roots
             for path, category, stat in _files(root.path, "", 0)
         ]
-        seen = {path: file for path, _, _, file in found}
+        seen = {path: file for path, _, _, file in files}
         if self._last is None or seen != known:
             if seen != known and self._persist:
                 data = encode(_Snapshot(version=SNAPSHOT_VERSION, files=seen))
                 # Without the cache the next start reads the files again.
                 with suppress(OSError):
                     replace_file(self._cache, data, durable=False)
-            self._known, self._last = seen, _build_result(found)
+            self._known, self._last = seen, _build_result(files)
         return self._last
 
     def _load(self) -> dict[str, _Seen]:
@@ -121,13 +123,13 @@ class SkillScanner:
         return snapshot.files if snapshot.version == SNAPSHOT_VERSION else {}
 
 
-def _build_result(found: Sequence[tuple[str, str, RootKind, _Seen]]) -> SkillScan:
-    """Builds the result; earlier roots take precedence."""
+def _build_result(files: Sequence[tuple[str, str, RootKind, _Seen]]) -> SkillScan:
+    """Build the result; earlier roots take precedence."""
     entries: dict[str, SkillEntry] = {}
     shadowed: list[SkillEntry] = []
     broken: list[BrokenSkill] = []
     categories: dict[str, str] = {}
-    for path, category, kind, file in found:
+    for path, category, kind, file in files:
         folder = os.path.dirname(path)  # noqa: PTH120 - called for every file at every start
         if path.endswith(CATEGORY_FILE):
             categories.setdefault(category, file.note)
@@ -146,7 +148,7 @@ def _build_result(found: Sequence[tuple[str, str, RootKind, _Seen]]) -> SkillSca
 
 
 def _files(folder: str, category: str, depth: int) -> Iterator[tuple[str, str, os.stat_result]]:
-    """Yields SKILL.md and category files below a folder, sorted by path."""
+    """Yield SKILL.md and category files below a folder, sorted by path."""
     try:
         with os.scandir(folder) as found:
             inner = sorted(found, key=lambda each: each.name)
@@ -173,7 +175,7 @@ def _stat(path: str) -> os.stat_result | None:
 
 
 def _read_changed(path: str, stat: os.stat_result, before: _Seen | None) -> _Seen:
-    """Returns the skill or an error; for a category file, its description."""
+    """Return the skill or an error; for a category file, its description."""
     if before and (before.modified_ns, before.size) == (stat.st_mtime_ns, stat.st_size):
         return before
     skill, note, is_category = None, "", path.endswith(CATEGORY_FILE)
@@ -194,13 +196,15 @@ def _read_changed(path: str, stat: os.stat_result, before: _Seen | None) -> _See
 
 
 class SkillEnvironment(Value):
-    """What decides whether a skill applies to a session: surface, system, tools, disabled
-    skills."""
+    """What decides whether a skill applies to a session."""
 
+    # The surface.
     platform: str = "cli"
+    # The operating system.
     system: str = "linux"
     tools: tuple[str, ...] = ()
     toolsets: tuple[str, ...] = ()
+    # Names of disabled skills.
     disabled: tuple[str, ...] = ()
 
 
@@ -211,5 +215,5 @@ def disabled_names(
 
 
 def is_available(entry: SkillEntry, here: SkillEnvironment) -> bool:
-    """Returns whether the skill can be used in this session."""
+    """Return whether the skill can be used in this session."""
     return entry.name not in here.disabled and entry.skill.runs_on(here.system)

@@ -24,20 +24,20 @@ Tree = dict[str, bytes]
 
 
 def lock_skills(folder: Path) -> AbstractContextManager[bool]:
-    """Locks the skills folder against other processes."""
+    """Lock the skills folder against other processes."""
     return hold_lock(folder / ".lock")
 
 
 def read_tree(folder: Path) -> Tree:
-    """Returns all regular files; links and hidden files are not part of a version."""
-    found: Tree = {}
+    """Return all regular files; links and hidden files are not part of a version."""
+    files: Tree = {}
     for where, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not _is_ignored(Path(where, name))]
         for name in names:
             path = Path(where, name)
             if not _is_ignored(path) and path.is_file():
-                found[path.relative_to(folder).as_posix()] = path.read_bytes()
-    return found
+                files[path.relative_to(folder).as_posix()] = path.read_bytes()
+    return files
 
 
 def _is_ignored(path: Path) -> bool:
@@ -56,7 +56,7 @@ def folder_hash(folder: str | Path) -> str:
 
 
 def safe_member(path: str) -> str:
-    """Returns the path if it is a valid relative path; UsageError."""
+    """Return the path. Raises UsageError if it is not a valid relative path."""
     plain = PurePosixPath(path)
     wrong = (
         not path
@@ -74,7 +74,7 @@ def safe_member(path: str) -> str:
 
 
 def resolve_inside(folder: Path, path: str) -> Path:
-    """Resolves links; UsageError when the path leads outside the skill."""
+    """Return the path with links resolved. Raises UsageError when it leads outside the skill."""
     real = (folder / safe_member(path)).resolve()
     if not real.is_relative_to(folder.resolve()):
         raise UsageError(f"{path!r} leads out of the skill.")
@@ -89,7 +89,7 @@ def replace_folder(
     kill_point: Callable[[str], None] = no_kill_point,
     durable: bool = True,
 ) -> None:
-    """Replaces the content of `target` atomically, also across a crash. Hidden files, links and
+    """Replace the content of `target` atomically, also across a crash. Hidden files, links and
     executable bits of the old folder are kept."""
     # Slow to load, and most runs replace no folder.
     import shutil
@@ -140,7 +140,7 @@ def _fill(fresh: Path, tree: Mapping[str, bytes], old: Path, *, durable: bool) -
 
 
 def swap_folders(first: Path, second: Path) -> None:
-    """Swaps two folders, atomically where the system supports it."""
+    """Swap two folders, atomically where the system supports it."""
     # Only needed to replace a folder.
     import ctypes
 
@@ -155,7 +155,7 @@ def swap_folders(first: Path, second: Path) -> None:
 
 
 def remove_folder(target: Path, staging: Path) -> None:
-    """Removes a folder: renames it away first, then deletes it."""
+    """Remove a folder: renames it away first, then delete it."""
     import shutil
 
     staging.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -196,7 +196,7 @@ def check_tree(before: Mapping[str, bytes], after: Mapping[str, bytes], *, stric
 
 
 def check_support(path: str) -> str:
-    """Returns the path if a support file may be written there; UsageError."""
+    """Return the path. Raises UsageError if no support file may be written there."""
     folder, _, rest = safe_member(path).partition("/")
     if folder not in SUPPORT or not rest:
         raise UsageError(f"Files of a skill must be in {', '.join(SUPPORT)}, not {path!r}.")
@@ -204,16 +204,16 @@ def check_support(path: str) -> str:
 
 
 def find_duplicate(skill: Skill, entries: Sequence[SkillEntry]) -> str:
-    """Returns the name of a similar skill, or ""."""
-    words = _words(skill)
+    """Return the name of a similar skill, or ""."""
+    keywords = _keywords(skill)
     for entry in entries:
-        others = _words(entry.skill)
-        together = len(words | others)
-        if together and len(words & others) / together >= ALIKE:
+        other_keywords = _keywords(entry.skill)
+        together = len(keywords | other_keywords)
+        if together and len(keywords & other_keywords) / together >= ALIKE:
             return entry.name
     return ""
 
 
-def _words(skill: Skill) -> frozenset[str]:
+def _keywords(skill: Skill) -> frozenset[str]:
     text = f"{skill.name} {skill.description}".lower()
     return frozenset(re.findall(r"[^\W_]+", text)) - _COMMON

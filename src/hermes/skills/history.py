@@ -22,30 +22,34 @@ VersionOutcome = Literal["intended", "proposed", "active", "refused", "abandoned
 
 
 class Cause(Value):
-    """Author of a change, with session, call and model."""
+    """Why and by whom a skill was changed."""
 
+    # The author.
     who: Who
     session: str = ""
     call: str = ""
     model: str = ""
+    # The reason.
     words: str = ""
 
 
 class Version(Value, tag="version"):
-    """The files of a skill at one time, as hashes by path; none for a removed skill. `place` is
-    its folder below the skills folder, `base` the hash of the version it was made from. `state`
-    is not stored: it follows from later records."""
+    """The files of a skill at one time."""
 
     id: str
     name: str
+    # The skill's folder below the skills folder.
     place: str
+    # Hashes by path; none for a removed skill.
     files: dict[str, str]
     hash: str
+    # Hash of the version it was made from.
     base: str
     at: float
     action: str
     cause: Cause
     proposal: bool = False
+    # Not stored: follows from later records.
     state: VersionState = "intended"
     reason: str = ""
 
@@ -67,7 +71,7 @@ Line = Version | StateChange
 
 
 class SkillHistory:
-    """Append-only. Writers hold the lock of the skills folder."""
+    """An append-only history of all skills. Writers hold the lock of the skills folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -78,26 +82,26 @@ class SkillHistory:
         return tuple(sorted(path.stem for path in self._logs.glob("*.jsonl")))
 
     def read(self, name: str) -> tuple[Version, ...]:
-        """Returns all versions with their states, oldest first."""
-        found: dict[str, Version] = {}
+        """Return all versions with their states, oldest first."""
+        versions: dict[str, Version] = {}
         active = ""
         path = self._logs / f"{name}.jsonl"
         lines: Iterator[Line] = read_lines(Line, path)  # type: ignore[arg-type]
         for line in lines:
             match line:
                 case Version(id=id, proposal=proposal):
-                    found[id] = replace(line, state="proposed" if proposal else "intended")
-                case StateChange(id=id, state=state, reason=reason) if id in found:
+                    versions[id] = replace(line, state="proposed" if proposal else "intended")
+                case StateChange(id=id, state=state, reason=reason) if id in versions:
                     if state == "active" and active:
-                        found[active] = replace(found[active], state="past")
+                        versions[active] = replace(versions[active], state="past")
                     active = id if state == "active" else active
-                    found[id] = replace(found[id], state=state, reason=reason)
+                    versions[id] = replace(versions[id], state=state, reason=reason)
                 case StateChange():
                     pass
-        return tuple(found.values())
+        return tuple(versions.values())
 
     def version_in_use(self, name: str, digest: str) -> Version | None:
-        """Returns the version in use if it has this hash. A version whose activation was not
+        """Return the version in use if it has this hash. A version whose activation was not
         recorded because of a crash counts as in use when its files are there."""
         for one in reversed(self.read(name)):
             if one.state in ("active", "intended") and one.hash == digest:
@@ -107,18 +111,18 @@ class SkillHistory:
         return None
 
     def version(self, name: str, id: str) -> Version:
-        """Finds a version by id or id prefix; NotFound."""
+        """Find a version by id or id prefix. Raises NotFound."""
         versions = self.read(name)
-        found = [one for one in versions if id and one.id.startswith(id)]
-        if len(found) != 1:
+        matches = [one for one in versions if id and one.id.startswith(id)]
+        if len(matches) != 1:
             near = tuple(one.id for one in versions[-3:])
             raise NotFound(
                 f"Skill {name} has no version {id!r}; `skills history` lists them.", near
             )
-        return found[0]
+        return matches[0]
 
     def tree(self, version: Version) -> Tree:
-        """Returns the files of a version; NotFound when a stored content is damaged."""
+        """Return the files of a version. Raises NotFound when a stored content is damaged."""
         found: Tree = {}
         for name, digest in version.files.items():
             found[name] = (self._objects / digest[:2] / digest).read_bytes()
@@ -127,7 +131,7 @@ class SkillHistory:
         return found
 
     def store_contents(self, tree: Mapping[str, bytes]) -> dict[str, str]:
-        """Stores contents durably; returns their hashes by path."""
+        """Store contents durably; return their hashes by path."""
         digests = {name: hashlib.sha256(data).hexdigest() for name, data in tree.items()}
         for name, digest in digests.items():
             path = self._objects / digest[:2] / digest
@@ -140,7 +144,7 @@ class SkillHistory:
 
 
 def read_lines(kind: type[T], path: Path) -> Iterator[T]:
-    """Yields the values of a JSONL file. Lines that a crash has truncated are skipped."""
+    """Yield the values of a JSONL file. Lines that a crash has truncated are skipped."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError:

@@ -41,7 +41,8 @@ class RenderContext(Value):
 
 
 def read_skill_file(entry: SkillEntry, path: str = MAIN) -> str:
-    """Reads a file of a skill; UsageError for an invalid path, NotFound with the existing files."""
+    """Read a file of a skill. Raises UsageError for an invalid path, NotFound with the existing
+    files."""
     folder = Path(entry.folder)
     if path != MAIN and path.split("/")[0] not in READABLE and "/" in path:
         raise UsageError(f"Files of a skill must be in {', '.join(READABLE)}, not {path!r}.")
@@ -56,9 +57,9 @@ def read_skill_file(entry: SkillEntry, path: str = MAIN) -> str:
 
 
 def linked_files(entry: SkillEntry) -> dict[str, tuple[str, ...]]:
-    """Returns the support files by folder, without links."""
+    """Return the support files by folder, without links."""
     folder = Path(entry.folder)
-    found: dict[str, tuple[str, ...]] = {}
+    files: dict[str, tuple[str, ...]] = {}
     for kind in READABLE:
         names = [
             path.relative_to(folder).as_posix()
@@ -66,14 +67,14 @@ def linked_files(entry: SkillEntry) -> dict[str, tuple[str, ...]]:
             if path.is_file() and not path.is_symlink() and "__pycache__" not in path.parts
         ]
         if names:
-            found[kind] = tuple(names[:MOST_LISTED])
-    return found
+            files[kind] = tuple(names[:MOST_LISTED])
+    return files
 
 
 async def render(
     text: str, entry: SkillEntry, loading: RenderContext, run_inline: RunInline | None = None
 ) -> str:
-    """Replaces `${HERMES_…}` and, where allowed, !`commands`."""
+    """Replace `${HERMES_…}` and, where allowed, !`commands`."""
     if loading.template_vars:
         text = text.replace("${HERMES_SKILL_DIR}", entry.folder)
         text = text.replace("${HERMES_SESSION_ID}", loading.session_id)
@@ -96,7 +97,7 @@ def settings_lines(skill: Skill, settings: Mapping[str, Any]) -> tuple[str, ...]
 async def command_text(
     entries: tuple[SkillEntry, ...], instruction: str, loading: RenderContext
 ) -> str:
-    """Renders `/<name> instruction`: the typed text, then the skills."""
+    """Render `/<name> instruction`: the typed text, then the skills."""
     typed = " ".join((*(f"/{entry.name}" for entry in entries), instruction)).strip()
     parts = [typed, CALLED]
     for entry in entries:
@@ -109,7 +110,7 @@ async def command_text(
 
 
 def leading_skills(line: str, is_skill: Callable[[str], bool]) -> tuple[tuple[str, ...], str]:
-    """Splits up to five leading skill commands from the rest of a line."""
+    """Split up to five leading skill commands from the rest of a line."""
     names: list[str] = []
     rest = line.strip()
     while rest.startswith("/") and len(names) < MOST_STACKED:
@@ -130,7 +131,7 @@ class Bundle(Value):
 
 
 class Bundles:
-    """`folder` is the home's `skill-bundles`."""
+    """The user's skill bundles. `folder` is the home's `skill-bundles`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -139,14 +140,14 @@ class Bundles:
         return tuple(sorted(path.stem for path in self._folder.glob("*.yaml")))
 
     def all(self) -> tuple[Bundle, ...]:
-        """Returns the readable bundles."""
-        found: list[Bundle] = []
+        """Return the readable bundles."""
+        bundles: list[Bundle] = []
         for name in self.names():
             try:
-                found.append(self.read(name))
+                bundles.append(self.read(name))
             except UsageError:
                 continue
-        return tuple(found)
+        return tuple(bundles)
 
     def read(self, name: str) -> Bundle:
         try:
@@ -178,5 +179,5 @@ class Bundles:
 
 
 def _quote(text: str) -> str:
-    """Quotes a YAML string; YAML accepts JSON escapes in double quotes."""
+    """Quote a YAML string; YAML accepts JSON escapes in double quotes."""
     return encode(text).decode()

@@ -86,7 +86,7 @@ class SkillLibrary:
         return SkillHub(self._run, self._http, self)
 
     def job_skills(self) -> tuple[str, ...]:
-        """Returns the names of skills that scheduled jobs use, including disabled jobs."""
+        """Return the names of skills that scheduled jobs use, including disabled jobs."""
         from hermes.cron.jobs import JobStore
 
         lists = (job.get("skills") for job in JobStore(self._run).all(disabled=True))
@@ -100,19 +100,19 @@ class SkillLibrary:
         return Curator(self.store, self.usages, clock, settings, needed=self.job_skills)
 
     def seed(self) -> None:
-        """Copies the bundled skills into the home, as the first session does."""
+        """Copy the bundled skills into the home, as the first session does."""
         self.seeds.seed_if_new(__version__)
 
     def here(self, platform: str, tools: tuple[str, ...] = ()) -> SkillEnvironment:
         return skills_here(self._run.settings, platform, tools)
 
     def list_usable(self, platform: str) -> tuple[SkillEntry, ...]:
-        """Lists the skills available on this surface."""
+        """List the skills available on this surface."""
         here = self.here(platform)
         return tuple(entry for entry in self.scan.scan().entries if is_available(entry, here))
 
     def variables(self) -> dict[str, str]:
-        """Returns the current variables of the process and of `.env`."""
+        """Return the current variables of the process and of `.env`."""
         return {**self._run.env, **read_env_file(self._run.home).variables}
 
     def loading(self, session_id: str = "") -> RenderContext:
@@ -144,7 +144,7 @@ class SkillLibrary:
         )
 
     async def expand_call(self, line: str, platform: str, session_id: str) -> SkillCall | None:
-        """Expands a line that starts with skill commands or a bundle name; None for other lines."""
+        """Expand a line that starts with skill commands or a bundle name; None for other lines."""
         scanned = self.scan.scan()
         off = self.here(platform).disabled
         names, instruction = leading_skills(
@@ -163,7 +163,7 @@ class SkillLibrary:
         return SkillCall(text=text, origin=f"skill:{','.join(untrusted)}" if untrusted else "user")
 
     async def preload(self, names: Sequence[str]) -> str:
-        """Returns the text of skills for the start of a session. Raises NotFound for a missing
+        """Return the text of skills for the start of a session. Raises NotFound for a missing
         skill, and UsageError for an untrusted one, since the text becomes instructions."""
         entries = tuple(self.store.find(name) for name in names)
         if untrusted := [entry.name for entry in entries if self._is_untrusted(entry.name)]:
@@ -188,14 +188,14 @@ class SkillLibrary:
     def make_bundle(
         self, name: str, skills: tuple[str, ...], description: str, instruction: str
     ) -> str:
-        """Returns the path of the bundle; raises NotFound for a missing skill."""
+        """Write a bundle and return its path. Raises NotFound for a missing skill."""
         for skill in skills:
             self.store.find(skill)
         bundle = Bundle(name=name, description=description, skills=skills, instruction=instruction)
         return str(self.bundles.write(bundle))
 
     def reset(self, name: str, *, restore: bool) -> str:
-        """Resets a bundled skill to its original and returns the id of the new version."""
+        """Reset a bundled skill to its original and return the id of the new version."""
         tree, category = self.seeds.tree(name)
         if self.store.scan().find(name) is None and not restore:
             raise UsageError(f"You removed {name}; use --restore to restore it.")
@@ -212,7 +212,8 @@ class SkillLibrary:
         return version.id
 
     def previous_version(self, name: str) -> str:
-        """Returns the id of the newest older version with files; UsageError when there is none."""
+        """Return the id of the newest older version with files. Raises UsageError when there is
+        none."""
         versions = self.store.history(name)
         active = next((one for one in reversed(versions) if one.state == "active"), None)
         older = [
@@ -227,7 +228,7 @@ class SkillLibrary:
         return older[-1]
 
     def approve(self, version: Version, reason: str = "") -> Version:
-        """Activates a proposed version and counts the change."""
+        """Activate a proposed version and count the change."""
         done = self.store.promote(version, reason)
         if done.action == "create":
             self.usages.record_creation(done.name, "agent")
@@ -236,11 +237,11 @@ class SkillLibrary:
         return done
 
     def revert(self, name: str, id: str) -> Version:
-        """Reverts on behalf of the user."""
+        """Revert on behalf of the user."""
         return self.store.revert(name, id, Cause(who="user"))
 
     def _is_untrusted(self, name: str) -> bool:
-        """Returns whether the skill comes from a plugin or an untrusted author."""
+        """Return whether the skill comes from a plugin or an untrusted author."""
         if (plugin_skills_folder(self._run.home) / name).is_dir():
             return True
         entry = self.ledger.list_installed().get(name)
@@ -254,7 +255,7 @@ def session_skills(
     *,
     find_session: Callable[[], Session | None],
 ) -> SkillService:
-    """Builds the service of the skill tools of one session."""
+    """Build the service of the skill tools of one session."""
 
     def cause(call: str) -> Cause:
         session = find_session()
@@ -265,7 +266,7 @@ def session_skills(
 
 
 def _guard(name: str, tree: Tree) -> None:
-    """Scans skills written by the agent like installed ones."""
+    """Scan skills written by the agent like installed ones."""
     from hermes.skills.hub.lock import scan_files
 
     found = scan_files(tree)
@@ -275,6 +276,7 @@ def _guard(name: str, tree: Tree) -> None:
 
 
 async def with_skills(library: SkillLibrary, request: SessionRequest, names: str) -> SessionRequest:
-    """The request with the text of these comma-separated skills; NotFound names a missing one."""
+    """Return the request with the text of these comma-separated skills. Raises NotFound for a
+    missing one."""
     text = await library.preload([name.strip() for name in names.split(",") if name.strip()])
     return request.with_extra("\n\n".join(part for part in (request.extra, text) if part))

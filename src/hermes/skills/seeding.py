@@ -33,7 +33,7 @@ class SeedResult(Value):
 
 
 class SkillSeeder:
-    """`source` is the folder of bundled skills, `folder` the home's skills. Seeding is skipped
+    """Copies bundled skills from `source` to the home's skills in `folder`. Seeding is skipped
     while the fingerprint of the bundled skills is unchanged."""
 
     def __init__(self, folder: Path, cache: Path, source: Path = BUNDLED_SKILLS) -> None:
@@ -43,7 +43,7 @@ class SkillSeeder:
         self._fingerprint_file = cache.with_name("skills-seeded")
 
     def manifest(self) -> dict[str, str]:
-        """Returns the hashes of seeded skills by name."""
+        """Return the hashes of seeded skills by name."""
         try:
             text = (self._folder / MANIFEST).read_text(encoding="utf-8")
         except (OSError, UnicodeError):
@@ -67,7 +67,7 @@ class SkillSeeder:
             self._fingerprint_file.unlink(missing_ok=True)
 
     def seed_if_new(self, version: str) -> SeedResult:
-        """Called at every start; seeds only after an update or on first use."""
+        """Seed the home after an update or on first use. Every start calls this."""
         fingerprint = self._fingerprint(version)
         try:
             before = self._fingerprint_file.read_text(encoding="utf-8")
@@ -88,26 +88,26 @@ class SkillSeeder:
             for entry in self.list_bundled():
                 tree = read_tree(Path(entry.folder))
                 digest, before = content_hash(tree), known.get(entry.name)
-                place = own.get(entry.name)
-                present = folder_hash(place) if place else ""
-                if place is None and before is None:
+                folder = own.get(entry.name)
+                present = folder_hash(folder) if folder else ""
+                if folder is None and before is None:
                     self._put(entry, tree, self._folder / entry.category / entry.name)
                     added.append(entry.name)
-                elif place is not None and before is None and present != digest:
+                elif folder is not None and before is None and present != digest:
                     # A user's skill of that name.
                     continue
-                elif place is not None and before not in (None, digest):
+                elif folder is not None and before not in (None, digest):
                     if present != before:
                         kept.append(entry.name)
                         continue
-                    self._put(entry, tree, place)
+                    self._put(entry, tree, folder)
                     updated.append(entry.name)
                 known[entry.name] = digest
             self._write_manifest(known, durable=False)
         return SeedResult(added=tuple(added), updated=tuple(updated), kept=tuple(kept))
 
     def is_as_shipped(self, path: Path) -> bool:
-        """Returns whether a file belongs to an unmodified bundled skill."""
+        """Return whether a file belongs to an unmodified bundled skill."""
         home = self._folder.resolve()
         if not path.is_relative_to(home):
             return False
@@ -120,28 +120,28 @@ class SkillSeeder:
         return False
 
     def list_modified(self) -> tuple[str, ...]:
-        """Returns bundled skills that were edited."""
+        """Return bundled skills that were edited."""
         known, own = self.manifest(), self._own_names()
         return tuple(
             name
             for name, digest in known.items()
-            if (place := own.get(name)) and folder_hash(place) != digest
+            if (folder := own.get(name)) and folder_hash(folder) != digest
         )
 
     def list_removed(self) -> tuple[str, ...]:
-        """Returns bundled skills that were removed."""
+        """Return bundled skills that were removed."""
         own = self._own_names()
         return tuple(name for name in self.manifest() if name not in own)
 
     def tree(self, name: str) -> tuple[Tree, str]:
-        """Returns the files of a bundled skill and its category; NotFound."""
+        """Return the files of a bundled skill and its category. Raises NotFound."""
         for entry in self.list_bundled():
             if entry.name == name:
                 return read_tree(Path(entry.folder)), entry.category
         raise NotFound(f"Hermes ships no skill {name!r}.")
 
     def forget(self, name: str, digest: str = "") -> None:
-        """Removes the skill from the manifest or, with `digest`, updates its hash."""
+        """Remove the skill from the manifest or, with `digest`, updates its hash."""
         with lock_skills(self._folder):
             known = {key: each for key, each in self.manifest().items() if key != name}
             if digest:
@@ -153,7 +153,7 @@ class SkillSeeder:
         replace_file(self._folder / MANIFEST, lines.encode(), durable=durable)
 
     def _own_names(self) -> dict[str, Path]:
-        """Returns the folders of the home's skills by name."""
+        """Return the folders of the home's skills by name."""
         found = SkillScanner((SkillRoot(path=str(self._folder)),), self._cache).scan()
         names = {Path(each.folder).name: Path(each.folder) for each in found.broken}
         return names | {each.name: Path(each.folder) for each in found.entries}
@@ -166,7 +166,7 @@ class SkillSeeder:
             replace_file(there, source.read_bytes(), durable=False)
 
     def _fingerprint(self, version: str) -> str:
-        """Returns a cheap fingerprint of the program version and all bundled SKILL.md files."""
+        """Return a cheap fingerprint of the program version and all bundled SKILL.md files."""
         lines = [f"{version} {self._source}"]
         for main in sorted(self._source.glob(f"*/*/{MAIN}")):
             stat = main.stat()

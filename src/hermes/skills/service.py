@@ -31,7 +31,7 @@ class Readiness(Value):
 
     @property
     def note(self) -> str:
-        """Describes the missing requirements in one line."""
+        """Describe the missing requirements in one line."""
         if self.status == "unsupported":
             return "This skill does not support this system."
         missing = (
@@ -46,7 +46,8 @@ class Readiness(Value):
 
 
 def readiness(skill: Skill, system: str, variables: Mapping[str, str], home: Path) -> Readiness:
-    """`variables` are those of the environment and `.env`."""
+    """Return what a skill requires and this machine lacks. `variables` are those of the environment
+    and `.env`."""
     # Slow to load, and only needed when a skill is loaded.
     import shutil
 
@@ -67,7 +68,7 @@ def readiness(skill: Skill, system: str, variables: Mapping[str, str], home: Pat
 
 
 def _is_there(home: Path, path: str) -> bool:
-    """A path outside the home counts as missing."""
+    """Return whether the file exists. A path outside the home counts as missing."""
     try:
         return resolve_inside(home, path).is_file()
     except UsageError:
@@ -75,19 +76,21 @@ def _is_there(home: Path, path: str) -> bool:
 
 
 class SkillService(Struct, kw_only=True):
-    """`cause` maps a call id to the author of a change. With `staged`, changes wait for
-    approval. `is_untrusted` returns whether an untrusted author wrote a skill. Inline commands run
-    for at most `inline_seconds`; 0 disables them."""
+    """The skill tools of one session."""
 
     store: SkillStore
     usages: SkillUsageStore
     here: SkillEnvironment
     home: Path
+    # Returns the author of a change by call id.
     cause: Callable[[str], Cause]
     variables: Callable[[], Mapping[str, str]]
     loading: RenderContext = RenderContext()
+    # Time limit of inline commands; 0 disables them.
     inline_seconds: float = 0
+    # Returns whether an untrusted author wrote a skill.
     is_untrusted: Callable[[str], bool] = lambda name: False
+    # Changes wait for approval.
     staged: bool = False
 
     def available_skills(self) -> tuple[SkillEntry, ...]:
@@ -95,7 +98,7 @@ class SkillService(Struct, kw_only=True):
         return tuple(entry for entry in entries if is_available(entry, self.here))
 
     def find(self, name: str) -> SkillEntry:
-        """Raises NotFound, or UsageError for a disabled skill."""
+        """Return the skill of this name. Raises NotFound, or UsageError for a disabled skill."""
         if name in self.here.disabled:
             raise UsageError(f"The skill {name} is disabled.")
         return self.store.find(name)
@@ -104,13 +107,13 @@ class SkillService(Struct, kw_only=True):
         return readiness(entry.skill, self.here.system, self.variables(), self.home)
 
     def count_view(self, entry: SkillEntry) -> str:
-        """Counts the view and returns the skill's version."""
+        """Count the view and return the skill's version."""
         version = folder_hash(entry.folder)[:VERSION_DIGITS]
         self.usages.count_view(entry.name, version)
         return version
 
     def change(self, call_id: str, arguments: JsonObject) -> Version:
-        """Executes decoded arguments of `skill_manage`. The change is validated and becomes one
+        """Execute decoded arguments of `skill_manage`. The change is validated and becomes one
         version."""
         action, name = arguments["action"], arguments["name"]
         creates = action == "create"
@@ -136,7 +139,7 @@ class SkillService(Struct, kw_only=True):
         return version
 
     def _changed_files(self, arguments: JsonObject) -> dict[str, bytes | None]:
-        """Returns new contents by path, None for a removed file; nothing removes the skill."""
+        """Return new contents by path, None for a removed file; nothing removes the skill."""
         action, name, path = arguments["action"], arguments["name"], arguments["file_path"]
         if action == "create":
             return {MAIN: arguments["content"].encode()}
@@ -164,7 +167,7 @@ class SkillService(Struct, kw_only=True):
 
 
 def _patch(text: str, arguments: JsonObject) -> str:
-    """Replaces text with the matching rules of the patch tool."""
+    """Replace text with the matching rules of the patch tool."""
     from hermes.tools.edits.replace import find, replacements
     from hermes.tools.edits.text import apply_splices
 

@@ -60,7 +60,7 @@ def skills_folder(home: Home) -> Path:
 
 
 def plugin_skills_folder(home: Home) -> Path:
-    """Returns the folder into which skills of plugins are unpacked."""
+    """Return the folder into which skills of plugins are unpacked."""
     return home.cache / "plugins" / "skills"
 
 
@@ -69,7 +69,8 @@ def skills_cache(home: Home) -> Path:
 
 
 def skill_roots(settings: Settings, home: Home, cwd: str) -> tuple[SkillRoot, ...]:
-    """Lists the home first: its skills shadow those of the same name elsewhere."""
+    """List the folders with skills. The home comes first: its skills shadow those of the same name
+    elsewhere."""
     roots = [SkillRoot(path=str(skills_folder(home)))]
     roots += [
         SkillRoot(path=str(Path(each).expanduser().absolute()), kind="external")
@@ -87,7 +88,7 @@ def seeds_of(home: Home) -> SkillSeeder:
 
 
 def is_indexed(entry: SkillEntry, here: SkillEnvironment) -> bool:
-    """Returns whether the prompt lists the skill."""
+    """Return whether the prompt lists the skill."""
     conditions, tools, toolsets = entry.skill.conditions, set(here.tools), set(here.toolsets)
     return (
         is_available(entry, here)
@@ -105,9 +106,8 @@ def index_text(
     most_chars: int,
     recent: Recent = tuple,
 ) -> str:
-    """Returns the index, at most `most_chars` long in characters, bytes or tokens; "" when
-    nothing is shown or fits. `recent` names skills by last use: they come first when space is
-    short."""
+    """Return the index, at most `most_chars` long in characters, bytes or tokens; "" when nothing
+    is shown or fits. `recent` names skills by last use: they come first when space is short."""
     shown = [entry for entry in entries if is_indexed(entry, here)]
     if not shown or most_chars < LEAST:
         return ""
@@ -136,7 +136,7 @@ def index_text(
 
 
 def _interleave(entries: Sequence[SkillEntry]) -> list[SkillEntry]:
-    """Interleaves the categories, so that every kind of task stays listed."""
+    """Interleave the categories, so that every kind of task stays listed."""
     seen: Counter[str] = Counter()
     places: list[int] = []
     for entry in entries:
@@ -146,8 +146,8 @@ def _interleave(entries: Sequence[SkillEntry]) -> list[SkillEntry]:
 
 
 def _size(text: str) -> int:
-    """Returns the size in characters of plain English; digits, signs and other scripts weigh
-    more. The list consists of names, for which `estimate_tokens` is too low by half."""
+    """Return the size in characters of plain English; digits, signs and other scripts weigh more.
+    The list consists of names, for which `estimate_tokens` is too low by half."""
     pieces = sum(1 for _ in re.finditer(_ASCII_PIECE if text.isascii() else _PIECE, text))
     return max(len(text.encode()), pieces * CHARS_PER_TOKEN)
 
@@ -167,7 +167,7 @@ def _text(entries: Sequence[SkillEntry], described: set[str], *, hidden: int) ->
 
 
 def index_line(skill: Skill) -> str:
-    """Formats one skill for the index."""
+    """Format one skill for the index."""
     # A description must not close the list.
     about = skill.description.replace("<", "‹").replace(">", "›")
     short = about if len(about) <= LONGEST_LINE else about[: LONGEST_LINE - 1].rstrip() + "…"
@@ -193,7 +193,7 @@ class SkillIndexCache:
     def text(
         self, scanned: SkillScan, here: SkillEnvironment, most_chars: int, recent: Recent
     ) -> str:
-        """A truncated index depends on recent use and is not kept."""
+        """Return the index text. A truncated index depends on recent use and is not kept."""
         found, text = self._texts.get(here, (None, ""))
         if found is scanned:
             return text
@@ -214,7 +214,7 @@ class SkillIndexCache:
 
 @lru_cache(maxsize=16)
 def _whole_toolsets(tools: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the toolsets whose tools are all offered."""
+    """Return the toolsets whose tools are all offered."""
     offered = set(tools)
     return tuple(
         name for name in toolsets_by_name() if offered.issuperset(resolve_toolsets((name,)))
@@ -243,8 +243,8 @@ def skill_index(
     seed: bool = True,
     index_cache: SkillIndexCache | None = None,
 ) -> str:
-    """Returns "" if no skill tool is offered. With `only_look`, nothing is written, not even the
-    bundled skills. Unreadable folders are skipped."""
+    """Return the skill index of a session, or "" if no skill tool is offered. With `only_look`,
+    nothing is written, not even the bundled skills. Unreadable folders are skipped."""
     if not settings.skills.enabled or not TOOLS.intersection(tools):
         return ""
     roots, seeds, cache = skill_roots(settings, home, cwd), seeds_of(home), skills_cache(home)

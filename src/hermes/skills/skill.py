@@ -21,7 +21,7 @@ COMPILED = Path(__file__).with_name("frontmatter.json")
 
 
 def split_frontmatter(text: str) -> tuple[str, str]:
-    """Returns the frontmatter and the body; UsageError when there is no frontmatter."""
+    """Return the frontmatter and the body. Raises UsageError when there is no frontmatter."""
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != FENCE:
         raise UsageError("The skill must begin with a line `---` and its frontmatter.")
@@ -32,7 +32,7 @@ def split_frontmatter(text: str) -> tuple[str, str]:
 
 
 def read_frontmatter(block: str) -> JsonObject:
-    """Returns the frontmatter as a JSON object; UsageError names the invalid line."""
+    """Return the frontmatter as a JSON object. Raises UsageError with the invalid line."""
     return _load_compiled().get(digest(block)) or parse_yaml(block)
 
 
@@ -68,7 +68,7 @@ def parse_yaml(block: str) -> JsonObject:
 
 
 def _to_json(value: Any, depth: int) -> Any:
-    """Converts YAML values without a JSON type, such as dates, to text."""
+    """Convert YAML values without a JSON type, such as dates, to text."""
     if depth > DEEPEST:
         raise UsageError(f"The frontmatter is nested deeper than {DEEPEST} levels.")
     if isinstance(value, dict):
@@ -129,7 +129,7 @@ class SkillConditions(Value):
 
 
 class Skill(Value):
-    """The frontmatter. `platforms` lists macos, linux or windows; empty means all."""
+    """The frontmatter of a SKILL.md."""
 
     name: str
     description: str
@@ -138,6 +138,7 @@ class Skill(Value):
     license: str = ""
     compatibility: str = ""
     allowed_tools: tuple[str, ...] = ()
+    # macos, linux or windows; empty means all.
     platforms: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     category: str = ""
@@ -149,18 +150,18 @@ class Skill(Value):
     commands: tuple[str, ...] = ()
 
     def runs_on(self, system: str) -> bool:
-        """`system` is one of linux, macos, windows."""
+        """Return whether the skill supports a system: linux, macos or windows."""
         return not self.platforms or system in self.platforms
 
 
 def parse_skill(text: str) -> tuple[Skill, str]:
-    """Parses a SKILL.md into skill and body; UsageError."""
+    """Parse a SKILL.md into skill and body. Raises UsageError."""
     block, body = split_frontmatter(text)
     return from_fields(read_frontmatter(block)), body
 
 
 def validate_skill(text: str, name: str) -> Skill:
-    """Validates a SKILL.md for the skill of this name; UsageError."""
+    """Validate a SKILL.md for the skill of this name. Raises UsageError."""
     check_name(name)
     if len(text) > MOST_CHARS:
         raise UsageError(
@@ -183,8 +184,8 @@ def check_name(name: str) -> str:
     return name
 
 
-def place_of(name: str, category: str) -> str:
-    """Returns the skill's folder below the skills folder; UsageError."""
+def skill_path(name: str, category: str) -> str:
+    """Return the skill's folder below the skills folder. Raises UsageError."""
     parts = [*(category.split("/") if category else ()), name]
     return "/".join(check_name(part) for part in parts)
 
@@ -201,14 +202,19 @@ def from_fields(fields: JsonObject) -> Skill:
     metadata = _mapping(fields.get("metadata"))
     ours = _mapping(metadata.get("hermes"))
     needed = _mapping(fields.get("prerequisites"))
-    given = [*_list(fields.get("required_environment_variables")), *_list(needed.get("env_vars"))]
+    declared = [
+        *_list(fields.get("required_environment_variables")),
+        *_list(needed.get("env_vars")),
+    ]
     try:
-        found = [convert(SkillVariable, {"name": v} if isinstance(v, str) else v) for v in given]
-        for each in found:
+        declarations = [
+            convert(SkillVariable, {"name": v} if isinstance(v, str) else v) for v in declared
+        ]
+        for each in declarations:
             if not _VARIABLE.fullmatch(each.name):
                 raise UsageError(f"{each.name!r} is not a valid name for an environment variable.")
         # The first declaration of a name counts.
-        variables = {each.name: each for each in reversed(found)}.values()
+        variables = {each.name: each for each in reversed(declarations)}.values()
         return Skill(
             name=name,
             description=" ".join(description.split()),
@@ -216,13 +222,13 @@ def from_fields(fields: JsonObject) -> Skill:
             author=_text(fields.get("author") or metadata.get("author")),
             license=_text(fields.get("license")),
             compatibility=_text(fields.get("compatibility")),
-            allowed_tools=_words(fields.get("allowed-tools") or fields.get("allowed_tools")),
-            platforms=tuple(each.lower() for each in _words(fields.get("platforms"))),
-            tags=_words(ours.get("tags") or fields.get("tags")),
+            allowed_tools=_strings(fields.get("allowed-tools") or fields.get("allowed_tools")),
+            platforms=tuple(each.lower() for each in _strings(fields.get("platforms"))),
+            tags=_strings(ours.get("tags") or fields.get("tags")),
             category=_text(ours.get("category") or fields.get("category")),
-            related=_words(ours.get("related_skills")),
+            related=_strings(ours.get("related_skills")),
             conditions=SkillConditions(
-                **{field: _words(ours.get(field)) for field in SkillConditions.__struct_fields__}
+                **{field: _strings(ours.get(field)) for field in SkillConditions.__struct_fields__}
             ),
             options=tuple(convert(SkillOption, each) for each in _list(ours.get("config"))),
             variables=tuple(variables)[::-1],
@@ -230,7 +236,7 @@ def from_fields(fields: JsonObject) -> Skill:
                 convert(CredentialFile, {"path": each} if isinstance(each, str) else each)
                 for each in _list(fields.get("required_credential_files"))
             ),
-            commands=_words(needed.get("commands")),
+            commands=_strings(needed.get("commands")),
         )
     except DecodeError as error:
         raise UsageError(f"The frontmatter is not valid: {error}.") from error
@@ -246,8 +252,8 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _words(value: Any) -> tuple[str, ...]:
-    """Accepts a list or a string separated by commas or spaces."""
+def _strings(value: Any) -> tuple[str, ...]:
+    """Return the strings of a list, or of a text separated by commas or spaces."""
     if isinstance(value, str):
         return tuple(word for word in re.split(r"[,\s]+", value) if word)
     return tuple(_text(each) for each in _list(value))

@@ -33,7 +33,7 @@ from hermes.skills.history import (
     VersionOutcome,
     Who,
 )
-from hermes.skills.skill import MAIN, check_name, place_of, validate_skill
+from hermes.skills.skill import MAIN, check_name, skill_path, validate_skill
 
 NEAR = 5
 _AUTONOMOUS = ("review", "curator")
@@ -43,20 +43,21 @@ Guard = Callable[[str, Tree], None]
 
 
 class SkillChange(Value):
-    """A requested change. `files` maps paths to new contents, None to delete; with `whole` they
-    are the complete skill. Without files the skill is removed."""
+    """A requested change of a skill."""
 
     name: str
     action: str
     cause: Cause
+    # New contents by path, None to delete a file. Without files the skill is removed.
     files: dict[str, bytes | None] = {}
+    # The files are the complete skill.
     whole: bool = False
     category: str = ""
 
 
 class SkillStore:
-    """`folder` is the home's `skills` folder; `bundled` and `installed` return content hashes by
-    skill name. Methods block; call them in a thread."""
+    """The skills of a home, with their history. `folder` is the home's `skills` folder; `bundled`
+    and `installed` return content hashes by skill name. Methods block; call them in a thread."""
 
     def __init__(
         self,
@@ -83,7 +84,7 @@ class SkillStore:
         return self._scan.scan()
 
     def find(self, name: str) -> SkillEntry:
-        """Finds a skill by name, category and name, or folder; NotFound."""
+        """Find a skill by name, category and name, or folder. Raises NotFound."""
         scanned = self.scan()
         if (entry := scanned.find(name)) is not None:
             twins = [
@@ -111,7 +112,7 @@ class SkillStore:
         raise NotFound(f"There is no skill {name!r}.", near=tuple(near))
 
     def provenance(self, entry: SkillEntry) -> Provenance:
-        """A skill edited by a person counts as the user's own."""
+        """Return where a skill comes from. A skill edited by a person counts as the user's own."""
         if entry.kind != "home":
             return entry.kind
         present = folder_hash(entry.folder)
@@ -127,7 +128,7 @@ class SkillStore:
         return "agent" if ours else "user"
 
     def active(self, name: str) -> Version | None:
-        """Returns the version in use; None when the skill was never changed here or was edited
+        """Return the version in use; None when the skill was never changed here or was edited
         since."""
         entry = self.scan().find(name)
         if entry is None or entry.kind != "home":
@@ -138,11 +139,11 @@ class SkillStore:
         return self._history.read(name)
 
     def names_with_history(self) -> tuple[str, ...]:
-        """Returns the names of all skills with a history, including removed ones."""
+        """Return the names of all skills with a history, including removed ones."""
         return self._history.names()
 
     def proposals(self) -> tuple[Version, ...]:
-        """Returns open proposals, oldest first."""
+        """Return open proposals, oldest first."""
         waiting = [
             one
             for name in self._history.names()
@@ -152,7 +153,7 @@ class SkillStore:
         return tuple(sorted(waiting, key=lambda one: one.at))
 
     def _is_open(self, one: Version) -> bool:
-        """Includes proposals whose activation a crash interrupted."""
+        """Return whether a proposal is undecided, or a crash interrupted its activation."""
         if one.state == "proposed":
             return True
         return one.proposal and one.state == "intended" and self._present(one.place)[1] != one.hash
@@ -173,17 +174,17 @@ class SkillStore:
     # Changes
 
     def propose(self, change: SkillChange) -> Version:
-        """Stores and validates a change without activating it."""
+        """Store and validate a change without activating it."""
         with lock_skills(self.folder):
             return self._record_intent(change, proposal=True)
 
     def apply(self, change: SkillChange) -> Version:
-        """Applies a change. A manual edit made before is kept in the history."""
+        """Apply a change. A manual edit made before is kept in the history."""
         with lock_skills(self.folder):
             return self._activate(self._record_intent(change, proposal=False))
 
     def promote(self, version: Version, reason: str = "") -> Version:
-        """Activates a proposal; UsageError when the skill changed since."""
+        """Activate a proposal. Raises UsageError when the skill changed since."""
         with lock_skills(self.folder):
             present = self._open_proposal(version)
             if self._present(present.place)[1] != present.base:
@@ -200,7 +201,7 @@ class SkillStore:
             return self._history.version(version.name, version.id)
 
     def revert(self, name: str, id: str, cause: Cause) -> Version:
-        """Restores an older version as a new one."""
+        """Restore an older version as a new one."""
         old = self._history.version(name, id)
         if old.removed:
             raise UsageError(f"Version {old.id} removed the skill; choose another.")
@@ -216,10 +217,10 @@ class SkillStore:
         )
 
     def adopt(self, name: str, cause: Cause) -> Version | None:
-        """Records the current files as a version, if they are not one."""
+        """Record the current files as a version, if they are not one."""
         with lock_skills(self.folder):
             entry = self._own(name)
-            return self._record_found(entry, cause.who, cause) if entry else None
+            return self._record_present(entry, cause.who, cause) if entry else None
 
     def _open_proposal(self, version: Version) -> Version:
         present = self._history.version(version.name, version.id)
@@ -233,22 +234,28 @@ class SkillStore:
         if entry is None and not change.files:
             raise NotFound(f"There is no skill {change.name!r}.")
         if entry is not None:
-            place = self._relative(entry)
+            relative_path = self._relative(entry)
         else:
-            place = place_of(change.name, change.category)
-        before, base = self._present(place)
+            relative_path = skill_path(change.name, change.category)
+        before, base = self._present(relative_path)
         if entry is not None:
             autonomous = change.cause.who in _AUTONOMOUS
             if autonomous and (origin := self.provenance(entry)) != "agent":
                 raise UsageError(
                     f"The skill {entry.name} is not the agent's own ({origin}) and stays unchanged."
                 )
-            self._record_found(entry, None, change.cause)
+            self._record_present(entry, None, change.cause)
         after = _apply_to_tree(before, change)
         if after:
             self._check(change, before, after, fresh=entry is None)
         version = self._append_version(
-            change.name, place, after, change.action, change.cause, base=base, proposal=proposal
+            change.name,
+            relative_path,
+            after,
+            change.action,
+            change.cause,
+            base=base,
+            proposal=proposal,
         )
         self._world.kill_point("skill.intended")
         return version
@@ -256,7 +263,7 @@ class SkillStore:
     def _append_version(
         self,
         name: str,
-        place: str,
+        relative_path: str,
         tree: Tree,
         action: str,
         cause: Cause,
@@ -264,13 +271,13 @@ class SkillStore:
         base: str = "",
         proposal: bool = False,
     ) -> Version:
-        """Stores the files and appends a version; its id is a hash of its fields."""
+        """Store the files and append a version; its id is a hash of its fields."""
         files = self._history.store_contents(tree)
         self._world.kill_point("skill.kept")
         blank = Version(
             id="",
             name=name,
-            place=place,
+            place=relative_path,
             files=files,
             hash=content_hash(tree) if tree else "",
             base=base,
@@ -312,8 +319,8 @@ class SkillStore:
         )
         self._world.kill_point("skill.settled")
 
-    def _record_found(self, entry: SkillEntry, who: Who | None, cause: Cause) -> Version | None:
-        """Records files left by a person, an installation or an interrupted run."""
+    def _record_present(self, entry: SkillEntry, who: Who | None, cause: Cause) -> Version | None:
+        """Record files left by a person, an installation or an interrupted run."""
         tree = read_tree(Path(entry.folder))
         digest = content_hash(tree)
         for one in reversed(self._history.read(entry.name)):
@@ -344,7 +351,7 @@ class SkillStore:
             self._guard(change.name, after)
 
     def _own(self, name: str) -> SkillEntry | None:
-        """Returns the changeable skill of this name; UsageError for one of another root."""
+        """Return the changeable skill of this name. Raises UsageError for one of another root."""
         entry = self.scan().find(name)
         if entry is not None and entry.kind != "home":
             raise UsageError(
@@ -355,8 +362,8 @@ class SkillStore:
     def _relative(self, entry: SkillEntry) -> str:
         return Path(entry.folder).resolve().relative_to(self.folder.resolve()).as_posix()
 
-    def _present(self, place: str) -> tuple[Tree, str]:
-        folder = self.folder / place
+    def _present(self, relative_path: str) -> tuple[Tree, str]:
+        folder = self.folder / relative_path
         if not folder.is_dir():
             return {}, ""
         tree = read_tree(folder)

@@ -82,7 +82,7 @@ async def _load_skill(ctx: ToolContext, service: SkillService, entry: SkillEntry
 
 
 def _inline(ctx: ToolContext, service: SkillService) -> RunInline | None:
-    """Runs inline commands through the policy in the session's workspace."""
+    """Run inline commands through the policy in the session's workspace."""
     if not service.inline_seconds:
         return None
 
@@ -102,8 +102,8 @@ def _inline(ctx: ToolContext, service: SkillService) -> RunInline | None:
 
 
 async def _set_up(ctx: ToolContext, entry: SkillEntry, ready: Readiness) -> bool:
-    """Asks for missing variables until one is declined; secrets never enter the transcript.
-    Returns False when the person declines."""
+    """Ask for missing variables until one is declined; secrets never enter the transcript. Return
+    False when the person declines."""
     secrets = ctx.service(SecretStore)
     captured: Captured = "unavailable"
     for each in ready.variables:
@@ -124,8 +124,8 @@ async def _set_up(ctx: ToolContext, entry: SkillEntry, ready: Readiness) -> bool
 
 
 async def _open_environment(ctx: ToolContext, service: SkillService, entry: SkillEntry) -> str:
-    """Exposes the declared variables to commands: directly for a skill that the person chose,
-    after a question for others. Returns a note about hidden ones."""
+    """Expose the declared variables to commands: directly for a skill that the person chose, after
+    a question for others. Return a note about hidden ones."""
     names = [each.name for each in entry.skill.variables]
     if not names:
         return ""
@@ -212,7 +212,7 @@ async def skill_view(
         raise ToolError(str(error)) from error
 
 
-def _changes(_place: PathContext, arguments: JsonObject) -> tuple[Effect, ...]:
+def _changes(_context: PathContext, arguments: JsonObject) -> tuple[Effect, ...]:
     return (ChangeSkill(name=arguments["name"], action=arguments["action"]),)
 
 
@@ -275,7 +275,7 @@ async def skill_manage(
 
 
 async def _confirm_change(ctx: ToolContext, service: SkillService, name: str) -> None:
-    """Asks before changing a skill that is not the agent's own."""
+    """Ask before changing a skill that is not the agent's own."""
     entry = await asyncio.to_thread(service.find, name)
     origin = await asyncio.to_thread(service.store.provenance, entry)
     if origin == "agent" or service.staged:

@@ -37,7 +37,7 @@ def write_state(folder: Path, state: CuratorState) -> None:
 
 
 def is_due(folder: Path, now: float, interval_hours: float) -> bool:
-    """Returns whether a run is due. The first call only starts the interval."""
+    """Return whether a run is due. The first call only starts the interval."""
     state = read_state(folder)
     if state.paused or not folder.is_dir():
         return False
@@ -91,7 +91,7 @@ def read_usages(folder: Path) -> dict[str, SkillUsage]:
 
 
 def recently_used(folder: Path) -> tuple[str, ...]:
-    """Returns the names of skills by last use, newest first."""
+    """Return the names of skills by last use, newest first."""
     known = read_usages(folder)
     return tuple(sorted(known, key=lambda name: known[name].last_at, reverse=True))
 
@@ -196,9 +196,9 @@ class SkillStats(Value):
 
 
 async def skill_stats(journal: SqliteJournal, library: SkillLibrary) -> tuple[SkillStats, ...]:
-    """Returns the statistics, most recently used first."""
+    """Return the statistics, most recently used first."""
     ends = await _ends(journal)
-    found: list[SkillStats] = []
+    rows: list[SkillStats] = []
     for name, usage in library.usages.all().items():
         versions = dict(usage.versions)
         for version, (good, bad) in ends.get(name, {}).items():
@@ -218,16 +218,16 @@ async def skill_stats(journal: SqliteJournal, library: SkillLibrary) -> tuple[Sk
             state=usage.state,
             versions=versions,
         )
-        found.append(stats)
-    return tuple(sorted(found, key=lambda each: each.last_at, reverse=True))
+        rows.append(stats)
+    return tuple(sorted(rows, key=lambda each: each.last_at, reverse=True))
 
 
 async def _ends(journal: SqliteJournal) -> dict[str, dict[str, tuple[int, int]]]:
-    """Counts good and bad turns by skill and version."""
+    """Count good and bad turns by skill and version."""
     # Only statistics need it, not every session that counts a use.
     from hermes.journal.usage_tally import skill_results
 
-    found: dict[str, dict[str, tuple[int, int]]] = {}
+    counts: dict[str, dict[str, tuple[int, int]]] = {}
     for finished, ended in await journal.reading(skill_results):
         try:
             result, reason = decode(_Finished, finished).result, decode(_Ended, ended).reason
@@ -236,6 +236,6 @@ async def _ends(journal: SqliteJournal) -> dict[str, dict[str, tuple[int, int]]]
         name, version = result.details.get("name"), result.details.get("version")
         if result.name != "skill_view" or not name or not version or result.failed:
             continue
-        good, bad = found.setdefault(str(name), {}).get(str(version), (0, 0))
-        found[name][version] = (good + (reason in GOOD), bad + (reason in BAD))
-    return found
+        good, bad = counts.setdefault(str(name), {}).get(str(version), (0, 0))
+        counts[name][version] = (good + (reason in GOOD), bad + (reason in BAD))
+    return counts

@@ -22,7 +22,8 @@ PAGE = 50
 
 
 class HonchoError(HermesError):
-    """`status` is the HTTP status, 0 when the server could not be reached."""
+    """A failed request to Honcho. `status` is the HTTP status, 0 when the server could not be
+    reached."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -73,7 +74,7 @@ class HonchoClient:
         await self._call("POST", f"{self._root}/sessions", {"id": session, "peers": dict(peers)})
 
     async def add_messages(self, session: str, messages: Sequence[tuple[str, str]]) -> None:
-        """Adds (peer, text) pairs in order."""
+        """Add (peer, text) pairs in order."""
         path = f"{self._root}/sessions/{quote(session, safe='')}/messages"
         for start in range(0, len(messages), MOST_MESSAGES):
             some = messages[start : start + MOST_MESSAGES]
@@ -81,8 +82,8 @@ class HonchoClient:
             await self._call("POST", path, body)
 
     async def context(self, peer: str, *, target: str = "", query: str = "") -> PeerContext:
-        given = {"target": target, "search_query": query}
-        found = await self._call("GET", self._peer(peer, "context"), query=given)
+        options = {"target": target, "search_query": query}
+        found = await self._call("GET", self._peer(peer, "context"), query=options)
         return _convert(PeerContext, found)
 
     async def card(self, peer: str, *, target: str = "") -> tuple[str, ...]:
@@ -99,7 +100,7 @@ class HonchoClient:
     async def chat(
         self, peer: str, question: str, *, level: Level, target: str = "", session: str = ""
     ) -> str:
-        """Asks the dialectic endpoint a question about a peer."""
+        """Ask the dialectic endpoint a question about a peer."""
         body: JsonObject = {"query": question, "stream": False, "reasoning_level": level}
         body |= {"target": target} if target else {}
         body |= {"session_id": session} if session else {}
@@ -107,7 +108,7 @@ class HonchoClient:
         return str((found or {}).get("content") or "")
 
     async def search(self, peer: str, query: str, *, limit: int = 10) -> tuple[str, ...]:
-        """Searches the messages of a peer, best match first."""
+        """Search the messages of a peer, best match first."""
         body = {"query": query, "limit": limit}
         found = await self._call("POST", self._peer(peer, "search"), body)
         return tuple(str(each.get("content", "")) for each in found or ())
@@ -143,8 +144,8 @@ class HonchoClient:
         *,
         query: Mapping[str, str] | None = None,
     ) -> JsonValue:
-        given = urlencode({name: value for name, value in (query or {}).items() if value})
-        url = f"{self._url}{path}{'?' + given if given else ''}"
+        parameters = urlencode({name: value for name, value in (query or {}).items() if value})
+        url = f"{self._url}{path}{'?' + parameters if parameters else ''}"
         headers = {"content-type": "application/json", "accept": "application/json"}
         if self._key:
             headers["authorization"] = f"Bearer {self._key}"
@@ -158,14 +159,16 @@ class HonchoClient:
         if status in (401, 403):
             raise HonchoError("Honcho rejected the key; set HONCHO_API_KEY.", status)
         try:
-            found = decode(object, answer.body) if answer.body.strip() else None
+            content = decode(object, answer.body) if answer.body.strip() else None
         except DecodeError as error:
             text = f"Honcho answered {path} with status {status} and no JSON."
             raise HonchoError(text, status) from error
         if status >= 400:
-            why = found.get("detail") or found.get("message") if isinstance(found, dict) else ""
+            why = (
+                content.get("detail") or content.get("message") if isinstance(content, dict) else ""
+            )
             raise HonchoError(f"Honcho refused {path}: {why or status}.", status)
-        return found
+        return content
 
 
 def _convert(kind: type[T], raw: JsonValue) -> T:

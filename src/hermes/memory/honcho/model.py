@@ -36,7 +36,7 @@ class HonchoModel(MemoryProvider):
     name = "honcho"
 
     def __init__(self, settings: HonchoSettings, client: HonchoClient, outside: Path) -> None:
-        """`outside` is the settings file outside the home."""
+        """Create a closed model. `outside` is the settings file outside the home."""
         self.settings = settings
         self._outside = outside
         self.client = client
@@ -86,13 +86,13 @@ class HonchoModel(MemoryProvider):
         return "\n\n".join(part for part in parts if part)
 
     async def queue_prefetch(self, query: str) -> None:
-        """Asks the slow dialectic endpoint ahead of the next message."""
+        """Ask the slow dialectic endpoint ahead of the next message."""
         due = self._turns % max(1, self.settings.dialectic_cadence) == 0
         if due and self.settings.recall_mode != "tools":
             self._supplement = await self.reason(f"{WARM}\n\n{query}")
 
     async def sync_turn(self, user: str, assistant: str, *, trusted: bool) -> None:
-        """Skips turns that may be influenced by untrusted text."""
+        """Send the turn to Honcho, unless untrusted text may have influenced it."""
         if not self.settings.save_messages or not trusted:
             return
         self._unsent += [(self.user, part) for part in self._chunks(user)]
@@ -106,12 +106,12 @@ class HonchoModel(MemoryProvider):
         await self._send()
 
     async def on_memory_write(self, action: Action, target: Target, content: str) -> None:
-        """Stores facts about the user as conclusions."""
+        """Store facts about the user as conclusions."""
         if target == "user" and action == "add" and content:
             await self.client.conclude(self.ai, self.user, content)
 
     async def forget(self, remove_phrases: Callable[[str], str]) -> list[str]:
-        """Deletes conclusions and card lines; messages can only be deleted with their session."""
+        """Delete conclusions and card lines; messages can only be deleted with their session."""
         for conclusion in await self.client.conclusions(self.ai, self.user):
             if remove_phrases(conclusion.content) != conclusion.content:
                 await self.client.drop_conclusion(conclusion.id)
@@ -125,7 +125,7 @@ class HonchoModel(MemoryProvider):
         await self._send()
 
     async def reason(self, query: str, level: Level | None = None) -> str:
-        """Asks about the user, in as many passes as the settings say."""
+        """Ask about the user, in as many passes as the settings say."""
         answer = await self._chat(query, level)
         depth = min(max(1, self.settings.dialectic_depth), MOST_DEPTH)
         if depth >= 2 and answer:
@@ -145,7 +145,7 @@ class HonchoModel(MemoryProvider):
         )
 
     async def _send(self) -> None:
-        """Sends queued messages; on failure they stay queued."""
+        """Send queued messages; on failure they stay queued."""
         if not self._unsent:
             return
         unsent, self._unsent = self._unsent, []
@@ -179,8 +179,8 @@ class HonchoService:
         self._check = check
 
     async def use(self, work: Callable[[HonchoModel], Awaitable[T]], *, changes_in: str = "") -> T:
-        """Runs `work`; HonchoError becomes ToolError. `changes_in` is the id of a call that
-        changes the model."""
+        """Run `work`. Raises ToolError in place of a HonchoError. `changes_in` is the id of a call
+        that changes the model."""
         if self._opened is None:
             raise ToolError(CLOSED)
         if changes_in and self._check:
@@ -192,12 +192,12 @@ class HonchoService:
 
 
 def _effects(*changing: str) -> Effects:
-    """Reads; with one of these arguments, writes."""
+    """Return the effects of a tool that reads, and writes if one of these arguments is set."""
 
-    def effects(_place: PathContext, arguments: JsonObject) -> list[Effect]:
-        given = {key: value for key, value in arguments.items() if value}
-        text = encode(given).decode()
-        if any(name in given for name in changing):
+    def effects(_context: PathContext, arguments: JsonObject) -> list[Effect]:
+        filled = {key: value for key, value in arguments.items() if value}
+        text = encode(filled).decode()
+        if any(name in filled for name in changing):
             return [Remember(target="honcho", action="replace", text=text)]
         return [ReadHistory(query=text)]
 

@@ -67,17 +67,17 @@ class HonchoSettings(Value, rename="camel"):
                 return safe_name(Path(cwd).name or "root")
 
     def level_for(self, query: str, wanted: Level | None = None) -> Level:
-        """Raises the reasoning level for long questions, up to the cap."""
+        """Return the reasoning level for a question: higher for long ones, up to the cap."""
         if wanted:
             return wanted
         more = 2 if len(query) >= LONGER_QUERY else 1 if len(query) >= LONG_QUERY else 0
-        place = LEVELS.index(self.dialectic_reasoning_level) + more
-        return LEVELS[min(place, LEVELS.index(self.reasoning_level_cap))]
+        level = LEVELS.index(self.dialectic_reasoning_level) + more
+        return LEVELS[min(level, LEVELS.index(self.reasoning_level_cap))]
 
 
 def change_settings(home: Path, person_home: Path, **changes: JsonValue) -> None:
-    """Changes settings, by their names in the file, in the home's `honcho.json`; other settings
-    stay, including those copied from the shared file. ConfigError for an invalid value."""
+    """Change settings, by their names in the file, in the home's `honcho.json`; other settings
+    stay, including those copied from the shared file. Raises ConfigError for an invalid value."""
     raw = _read(dict[str, JsonValue], home, person_home) | changes
     try:
         convert(HonchoSettings, raw)
@@ -87,8 +87,8 @@ def change_settings(home: Path, person_home: Path, **changes: JsonValue) -> None
 
 
 def load_settings(home: Path, person_home: Path, env: Mapping[str, str]) -> HonchoSettings:
-    """Reads the home's file, else the shared one; environment variables win. ConfigError for an
-    invalid file."""
+    """Read the home's file, else the shared one; environment variables win. Raises ConfigError for
+    an invalid file."""
     found = _read(HonchoSettings, home, person_home)
     return replace(
         found,
@@ -98,12 +98,12 @@ def load_settings(home: Path, person_home: Path, env: Mapping[str, str]) -> Honc
 
 
 def shared_settings(person_home: Path) -> Path:
-    """The settings file that other programs share."""
+    """Return the path of the settings file that other programs share."""
     return person_home / ".honcho" / "config.json"
 
 
 def _read(kind: type[T], home: Path, person_home: Path) -> T:
-    """Reads the first of the two files that exists; ConfigError."""
+    """Read the first of the two files that exists. Raises ConfigError."""
     for path in (home / "honcho.json", shared_settings(person_home)):
         try:
             return decode(kind, path.read_bytes())
@@ -115,7 +115,7 @@ def _read(kind: type[T], home: Path, person_home: Path) -> T:
 
 
 def safe_name(text: str) -> str:
-    """Replaces characters that Honcho does not accept; a changed name gets a hash suffix to stay
+    """Replace characters that Honcho does not accept; a changed name gets a hash suffix to stay
     unique."""
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")[:80]
     if plain == text:

@@ -32,7 +32,7 @@ from hermes.skills.hub.lock import (
     scan_files,
 )
 from hermes.skills.hub.source import SkillListing, SkillPackage, SkillSource, after_prefix
-from hermes.skills.skill import MAIN, Skill, check_name, parse_skill, place_of, validate_skill
+from hermes.skills.skill import MAIN, Skill, check_name, parse_skill, skill_path, validate_skill
 from hermes.skills.store import SkillChange, SkillStore
 
 if TYPE_CHECKING:
@@ -44,16 +44,17 @@ Condition = Literal["current", "changed", "edited", "missing", "unreachable"]
 
 
 class PreparedInstall(Value):
-    """A fetched and scanned skill in quarantine, not in use. `before` holds the files it would
-    replace."""
+    """A fetched and scanned skill in quarantine, not in use."""
 
     name: str
     package: SkillPackage
     scan: ScanResult
     ruling: Ruling
     digest: str
-    place: str
+    # Path below the skills folder.
+    install_path: str
     quarantine: str
+    # The files it would replace.
     before: dict[str, bytes] = {}
 
 
@@ -74,8 +75,8 @@ Confirm = Callable[[PreparedInstall], bool]
 
 
 class Hub:
-    """The scan gives an advisory verdict; the trust table turns it into a ruling. Downloaded files
-    are never executed."""
+    """Installs and updates skills from sources. The scan gives an advisory verdict; the trust table
+    turns it into a ruling. Downloaded files are never executed."""
 
     def __init__(
         self, store: SkillStore, ledger: HubLedger, sources: Sequence[SkillSource]
@@ -89,14 +90,14 @@ class Hub:
     async def search(
         self, query: str, *, source: str = "", limit: int = 20
     ) -> tuple[tuple[SkillListing, ...], tuple[str, ...]]:
-        """Returns listings, best sources first, and errors of sources that failed."""
+        """Return listings, best sources first, and errors of sources that failed."""
         chosen = [each for each in self._sources if source in ("", "all", each.id)]
         if not chosen:
             known = ", ".join(each.id for each in self._sources)
             raise UsageError(f"There is no source {source!r}; known sources: {known}.")
         asked = [each.search(query, limit) for each in chosen]
         answers = await asyncio.gather(*asked, return_exceptions=True)
-        found: list[SkillListing] = []
+        listings: list[SkillListing] = []
         problems: list[str] = []
         for each, answer in zip(chosen, answers, strict=True):
             if isinstance(answer, HermesError):
@@ -104,8 +105,8 @@ class Hub:
             elif isinstance(answer, BaseException):
                 raise answer
             else:
-                found += answer
-        unique = {one.identifier: one for one in reversed(found)}
+                listings += answer
+        unique = {one.identifier: one for one in reversed(listings)}
         return tuple(reversed(unique.values()))[:limit], tuple(problems)
 
     async def fetch(self, identifier: str) -> SkillPackage:
@@ -118,13 +119,13 @@ class Hub:
         return await self._by_name(identifier)
 
     async def _by_name(self, name: str) -> SkillPackage:
-        """Resolves a bare name to an official skill or to the only match in the taps."""
-        found, _ = await self.search(name, limit=50)
-        exact = [each for each in found if each.name == name]
+        """Resolve a bare name to an official skill or to the only match in the taps."""
+        matches, _ = await self.search(name, limit=50)
+        exact = [each for each in matches if each.name == name]
         ours = [each for each in exact if each.trust == "builtin"]
         chosen = ours or exact
         if len(chosen) != 1:
-            near = tuple(each.identifier for each in (exact or found)[:5])
+            near = tuple(each.identifier for each in (exact or matches)[:5])
             which = "Several skills are" if exact else "No skill is"
             raise NotFound(f"{which} called {name!r}; install one by its identifier.", near=near)
         return await self.fetch(chosen[0].identifier)
@@ -134,7 +135,7 @@ class Hub:
     async def prepare(
         self, identifier: str, *, force: bool = False, category: str = "", name: str = ""
     ) -> PreparedInstall:
-        """Fetches into quarantine and scans. The caller commits or drops it."""
+        """Fetch into quarantine and scan. The caller commits or drops it."""
         package = await self.fetch(identifier)
         return await asyncio.to_thread(self._prepare, package, force, category, name)
 
@@ -145,7 +146,7 @@ class Hub:
         validate_skill(files[MAIN].decode("utf-8"), skill.name)
         wanted = skill.name
         old = self.ledger.list_installed().get(wanted)
-        place, before = self._place(wanted, category or skill.category, old)
+        install_path, before = self._install_path(wanted, category or skill.category, old)
         quarantine = self.ledger.folder / "quarantine" / f"{wanted}.{os.urandom(4).hex()}"
         replace_folder(quarantine, files, self.ledger.folder / "quarantine", durable=False)
         held = read_tree(quarantine)
@@ -156,7 +157,7 @@ class Hub:
             scan=scan,
             ruling=decide_ruling(package.listing.trust, scan.verdict, force=force),
             digest=content_hash(held),
-            place=place,
+            install_path=install_path,
             quarantine=str(quarantine),
             before=before,
         )
@@ -165,7 +166,7 @@ class Hub:
         shutil.rmtree(prepared.quarantine, ignore_errors=True)
 
     def commit(self, prepared: PreparedInstall) -> InstalledSkill:
-        """Installs exactly what was scanned. UsageError when the ruling forbids it."""
+        """Install exactly what was scanned. Raises UsageError when the ruling forbids it."""
         listing, verdict = prepared.package.listing, prepared.scan.verdict
         if not prepared.ruling.allowed:
             self._audit("BLOCK", prepared)
@@ -187,7 +188,7 @@ class Hub:
             scan_verdict=verdict,
             scanner=SCANNER,
             content_hash=f"sha256:{prepared.digest}",
-            install_path=prepared.place,
+            install_path=prepared.install_path,
             files=tuple(sorted(files)),
             installed_at=known.installed_at if known else now,
             updated_at=now,
@@ -196,7 +197,7 @@ class Hub:
         self.ledger.write(prepared.name, entry)
         with lock_skills(self._store.folder):
             replace_folder(
-                self._store.folder / prepared.place, files, self._store.folder / ".staging"
+                self._store.folder / prepared.install_path, files, self._store.folder / ".staging"
             )
         self._store.adopt(prepared.name, Cause(who="hub", words=listing.identifier))
         self._audit("UPDATE" if known else "INSTALL", prepared)
@@ -212,7 +213,7 @@ class Hub:
         category: str = "",
         name: str = "",
     ) -> InstalledSkill | None:
-        """Returns None when the person declined."""
+        """Prepare and commit a skill, and return it; None when the person declined."""
         prepared = await self.prepare(identifier, force=force, category=category, name=name)
         if prepared.ruling.allowed and not confirm(prepared):
             self.drop(prepared)
@@ -220,7 +221,7 @@ class Hub:
         return await asyncio.to_thread(self.commit, prepared)
 
     def uninstall(self, name: str, *, force: bool = False) -> None:
-        """Removes the skill; its files stay in the history. An edited skill needs `force`."""
+        """Remove the skill; its files stay in the history. An edited skill needs `force`."""
         entry = self._entry(name)
         folder = self.ledger.folder_of(name, entry)
         if folder.is_dir():
@@ -277,9 +278,9 @@ class Hub:
         return "updated" if done is not None else "refused"
 
     def audit(self, *, deep: bool = False) -> tuple[AuditResult, ...]:
-        """Rescans installed skills; `deep` includes all skills."""
+        """Rescan installed skills; `deep` includes all skills."""
         known = self.ledger.list_installed()
-        found: list[AuditResult] = []
+        results: list[AuditResult] = []
         for entry in self._store.scan().entries:
             source = known.get(entry.name)
             if source is None and not deep:
@@ -291,10 +292,12 @@ class Hub:
                 scan=scan_files(tree),
                 edited=source is not None and content_hash(tree) != source.digest,
             )
-            found.append(result)
-        return tuple(found)
+            results.append(result)
+        return tuple(results)
 
-    def _place(self, name: str, category: str, old: InstalledSkill | None) -> tuple[str, Tree]:
+    def _install_path(
+        self, name: str, category: str, old: InstalledSkill | None
+    ) -> tuple[str, Tree]:
         present = self._store.scan().find(name)
         if old is not None:
             folder = self.ledger.folder_of(name, old)
@@ -303,7 +306,7 @@ class Hub:
             raise UsageError(
                 f"The skill {name} already exists ({present.folder}); use --name to choose another."
             )
-        return place_of(name, category), {}
+        return skill_path(name, category), {}
 
     def _entry(self, name: str) -> InstalledSkill:
         known = self.ledger.list_installed()
@@ -324,7 +327,7 @@ class Hub:
 
 
 def _validated_files(package: SkillPackage, name: str) -> tuple[Tree, Skill]:
-    """Validates the files of a package and drops hidden ones. With `name`, renames the skill."""
+    """Validate the files of a package and drop hidden ones. With `name`, rename the skill."""
     plain = {path: data for path, data in package.files.items() if not _HIDDEN.search(path)}
     files = {safe_member(path): data for path, data in plain.items()}
     check_tree({}, files, strict=False)

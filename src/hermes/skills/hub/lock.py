@@ -41,7 +41,8 @@ class Ruling(Value):
 
 
 def decide_ruling(trust: SourceTrust, verdict: Verdict, *, force: bool = False) -> Ruling:
-    """Decides. `force` overrides a caution, never a danger."""
+    """Return the ruling for a verdict and a trust level. `force` overrides a caution, never a
+    danger."""
     if verdict == "safe" or trust == "builtin" or (trust == "trusted" and verdict == "caution"):
         return Ruling(allowed=True)
     if verdict == "dangerous":
@@ -53,7 +54,7 @@ def decide_ruling(trust: SourceTrust, verdict: Verdict, *, force: bool = False) 
 
 
 def scan_files(files: Mapping[str, bytes]) -> ScanResult:
-    """Scans the text of a skill and its other files."""
+    """Scan the text of a skill and its other files."""
     # Slow to load; sessions read the hub's state without a scan.
     from hermes.policy.scan.scanner import TextScanner
 
@@ -120,7 +121,8 @@ class HubLedger:
         self._clock = clock
 
     def list_installed(self) -> dict[str, InstalledSkill]:
-        """Raises ConfigError when the lock file is unreadable, so that nothing is overwritten."""
+        """Return the installed skills by name. Raises ConfigError when the lock file is unreadable,
+        so that nothing is overwritten."""
         try:
             return decode(LockFile, self._lock.read_bytes()).installed
         except FileNotFoundError:
@@ -143,15 +145,15 @@ class HubLedger:
         return HubSnapshot(taps=self.own_taps(), skills=skills)
 
     def hashes(self) -> dict[str, str]:
-        """Returns content hashes by name; empty when the lock file is unreadable."""
+        """Return content hashes by name; empty when the lock file is unreadable."""
         try:
             return {name: each.digest for name, each in self.list_installed().items()}
         except ConfigError:
             return {}
 
     def folder_of(self, name: str, entry: InstalledSkill) -> Path:
-        """Returns the skill's folder. The lock file is not trusted: UsageError for a path that
-        is not a skill of this name below the skills folder."""
+        """Return the skill's folder. The lock file is not trusted: raises UsageError for a path
+        that is not a skill of this name below the skills folder."""
         folder = self._skills / entry.install_path
         try:
             inside = resolve_inside(self._skills, entry.install_path) != self._skills.resolve()
@@ -170,7 +172,7 @@ class HubLedger:
     def append_audit(
         self, action: str, name: str, source: str, trust: str, verdict: str, more: str
     ) -> None:
-        """Appends to the audit log."""
+        """Append to the audit log."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         fields = (self.timestamp(), action, name, source, trust, verdict, more)
         line = " ".join(" ".join(field.split()) or "-" for field in fields)
@@ -187,7 +189,7 @@ class HubLedger:
         return datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def taps(self) -> tuple[str, ...]:
-        """Returns the default repositories and the user's."""
+        """Return the default repositories and the user's."""
         return tuple(dict.fromkeys((*TRUSTED_REPOS, *self.own_taps())))
 
     def own_taps(self) -> tuple[str, ...]:

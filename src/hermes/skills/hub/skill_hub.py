@@ -55,7 +55,8 @@ class SkillHub(Hub):
         super().__init__(library.store, library.ledger, sources)
 
     async def publish(self, name: str, repo: str) -> str:
-        """Returns the URL of the pull request. The scan must rate the skill safe."""
+        """Publish a skill and return the URL of the pull request. The scan must rate the skill
+        safe."""
         entry = self._library.store.find(name)
         tree = read_tree(Path(entry.folder))
         found = scan_files(tree)
@@ -118,21 +119,21 @@ class _Pull(Value):
 async def publish_skill(
     web: HubClient, github: GitHub, repo: str, name: str, files: Mapping[str, bytes], digest: str
 ) -> str:
-    """Opens a pull request with a skill and returns its URL; UsageError without a token. Forks the
-    repository when the token may not push."""
+    """Open a pull request with a skill and return its URL. Forks the repository when the token may
+    not push. Raises UsageError without a token."""
     if not await web.token():
         raise UsageError("Publishing needs GITHUB_TOKEN; set it with `hermes config set`.")
     repos, headers = f"{web.url('github_api')}/repos", await github.headers()
     target = await web.json(_Repo, f"{repos}/{repo}", headers)
-    place = target
+    fork = target
     if not target.permissions.push:
-        place = await web.post(_Repo, f"{repos}/{repo}/forks", headers, {})
-    git = f"{repos}/{place.full_name}/git"
+        fork = await web.post(_Repo, f"{repos}/{repo}/forks", headers, {})
+    git = f"{repos}/{fork.full_name}/git"
     try:
-        ref = await web.json(_Ref, f"{git}/ref/heads/{place.default_branch}", headers)
+        ref = await web.json(_Ref, f"{git}/ref/heads/{fork.default_branch}", headers)
     except NotFound as error:
         raise HermesError(
-            f"GitHub has not finished creating {place.full_name}, or it has no commit; try again "
+            f"GitHub has not finished creating {fork.full_name}, or it has no commit; try again "
             "in a minute."
         ) from error
     base = await web.json(_CommitTree, f"{git}/commits/{ref.object.sha}", headers)
@@ -149,10 +150,10 @@ async def publish_skill(
     commit = await web.post(_Object, f"{git}/commits", headers, asked)
     asked = {"ref": f"refs/heads/{branch}", "sha": commit.sha}
     await web.post(JsonObject, f"{git}/refs", headers, asked)
-    owner = place.full_name.partition("/")[0]
+    owner = fork.full_name.partition("/")[0]
     asked = {
         "title": title,
-        "head": branch if place is target else f"{owner}:{branch}",
+        "head": branch if fork is target else f"{owner}:{branch}",
         "base": target.default_branch,
         "body": f"The skill `{name}` with {len(files)} file(s).",
     }

@@ -23,14 +23,16 @@ TRUSTED_REPOS = ("openai/skills", "anthropics/skills", "huggingface/skills")
 
 
 class SkillListing(Value):
-    """`identifier` is the argument of `install`; `url` is a page for people."""
+    """A skill that a source offers."""
 
     source: str
+    # The argument of `install`.
     identifier: str
     name: str
     description: str = ""
     trust: SourceTrust = "community"
     version: str = ""
+    # A page for people.
     url: str = ""
     installs: int = 0
 
@@ -50,11 +52,11 @@ class SkillSource:
     id = ""
 
     def claims(self, identifier: str) -> bool:
-        """Returns whether an identifier without a prefix belongs to this source."""
+        """Return whether an identifier without a prefix belongs to this source."""
         return False
 
     async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
-        """Returns the best matches first; an empty query lists everything."""
+        """Return the best matches first; an empty query lists everything."""
         return ()
 
     async def package(self, identifier: str) -> SkillPackage:
@@ -62,7 +64,7 @@ class SkillSource:
 
 
 def listing_of(main: bytes, source: str, identifier: str, **more: Any) -> SkillListing:
-    """The listing of a SKILL.md; UsageError."""
+    """Return the listing of a SKILL.md. Raises UsageError if that is invalid."""
     skill, _ = parse_skill(main.decode("utf-8", "replace"))
     return SkillListing(
         source=source,
@@ -79,7 +81,7 @@ def repo_trust(repo: str) -> SourceTrust:
 
 
 def after_prefix(identifier: str, source: str) -> str:
-    """Strips `source:` or `source/`; "" for other identifiers."""
+    """Strip `source:` or `source/`; "" for other identifiers."""
     for sign in (":", "/"):
         if identifier.startswith(f"{source}{sign}"):
             return identifier[len(source) + 1 :]
@@ -90,13 +92,13 @@ T = TypeVar("T")
 
 
 def best_matches(
-    query: str, found: Iterable[SkillListing], limit: int, more: Mapping[str, str] | None = None
+    query: str, listings: Iterable[SkillListing], limit: int, more: Mapping[str, str] | None = None
 ) -> tuple[SkillListing, ...]:
-    """Returns the listings with most query words in name and description, best first; all match an
+    """Return the listings with most query words in name and description, best first; all match an
     empty query. `more` has further text by name."""
     words = query.lower().split()
     ranked: list[tuple[int, SkillListing]] = []
-    for one in found:
+    for one in listings:
         text = f"{one.name} {one.description} {more.get(one.name, '') if more else ''}".lower()
         ranked.append((sum(word in text for word in words), one))
     best = sorted((each for each in ranked if each[0] or not words), key=lambda each: -each[0])
@@ -109,7 +111,8 @@ the policy."""
 
 
 class HubClient:
-    """`urls` override service URLs by name. `token` is the GitHub token, or ""."""
+    """An HTTP client for skill sources. `urls` override service URLs by name; `token` is the GitHub
+    token, or ""."""
 
     def __init__(
         self,
@@ -126,7 +129,7 @@ class HubClient:
         return self._urls[service].rstrip("/")
 
     async def get(self, url: str, headers: Mapping[str, str] | None = None) -> bytes:
-        """Returns the body; NotFound, or HermesError in one sentence."""
+        """Return the body of a page. Raises NotFound, or HermesError in one sentence."""
         return _success(url, await self._fetch(url, headers or {}, None))
 
     async def post(

@@ -62,14 +62,14 @@ class Marketplace(SkillSource):
         return best_matches(query, found, limit)
 
     async def package(self, identifier: str) -> SkillPackage:
-        """Fetches `owner/repo/skill` from one of the marketplace's plugins."""
+        """Fetch `owner/repo/skill` from one of the marketplace's plugins."""
         repo, wanted, _ = split_identifier(identifier)
         places = await self._skills(repo)
-        place = next((each for each in places if basename(each[1]) == wanted), None)
-        if place is None:
+        location = next((each for each in places if basename(each[1]) == wanted), None)
+        if location is None:
             near = tuple(f"{self.id}/{repo}/{basename(folder)}" for _, folder in places)[:5]
             raise NotFound(f"The marketplace {repo} has no skill {wanted!r}.", near=near)
-        found = await self._github.package("/".join(place).rstrip("/"))
+        found = await self._github.package("/".join(location).rstrip("/"))
         listing = replace(found.listing, source=self.id, identifier=f"{self.id}/{repo}/{wanted}")
         return replace(found, listing=listing)
 
@@ -88,14 +88,14 @@ class Marketplace(SkillSource):
         )
 
     async def _skills(self, repo: str) -> dict[tuple[str, str], _Plugin]:
-        """Returns the plugin of every skill by repository and folder."""
+        """Return the plugin of every skill by repository and folder."""
         branch, blobs = await self._github.tree(repo)
         manifest = next((blob for blob in blobs if blob.path == MANIFEST), None)
         if manifest is None:
             raise NotFound(f"{repo} has no {MANIFEST}.")
         raw = await self._github.content(repo, branch, manifest)
         market = decode_body(_Marketplace, f"{repo}/{MANIFEST}", raw)
-        found: dict[tuple[str, str], _Plugin] = {}
+        plugins: dict[tuple[str, str], _Plugin] = {}
         for plugin in market.plugins:
             where, root = _plugin_location(repo, market.metadata.root, plugin)
             try:
@@ -103,36 +103,37 @@ class Marketplace(SkillSource):
             except HermesError:
                 continue
             for folder in _folders(root, plugin, there):
-                found.setdefault((where, folder), plugin)
-        return found
+                plugins.setdefault((where, folder), plugin)
+        return plugins
 
 
 def _plugin_location(repo: str, root: str, plugin: _Plugin) -> tuple[str, str]:
-    """Returns repository and folder of a plugin."""
+    """Return repository and folder of a plugin."""
     match plugin.source:
         case str() as path:
             return repo, posixpath.normpath(posixpath.join(root, path)).removeprefix("./")
         case {"source": "github", "repo": str() as other}:
             return other, "."
-        case {"source": "git-subdir" | "url", "url": str() as url} as given:
-            return split_identifier(url)[0], str(given.get("path") or ".")
+        case {"source": "git-subdir" | "url", "url": str() as url} as source:
+            return split_identifier(url)[0], str(source.get("path") or ".")
         case _:
             return repo, "."
 
 
 def _folders(root: str, plugin: _Plugin, blobs: Sequence[Blob]) -> tuple[str, ...]:
-    """Returns the listed skills of a plugin, else those in its folder `skills`."""
+    """Return the listed skills of a plugin, else those in its folder `skills`."""
     known = skill_folders(blobs)
-    given = (plugin.skills,) if isinstance(plugin.skills, str) else plugin.skills
+    listed = (plugin.skills,) if isinstance(plugin.skills, str) else plugin.skills
     base = "" if root in (".", "") else f"{root}/"
-    if not given:
+    if not listed:
         return tuple(each for each in known if each.startswith(f"{base}skills/"))
-    wanted = [posixpath.normpath(f"{base}{each}") for each in given]
+    wanted = [posixpath.normpath(f"{base}{each}") for each in listed]
     return tuple(each for each in known if any(each == w or dirname(each) == w for w in wanted))
 
 
 class Official(SkillSource):
-    """`folders` are searched in order; earlier ones shadow later ones."""
+    """The skills that Hermes ships. `folders` are searched in order; earlier ones shadow later
+    ones."""
 
     id = "official"
 

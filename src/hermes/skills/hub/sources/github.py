@@ -46,7 +46,8 @@ class _TokenReply(Value):
 
 
 class GitHubApp:
-    """`variables` hold the App id, the installation id and the key file."""
+    """Access to GitHub as an App. `variables` hold the App id, the installation id and the key
+    file."""
 
     def __init__(self, variables: Mapping[str, str], clock: Clock) -> None:
         self._id, self._installation, self._file = (variables.get(name, "") for name in VARIABLES)
@@ -58,13 +59,14 @@ class GitHubApp:
         return bool(self._id and self._installation and self._file)
 
     async def token(self, web: HubClient) -> str:
-        """Raises ConfigError for an unusable key, HermesError when GitHub refuses it."""
+        """Return an access token of the installation. Raises ConfigError for an unusable key,
+        HermesError when GitHub refuses it."""
         token, until = self._cached
         if self._clock.now() < until:
             return token
         claim = signed_claim(self._id, self._key(), int(self._clock.now()))
-        api, place = web.url("github_api"), quote(self._installation, safe="")
-        url = f"{api}/app/installations/{place}/access_tokens"
+        api, installation = web.url("github_api"), quote(self._installation, safe="")
+        url = f"{api}/app/installations/{installation}/access_tokens"
         headers = {"accept": "application/vnd.github+json", "authorization": f"Bearer {claim}"}
         token = (await web.post(_TokenReply, url, headers, {})).token
         self._cached = token, self._clock.now() + _GOOD_SECONDS
@@ -88,7 +90,7 @@ class RsaKey(Value):
 
 
 def signed_claim(app: str, key: RsaKey, now: int) -> str:
-    """Returns a JSON Web Token signed with RS256."""
+    """Return a JSON Web Token signed with RS256."""
     body = {"iat": now - _BEFORE, "exp": now + _AFTER, "iss": app}
     message = ".".join(_base64url(encode(part)) for part in ({"alg": "RS256", "typ": "JWT"}, body))
     # PKCS #1 v1.5
@@ -100,7 +102,7 @@ def signed_claim(app: str, key: RsaKey, now: int) -> str:
 
 
 def read_key(pem: str) -> RsaKey:
-    """Reads a PKCS #1 or PKCS #8 PEM key; ConfigError."""
+    """Read a PKCS #1 or PKCS #8 PEM key. Raises ConfigError."""
     lines = pem.strip().splitlines()
     kind = lines[0].strip("- ") if lines else ""
     if kind not in ("BEGIN RSA PRIVATE KEY", "BEGIN PRIVATE KEY"):
@@ -119,7 +121,7 @@ def read_key(pem: str) -> RsaKey:
 
 
 def _inside(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Returns the elements of a DER sequence with their tags."""
+    """Return the elements of a DER sequence with their tags."""
     [(tag, body)] = _parts(data)
     if tag != _SEQUENCE:
         raise ValueError("no sequence")
@@ -165,7 +167,7 @@ class _Tree(Value):
 
 
 class GitHub(SkillSource):
-    """`taps` are searched: `owner/repo` or `owner/repo/folder`."""
+    """Skills in GitHub repositories. `taps` are searched: `owner/repo` or `owner/repo/folder`."""
 
     id = "github"
 
@@ -183,16 +185,16 @@ class GitHub(SkillSource):
         return is_path or "github.com/" in identifier
 
     async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
-        found: list[SkillListing] = []
+        listings: list[SkillListing] = []
         problems: list[HermesError] = []
         for tap in self._taps():
             try:
-                found += await self._cache.listings(f"github {tap}", partial(self._all, tap))
+                listings += await self._cache.listings(f"github {tap}", partial(self._all, tap))
             except HermesError as error:
                 problems.append(error)
-        if problems and not found:
+        if problems and not listings:
             raise problems[0]
-        return best_matches(query, found, limit)
+        return best_matches(query, listings, limit)
 
     async def package(self, identifier: str) -> SkillPackage:
         repo, path, ref = split_identifier(identifier)
@@ -213,7 +215,7 @@ class GitHub(SkillSource):
         return SkillPackage(listing=self._listing(repo, folder, files[MAIN]), files=files)
 
     async def tree(self, repo: str, ref: str = "") -> tuple[str, tuple[Blob, ...]]:
-        """Returns the branch and its blobs, cached."""
+        """Return the branch and its blobs, cached."""
         if (key := f"{repo}@{ref}") not in self._trees:
             api, headers = self._web.url("github_api"), await self.headers()
             if not ref:
@@ -225,7 +227,7 @@ class GitHub(SkillSource):
         return self._trees[key]
 
     async def content(self, repo: str, branch: str, blob: Blob) -> bytes:
-        """Returns a file, verified against its blob hash."""
+        """Return a file, verified against its blob hash."""
         raw = self._web.url("github_raw")
         url = f"{raw}/{repo}/{quote(branch)}/{quote(blob.path)}"
         async with self._slots:
@@ -237,8 +239,8 @@ class GitHub(SkillSource):
 
     async def headers(self) -> dict[str, str]:
         token = await self._web.token()
-        given = {"accept": "application/vnd.github+json", "x-github-api-version": "2022-11-28"}
-        return {**given, "authorization": f"Bearer {token}"} if token else given
+        headers = {"accept": "application/vnd.github+json", "x-github-api-version": "2022-11-28"}
+        return {**headers, "authorization": f"Bearer {token}"} if token else headers
 
     async def _all(self, tap: str) -> tuple[SkillListing, ...]:
         repo, path, ref = split_identifier(tap)
@@ -261,7 +263,7 @@ class GitHub(SkillSource):
         return listing_of(main, self.id, identifier, trust=repo_trust(repo), url=url)
 
     def _folder(self, repo: str, path: str, blobs: Sequence[Blob]) -> str:
-        """Finds the skill's folder by path or by its last part."""
+        """Find the skill's folder by path or by its last part."""
         folders = skill_folders(blobs)
         if path in folders:
             return path
@@ -279,7 +281,7 @@ def skill_folders(blobs: Sequence[Blob]) -> list[str]:
 
 
 def split_identifier(identifier: str) -> tuple[str, str, str]:
-    """Splits `owner/repo/path` or a GitHub URL into repository, path and branch."""
+    """Split `owner/repo/path` or a GitHub URL into repository, path and branch."""
     plain = after_prefix(identifier, "github") or identifier
     plain = re.sub(r"^(?:https?://)?(?:www\.)?github\.com/", "", plain).strip("/")
     parts = plain.split("/")

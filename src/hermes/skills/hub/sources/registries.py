@@ -33,7 +33,7 @@ class _Hit(Value):
 
 
 class _Page(Value):
-    """A search has results, a list has items."""
+    """One page of an answer. A search has results, a list has items."""
 
     results: tuple[_Hit, ...] = ()
     items: tuple[_Hit, ...] = ()
@@ -207,7 +207,7 @@ class SkillsSh(SkillSource):
             # The API returns nothing for shorter queries and cannot list everything.
             return ()
         asked = urlencode({"q": query, "limit": limit})
-        found = await self._web.json(_Found, f"{base}/api/search?{asked}")
+        page = await self._web.json(_Found, f"{base}/api/search?{asked}")
         return tuple(
             SkillListing(
                 source=self.id,
@@ -218,7 +218,7 @@ class SkillsSh(SkillSource):
                 url=f"{base}/{each.source}/{name}",
                 installs=each.installs,
             )
-            for each in found.skills[:limit]
+            for each in page.skills[:limit]
             if each.source and (name := each.skill_id or each.name)
         )
 

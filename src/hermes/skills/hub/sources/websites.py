@@ -43,8 +43,8 @@ _UNREADABLE = (
 
 
 def unpack(data: bytes) -> Tree:
-    """Returns the files in the archive's skill folder. HermesError for a malformed or malicious
-    archive."""
+    """Return the files in the archive's skill folder. Raises HermesError for a malformed or
+    malicious archive."""
     tree = _read_archive(data)
     mains = sorted((name for name in tree if name.split("/")[-1] == MAIN), key=len)
     if not mains:
@@ -54,20 +54,20 @@ def unpack(data: bytes) -> Tree:
 
 
 def _read_archive(data: bytes) -> Tree:
-    found: Tree = {}
+    files: Tree = {}
     try:
         for name, file in _zip_members(data) if data[:2] == b"PK" else _tar_members(data):
             if file is None:
                 raise HermesError(f"The archive contains a link ({name}); refused.")
             # Declared sizes may be false.
             content = file.read(MOST_FILE_BYTES + 1)
-            found[_member(name)] = content
-            size = sum(map(len, found.values()))
-            if len(content) > MOST_FILE_BYTES or len(found) > MOST_FILES or size > MOST_BYTES:
-                raise HermesError(f"The archive is too large: {len(found)} files, {size} bytes.")
+            files[_member(name)] = content
+            size = sum(map(len, files.values()))
+            if len(content) > MOST_FILE_BYTES or len(files) > MOST_FILES or size > MOST_BYTES:
+                raise HermesError(f"The archive is too large: {len(files)} files, {size} bytes.")
     except _UNREADABLE as error:
         raise HermesError(f"The archive cannot be read ({error}).") from error
-    return found
+    return files
 
 
 Members = Iterator[tuple[str, IO[bytes] | None]]
@@ -107,11 +107,11 @@ class UrlSource(SkillSource):
         self._web = web
 
     def claims(self, identifier: str) -> bool:
-        place = urlsplit(identifier)
-        is_file = place.path.endswith((".md", ".zip", ".tar.gz", ".tgz"))
+        parts = urlsplit(identifier)
+        is_file = parts.path.endswith((".md", ".zip", ".tar.gz", ".tgz"))
         # GitHub URLs are HTML pages, not files.
-        is_page = place.hostname in ("github.com", "www.github.com")
-        return place.scheme in ("https", "http") and is_file and not is_page
+        is_page = parts.hostname in ("github.com", "www.github.com")
+        return parts.scheme in ("https", "http") and is_file and not is_page
 
     async def package(self, url: str) -> SkillPackage:
         data, notes = await self._web.get(url), []
@@ -129,14 +129,14 @@ class UrlSource(SkillSource):
 
 
 def referenced_files(text: str) -> tuple[str, ...]:
-    """Returns the support files that a text references."""
-    found: dict[str, None] = {}
+    """Return the support files that a text references."""
+    paths: dict[str, None] = {}
     for match in _REFERENCE.finditer(text):
         try:
-            found[safe_member(match[1])] = None
+            paths[safe_member(match[1])] = None
         except UsageError:
             continue
-    return tuple(found)[:MOST_REFERENCED]
+    return tuple(paths)[:MOST_REFERENCED]
 
 
 # The newer convention gives a URL and a digest per skill, the older one a list of files.
@@ -167,7 +167,7 @@ class WellKnown(SkillSource):
         return is_url and not identifier.endswith((".md", ".zip", ".tar.gz", ".tgz"))
 
     async def search(self, query: str, limit: int) -> tuple[SkillListing, ...]:
-        """Searches only the site that the query names."""
+        """Search only the site that the query names."""
         site = next((word for word in query.split() if "://" in word), "")
         if not site:
             return ()
@@ -193,8 +193,8 @@ class WellKnown(SkillSource):
         return SkillPackage(listing=self._listing(base, each), files=await fetch(base, each))
 
     async def _index(self, url: str) -> tuple[str, _Index]:
-        place = urlsplit(url if "://" in url else f"https://{url}")
-        site = f"{place.scheme}://{place.netloc}"
+        parts = urlsplit(url if "://" in url else f"https://{url}")
+        site = f"{parts.scheme}://{parts.netloc}"
         for folder in PLACES:
             try:
                 return site + folder, await self._web.json(_Index, f"{site}{folder}index.json")

@@ -99,7 +99,7 @@ def create(
     except ConfigError as error:
         yield f"  No command was created: {error}"
     else:
-        if aliases.found:
+        if aliases.is_in_path:
             yield f"  {script.name:<20} starts it"
         else:
             yield f"  {script} starts it once {aliases.folder} is in your PATH."
@@ -128,7 +128,7 @@ def alias(ctx: click.Context, profile: str, name: str, remove: bool) -> Iterator
         return
     script = aliases.add(profile, root_home(home_of(ctx)).root, name or profile)
     yield f"{mark('ok')} `{script.name}` starts Hermes in {profile} ({script})."
-    if not aliases.found:
+    if not aliases.is_in_path:
         yield f"{aliases.folder} is not in your PATH; add it."
 
 

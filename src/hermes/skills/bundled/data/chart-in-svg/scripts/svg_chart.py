@@ -23,7 +23,7 @@ LONGEST = 16
 
 
 def ticks(low: float, high: float, wanted: int = 6) -> list[float]:
-    """Round numbers (1, 2, 5 and their powers of ten) that cover the range."""
+    """Return round numbers (1, 2, 5 and their powers of ten) that cover the range."""
     rough = (high - low or abs(high) or 1) / wanted
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * m for m in (1, 2, 5, 10) if power * m >= rough * 0.999)
@@ -36,7 +36,7 @@ def format_number(number: float) -> str:
 
 
 class Plot:
-    """The place of values on the page."""
+    """The position of values on the page."""
 
     def __init__(self, count: int, values: list[float], *, from_zero: bool) -> None:
         low, high = min(values), max(values)
@@ -45,7 +45,7 @@ class Plot:
         self.slot = (WIDTH - LEFT - RIGHT) / count
 
     def x(self, number: float) -> float:
-        """The middle of a slot."""
+        """Return the middle of a slot."""
         return LEFT + self.slot * (number + 0.5)
 
     def y(self, amount: float) -> float:
@@ -53,8 +53,8 @@ class Plot:
         return TOP + (HEIGHT - TOP - BOTTOM) * (high - amount) / (high - low)
 
 
-def text(x: float, y: float, words: str, anchor: str = "middle", more: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(words)}</text>'
+def text(x: float, y: float, content: str, anchor: str = "middle", more: str = "") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(content)}</text>'
 
 
 def frame(plot: Plot, labels: list[str], title: str, unit: str) -> list[str]:
@@ -70,38 +70,38 @@ def frame(plot: Plot, labels: list[str], title: str, unit: str) -> list[str]:
 
 
 def under(plot: Plot, labels: list[str]) -> list[str]:
-    """The labels of the places: as many as can be read, upright where there is room."""
+    """Draw the labels below the axis: as many as can be read, upright where there is room."""
     every = math.ceil(len(labels) / MOST_LABELS)
     shown = [each if len(each) <= LONGEST else each[: LONGEST - 1] + "…" for each in labels]
     upright = max(map(len, shown)) * LETTER < plot.slot * every
     parts = []
     for number in range(0, len(labels), every):
         x, y = plot.x(number), HEIGHT - BOTTOM + 20
-        words = text(0, 0, shown[number], "middle" if upright else "end")
+        label = text(0, 0, shown[number], "middle" if upright else "end")
         turn = "" if upright else " rotate(-30)"
-        parts.append(f'<g transform="translate({x:.1f} {y:.1f}){turn}">{words}</g>')
+        parts.append(f'<g transform="translate({x:.1f} {y:.1f}){turn}">{label}</g>')
     return parts
 
 
 def bars(plot: Plot, series: list[list[float | None]]) -> list[str]:
     parts = []
     width = plot.slot * 0.8 / len(series)
-    for place, values in enumerate(series):
+    for index, values in enumerate(series):
         for number, amount in enumerate(values):
             if amount is not None:
-                x = plot.x(number) - plot.slot * 0.4 + place * width
+                x = plot.x(number) - plot.slot * 0.4 + index * width
                 y, zero = plot.y(amount), plot.y(0)
                 parts.append(
                     f'<rect x="{x:.1f}" y="{min(y, zero):.1f}" width="{width:.1f}"'
-                    f' height="{abs(zero - y):.1f}" fill="{COLOURS[place]}"/>'
+                    f' height="{abs(zero - y):.1f}" fill="{COLOURS[index]}"/>'
                 )
     return parts
 
 
 def lines(plot: Plot, series: list[list[float | None]]) -> list[str]:
-    """A missing value is a gap, not a zero."""
+    """Draw one line per series. A missing value is a gap, not a zero."""
     parts = []
-    for place, values in enumerate(series):
+    for index, values in enumerate(series):
         pen, path = "M", ""
         for number, amount in enumerate(values):
             if amount is None:
@@ -110,17 +110,17 @@ def lines(plot: Plot, series: list[list[float | None]]) -> list[str]:
             x, y = plot.x(number), plot.y(amount)
             path += f"{pen}{x:.1f} {y:.1f}"
             pen = "L"
-            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{COLOURS[place]}"/>')
-        parts.append(f'<path d="{path}" fill="none" stroke="{COLOURS[place]}" stroke-width="2"/>')
+            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{COLOURS[index]}"/>')
+        parts.append(f'<path d="{path}" fill="none" stroke="{COLOURS[index]}" stroke-width="2"/>')
     return parts
 
 
 def legend(names: list[str]) -> list[str]:
     parts, x = [], WIDTH - RIGHT
-    for place, name in reversed(list(enumerate(names))):
+    for index, name in reversed(list(enumerate(names))):
         parts.append(text(x, 48, name, "end"))
         x -= 8 * len(name) + 14
-        parts.append(f'<rect x="{x}" y="38" width="11" height="11" fill="{COLOURS[place]}"/>')
+        parts.append(f'<rect x="{x}" y="38" width="11" height="11" fill="{COLOURS[index]}"/>')
         x -= 16
     return parts
 
@@ -149,24 +149,24 @@ def main() -> int:
     options.add_argument("--y", required=True, nargs="+")
     options.add_argument("--title", default="")
     options.add_argument("--unit", default="")
-    given = options.parse_args()
-    if len(given.y) > len(COLOURS):
+    args = options.parse_args()
+    if len(args.y) > len(COLOURS):
         sys.exit(f"At most {len(COLOURS)} columns in one picture; make several pictures.")
-    labels, series = read(given.source, given.x, given.y)
+    labels, series = read(args.source, args.x, args.y)
     known = [each for values in series for each in values if each is not None]
     if not known:
         sys.exit("There are no values to draw.")
-    plot = Plot(len(labels), known, from_zero=given.kind == "bar")
-    parts = frame(plot, labels, given.title, given.unit)
-    parts += bars(plot, series) if given.kind == "bar" else lines(plot, series)
-    parts += legend(given.y) if len(given.y) > 1 else []
+    plot = Plot(len(labels), known, from_zero=args.kind == "bar")
+    parts = frame(plot, labels, args.title, args.unit)
+    parts += bars(plot, series) if args.kind == "bar" else lines(plot, series)
+    parts += legend(args.y) if len(args.y) > 1 else []
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img"'
-        f' font-family="sans-serif" font-size="12"><title>{escape(given.title)}</title>'
+        f' font-family="sans-serif" font-size="12"><title>{escape(args.title)}</title>'
         '<rect width="100%" height="100%" fill="#fff"/>'
     )
-    given.target.write_text("\n".join((head, *parts, "</svg>\n")), encoding="utf-8")
-    sys.stdout.write(f"{given.target}: {len(labels)} places, {len(known)} values\n")
+    args.target.write_text("\n".join((head, *parts, "</svg>\n")), encoding="utf-8")
+    sys.stdout.write(f"{args.target}: {len(labels)} places, {len(known)} values\n")
     return 0
 
 

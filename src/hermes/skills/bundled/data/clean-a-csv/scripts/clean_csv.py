@@ -22,7 +22,7 @@ BLANKS = str.maketrans(dict.fromkeys("\u00a0\u2007\u202f\u200b\ufeff", " "))
 
 
 def decode(data: bytes) -> tuple[str, str]:
-    """The text and the encoding it was read with; a byte-order mark decides, else what fits."""
+    """Return the text and its encoding: that of the byte-order mark, else the first that fits."""
     for mark, name in MARKS:
         if data.startswith(mark):
             return data.decode(name), name
@@ -35,7 +35,8 @@ def decode(data: bytes) -> tuple[str, str]:
 
 
 def separator(text: str) -> str:
-    """The one that cuts most of the first rows into the same number of cells, at least two."""
+    """Return the separator that cuts most of the first rows into the same number of cells, at least
+    two."""
 
     def agreement(mark: str) -> tuple[int, int]:
         rows = list(islice(csv.reader(io.StringIO(text), delimiter=mark), 50))
@@ -46,19 +47,19 @@ def separator(text: str) -> str:
     return max(SEPARATORS, key=agreement)
 
 
-def heading(words: list[str]) -> list[str]:
-    """Names for columns: small letters, digits and `_`; empty ones get a number, twins too."""
+def heading(titles: list[str]) -> list[str]:
+    """Return unique names for columns: small letters, digits and `_`; empty ones get a number."""
     seen: Counter[str] = Counter()
     names = []
-    for number, word in enumerate(words, 1):
-        name = re.sub(r"\W+", "_", word.strip().lower()).strip("_") or f"column_{number}"
+    for number, title in enumerate(titles, 1):
+        name = re.sub(r"\W+", "_", title.strip().lower()).strip("_") or f"column_{number}"
         seen[name] += 1
         names.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
     return names
 
 
 def number(text: str) -> str:
-    """`1.234,56` and `1 234,56` as `1234.56`; ValueError when it is none."""
+    """Return `1.234,56` and `1 234,56` as `1234.56`. Raises ValueError for anything else."""
     bare = re.sub(r"[^\d,.\-+]", "", text)
     if bare.rfind(",") > bare.rfind("."):
         bare = bare.replace(".", "").replace(",", ".")
@@ -74,7 +75,7 @@ def day(text: str, form: str) -> str:
 
 
 class Cleaning:
-    """Rows in, rows out; what cannot be used is kept with its line and the reason."""
+    """Cleans rows. A row that cannot be used is kept with its line and the reason."""
 
     def __init__(self, names: list[str], decimals: list[str], dates: list[list[str]]) -> None:
         self.names = names
@@ -121,19 +122,19 @@ def main() -> int:
     options.add_argument("--decimal", action="append", default=[], metavar="COLUMN")
     options.add_argument("--date", action="append", nargs=2, default=[], metavar=("COLUMN", "FORM"))
     options.add_argument("--unique", action="store_true", help="drop rows that are there already")
-    given = options.parse_args()
-    if given.target.resolve() == given.source.resolve():
+    args = options.parse_args()
+    if args.target.resolve() == args.source.resolve():
         sys.exit("The target must be another file: the source stays as it is.")
-    text, encoding = decode(given.source.read_bytes())
+    text, encoding = decode(args.source.read_bytes())
     mark = separator(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
     names = heading(next(reader, []))
-    cleaning = Cleaning(names, given.decimal, given.date)
+    cleaning = Cleaning(names, args.decimal, args.date)
     rows = [row for cells in reader if (row := cleaning.row(reader.line_num, cells))]
-    kept = [list(row) for row in dict.fromkeys(map(tuple, rows))] if given.unique else rows
-    write(given.target, [names, *kept])
+    kept = [list(row) for row in dict.fromkeys(map(tuple, rows))] if args.unique else rows
+    write(args.target, [names, *kept])
     if cleaning.rejected:
-        write(given.target.with_suffix(".rejected.csv"), [["line", "reason"], *cleaning.rejected])
+        write(args.target.with_suffix(".rejected.csv"), [["line", "reason"], *cleaning.rejected])
     report = {
         "encoding": encoding,
         "separator": mark,

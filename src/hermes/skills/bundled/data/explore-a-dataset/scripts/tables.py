@@ -25,7 +25,7 @@ def quote(name: str) -> str:
 
 
 def value(text: str) -> str | int | float | None:
-    """Numbers become numbers, empty cells nothing; `007` stays what it is, a name."""
+    """Convert a cell: a number if it is one, None if it is empty; `007` stays a text."""
     if text == "":
         return None
     if re.fullmatch(r"-?(0|[1-9]\d{0,17})", text):
@@ -62,7 +62,8 @@ def tables(db: sqlite3.Connection) -> list[str]:
 
 
 def profile(db: sqlite3.Connection, table: str) -> Iterable[Sequence[Any]]:
-    """For each column: kinds, filled, distinct, smallest, largest, mean, the most frequent."""
+    """Yield for each column: kinds, filled, distinct, smallest, largest, mean, the most
+    frequent."""
     yield ("column", "kinds", "filled", "distinct", "least", "most", "mean", "frequent")
     name = quote(table)
     for row in db.execute(f"PRAGMA table_info({name})").fetchall():
@@ -103,17 +104,17 @@ def main() -> int:
     options.add_argument("second", nargs="?", default="", metavar="DB or SQL")
     options.add_argument("--table", default="")
     options.add_argument("--limit", type=int, default=50)
-    given = options.parse_args()
-    if given.action == "load":
-        table = given.table or re.sub(r"\W+", "_", given.first.stem)
-        sys.stdout.write(load(given.first, Path(given.second), table) + "\n")
+    args = options.parse_args()
+    if args.action == "load":
+        table = args.table or re.sub(r"\W+", "_", args.first.stem)
+        sys.stdout.write(load(args.first, Path(args.second), table) + "\n")
         return 0
     try:
-        with closing(reading(given.first)) as db:
-            if given.action == "ask":
-                sys.stdout.write(ask(db, given.second, given.limit))
-            for table in tables(db) if given.action == "profile" else ():
-                if given.table in ("", table):
+        with closing(reading(args.first)) as db:
+            if args.action == "ask":
+                sys.stdout.write(ask(db, args.second, args.limit))
+            for table in tables(db) if args.action == "profile" else ():
+                if args.table in ("", table):
                     (count,) = db.execute(f"SELECT count(*) FROM {quote(table)}").fetchone()
                     sys.stdout.write(f"{table}: {count} rows\n{laid_out(profile(db, table))}\n")
     except sqlite3.Error as error:

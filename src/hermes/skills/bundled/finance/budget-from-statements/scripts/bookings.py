@@ -33,7 +33,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 def read(path: Path, rules: Path, day: str, text: str, amount: str) -> list[Booking]:
     patterns = [(re.compile(row["pattern"], re.I), row["category"]) for row in rows(rules)]
-    found = []
+    bookings = []
     for number, row in enumerate(rows(path), 2):
         try:
             value = Decimal(row[amount])
@@ -44,12 +44,12 @@ def read(path: Path, rules: Path, day: str, text: str, amount: str) -> list[Book
         if not re.match(r"\d{4}-\d\d-\d\d", row[day]):
             sys.exit(f"Row {number}: {row[day]!r} is no day like 2025-03-31; clean the file first.")
         category = next((name for each, name in patterns if each.search(row[text])), UNSORTED)
-        found.append(Booking(row[day][:10], row[text], value, category))
-    return found
+        bookings.append(Booking(row[day][:10], row[text], value, category))
+    return bookings
 
 
 def table(bookings: list[Booking]) -> str:
-    """Categories down, months across, and what is left at the end of each month."""
+    """Format a table: a row per category, a column per month, and the balance of each month."""
     months = sorted({each.day[:7] for each in bookings})
     sums: dict[str, Counter[str]] = defaultdict(Counter)
     for each in bookings:
@@ -72,18 +72,18 @@ def payee(text: str) -> str:
 
 
 def recurring(bookings: list[Booking]) -> list[str]:
-    """Payees that were paid about the same in at least three months."""
+    """List payees that were paid about the same in at least three months."""
     by_payee: dict[str, list[Booking]] = defaultdict(list)
     for each in bookings:
         if each.amount < 0:
             by_payee[payee(each.text)].append(each)
-    found = []
+    payees = []
     for name, paid in by_payee.items():
         months = {each.day[:7] for each in paid}
         least, most = max(each.amount for each in paid), min(each.amount for each in paid)
         if len(months) >= 3 and len(paid) == len(months) and most >= least * Decimal("1.2"):
-            found.append(f"{paid[-1].amount:10.2f}  {name} ({len(months)} months)")
-    return sorted(found)
+            payees.append(f"{paid[-1].amount:10.2f}  {name} ({len(months)} months)")
+    return sorted(payees)
 
 
 def main() -> int:
@@ -93,8 +93,8 @@ def main() -> int:
     options.add_argument("--date", default="date")
     options.add_argument("--text", default="text")
     options.add_argument("--amount", default="amount")
-    given = options.parse_args()
-    bookings = read(given.statement, given.rules, given.date, given.text, given.amount)
+    args = options.parse_args()
+    bookings = read(args.statement, args.rules, args.date, args.text, args.amount)
     if not bookings:
         sys.exit("The statement has no bookings.")
     sys.stdout.write(table(bookings) + "\n")

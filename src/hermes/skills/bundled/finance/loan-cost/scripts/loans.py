@@ -32,7 +32,7 @@ class Loan(NamedTuple):
 
 
 class Course(NamedTuple):
-    """What is paid, month by month."""
+    """The payments, month by month."""
 
     payments: tuple[float, ...]
 
@@ -53,7 +53,7 @@ def course(loan: Loan, extra: float) -> Course:
 
 
 def effective(loan: Loan, payments: tuple[float, ...]) -> float:
-    """The yearly rate at which the payments are worth what was really handed out."""
+    """Return the yearly rate at which the payments are worth what was really handed out."""
     received = loan.amount - loan.fee
 
     def worth(monthly: float) -> float:
@@ -82,15 +82,15 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("loans", nargs="+")
     options.add_argument("--extra", type=float, default=0.0)
-    given = options.parse_args()
-    offers = [parse_loan(each) for each in given.loans]
+    args = options.parse_args()
+    offers = [parse_loan(each) for each in args.loans]
     width = max(4, *(len(each.name) for each in offers))
     sys.stdout.write(f"{'name':{width}}  monthly  months  total paid  whole cost  effective\n")
-    courses = [(loan, course(loan, given.extra)) for loan in offers]
+    courses = [(loan, course(loan, args.extra)) for loan in offers]
     for loan, way in sorted(courses, key=lambda pair: pair[1].total + pair[0].fee):
         cost = way.total + loan.fee - loan.amount
         sys.stdout.write(
-            f"{loan.name:{width}} {loan.payment + given.extra:8.2f} {len(way.payments):7}"
+            f"{loan.name:{width}} {loan.payment + args.extra:8.2f} {len(way.payments):7}"
             f" {way.total + loan.fee:11.2f} {cost:11.2f} {effective(loan, way.payments):9.2f}%\n"
         )
     return 0

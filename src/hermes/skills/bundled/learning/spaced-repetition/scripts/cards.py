@@ -38,7 +38,7 @@ def save(path: Path, cards: list[Card]) -> None:
 
 
 def add(cards: list[Card], front: str, back: str, today: date) -> bool:
-    """False when there is a card with this front."""
+    """Add a card; return False when there is a card with this front."""
     if not front.strip() or not back.strip() or any(each["front"] == front for each in cards):
         return False
     number = max((each["id"] for each in cards), default=0) + 1
@@ -48,13 +48,13 @@ def add(cards: list[Card], front: str, back: str, today: date) -> bool:
 
 
 def due(cards: list[Card], today: date) -> list[Card]:
-    """What is late comes first, what was never seen last."""
-    found = [each for each in cards if each["due"] <= today.isoformat()]
-    return sorted(found, key=lambda each: (each["seen"] == 0, each["due"], each["id"]))
+    """Return the due cards: the longest overdue first, those never seen last."""
+    due_cards = [each for each in cards if each["due"] <= today.isoformat()]
+    return sorted(due_cards, key=lambda each: (each["seen"] == 0, each["due"], each["id"]))
 
 
 def answer(card: Card, grade: str, today: date) -> None:
-    """Failing brings it back today; else the gap grows by the ease of the card."""
+    """Schedule the card: for today after a failure, else after a gap that grows by its ease."""
     if grade == "again":
         card["failed"] += 1
         card["ease"] = max(1.3, card["ease"] - 0.2)
@@ -96,30 +96,32 @@ def main() -> int:
     options.add_argument("words", nargs="*")
     options.add_argument("--limit", type=int, default=20)
     options.add_argument("--today", type=date.fromisoformat)
-    given = options.parse_args()
-    today = given.today or datetime.now().astimezone().date()
-    cards = load(given.deck)
-    match given.action, given.words:
+    args = options.parse_args()
+    today = args.today or datetime.now().astimezone().date()
+    cards = load(args.deck)
+    match args.action, args.words:
         case "add", [front, back]:
-            said = "added" if add(cards, front, back, today) else "was there already, or is empty"
+            message = (
+                "added" if add(cards, front, back, today) else "was there already, or is empty"
+            )
         case "import", [file]:
-            said = import_cards(cards, Path(file), today)
+            message = import_cards(cards, Path(file), today)
         case "due", []:
             lines = [f"{c['id']}\t{c['front']}\t{c['back']}" for c in due(cards, today)]
-            said = "\n".join(lines[: given.limit]) or "nothing is due"
+            message = "\n".join(lines[: args.limit]) or "nothing is due"
         case "answer", [number, grade] if grade in FIRST:
             card = next((each for each in cards if str(each["id"]) == number), None)
             if card is None:
                 sys.exit(f"There is no card {number}.")
             answer(card, grade, today)
-            said = f"again on {card['due']}"
+            message = f"again on {card['due']}"
         case "stats", []:
-            said = stats(cards, today)
+            message = stats(cards, today)
         case _:
             options.error("the words do not fit the action")
-    if given.action in ("add", "import", "answer"):
-        save(given.deck, cards)
-    sys.stdout.write(said + "\n")
+    if args.action in ("add", "import", "answer"):
+        save(args.deck, cards)
+    sys.stdout.write(message + "\n")
     return 0
 
 

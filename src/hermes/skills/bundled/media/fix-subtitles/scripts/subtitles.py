@@ -21,7 +21,7 @@ FASTEST = 20
 
 
 class Cue(NamedTuple):
-    """Times in thousandths of a second."""
+    """A subtitle. Times are in thousandths of a second."""
 
     begin: int
     end: int
@@ -29,10 +29,10 @@ class Cue(NamedTuple):
 
 
 def moment(text: str) -> int:
-    found = re.fullmatch(r"(\d+):(\d\d):(\d\d)(?:[,.](\d{1,3}))?", text.strip())
-    if found is None:
+    match = re.fullmatch(r"(\d+):(\d\d):(\d\d)(?:[,.](\d{1,3}))?", text.strip())
+    if match is None:
         sys.exit(f"{text!r} is no time like 00:01:02,500.")
-    hours, minutes, seconds, rest = found.groups()
+    hours, minutes, seconds, rest = match.groups()
     whole = (int(hours) * 60 + int(minutes)) * 60 + int(seconds)
     return whole * 1000 + int((rest or "0").ljust(3, "0"))
 
@@ -51,11 +51,11 @@ def read(path: Path) -> list[Cue]:
     cues = []
     for block in re.split(r"\n\s*\n", text.replace("\r\n", "\n").strip()):
         lines = block.split("\n")
-        place = next((n for n, line in enumerate(lines[:2]) if TIMES.search(line)), None)
-        if place is None:
+        index = next((n for n, line in enumerate(lines[:2]) if TIMES.search(line)), None)
+        if index is None:
             sys.exit(f"This block has no times: {lines[0][:60]!r}")
-        begin, end = TIMES.search(lines[place]).groups()  # type: ignore[union-attr]
-        cues.append(Cue(moment(begin), moment(end), tuple(lines[place + 1 :])))
+        begin, end = TIMES.search(lines[index]).groups()  # type: ignore[union-attr]
+        cues.append(Cue(moment(begin), moment(end), tuple(lines[index + 1 :])))
     return cues
 
 
@@ -76,17 +76,17 @@ def web(cues: list[Cue]) -> str:
 
 
 def shift(cues: list[Cue], factor: float, offset: float) -> list[Cue]:
-    """What would begin before the film is cut off, and dropped when nothing is left of it."""
-    found = []
+    """Shift and scale all times. What would begin before the film is cut off or dropped."""
+    shifted = []
     for cue in cues:
         begin, end = (round(each * factor + offset) for each in (cue.begin, cue.end))
         if end > 0:
-            found.append(Cue(max(begin, 0), end, cue.lines))
-    return found
+            shifted.append(Cue(max(begin, 0), end, cue.lines))
+    return shifted
 
 
 def line_through(points: list[str]) -> tuple[float, float]:
-    """Factor and offset by which the shown times become the right ones."""
+    """Return factor and offset by which the shown times become the right ones."""
     (shown_a, right_a), (shown_b, right_b) = (
         [moment(each) for each in point.split("=")] for point in points
     )
@@ -116,11 +116,11 @@ def main(arguments: list[str]) -> int:
     match arguments:
         case ["check", source]:
             cues = read(Path(source))
-            found = list(problems(cues))
-            sys.stdout.write("".join(f"{each}\n" for each in found))
+            faults = list(problems(cues))
+            sys.stdout.write("".join(f"{each}\n" for each in faults))
             last = stamp(cues[-1].end) if cues else "-"
-            sys.stdout.write(f"{len(cues)} subtitles to {last}, {len(found)} problems\n")
-            return 1 if found else 0
+            sys.stdout.write(f"{len(cues)} subtitles to {last}, {len(faults)} problems\n")
+            return 1 if faults else 0
         case ["shift", source, target, seconds]:
             cues = shift(read(Path(source)), 1.0, float(seconds) * 1000)
             text = render(cues)

@@ -44,15 +44,15 @@ def shape(line: str) -> str:
 
 def groups(path: Path, only: str) -> dict[str, Group]:
     wanted = re.compile(only)
-    found: dict[str, Group] = {}
+    grouped: dict[str, Group] = {}
     with path.open(encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, 1):
             if not line.strip() or not wanted.search(line):
                 continue
             key = shape(line)
-            known = found.get(key, Group(0, number, number, line.strip()))
-            found[key] = known._replace(times=known.times + 1, last=number)
-    return found
+            known = grouped.get(key, Group(0, number, number, line.strip()))
+            grouped[key] = known._replace(times=known.times + 1, last=number)
+    return grouped
 
 
 def main() -> int:
@@ -61,16 +61,16 @@ def main() -> int:
     options.add_argument("--only", default="")
     options.add_argument("--before", type=Path)
     options.add_argument("--top", type=int, default=20)
-    given = options.parse_args()
-    found = groups(given.log, given.only)
-    if given.before:
-        old = groups(given.before, given.only)
-        found = {key: group for key, group in found.items() if key not in old}
-    ordered = sorted(found.values(), key=lambda group: (-group.times, group.first))
-    for group in ordered[: given.top]:
-        place = f"lines {group.first}-{group.last}"
-        sys.stdout.write(f"{group.times:7}  {place:20} {group.sample[:200]}\n")
-    sys.stdout.write(f"{len(found)} groups, {sum(each.times for each in ordered)} lines\n")
+    args = options.parse_args()
+    grouped = groups(args.log, args.only)
+    if args.before:
+        old = groups(args.before, args.only)
+        grouped = {key: group for key, group in grouped.items() if key not in old}
+    ordered = sorted(grouped.values(), key=lambda group: (-group.times, group.first))
+    for group in ordered[: args.top]:
+        span = f"lines {group.first}-{group.last}"
+        sys.stdout.write(f"{group.times:7}  {span:20} {group.sample[:200]}\n")
+    sys.stdout.write(f"{len(grouped)} groups, {sum(each.times for each in ordered)} lines\n")
     return 0
 
 

@@ -24,32 +24,32 @@ HOST = re.compile(r"(?i)\b(?:[a-z0-9-]+\.)+[a-z]{2,}\b")
 
 
 class Links(HTMLParser):
-    """Pairs of the words of a link and where it leads."""
+    """Collects the links of a page: their text and their target."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[tuple[str, str]] = []
+        self.links: list[tuple[str, str]] = []
         self._target = ""
-        self._words: list[str] = []
+        self._text: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
+        attributes = dict(attrs)
         if tag == "a":
-            self._target, self._words = given.get("href") or "", []
+            self._target, self._text = attributes.get("href") or "", []
         elif tag == "form":
-            self.found.append(("(a form)", given.get("action") or ""))
+            self.links.append(("(a form)", attributes.get("action") or ""))
 
     def handle_data(self, data: str) -> None:
-        self._words.append(data)
+        self._text.append(data)
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "a" and self._target:
-            self.found.append((" ".join("".join(self._words).split()), self._target))
+            self.links.append((" ".join("".join(self._text).split()), self._target))
             self._target = ""
 
 
 def domain(text: str) -> str:
-    """The last two labels of a host: what somebody had to register (three for co.uk and such)."""
+    """Return the last two labels of a host, which somebody had to register (three for co.uk)."""
     labels = text.lower().rstrip(".").split(".")
     deep = len(labels) > 2 and len(labels[-1]) == 2 and len(labels[-2]) <= 3
     return ".".join(labels[-3:] if deep else labels[-2:])
@@ -78,12 +78,12 @@ def of_the_sender(message: EmailMessage) -> Iterator[str]:
                 yield f"{check} is {verdict}"
 
 
-def of_a_link(words: str, target: str) -> Iterator[str]:
+def of_a_link(text: str, target: str) -> Iterator[str]:
     parts = urlsplit(target)
     host = parts.hostname or ""
     if parts.scheme not in ("http", "https"):
         return
-    shown = HOST.search(words)
+    shown = HOST.search(text)
     if shown and domain(shown[0]) != domain(host):
         yield f"a link says {shown[0]} and leads to {host}"
     if "xn--" in host or not host.isascii():
@@ -96,13 +96,13 @@ def of_a_link(words: str, target: str) -> Iterator[str]:
 
 def links(message: EmailMessage) -> list[tuple[str, str]]:
     reader = Links()
-    found: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for part in message.walk():
         if part.get_content_type() == "text/html":
             reader.feed(str(part.get_content()))
         elif part.get_content_type() == "text/plain":
-            found += [("", address) for address in ADDRESS.findall(str(part.get_content()))]
-    return found + reader.found
+            pairs += [("", address) for address in ADDRESS.findall(str(part.get_content()))]
+    return pairs + reader.links
 
 
 def main(path: Path) -> int:
@@ -113,8 +113,8 @@ def main(path: Path) -> int:
             sys.stdout.write(f"{field}: {message[field]}\n")
     signs = list(of_the_sender(message))
     hosts = []
-    for words, target in links(message):
-        signs += of_a_link(words, target)
+    for text, target in links(message):
+        signs += of_a_link(text, target)
         hosts.append(urlsplit(target).hostname or target)
     names = [str(part.get_filename()) for part in message.iter_attachments()]
     signs += [f"attachment that can run or hide something: {n}" for n in names if RISKY.search(n)]

@@ -42,13 +42,13 @@ STAND_IN = re.compile(
 
 
 def surprise(word: str) -> float:
-    """Bits for each character: about 4 and more for random ones, 3 for words."""
+    """Return bits per character: about 4 and more for random ones, 3 for words."""
     counts = Counter(word)
     return -sum(n / len(word) * math.log2(n / len(word)) for n in counts.values())
 
 
-def found_in(line: str) -> Iterator[tuple[str, str]]:
-    """Kind and secret, each stretch of the line once."""
+def find_in_line(line: str) -> Iterator[tuple[str, str]]:
+    """Yield kind and secret, each part of the line once."""
     known = False
     for kind, pattern in KINDS.items():
         for match in pattern.finditer(line):
@@ -61,21 +61,21 @@ def found_in(line: str) -> Iterator[tuple[str, str]]:
 
 
 def mask(word: str) -> str:
-    """Enough to recognise it by, too little to use it."""
+    """Shorten a secret: enough to recognise it, too little to use it."""
     return f"{word[:4]}…({len(word)} characters)"
 
 
 def files(places: Iterable[Path]) -> Iterator[Path]:
-    for place in places:
-        if place.is_file():
-            yield place
-        for where, folders, names in os.walk(place):
+    for path in places:
+        if path.is_file():
+            yield path
+        for where, folders, names in os.walk(path):
             folders[:] = sorted(set(folders) - SKIPPED)
             yield from (Path(where, name) for name in sorted(names))
 
 
 def lines(path: Path) -> list[str]:
-    """None of a file that is large, binary or closed to us."""
+    """Return the lines of a file; none if it is large, binary or unreadable."""
     try:
         if path.is_symlink() or path.stat().st_size > LARGEST:
             return []
@@ -88,7 +88,7 @@ def lines(path: Path) -> list[str]:
 def report(where: str, text: Iterable[str]) -> int:
     count = 0
     for number, line in enumerate(text, 1):
-        for kind, word in found_in(line):
+        for kind, word in find_in_line(line):
             sys.stdout.write(f"{where}:{number}: {kind}: {mask(word)}\n")
             count += 1
     return count

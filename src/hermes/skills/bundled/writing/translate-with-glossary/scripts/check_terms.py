@@ -27,12 +27,12 @@ def glossary(path: Path) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def numbers(text: str) -> Counter[str]:
-    """By their digits alone: languages differ in the marks between them."""
+    """Count numbers by their digits alone: languages differ in the marks between them."""
     return Counter(re.sub(r"\D", "", each) for each in NUMBER.findall(text))
 
 
 def has(text: str, term: str) -> bool:
-    """From the beginning of a word on; its end may be inflected."""
+    """Return whether the text has the term at the beginning of a word; its end may be inflected."""
     return re.search(rf"(?<!\w){re.escape(term)}", text, re.IGNORECASE) is not None
 
 
