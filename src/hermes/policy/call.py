@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 
 @cache
 def split_words(text: str) -> frozenset[str]:
-    """The words of a constant."""
+    """Split a constant into its words."""
     return frozenset(text.split())
 
 
 class Options:
-    """`taking` names the options that take a value, as words: "-o --output". Short options may
-    stand together, long ones may be cut short; after `--` everything is an operand."""
+    """The parsed arguments of a command. `taking` names the options that take a value, as words:
+    "-o --output". Short options may be combined, long ones abbreviated; after `--` everything is an
+    operand."""
 
     def __init__(self, arguments: Sequence[str], taking: str = "", *, permute: bool = True) -> None:
         self._takes = split_words(taking)

@@ -39,7 +39,7 @@ from hermes.policy.places.files import parse_member, references
 from hermes.policy.redact.redactor import Redactor
 from hermes.policy.redact.spans import Channel
 from hermes.policy.rule_setup import rules_for
-from hermes.policy.rules import Rules
+from hermes.policy.rules import SessionPolicy
 from hermes.policy.scan.scanner import TextScanner
 from hermes.policy.urls.url_policy import StaticResolver, UrlDecision, UrlPolicy
 
@@ -57,8 +57,7 @@ class Inquiry(Value):
 
 
 class DecisionRecord(Value):
-    """One decision from the journal: who asked, which tool, and what decided (the policy or a
-    side model). `answer` is the user's answer, if there was a question."""
+    """One decision from the journal: who asked, which tool, and what decided."""
 
     session_id: str
     n: int
@@ -92,8 +91,8 @@ class Scan(Value):
 
 
 def check_url(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
-    """Resolves the host name, from `dns` if given, but does not connect. `redirects` are followed
-    like `Location` headers."""
+    """Check a URL. Its host name is resolved, from `dns` if given, but nothing is connected.
+    `redirects` are followed like `Location` headers."""
     rules = _rules(config, inquiry, given)
     passage = asyncio.run(_follow_redirects(rules.urls, inquiry.value, given.get("redirects", ())))
     decision = passage.decision
@@ -113,7 +112,7 @@ async def _follow_redirects(urls: UrlPolicy, url: str, redirects: object) -> Url
     return passage
 
 
-def _rules(config: Config, inquiry: Inquiry, given: JsonObject) -> Rules:
+def _rules(config: Config, inquiry: Inquiry, given: JsonObject) -> SessionPolicy:
     answers = given.get("dns")
     return rules_for(
         config,
@@ -152,7 +151,7 @@ def check_member(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObj
 
 
 def check_effect(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
-    """Commands and paths. Nothing is run or opened."""
+    """Check commands and paths. Nothing is run or opened."""
     rules = rules_for(config, inquiry.cwd, inquiry.surface)
     effect = _effect(inquiry)
     return answer_of(inquiry, rules.decide(effect, inquiry.principal, frozenset(inquiry.origins)))
@@ -243,7 +242,8 @@ def answer_scan(line: bytes) -> JsonObject:
 
 @lru_cache(maxsize=4)
 def _redactor(values: frozenset[str], pii: bool) -> Redactor:
-    """Cached between lines, so that a secret keeps its number."""
+    """Return a redactor for these values, cached between lines so that a secret keeps its
+    number."""
     return Redactor(values, pii=pii)
 
 

@@ -132,15 +132,14 @@ def kind_and_target(effect: Effect) -> tuple[Kind, str]:
 
 
 class Rule(Value, forbid_unknown_fields=True):
-    """One rule. `match` is a pattern with `*`, `?` and `[…]` over a whole command, path or URL.
-    `who` and `where` narrow it to people and surfaces; empty means all, but a rule that allows
-    is for the owner unless it names others."""
+    """One rule of the owner."""
 
     decision: Literal["allow", "ask", "deny"]
-    match: str
+    match: str  # a pattern with `*`, `?` and `[…]` over a whole command, path or URL
     effect: Kind = "command"
+    # Whose effects; empty means all, but for a rule that allows only the owner.
     who: tuple[Principal, ...] = ()
-    where: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()  # on which surfaces; empty means all
     reason: str = ""
 
 
@@ -149,8 +148,8 @@ class _File(Value, forbid_unknown_fields=True):
 
 
 def load_rules(path: Path) -> tuple[Rule, ...]:
-    """The rules of a TOML file with `[[rule]]` tables; none when there is no file. ConfigError
-    when it cannot be read: rules must not be skipped silently."""
+    """Load the rules of a TOML file with `[[rule]]` tables; none when there is no file. Raise
+    ConfigError when it cannot be read: rules must not be skipped silently."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -45,15 +45,16 @@ def home_stores() -> dict[str, list[list[str]]]:
 
 
 def normalize(path: str) -> str:
-    """An absolute path without `.`, `..`, doubled slashes and other spellings of the root."""
+    """Return the absolute path without `.`, `..`, doubled slashes and other spellings of the
+    root."""
     path = posixpath.normpath("/" + path.lstrip("/"))
     return OWN_ROOT.sub("", path) or "/"
 
 
 class Paths:
-    """Absolute paths of one workspace. Paths of a `remote` machine are not looked up on this one.
-    `shipped` is true for unchanged files of the distribution; `safe` holds the only folders in
-    which anything may be written."""
+    """Judges the absolute paths of one workspace. Paths of a `remote` machine are not looked up on
+    this one. `shipped` is true for unchanged files of the distribution; `safe` holds the only
+    folders in which anything may be written."""
 
     def __init__(
         self,

@@ -43,7 +43,7 @@ WORST = ("rm", "dd", "find", "mkfs", "chmod", "chown", "mv", "shutdown", "reboot
 
 
 class ScriptWalk:
-    """One script, followed once."""
+    """Follows one script once, as bash would run it, and collects findings."""
 
     def __init__(
         self,

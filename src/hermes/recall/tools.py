@@ -58,8 +58,8 @@ def format_results(
     sort: Sort = "relevance",
     recaps: Mapping[str, Recap] = {},
 ) -> tuple[str, list[MessageRef]]:
-    """Groups messages by session in order; recaps precede the messages of their session. Returns
-    the text and the messages shown."""
+    """Group messages by session in order; recaps precede the messages of their session. Return the
+    text and the messages shown."""
     groups = _select(found, most_sessions)
     lines: list[str] = []
     # Groups have the order of relevance already.
@@ -84,7 +84,7 @@ def format_results(
 
 
 def format_messages(info: SessionInfo, said: Sequence[ExportedMessage], n: int) -> str:
-    """Formats consecutive messages; marks the requested one."""
+    """Format consecutive messages; mark the requested one."""
     head = f"[{info.id}] {_format_time(info.started_at)}{_format_title(info.title)}"
     lines = [("*" if one.n == n else "") + _format_message(one) for one in said]
     if not lines:
@@ -103,7 +103,7 @@ def format_sessions(sessions: Iterable[SessionInfo]) -> str:
 
 
 def _select(found: SearchResults, most_sessions: int) -> dict[str, list[RecallPassage]]:
-    """Selects the best passages that fit on a page, by session."""
+    """Select the best passages that fit on a page, by session."""
     groups: defaultdict[str, list[RecallPassage]] = defaultdict(list)
     left = PAGE_BYTES - len(LEGEND)
     best = found.passages[0].score if found.passages else 0.0
@@ -169,7 +169,7 @@ class RecallService:
         self.summarize = summarize
 
     def recap_model(self, summarize: bool | None) -> RecapModel | None:
-        """Returns the model for recaps, or None."""
+        """Return the model for recaps, or None."""
         wanted = self.summarize if summarize is None else summarize
         return self.make_recap_model() if wanted and self.make_recap_model else None
 
@@ -228,7 +228,7 @@ async def session_search(
 
 
 def _clamp(wanted: int, most: int) -> int:
-    """Clamps a value instead of failing."""
+    """Clamp a value instead of failing."""
     return max(1, min(wanted, most))
 
 
@@ -240,7 +240,7 @@ async def _show(
     sort: Sort,
     model: RecapModel | None,
 ) -> ToolOutput:
-    """Formats the results; without a `model` there are no recaps."""
+    """Format the results; without a `model` there are no recaps."""
     if not found.passages:
         return ToolOutput.text(NOTHING)
     sessions = list(dict.fromkeys(one.session_id for one in found.passages))[:most]
@@ -253,13 +253,13 @@ async def _show(
 
 
 def _mark_origins(text: str, details: JsonObject, origins: tuple[str, ...]) -> ToolOutput:
-    """Marks the output with the untrusted origins in it."""
+    """Mark the output with the untrusted origins in it."""
     output = ToolOutput.text(text, details=details)
     return replace(output, origin=", ".join(origins)) if origins else output
 
 
 def _roles(text: str) -> frozenset[Role] | None:
-    """Parses roles; None (all) when none is known."""
+    """Parse roles; None (all) when none is known."""
     named = {name.strip().lower() for name in text.split(",")}
     known = frozenset(cast(Role, role) for role in get_args(Role) if role in named)
     return known or None

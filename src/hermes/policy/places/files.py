@@ -156,13 +156,14 @@ WORDS = frozenset(("diff", "staged"))
 
 
 class Reference(Value):
-    """`kind` is "file", "folder", "url", "git", "diff" or "staged"."""
+    """An `@` reference in a message."""
 
     kind: str
     target: str
 
 
 def references(message: str) -> tuple[Reference, ...]:
+    """Find the `@` references in a message."""
     found: list[Reference] = []
     for match in _REFERENCE.finditer(message):
         quoted = match["double"] or match["single"] or match["tick"]
@@ -184,7 +185,7 @@ def references(message: str) -> tuple[Reference, ...]:
 
 
 def _trim(target: str) -> str:
-    """The reference without closing punctuation."""
+    """Return the reference without closing punctuation."""
     while target:
         last = target[-1]
         ends = last in ",.;!?" and not target.endswith("..")
@@ -217,8 +218,8 @@ class Member(Value):
 
 
 def parse_member(given: JsonObject) -> Member:
-    """A member from loose fields, as a listing or a dialogue has them; DecodeError. A name of the
-    form `a -> b` is a symbolic link, as `tar` and `unzip` list them."""
+    """Make a member from loose fields, as a listing or a dialogue has them; DecodeError. A name of
+    the form `a -> b` is a symbolic link, as `tar` and `unzip` list them."""
     fields: JsonObject = {
         name: given[name] for name in ("kind", "link", "size", "packed", "mode") if name in given
     }

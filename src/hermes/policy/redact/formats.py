@@ -34,20 +34,20 @@ _LINE = regex(r"(?P<mark>[!~]?)(?P<kind>\w+) +(?:<(?P<part>[^>]+)> )?(?P<pattern
 
 
 class Format(NamedTuple):
-    """`mixed` formats need a digit and a letter after their prefix."""
+    """One format of secrets."""
 
     kind: str
     expression: re.Pattern[str]
-    mixed: bool
+    mixed: bool  # whether a digit and a letter must follow the prefix
 
 
 class FormatTable:
-    """Formats by how they are searched. `by_letter`: by the first letter of a token, with one
-    expression for all. `by_prefix`: formats with characters that end a run, by their prefix.
-    `by_part`: formats without a fixed prefix, by what a text must contain."""
+    """All formats of secrets, by how they are searched."""
 
     def __init__(self, text: str) -> None:
+        # Formats with characters that end a run, by their prefix.
         self.by_prefix: list[tuple[bytes, Format]] = []
+        # Formats without a fixed prefix, by what a text must contain.
         self.by_part: list[tuple[str, Format]] = []
         self.kinds: list[str] = []
         groups: dict[str, list[tuple[str, Format]]] = {}

@@ -47,13 +47,12 @@ _WORD = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 class NameWeight(IntEnum):
-    """What a name implies. PASSWORD: any value is secret. TOKEN: any value that is not a plain
-    word. HINT: a random-looking value. NONE: nothing."""
+    """What a name implies about its value."""
 
-    NONE = 0
-    HINT = 1
-    TOKEN = 2
-    PASSWORD = 3
+    NONE = 0  # nothing
+    HINT = 1  # a random-looking value is secret
+    TOKEN = 2  # any value that is not a plain word is secret
+    PASSWORD = 3  # any value is secret
 
 
 _LISTS = TABLES.lists

@@ -20,8 +20,9 @@ from hermes.policy.redact.spans import (
 
 
 class Redactor:
-    """`values` are the configured secrets, found in any encoding; `know` adds more. `formats` also
-    finds text that looks like a secret. `pii` also replaces personal identifiers by digests."""
+    """Replaces secrets in text by labels. `values` are the configured secrets, found in any
+    encoding; `know` adds more. With `formats`, text that looks like a secret is replaced too; with
+    `pii`, personal identifiers are replaced by digests."""
 
     def __init__(
         self, values: Iterable[str] = (), *, formats: bool = True, pii: bool = False
@@ -35,7 +36,7 @@ class Redactor:
         return f"Redactor({self.values!r})"
 
     def know(self, values: Iterable[str]) -> None:
-        """Adds secrets."""
+        """Add secrets."""
         self.values.add(values)
 
     def redact(self, text: str, channel: Channel = "log") -> Redacted:
@@ -45,7 +46,7 @@ class Redactor:
         return self.written(text, spans, channel)
 
     def redact_known(self, text: str, channel: Channel = "log") -> Redacted:
-        """Redacts only the configured values, for texts that are otherwise redacted."""
+        """Redact only the configured values, for texts that are otherwise redacted."""
         found = join_spans(self._find_known(SearchText(text)))
         return self.written(text, found, channel) if found else Redacted(text=text)
 
@@ -57,7 +58,7 @@ class Redactor:
         return not self._formats or is_plain(text)
 
     def written(self, text: str, spans: list[SecretSpan], channel: Channel) -> Redacted:
-        """The text with labels instead of the spans, which must not overlap."""
+        """Return the text with labels instead of the spans, which must not overlap."""
         parts: list[str] = []
         at = 0
         for span in spans:
@@ -130,7 +131,8 @@ _KEY_MAY_FOLLOW = regex(r"(?i)2fa|otp|authenticator|two.factor|mfa|setup key")
 
 
 class RedactedStream:
-    """`feed` returns what can be shown already; `close` returns the rest."""
+    """Redacts text that arrives in pieces. `feed` returns what can be shown already; `close`
+    returns the rest."""
 
     def __init__(self, redactor: Redactor, channel: Channel = "log") -> None:
         self._redactor = redactor

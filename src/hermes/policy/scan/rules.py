@@ -178,7 +178,8 @@ def is_known_installer(text: str) -> bool:
 
 
 class ScanFinding(Value):
-    """`line` counts from 1; `text` is the matched text, shortened."""
+    """A match of a rule in a scanned text. `line` counts from 1; `text` is the matched text,
+    shortened."""
 
     id: str
     line: int

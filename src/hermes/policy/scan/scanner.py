@@ -76,7 +76,7 @@ class ScanResult(Value):
 
 
 class TextScanner:
-    """Stateless; `redactor` finds secrets in the text."""
+    """Scans text for injections and secrets. It has no state; `redactor` finds the secrets."""
 
     def __init__(self, redactor: Redactor | None = None) -> None:
         self._redactor = redactor or Redactor()
@@ -243,7 +243,8 @@ def _is_harmful(inner: str) -> bool:
 
 
 class ContextVerdict(Value):
-    """`ids` are the rules that matched; `line` is the first of their lines."""
+    """The verdict about a context file. `ids` are the rules that matched; `line` is the first of
+    their lines."""
 
     verdict: Verdict
     ids: tuple[str, ...] = ()

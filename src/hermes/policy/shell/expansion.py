@@ -32,7 +32,8 @@ Fields = tuple[str, ...]
 
 
 class Expander:
-    """`run` gives the output of a substitution; `receive` runs what reads from a command."""
+    """Expands the words of a command. `run` returns the output of a substitution; `receive` runs
+    what reads from a command."""
 
     def __init__(self, state: State, run: Run, receive: Receive) -> None:
         self._state = state
@@ -40,7 +41,7 @@ class Expander:
         self._receive = receive
 
     def commands(self, words: Iterable[Word]) -> list[Fields]:
-        """Every list of words that the command may expand to, most likely first."""
+        """Return every list of words that the command may expand to, most likely first."""
         whole: list[list[str]] = [[]]
         for word in words:
             choices = self.fields(word)

@@ -29,13 +29,12 @@ from hermes.policy.shell.tree import (
 
 
 class SimpleCommand(Value):
-    """Words without their quotes, and the operator that ends the command ("" at the end). `written`
-    are the targets of its redirections. One that is `nested` stands in a loop, a `case` or a
-    function, so that it may run any number of times."""
+    """A simple command of a script."""
 
-    words: tuple[str, ...]
-    end: str = ""
-    written: tuple[str, ...] = ()
+    words: tuple[str, ...]  # without their quotes
+    end: str = ""  # the operator that ends the command; "" at the end
+    written: tuple[str, ...] = ()  # the targets of its redirections
+    # It stands in a loop, a `case` or a function, so it may run any number of times.
     nested: bool = False
 
 

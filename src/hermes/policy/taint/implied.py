@@ -31,8 +31,9 @@ Follow = Callable[[str, str], tuple[Finding, ...]]
 
 
 class ImpliedFiles:
-    """For one session. `follow` returns the findings about a script in a folder. Findings about a
-    file are cached while its content stays the same."""
+    """Finds tainted files that the commands of one session run without naming them. `follow`
+    returns the findings about a script in a folder. Findings about a file are cached while its
+    content stays the same."""
 
     def __init__(self, written: SessionFiles, root: str, follow: Follow) -> None:
         self._session_files = written
@@ -42,7 +43,7 @@ class ImpliedFiles:
 
     def of(self, commands: Iterable[str], cwd: str) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
         """Findings in tainted files that these commands run, and the files."""
-        if not self._session_files.has_suspects():
+        if not self._session_files.has_tainted_files():
             return (), ()
         given = tuple(dict.fromkeys(commands))
         kinds = {kind: command for command in given for kind in _kinds(command)}
@@ -64,7 +65,7 @@ class ImpliedFiles:
         ]
         if "hooks" in wanted:
             usual += _hooks(folders)
-        named = self._session_files.suspects(*folders)
+        named = self._session_files.tainted_files(*folders)
         near = dict.fromkeys(path for path in (*usual, *named) if _kinds_of(path) & wanted)
         return [path for path in near if self._session_files.sources(path)][:MOST_FILES]
 

@@ -17,7 +17,7 @@ from hermes.policy.patterns import Reach, vocabulary, word_list, word_set
 
 
 class AddressKind(Value):
-    """`odd` is an IPv6 address that embeds an IPv4 one."""
+    """What kind of IP address a host has. `odd` is an IPv6 address that embeds an IPv4 one."""
 
     reach: Reach
     words: str

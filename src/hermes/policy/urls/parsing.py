@@ -20,7 +20,7 @@ _NOT_IN_NAMES = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp", "Sk",
 
 
 class RefusedUrl(ValueError):
-    """`category` is the kind of refusal; the message explains it."""
+    """A URL is refused. `category` is the kind of refusal; the message explains it."""
 
     def __init__(self, reason: str, category: str = "ambiguous_url") -> None:
         super().__init__(reason)
@@ -28,7 +28,7 @@ class RefusedUrl(ValueError):
 
 
 class UrlHost(Value):
-    """`address` is set if the host is an address; `name` is in ASCII form."""
+    """The host of a URL. `address` is set if it is an address; `name` is in ASCII form."""
 
     name: str
     address: str = ""
@@ -115,14 +115,13 @@ _TARGET_SAFE = "/?%:@!$&'()*+,;=-._~[]|^`{}\""
 
 
 class Target(Value):
-    """A parsed URL. `path` is for the request line, `host` for SNI and the Host header, `user` (the
-    part before `@`) for the Authorization header."""
+    """A parsed URL."""
 
     scheme: str
-    host: UrlHost
+    host: UrlHost  # for SNI and the Host header
     port: int
-    path: str
-    user: str = ""
+    path: str  # for the request line
+    user: str = ""  # the part before `@`, for the Authorization header
 
     @property
     def url(self) -> str:

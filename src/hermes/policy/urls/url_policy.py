@@ -26,8 +26,9 @@ FRESH_SECONDS = 30.0
 
 
 class Blocklist:
-    """A rule is a domain, including its subdomains, or a pattern with `*`. Schemes and paths in a
-    rule are ignored; `#` begins a comment. Files with more rules are read again now and then."""
+    """The websites that the settings block. A rule is a domain, including its subdomains, or a
+    pattern with `*`. Schemes and paths in a rule are ignored; `#` begins a comment. Files with more
+    rules are read again now and then."""
 
     def __init__(
         self,
@@ -99,7 +100,8 @@ class SystemResolver:
 
 
 class StaticResolver:
-    """Answers by host. A list of lists gives one list per look-up; the last one repeats."""
+    """Resolves hosts from a table. A list of lists gives one list per look-up; the last one
+    repeats."""
 
     def __init__(self, answers: Mapping[str, object]) -> None:
         self._answers = {_name(host): _rounds(given) for host, given in answers.items()}
@@ -160,7 +162,8 @@ class UrlDecision(Value):
 
 
 class UrlPolicy:
-    """`allow_private` allows this machine and private networks, but never metadata services."""
+    """Decides whether a URL may be fetched. `allow_private` allows this machine and private
+    networks, but never metadata services."""
 
     def __init__(
         self,
