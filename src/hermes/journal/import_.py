@@ -69,7 +69,7 @@ class ChatLog:
         self._progress: dict[str, Progress] = {}
 
     async def add(self, lines: Sequence[ChatLine]) -> tuple[int, int]:
-        """The number of new sessions and messages."""
+        """Add lines; return the number of new sessions and messages."""
         if not lines:
             return 0, 0
         before = self._progress
@@ -103,7 +103,8 @@ class ChatLog:
             await self._journal.writing(partial(end, touched[start : start + SESSIONS]))
 
     def _begin(self, tx: Transaction, line: ChatLine, now: float) -> tuple[Progress, bool]:
-        """A session of the same name that is not an import stays unchanged."""
+        """Begin the import of a session. One of the same name that is not an import stays
+        unchanged."""
         name = line.session if SAFE_ID.fullmatch(line.session) else _derived_id(line.session)
         for id in (name, _derived_id(line.session)):
             session = tx.find_session(id)
@@ -140,7 +141,8 @@ def _add_line(tx: Transaction, line: ChatLine, progress: Progress) -> Progress:
 
 
 def _mark(line: ChatLine, place: int) -> str:
-    """36 bits: short, because it is stored with every record, and enough within one session."""
+    """Return a mark of 36 bits: short, because it is stored with every record, and enough within
+    one session."""
     digest = blake2b(digest_size=5)
     for part in (str(place), str(line.at), line.role, line.text):
         digest.update(part.encode("utf-8", "replace") + b"\0")

@@ -173,7 +173,7 @@ def mark_taken(tx: Transaction, lease: Lease, ids: Sequence[int], now: float) ->
 async def follow_remote(
     journal: Journal, clock: Clock, session_id: str, key: str
 ) -> AsyncGenerator[Record]:
-    """Yields the message with this key and the records of the turn that answers it in another
+    """Yield the message with this key and the records of the turn that answers it in another
     process. They end without a TurnEnded when that process is gone; the message then waits until
     the session is opened again."""
     polls = last_read = message = 0

@@ -21,7 +21,7 @@ _AGE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([hdw]?)\s*", re.IGNORECASE)
 
 
 def parse_age(text: str) -> float:
-    """An age in seconds; UsageError."""
+    """Parse an age; return seconds. UsageError."""
     match = _AGE.fullmatch(text)
     if match is None:
         raise UsageError(f"“{text}” is not an age; write 90 or 30d for days, 12h, or 2w.")
@@ -29,7 +29,8 @@ def parse_age(text: str) -> float:
 
 
 def parse_since(text: str, now: float) -> float:
-    """Seconds since 1970 of a date (UTC unless it names a zone), or of an age before now."""
+    """Return the seconds since 1970 of a date (UTC unless it names a zone), or of an age before
+    now."""
     if _AGE.fullmatch(text):
         return now - parse_age(text)
     is_day = len(text.strip()) == len("2026-05-01")
@@ -37,7 +38,8 @@ def parse_since(text: str, now: float) -> float:
 
 
 def parse_date(text: str) -> float:
-    """Seconds since 1970 of an ISO date or time, local unless it names a zone; UsageError."""
+    """Return the seconds since 1970 of an ISO date or time, local unless it names a zone;
+    UsageError."""
     try:
         return datetime.fromisoformat(text.strip()).timestamp()
     except (ValueError, OverflowError):
@@ -130,7 +132,7 @@ async def list_sessions(
     *,
     limit: int | None = 20,
 ) -> tuple[SessionInfo, ...]:
-    """Most recently used first."""
+    """List sessions, most recently used first."""
     chosen = wanted or SessionFilter()
     return await journal.reading(lambda db: select(db, chosen, limit=limit))
 
@@ -159,7 +161,7 @@ def facts_of(db: sqlite3.Connection, session_id: str) -> SessionFacts | None:
 
 
 def conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
-    """An SQL condition on `m` (summaries) and its values."""
+    """Return an SQL condition on `m` (summaries) and its values."""
     clauses, values = ["1"], []
     for name, clause in _CLAUSES.items():
         value = getattr(wanted, name)
@@ -221,7 +223,7 @@ _SUMMED = (
 async def read_spending(
     journal: SqliteJournal, *, session_id: str | None = None, since: float = 0.0
 ) -> tuple[Spending, ...]:
-    """Oldest day first."""
+    """Return the spending, oldest day first."""
     sums = ", ".join(f"sum({name}) AS {name}" for name in _SUMMED)
     query = (
         "SELECT id, date(day * 86400, 'unixepoch'), model, provider, cause, max(principal),"

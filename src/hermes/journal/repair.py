@@ -50,7 +50,8 @@ class PageDamage(Exception):
 
 
 def salvage_rows(path: Path, kinds: str) -> Iterator[tuple[object, ...]]:
-    """The rows with these column types in a database file or its write-ahead log, unordered."""
+    """Yield the rows with these column types in a database file or its write-ahead log,
+    unordered."""
     with path.open("rb") as file:
         data = file.read()
     is_wal = len(data) >= 4 and struct.unpack(">I", data[:4])[0] in _WAL_MAGIC
@@ -89,7 +90,7 @@ def _cell(page: bytes, place: int, data: bytes) -> tuple[int, bytes]:
 
 
 def _overflow(data: bytes, number: int, size: int) -> bytes:
-    """The rest of a long row, page by page."""
+    """Return the rest of a long row, page by page."""
     if size > len(data):
         raise PageDamage
     parts = []
@@ -205,7 +206,7 @@ def _open_damaged(path: Path) -> sqlite3.Connection:
 
 
 def _replace(path: Path, damaged_copy: Path, now: float) -> None:
-    """For a file that SQLite does not recognise, which nobody can have open."""
+    """Replace a file that SQLite does not recognise, which nobody can have open."""
     moved = []
     for suffix in ("", "-wal", "-shm"):
         old = path.with_name(path.name + suffix)
@@ -222,7 +223,7 @@ def _replace(path: Path, damaged_copy: Path, now: float) -> None:
 
 @contextmanager
 def _fresh_database(path: Path) -> Iterator[sqlite3.Connection]:
-    """An empty database beside the journal, deleted at the end."""
+    """Create an empty database beside the journal, which is deleted at the end."""
     file = path.with_name(f"{path.name}.mending")
     file.unlink(missing_ok=True)
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
@@ -281,7 +282,7 @@ def _insert_rows(other: sqlite3.Connection, table: str, rows: Iterable[tuple[obj
 
 
 def _readable(db: sqlite3.Connection, table: str, key: str) -> Iterator[tuple[object, ...]]:
-    """Every readable row, in ranges that are halved around a bad page."""
+    """Yield every readable row, in ranges that are halved around a bad page."""
     queries = [f"SELECT max({key}) FROM {table} NOT INDEXED"]
     if table == "log":
         queries.append("SELECT max(id) FROM log INDEXED BY log_place")
@@ -325,7 +326,7 @@ def _parent_of(other: sqlite3.Connection, session: int) -> tuple[int | None, int
 
 
 def _try_query(db: sqlite3.Connection, query: str) -> list[tuple[Any, ...]]:
-    """All rows, or none when they cannot be read."""
+    """Return all rows, or none when they cannot be read."""
     with ignore_damage():
         return db.execute(query).fetchall()
     return []

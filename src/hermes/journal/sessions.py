@@ -32,13 +32,13 @@ class Lineage(Value):
 
 
 async def find(journal: SqliteJournal, text: str) -> str:
-    """The id for an id, a prefix of one, or a title. A title also means the newest of "title #2",
-    "title #3"… NotFound lists similar ones."""
+    """Return the id for an id, a prefix of one, or a title. A title also means the newest of "title
+    #2", "title #3"… NotFound lists similar ones."""
     return await journal.reading(lambda db: _find(db, text.strip()))
 
 
 async def newest(journal: SqliteJournal, source: str | None = None) -> str | None:
-    """The id of the most recently used session that is not archived."""
+    """Return the id of the most recently used session that is not archived."""
     wanted = SessionFilter(source=source)
     found = await journal.reading(lambda db: select(db, wanted, limit=1))
     return found[0].id if found else None
@@ -87,7 +87,7 @@ async def _write_or_post(
 
 
 async def free_title(journal: SqliteJournal, title: str) -> str:
-    """The title itself, or "title #N" with the next free number."""
+    """Return the title itself, or "title #N" with the next free number."""
     clean = titles.clean_title(title)
     return await journal.reading(lambda db: titles.next_title(db, clean))
 
@@ -141,7 +141,7 @@ async def lineage(journal: SqliteJournal, session_id: str) -> Lineage:
 
 
 def _fork_opening(records: list[Record], parent: str, parent_n: int) -> SessionOpened:
-    """The opening event of a fork: the state of the parent at that point."""
+    """Return the opening event of a fork: the state of the parent at that point."""
     opening = None
     for event in (record.event for record in records):
         if isinstance(event, SessionOpened):

@@ -185,7 +185,7 @@ class Summary(msgspec.Struct):
         return self._assume(PendingCall(event.call, day, turn_id, *who, *amounts, open=1))
 
     def _settle(self, event: events.CallSettled) -> LedgerChange | None:
-        """An unknown or finally settled call does not change any more."""
+        """Settle a call. An unknown or finally settled one does not change any more."""
         before = self.assumed.get(event.call)
         if before is None:
             return None
@@ -242,11 +242,11 @@ COLUMNS = Summary.__struct_fields__[:-2]
 
 
 def preview_of(received: events.MessageReceived) -> str:
-    """The beginning of a person's message; empty for messages of the program itself."""
+    """Return the beginning of a person's message; empty for messages of the program itself."""
     message = received.message
     return "" if message.origin != "user" else " ".join(message.text[:500].split())[:PREVIEW_CHARS]
 
 
 def _amounts(usage: Usage) -> tuple[int, int, int, int]:
-    """Input, output, cost and whether the cost is known."""
+    """Return input, output, cost and whether the cost is known."""
     return usage.prompt, usage.output, to_picodollars(usage.cost), int(usage.cost is not None)

@@ -128,7 +128,7 @@ def check_attachment(config: Config, inquiry: Inquiry, given: JsonObject) -> Jso
 
 
 def check_reference(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
-    """A message with all its `@` references."""
+    """Check a message with all its `@` references."""
     rules = _rules(config, inquiry, given)
     decision = rules.files.refer_all(inquiry.value)
     if isinstance(decision, Allow):
@@ -141,7 +141,7 @@ def check_reference(config: Config, inquiry: Inquiry, given: JsonObject) -> Json
 
 
 def check_member(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
-    """An archive member that would be unpacked in `cwd`. `link`, `kind`, `size`, `packed` and
+    """Check an archive member that would be unpacked in `cwd`. `link`, `kind`, `size`, `packed` and
     `mode` are optional."""
     try:
         member = parse_member(given)
@@ -158,7 +158,8 @@ def check_effect(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObj
 
 
 def _effect(inquiry: Inquiry) -> Effect:
-    """Paths are not normalized: their spelling is part of the check."""
+    """Return the effect of an inquiry. Its path is not normalized: the spelling is part of the
+    check."""
     if inquiry.effect == "command":
         return RunCommand(script=inquiry.value, cwd=os.path.realpath(inquiry.cwd))
     return PATH_EFFECTS[inquiry.effect](path=inquiry.value)
@@ -180,7 +181,7 @@ CHECKS: dict[str, Check] = {
 
 
 def answer(config: Config, line: bytes) -> JsonObject:
-    """The answer to one input line; an invalid line is denied."""
+    """Return the answer to one input line; an invalid line is denied."""
     try:
         given = decode(dict, line)
         inquiry = convert(Inquiry, given)
@@ -197,7 +198,7 @@ def _refusal(reason: str) -> JsonObject:
 
 
 def answer_of(inquiry: Inquiry, decision: Decision) -> JsonObject:
-    """The decision as an answer. Unattended, a question becomes a denial."""
+    """Return the decision as an answer. Unattended, a question becomes a denial."""
     if inquiry.unattended and isinstance(decision, Ask):
         reason = f"No user is present to ask. {decision.reason}"
         return decision_fields(Deny(reason=reason, category=decision.category))
@@ -215,7 +216,7 @@ def decision_fields(decision: Decision) -> JsonObject:
 
 
 def answer_redact(config: Config, line: bytes) -> JsonObject:
-    """The answer to one line of `hermes policy redact`."""
+    """Return the answer to one line of `hermes policy redact`."""
     try:
         given = decode(Redaction, line)
     except DecodeError as error:
@@ -226,7 +227,7 @@ def answer_redact(config: Config, line: bytes) -> JsonObject:
 
 
 def answer_scan(line: bytes) -> JsonObject:
-    """The answer to one line of `hermes policy scan`."""
+    """Return the answer to one line of `hermes policy scan`."""
     try:
         given = decode(Scan, line)
     except DecodeError as error:
@@ -248,7 +249,7 @@ def _redactor(values: frozenset[str], pii: bool) -> Redactor:
 
 
 def explain_command(config: Config, script: str, cwd: str) -> JsonObject:
-    """The decision about a command, with every command inside it and all findings."""
+    """Return the decision about a command, with every command inside it and all findings."""
     folder = os.path.realpath(cwd)
     rules = rules_for(config, folder)
     effect = RunCommand(script=script, cwd=folder)
@@ -274,7 +275,7 @@ def categories() -> dict[str, str]:
 
 
 def decision_records(session_id: str, records: tuple[Record, ...]) -> list[DecisionRecord]:
-    """Every decision of a session, oldest first, with the users' answers."""
+    """Return every decision of a session, oldest first, with the users' answers."""
     answers = {
         record.event.id: record.event
         for record in records

@@ -31,7 +31,7 @@ PLAIN_VIEWERS = frozenset(("", "cat", "less", "more", "true", ":", "vi", "vim", 
 
 
 def assign(follower: ScriptWalk, assignment: Assignment, expander: Expander, state: State) -> None:
-    """Sets a variable as the script says."""
+    """Set a variable as the script says."""
     name = assignment.name
     if assignment.items is not None:
         items = tuple(each for words in expander.commands(assignment.items) for each in words)
@@ -95,7 +95,7 @@ def _check_command(follower: ScriptWalk, name: str, value: str, state: State) ->
 
 
 def _check_places(call: Call, name: str, value: str) -> None:
-    """Asks about places that are neither part of the project nor known before."""
+    """Ask about places that are neither part of the project nor known before."""
     loads = any(word in value for word in ("-r", "--require", "--import", "agent", "exec", "-I"))
     for place in value.split(":"):
         if place in ("", UNKNOWN) and name in ("PATH", "PYTHONPATH", "NODE_PATH"):
@@ -119,7 +119,7 @@ def open_files(
     state: State,
     stdin: Stream,
 ) -> tuple[Stream, list[str]]:
-    """The input that the redirections give, and the files that receive the output."""
+    """Return the input that the redirections give, and the files that receive the output."""
     call = Call("", (), state, stdin, follower)
     written: list[str] = []
     for redirect in redirects:

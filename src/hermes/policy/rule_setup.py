@@ -25,8 +25,8 @@ RULES_FILE = "policy.toml"
 def policy_settings(
     config: Config, *, surface: str, approved: bool = False, since: float | None = None
 ) -> PolicySettings:
-    """`approved` answers all questions with yes when no user can be asked. `since` is the start of
-    the session."""
+    """Return the policy settings of a home. `approved` answers all questions with yes when no user
+    can be asked. `since` is the start of the session."""
     approvals, security = config.settings.approvals, config.settings.security
     blocklist = security.website_blocklist
     files = tuple(

@@ -44,7 +44,7 @@ class Sources:
             self.from_start = (f"folder:{root}",)
 
     def of(self, effect: Effect, verdict: Verdict | None = None) -> str:
-        """The source of the text that an effect brings in; "" for trusted text."""
+        """Return the source of the text that an effect brings in; "" for trusted text."""
         match effect:
             case FetchUrl(url=url):
                 return f"web:{host_of(url)}"

@@ -135,7 +135,7 @@ class CallLog:
             db.executemany("DELETE FROM calls WHERE id = ?", [(each,) for each in call_ids])
 
     def of_session(self, session: str) -> list[RecordedCall]:
-        """Oldest first."""
+        """Return the calls of a session, oldest first."""
         return self._select("WHERE session = ? ORDER BY id", (session,))
 
     def left_open(self, session: str) -> list[RecordedCall]:

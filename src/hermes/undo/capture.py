@@ -65,7 +65,7 @@ class ContentCapture:
     def capture_all(
         self, wanted: Mapping[str, PathEntry], *, is_named: Callable[[str], bool] = bool
     ) -> CaptureResult:
-        """Store these, the smallest first."""
+        """Store these entries, the smallest first."""
         entries: Manifest = {}
         gaps: dict[str, str] = {}
         gone: list[str] = []
@@ -118,7 +118,7 @@ class ContentCapture:
         self._blobs, self._pending = [], 0
 
     def _capture_unchanged(self, path: str, entry: PathEntry) -> PathEntry | None:
-        """The common case: store a small file that is unchanged since the scan in one step."""
+        """Store a small file that is unchanged since the scan in one step: the common case."""
         if entry.size > LARGE or entry.fresh:
             return None
         with open_file(path) as descriptor:
@@ -231,7 +231,7 @@ def link(store: CheckpointStore, path: str, token: bytes) -> bool:
 def release_links(
     store: CheckpointStore, guards: Sequence[tuple[bytes, bytes]], before: Mapping[str, PathEntry]
 ) -> Manifest:
-    """After the command, remove the second links of files that still exist unchanged. Return the
+    """Remove, after the command, the second links of files that still exist unchanged. Return the
     entries before, with their tokens."""
     found: Manifest = {}
     for name, token in guards:

@@ -213,7 +213,7 @@ class ChangeRecorder:
         return with_losses(changes, open_call.gaps, found.large), notes
 
     def mark_background(self, open_call: OpenCall, process_id: str) -> None:
-        """From now on, unexplained changes may come from this process."""
+        """Note that unexplained changes may come from this process from now on."""
         open_call.process = process_id
         self.calls.update(open_call.call_id, open_call.body, process=process_id)
         open_call.before.update(release_links(self.store, open_call.body.guards, open_call.before))
@@ -269,7 +269,7 @@ class ChangeRecorder:
         return self.calls.begin(call)
 
     def _start(self) -> None:
-        """Before the first call: lock the session, and end what a dead Hermes left open."""
+        """Lock the session before the first call, and end what a dead Hermes left open."""
         if self._session_lock is not None:
             return
         session = self._where()[0]

@@ -115,7 +115,7 @@ def read_entry(path: str, now_ns: int = 0) -> PathEntry | None:
 
 
 def read_entry_without_links(path: str) -> PathEntry | None:
-    """Like `read_entry`, but None for a path that goes through a symbolic link."""
+    """Return the same as `read_entry`, but None for a path that goes through a symbolic link."""
     folder = posixpath.dirname(path)
     return read_entry(path) if os.path.realpath(folder) == folder else None
 
@@ -146,7 +146,7 @@ PLAIN, ODD = b"t", b"b"
 
 
 def pack_manifest(manifest: Mapping[str, PathEntry]) -> bytes:
-    """Names need not be UTF-8; if one is not, all are stored as bytes."""
+    """Encode a manifest. Names need not be UTF-8; if one is not, all are stored as bytes."""
     try:
         return PLAIN + _encoder.encode(manifest)
     except UnicodeEncodeError:

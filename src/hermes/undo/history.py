@@ -66,7 +66,7 @@ class CheckpointHistory:
         return found
 
     def checkpoints(self, session: str) -> tuple[Checkpoint, ...]:
-        """Newest first."""
+        """Return all checkpoints, newest first."""
         if not self._store.exists:
             return ()
         calls = [call for call in self._calls.of_session(session) if call.changes]

@@ -201,7 +201,7 @@ class TreeScanner:
         return True
 
     def _scan_recreatable(self, folder: str, out: Manifest) -> None:
-        """A recreatable folder is covered while it is small."""
+        """Scan a recreatable folder, which is covered while it is small."""
         found: Manifest = {}
         if folder not in self._known_large:
             try:

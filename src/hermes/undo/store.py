@@ -81,7 +81,7 @@ class CheckpointStore:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction."""
+        """Open one write transaction."""
         with self._lock, _explain_errors():
             db = self._open()
             if db.in_transaction:

@@ -136,7 +136,8 @@ class UndoableWorkspace(DelegatingWorkspace):
                 return ()
 
     async def _intent(self, effect: RunCommand) -> ScriptEffects:
-        """Reading a short script is faster than waking a thread."""
+        """Return what a script does to files. Reading a short script is faster than waking a
+        thread."""
         if len(effect.script) <= SHORT:
             return self._read(effect)
         return await asyncio.to_thread(self._read, effect)
@@ -164,12 +165,12 @@ class UndoableWorkspace(DelegatingWorkspace):
         )
 
     async def _end(self, open_call: OpenCall | None) -> None:
-        """Also after a cancellation: what the call did until then counts."""
+        """End a call, also after a cancellation: what it did until then counts."""
         if open_call is not None:
             await asyncio.shield(self._run_guarded(lambda: self._recorder.end(open_call)))
 
     async def _run_guarded(self, work: Callable[[], T]) -> T | None:
-        """One at a time, in a thread. A broken store stops no work, but is reported."""
+        """Run work in a thread, one at a time. A broken store stops no work, but is reported."""
         async with self._one:
             try:
                 return await asyncio.to_thread(work)
@@ -201,7 +202,7 @@ class UndoService:
         )
 
     def make_recorder(self, root: str, where: Callable[[], tuple[str, str]]) -> ChangeRecorder:
-        """For one session in one project; `where` returns session and turn."""
+        """Make the recorder for one session in one project; `where` returns session and turn."""
         from hermes.undo.change_recorder import ChangeRecorder
         from hermes.undo.store import CheckpointStore
 

@@ -56,8 +56,8 @@ def choose(
     most: int,
     period: Period | None = None,
 ) -> Iterable[CandidateMessage]:
-    """At most so many messages, the most promising first, and of equals the newest. The scopes
-    begin with the newest; `total` is their number of messages."""
+    """Return at most so many messages, the most promising first, and of equals the newest. The
+    scopes begin with the newest; `total` is their number of messages."""
     positive = [one for one in _without_unwanted(evidence) if one.clause.rule != "not"]
     sought = [one for one in positive if one.docs]
     if not any(one.is_known for one in sought) and (period is None or not sought):
@@ -88,7 +88,8 @@ def choose(
 
 
 def _without_unwanted(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """An excluded phrase is only certain once the text is read."""
+    """Remove messages with excluded words. An excluded phrase is only certain once the text is
+    read."""
     wanted = list(evidence)
     for bad in (e for e in evidence if e.clause.rule == "not" and len(e.clause.atoms) == 1):
         wanted = [
@@ -101,8 +102,8 @@ def _without_unwanted(evidence: Sequence[Evidence]) -> list[Evidence]:
 
 
 def _affordable(sought: Sequence[Evidence], total: int) -> set[int]:
-    """The indices of the rarest clauses, whose messages can be enumerated; in a small index, of
-    all."""
+    """Return the indices of the rarest clauses, whose messages can be enumerated; in a small index,
+    of all."""
     spent = 0
     found: set[int] = set()
     order = sorted(range(len(sought)), key=lambda place: sought[place].frequency)
@@ -158,8 +159,8 @@ class _Tally:
         return bool(self._totals)
 
     def rank(self, *, above: float) -> list[_Rank]:
-        """The best messages that score higher than `above`. Short answers and printouts count
-        less."""
+        """Return the best messages that score higher than `above`. Short answers and printouts
+        count less."""
         most = self._most
         totals = self._totals
         if above:
@@ -201,7 +202,7 @@ class _Tally:
             totals[message] = before(message, 0.0) + value
 
     def _spread(self, levels: list[tuple[float, set[int]]]) -> Share:
-        """Each message with the highest score of its own words or its neighbours'."""
+        """Return each message with the highest score of its own words or its neighbours'."""
         begins = self._scope.begins
         reached: list[tuple[float, set[int]]] = []
         for value, here in levels:
@@ -228,7 +229,7 @@ class _Tally:
         return extra
 
     def _add_common(self, number: int) -> None:
-        """A very common clause only adds to messages that others found."""
+        """Add a very common clause, which only counts for messages that others found."""
         docs = self._positive[number].docs[self._place]
         if self._totals:
             held = sets.among(set(self._totals), docs)
@@ -238,7 +239,7 @@ class _Tally:
                 self._totals[message] += self._rarities[number]
 
     def newest(self, most: int) -> list[CandidateMessage]:
-        """When all clauses are common: the newest messages with all of them, then without the
+        """Return the newest messages with all clauses when all are common, then without the
         commonest, and so on."""
         musts = [one for one in self._positive if _is_must(one)]
         rest = [one for one in self._positive if one.docs and one.frequency and not _is_must(one)]
@@ -279,8 +280,8 @@ def _is_countable(frequency: int, total: int) -> bool:
 
 
 def _promising(totals: Share, most: int, *, least: float = 1.0) -> set[int]:
-    """The `most` best numbers, and all others that score at least `least` times the lowest of
-    them."""
+    """Return the `most` best numbers, and all others that score at least `least` times the lowest
+    of them."""
     if len(totals) <= most:
         return set(totals)
     limit = least * heapq.nlargest(most, totals.values())[-1]

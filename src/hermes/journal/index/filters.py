@@ -55,7 +55,7 @@ class Period(Value):
 
 
 def named_in(query: str, now: float) -> Period | None:
-    """The time that a text names, in English or as an ISO date."""
+    """Return the time that a text names, in English or as an ISO date."""
     low = query.lower()
     if found := _ISO.search(low):
         return _period(int(found["year"]), int(found["month"]), found["day"])
@@ -74,8 +74,8 @@ def named_in(query: str, now: float) -> Period | None:
 
 
 def _month_first(query: str, low: str) -> re.Match[str] | None:
-    """A month by its name. `may` and `march` are also verbs: they count with a capital letter, or
-    beside a number or time word."""
+    """Return a month by its name. `may` and `march` are also verbs: they count with a capital
+    letter, or beside a number or time word."""
     for found in _MONTH_FIRST.finditer(low):
         if found["name"] not in ("may", "march", "mar", "sep", "dec", "jan", "jun", "sun"):
             return found
@@ -153,7 +153,7 @@ class SegmentScope:
         return {*sets.members(stored), end}
 
     def within(self, period: Period) -> Docs:
-        """The messages written in a period, regardless of the filters."""
+        """Return the messages written in a period, regardless of the filters."""
         info = self.segment.info
         if info.newest < period.since or info.oldest >= period.until:
             return sets.NOTHING
@@ -180,7 +180,7 @@ class Filters(Value):
         )
 
     def scopes(self, file: IndexFile, segments: Sequence[SegmentInfo]) -> list[SegmentScope]:
-        """The segments that can hold such messages, newest first."""
+        """Return the segments that can hold such messages, newest first."""
         first, last = self._seconds()
         scopes = [
             SegmentScope(Segment(file, info), self)
@@ -191,7 +191,7 @@ class Filters(Value):
         return [scope for scope in scopes if scope.allowed] if few else scopes
 
     def _seconds(self) -> tuple[float, float]:
-        """The whole seconds that contain all allowed messages."""
+        """Return the whole seconds that contain all allowed messages."""
         first = seconds_of(self.since) if self.since is not None else 0
         return first, seconds_of(self.until) if self.until is not None else float("inf")
 

@@ -32,7 +32,7 @@ _LEAF_ROWS, _WORD_ROWS = 16, 3
 
 
 def rarity(frequency: int, total: int) -> float:
-    """The information of a word that so many of all messages have."""
+    """Return the information of a word that so many of all messages have."""
     return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
 
 
@@ -81,7 +81,8 @@ class Lookup:
     def evidence(
         self, clauses: Sequence[QueryClause], *, enough: int | None = None
     ) -> list[Evidence]:
-        """Evidence for every clause. A single clause may be satisfied by the newest messages."""
+        """Return evidence for every clause. A single clause may be satisfied by the newest
+        messages."""
         parts = {a.text.encode() for c in clauses for a in c.atoms if a.how == "part"}
         known = self._words_with(parts)
         found: list[list[Docs]] = [[] for _ in clauses]
@@ -111,8 +112,8 @@ class Lookup:
         return [Evidence(*one) for one in zip(clauses, found, frequencies, near, strict=True)]
 
     def similar_words(self, word: str, *, whole: bool) -> list[str]:
-        """Indexed words that an unknown word may stand for; none when it is a part of some, unless
-        a `whole` word is wanted."""
+        """Return indexed words that an unknown word may stand for; none when it is a part of some,
+        unless a `whole` word is wanted."""
         open_segments = (s.segment for s in self.scopes if not s.segment.info.closed)
         fresh = list(chain.from_iterable(segment.words() for segment in open_segments))
         part = word.encode()
@@ -121,15 +122,15 @@ class Lookup:
         return alike(word, [*self._vocabulary, *fresh], most=_MOST_ALIKE)
 
     def _words_with(self, parts: Collection[bytes]) -> Mapping[bytes, Sequence[bytes]]:
-        """The words of the full segments that contain each part. Every part is searched only
+        """Return the words of the full segments that contain each part. Every part is searched only
         once."""
         if new := [part for part in parts if part not in self._known]:
             self._known |= words_with(self._vocabulary, new, most=_MOST_WORDS)
         return self._known
 
     def survey(self, clauses: Sequence[QueryClause], *, enough: int | None) -> list[Evidence]:
-        """Only the rarest clauses of a long query are looked up everywhere. The largest segment
-        shows how common the others are; very common ones are dropped."""
+        """Look up only the rarest clauses of a long query everywhere. The largest segment shows how
+        common the others are; very common ones are dropped."""
         if self.total <= _SMALL:
             found = self.evidence(clauses, enough=enough if len(clauses) == 1 else None)
             distinctive = _distinctive({one.clause: one.frequency for one in found}, _FEW)
@@ -155,7 +156,7 @@ def _near_word(atom: Atom, weight: float, scopes: Sequence[SegmentScope]) -> Nea
 
 
 def _apply_filters(docs: Docs, scope: SegmentScope) -> Docs:
-    """The messages that pass the filters."""
+    """Return the messages that pass the filters."""
     if docs and scope.allowed is not None:
         return sets.intersection(docs, scope.allowed)
     return docs
@@ -169,7 +170,7 @@ def _frequency(clause: QueryClause, segment: Segment) -> int:
 
 
 def _distinctive(counts: Mapping[QueryClause, int], most: float) -> list[QueryClause]:
-    """The clauses without very common words, unless only those are left."""
+    """Return the clauses without very common words, unless only those are left."""
     rest = [clause for clause, count in counts.items() if clause.rule != "may" or count <= most]
     return rest if any(clause.rule != "not" for clause in rest) else list(counts)
 
@@ -185,7 +186,7 @@ class _Inside:
         self._known = known
 
     def cost(self, part: bytes) -> int:
-        """The cost of a look-up, in messages that could be read in the same time."""
+        """Return the cost of a look-up, in messages that could be read in the same time."""
         closed = self._segment.info.closed
         return _WORD_ROWS * len(self._known[part]) if closed else self._segment.info.leaves // 2
 
@@ -200,7 +201,7 @@ class _Inside:
 
 
 def _holding(clause: QueryClause, segment: Segment, inside: _Inside | None = None) -> Docs:
-    """The messages with all atoms of the clause, or with another form of its word."""
+    """Return the messages with all atoms of the clause, or with another form of its word."""
     together: Docs | None = None
     for atom in clause.atoms:
         if together and _is_cheaper_to_read(atom, clause, sets.size_of(together), segment, inside):
@@ -272,8 +273,8 @@ class NamedPeople:
         return bool(self._docs)
 
     def names_in_session(self, scope: int, number: int) -> Mapping[int, float]:
-        """The names that occur in the session of a message, by the index of their clause, with
-        their weight: a name concerns the whole session."""
+        """Return the names that occur in the session of a message, by the index of their clause,
+        with their weight: a name concerns the whole session."""
         begins = self._beginnings(scope)
         session = bisect_right(begins, number)
         if (scope, session) not in self._known:

@@ -50,8 +50,8 @@ class Speakers:
                     self._callers[name] = kind
 
     def part(self, name: str, kind: str, folded: str, *, said: bool) -> float | None:
-        """The weight of a message for a person's name: highest when that person wrote it. None when
-        the speaker is unknown. `said` is whether the message contains the name."""
+        """Return the weight of a message for a person's name: highest when that person wrote it.
+        None when the speaker is unknown. `said` is whether the message contains the name."""
         if before := _BEFORE_WORDS.match(folded):
             is_short_form = len(name) >= _SHORTEST_NAME and before[1].startswith(name)
             if is_short_form or before[1] == name:
@@ -127,7 +127,7 @@ class ScoredMessage(NamedTuple):
     own: bool = True
 
     def spans(self) -> list[Span]:
-        """All matches with their full weight."""
+        """Return all matches with their full weight."""
         pairs = zip(self.found, self.rarities, strict=True)
         return [(start, end, w * rarity) for some, rarity in pairs for start, end, w in some]
 
@@ -172,7 +172,7 @@ class MessageScorer:
         return any(pattern.search(low) is None for pattern in self._together)
 
     def judge(self, message: Message, hint: CandidateMessage | None = None) -> ScoredMessage | None:
-        """None when a required clause is not matched, or none is at all."""
+        """Score a message; None when a required clause is not matched, or none is at all."""
         row, text, folded = message
         hint = hint or self._nothing
         found = self._find_matches(folded)
@@ -268,7 +268,7 @@ class _Matcher:
             start = folded.find(wanted, end)
 
     def _apart(self, folded: str) -> list[Span]:
-        """The pieces of the clause when each occurs, though not together."""
+        """Return the pieces of the clause when each occurs, though not together."""
         found: list[Span] = []
         for piece in self._pieces:
             spans = piece.spans(folded, most=_FEW_SPANS)
@@ -279,13 +279,14 @@ class _Matcher:
 
 
 def _frequency(count: int, length: int) -> float:
-    """Each further match adds less, and matches in a long text count less than in a short one."""
+    """Return the value of so many matches: each further one adds less, and those in a long text
+    count less than in a short one."""
     relative = 1 + _LENGTH_MATTERS * max(0, length - _LONG) / _LONG
     return count * (_SATURATION + 1) / (count + _SATURATION * relative)
 
 
 def _closeness(found: list[list[Span]]) -> float:
-    """1 when the clauses occur in the order of the query, near 0 when they are far apart."""
+    """Return 1 when the clauses occur in the order of the query, near 0 when they are far apart."""
     total = 0.0
     for left, right in pairwise(found):
         best = 0.0

@@ -47,7 +47,8 @@ def check_tar(call: Call) -> Stream | None:
 
 
 def _old_style(words: list[str]) -> list[str]:
-    """`tar xzf a -C b`: the letters first, then the values in their order."""
+    """Rewrite old-style arguments like `tar xzf a -C b`: the letters first, then the values in
+    their order."""
     letters, rest = words[0], words[1:]
     out: list[str] = []
     for letter in letters:
@@ -90,7 +91,7 @@ def check_rm(call: Call) -> Stream:
 
 
 def _destination(call: Call) -> tuple[list[str], str, bool]:
-    """Sources, target, and whether folders are copied recursively."""
+    """Return sources, target, and whether folders are copied recursively."""
     options = call.options(call.record.values)
     names = options.operands
     whole = options.has("-r", "-R", "-a", "--recursive", "--archive")
@@ -101,7 +102,7 @@ def _destination(call: Call) -> tuple[list[str], str, bool]:
 
 
 def _created_paths(sources: list[str], target: str) -> list[str]:
-    """The files that copying creates."""
+    """Return the files that copying creates."""
     folder = target.endswith("/") or len(sources) != 1
     if not folder:
         return [target]
@@ -269,7 +270,7 @@ def check_find(call: Call) -> Stream | None:
 
 
 def _searched_names(terms: list[str]) -> list[str]:
-    """The names that find searches for."""
+    """Return the names that find searches for."""
     return [
         terms[place + 1].rstrip("/")
         for place, term in enumerate(terms[:-1])
@@ -279,7 +280,7 @@ def _searched_names(terms: list[str]) -> list[str]:
 
 
 def _terms_of_action(terms: list[str], action: int) -> list[str]:
-    """The terms that select files for the action: those since the last `or`."""
+    """Return the terms that select files for the action: those since the last `or`."""
     before = [i for i, each in enumerate(terms[:action]) if each in ("-o", "-or", ",")]
     return terms[before[-1] + 1 : action] if before else terms
 

@@ -20,7 +20,7 @@ HARMLESS_VALUE = frozenset(
 
 
 def check_setting(call: Call, key: str, value: str) -> None:
-    """Checks a setting for one run."""
+    """Check a setting for one run."""
     if UNKNOWN in key or DANGEROUS_KEY.match(key):
         if value in HARMLESS_VALUE and not key.lower().startswith("core.hookspath"):
             return

@@ -153,10 +153,10 @@ def known_names() -> Iterator[str]:
 
 @cache
 def flagged(flag: str) -> frozenset[str]:
-    """The names of all programs with this flag."""
+    """Return the names of all programs with this flag."""
     return _load().flags.get(flag, frozenset())
 
 
 def language_of(name: str) -> str:
-    """The language whose files a program runs without naming them; "any" for build tools."""
+    """Return the language whose files a program runs without naming them; "any" for build tools."""
     return _load().languages.get(name, "")

@@ -122,7 +122,7 @@ def _beside(text: str, at: int) -> Iterator[SecretSpan]:
 
 
 def _by_part(table: FormatTable, text: str, start: int, end: int) -> Iterator[SecretSpan]:
-    """Formats that contain characters which end a run."""
+    """Find formats that contain characters which end a run."""
     window = text[start:end]
     for part, form in table.by_part:
         if part in window:
@@ -132,7 +132,7 @@ def _by_part(table: FormatTable, text: str, start: int, end: int) -> Iterator[Se
 
 
 def _runs(data: bytes) -> Iterator[tuple[int, int]]:
-    """Long runs of token characters; few words are as long."""
+    """Yield long runs of token characters; few words are as long."""
     marks = data.translate(_RUNS)
     start = marks.find(_RUN)
     while start >= 0:

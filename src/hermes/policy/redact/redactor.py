@@ -69,7 +69,7 @@ class Redactor:
         return Redacted(text="".join(parts), found=kinds)
 
     def spans(self, text: str) -> list[SecretSpan]:
-        """The secrets, in order and without overlap."""
+        """Return the secrets, in order and without overlap."""
         found = list(self._find(text))
         if not found:
             return []
@@ -81,7 +81,7 @@ class Redactor:
         )
 
     def label(self, text: str, span: SecretSpan, channel: Channel) -> str:
-        """The replacement of this span."""
+        """Return the replacement of this span."""
         return self._labels.label(text[span.start : span.end], span.kind, channel)
 
     def _find(self, text: str) -> Iterator[SecretSpan]:
@@ -152,14 +152,14 @@ class RedactedStream:
         return self._emit_redacted(len(self._held))
 
     def _emit_words(self, last: re.Match[str] | None) -> str:
-        """Emits ordinary words; only the last one may still become part of a secret."""
+        """Emit ordinary words; only the last one may still become part of a secret."""
         cut = last.start() if last else len(self._held)
         ready, self._held = self._held[:cut], self._held[cut:]
         self._context = (self._context + ready)[-CONTEXT:]
         return ready
 
     def _emit_redacted(self, length: int) -> str:
-        """Redacts the held text together with its context and returns the new part."""
+        """Redact the held text together with its context and return the new part."""
         if length <= 0:
             return ""
         before = len(self._context)
@@ -189,7 +189,7 @@ class RedactedStream:
         return min(start, self._beginning_of_known(held))
 
     def _undecided_line(self) -> int | None:
-        """The start of a line in the held text that must be seen completely."""
+        """Return the start of a line in the held text that must be seen completely."""
         text = self._context + self._held
         if len(self._held) > LONGEST_HELD:
             return None
@@ -210,7 +210,7 @@ class RedactedStream:
         return at if at >= 0 and not closed else len(held)
 
     def _beginning_of_known(self, held: str) -> int:
-        """The position where the suffix could begin a known value."""
+        """Return the position where the suffix could begin a known value."""
         if not self._redactor.values:
             return len(held)
         count = self._redactor.values.begins_at_end(held.encode("latin-1", "replace"))

@@ -31,7 +31,7 @@ class SearchText:
         return _places(data, word, at) if at >= 0 else ()
 
     def places_in_other_scripts(self, words: Iterable[str]) -> Iterator[tuple[int, int]]:
-        """The offsets and lengths of words with letters that are not Latin, ignoring case."""
+        """Yield the offsets and lengths of words with letters that are not Latin, ignoring case."""
         # Most texts that are not ASCII only have dashes or symbols, and none of these scripts.
         beyond = self.text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
         letters = beyond.decode("utf-8", "surrogatepass").lower()
@@ -87,7 +87,7 @@ def join_spans(spans: Iterable[SecretSpan]) -> list[SecretSpan]:
 
 
 def mask_secret(secret: str) -> str:
-    """Shortens a secret so that its owner recognises it but nobody can use it."""
+    """Shorten a secret so that its owner recognises it but nobody can use it."""
     return "***" if len(secret) < 18 else f"{secret[:6]}...{secret[-4:]}"
 
 

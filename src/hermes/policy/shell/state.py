@@ -17,7 +17,7 @@ LASTING = frozenset(("HOME", "PATH", "USER", "LOGNAME", "SHELL", "IFS", "TMPDIR"
 
 
 def limit_values(values: Iterable[str]) -> tuple[str, ...]:
-    """At most `MOST_VALUES` values: the worst-looking stay, the rest becomes unknown."""
+    """Return at most `MOST_VALUES` values: the worst-looking stay, the rest becomes unknown."""
     kept = tuple(dict.fromkeys(values))
     if len(kept) <= MOST_VALUES:
         return kept
@@ -114,13 +114,13 @@ class State:
                 self.variables[name] = value
 
     def forget(self) -> None:
-        """Any variable may have changed: unknown code ran in this shell."""
+        """Forget all variables: unknown code ran in this shell and may have changed them."""
         for name, values in self.variables.items():
             if name not in LASTING:
                 self.variables[name] = limit_values((*values, UNKNOWN))
 
     def join(self, other: State) -> None:
-        """Adds the outcome of a branch that may have run."""
+        """Add the outcome of a branch that may have run."""
         for name in {*self.variables, *other.variables}:
             mine = self.variables.get(name, (UNKNOWN, ""))
             theirs = other.variables.get(name, (UNKNOWN, ""))

@@ -42,7 +42,7 @@ class ImpliedFiles:
         self._looked: dict[tuple[str, int, int], tuple[Finding, ...]] = {}
 
     def of(self, commands: Iterable[str], cwd: str) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
-        """Findings in tainted files that these commands run, and the files."""
+        """Return the findings in tainted files that these commands run, and the files."""
         if not self._session_files.has_tainted_files():
             return (), ()
         given = tuple(dict.fromkeys(commands))
@@ -84,7 +84,7 @@ class ImpliedFiles:
         return self._looked[stamp]
 
     def _follow_file(self, path: str) -> tuple[Finding, ...]:
-        """Follows the file as if a command ran it."""
+        """Follow the file as if a command ran it."""
         kind = next(iter(_kinds_of(path)))
         if kind == "compiled":
             return (_TALKS,) if _REACHES.search(self._session_files.text(path) or "") else ()
@@ -97,7 +97,7 @@ class ImpliedFiles:
 
 
 def _kinds(command: str) -> frozenset[str]:
-    """The kinds of files that a command may run without naming them."""
+    """Return the kinds of files that a command may run without naming them."""
     words = command.split(None, 3) or [""]
     program = words[0].rpartition("/")[2]
     if found := _VERSIONED.match(program):
@@ -118,7 +118,7 @@ def _kinds(command: str) -> frozenset[str]:
 
 @cache
 def _languages() -> dict[str, str]:
-    """Languages by the names and suffixes of files."""
+    """Return languages by the names and suffixes of files."""
     files = vocabulary().code_files
     return {name: kind for kind, names in files.items() for name in names.split()}
 

@@ -36,7 +36,7 @@ _ISATAP = (0x00005EFE, 0x02005EFE)
 
 
 def address_kind(text: str) -> AddressKind | None:
-    """Classifies an address in canonical form; None if it is not an address."""
+    """Classify an address in canonical form; None if it is not an address."""
     try:
         address = ip_address(text)
     except ValueError:
@@ -48,7 +48,7 @@ def address_kind(text: str) -> AddressKind | None:
 
 @cache
 def _networks() -> tuple[tuple[IPv4Network | IPv6Network, AddressKind], ...]:
-    """The networks that are not public, narrow ones first."""
+    """Return the networks that are not public, narrow ones first."""
     return tuple(
         (ip_network(each.network), AddressKind(reach=each.reach, words=each.words))
         for each in vocabulary().networks
@@ -84,7 +84,7 @@ def _v6(address: IPv6Address) -> AddressKind:
 
 
 def _inner(address: IPv6Address) -> list[IPv4Address]:
-    """The IPv4 addresses embedded in an IPv6 address."""
+    """Return the IPv4 addresses embedded in an IPv6 address."""
     number = int(address)
     low = IPv4Address(number & 0xFFFFFFFF)
     if any(address in network for network in (_MAPPED, _TRANSLATED, _NAT64)):
@@ -104,7 +104,7 @@ _HERE = AddressKind(reach="private", words="a name of this machine or its own ne
 
 
 def name_kind(name: str) -> AddressKind | None:
-    """Classifies a host name; None if only its addresses can tell."""
+    """Classify a host name; None if only its addresses can tell."""
     if name in word_set("metadata_hosts") or name.endswith(
         (".metadata.google.internal", ".metadata.goog")
     ):

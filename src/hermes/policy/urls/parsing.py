@@ -35,7 +35,7 @@ class UrlHost(Value):
 
 
 def parse_host(text: str) -> UrlHost:
-    """Raises RefusedUrl if the host is empty, ambiguous or invalid."""
+    """Parse a host; raise RefusedUrl if it is empty, ambiguous or invalid."""
     if not text:
         raise RefusedUrl("The URL names no host.")
     if text.startswith("["):
@@ -135,7 +135,7 @@ class Target(Value):
 
 
 def parse_url(text: str) -> Target:
-    """Raises RefusedUrl unless the URL is http(s) and unambiguous."""
+    """Parse a URL; raise RefusedUrl unless it is http(s) and unambiguous."""
     text = text.strip(" ")
     if len(text) > LONGEST:
         raise RefusedUrl("The URL is too long.")
@@ -196,7 +196,7 @@ def _port(text: str) -> int:
 
 
 def join(here: Target, location: str) -> str:
-    """Resolves a redirect's `Location` against its base; the result is not checked yet."""
+    """Resolve a redirect's `Location` against its base; the result is not checked yet."""
     location = location.strip(" ")
     if _SCHEME.match(location) or "\\" in location:
         return location

@@ -44,7 +44,7 @@ class Blocklist:
         self._patterns: tuple[str, ...] = ()
 
     def matching(self, host: str) -> str:
-        """The rule that blocks this host, or ""."""
+        """Return the rule that blocks this host, or ""."""
         if self._read_at == -math.inf or (
             self._files and self._now() - self._read_at >= FRESH_SECONDS
         ):
@@ -84,7 +84,7 @@ _LONGEST_CHAIN = 8
 
 class HostResolver(Protocol):
     async def resolve(self, name: str) -> Sequence[str]:
-        """All addresses of a host, in the order to try them. Raises OSError."""
+        """Return all addresses of a host, in the order to try them. Raises OSError."""
         ...
 
 
@@ -179,7 +179,7 @@ class UrlPolicy:
         self._most_redirects = most_redirects
 
     def quick_check(self, text: str) -> Decision:
-        """Checks the text of a URL without resolving its name."""
+        """Check the text of a URL without resolving its name."""
         try:
             self._check_text(text)
         except RefusedUrl as refused:
@@ -187,7 +187,7 @@ class UrlPolicy:
         return Allow(harmless=True)
 
     async def check(self, text: str) -> UrlDecision:
-        """Resolves the name once and checks all its addresses."""
+        """Resolve the name once and check all its addresses."""
         try:
             target = self._check_text(text)
             addresses = (
@@ -201,7 +201,7 @@ class UrlPolicy:
         return UrlDecision(decision=allowed, target=target, connect=addresses[0])
 
     async def redirect(self, passage: UrlDecision, location: str) -> UrlDecision:
-        """The decision about the target of a redirect."""
+        """Return the decision about the target of a redirect."""
         if passage.target is None:
             return passage
         count = passage.redirects + 1
