@@ -41,8 +41,9 @@ MAX_SUGGESTIONS = 3
 
 
 class SessionArchive:
-    """Reading never creates a journal; a home without one has no sessions. `redactor` redacts what
-    is read, since a stored value may have become a secret later."""
+    """The stored sessions of a home, for commands. Reading never creates a journal; a home without
+    one has no sessions. `redactor` redacts what is read, since a stored value may have become a
+    secret later."""
 
     def __init__(
         self, journal: SqliteJournal, home: Home, redactor: SecretEventRedactor | None = None

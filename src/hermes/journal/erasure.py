@@ -27,7 +27,7 @@ _FREE = frozenset({"arguments", "details", "sealed"})
 
 
 class Eraser(Protocol):
-    """Selects what to remove."""
+    """Selects the text that is removed from records."""
 
     def may_contain(self, raw: str) -> bool:
         """Check a whole record quickly: False only if it cannot contain the text."""

@@ -41,10 +41,10 @@ SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@+-]{0,127}")
 
 
 class ChatLine(Value):
-    """`at` is in seconds since 1970, or an ISO time."""
+    """One message of a file to import."""
 
     session: str
-    at: float | str
+    at: float | str  # seconds since 1970, or an ISO time
     role: Literal["user", "assistant", "system", "tool"]
     text: str
 

@@ -34,8 +34,8 @@ SMALL = 16
 
 
 class SqliteJournal:
-    """`core.ports.Journal` on one machine, for any number of processes. The constructor does
-    nothing: files are opened and the writer thread starts on first use."""
+    """The journal (`core.ports.Journal`) in SQLite on one machine, for any number of processes. The
+    constructor does nothing: files are opened and the writer thread starts on first use."""
 
     def __init__(self, path: Path, world: World) -> None:
         self.path = path

@@ -32,7 +32,8 @@ _COMMAND = cast(type[Command], Command)
 
 
 class LeaseOwner:
-    """Holds a lock file named after itself while the process owns sessions."""
+    """This process as an owner of sessions. It holds a lock file named after itself while it owns
+    any."""
 
     def __init__(self, folder: Path) -> None:
         # Not from the world: two processes that replay the same seed are still two.

@@ -47,8 +47,7 @@ def parse_date(text: str) -> float:
 
 
 class SessionFacts(Value):
-    """The totals of a session's records. A fork counts only its own; `parent_n` is the last record
-    that it shares. `cost` is None when no price is known."""
+    """The totals of a session's records, without those that a fork shares."""
 
     id: str
     title: str = ""
@@ -66,9 +65,9 @@ class SessionFacts(Value):
     message_count: int = 0
     tool_call_count: int = 0
     api_calls: int = 0
-    usage: Usage = Usage()
+    usage: Usage = Usage()  # its cost is None when no price is known
     parent: str = ""
-    parent_n: int = 0
+    parent_n: int = 0  # the last record that a fork shares
 
 
 class SessionInfo(SessionFacts):
@@ -79,16 +78,14 @@ class SessionInfo(SessionFacts):
 
 
 class SessionFilter(Value):
-    """All given conditions must hold. Times are seconds since 1970 and refer to the last record.
-    `title` and `cwd` match a part, the other fields the whole; `within` is a folder that contains
-    the session's folder. `archived`: False leaves archived sessions out, True lists only them, None
-    lists all."""
+    """Which sessions are wanted; all given conditions must hold. Times are seconds since 1970 and
+    refer to the last record."""
 
     source: str | None = None
     exclude_sources: tuple[str, ...] = ()
-    title: str | None = None
+    title: str | None = None  # matches a part, like `cwd`; the other texts match the whole
     cwd: str | None = None
-    within: str | None = None
+    within: str | None = None  # a folder that contains the session's folder
     model: str | None = None
     provider: str | None = None
     principal: str | None = None
@@ -98,6 +95,7 @@ class SessionFilter(Value):
     min_messages: int | None = None
     max_messages: int | None = None
     ended: bool | None = None
+    # False leaves archived sessions out, True lists only them, None lists all.
     archived: bool | None = False
 
 
@@ -195,12 +193,10 @@ _SAME = tuple(name for name in SessionFacts.__struct_fields__ if name in COLUMNS
 
 
 class Spending(Value):
-    """A row of the ledger. `day` is an ISO date in UTC; `unpriced` replies have no known cost.
-    `assumed` is the most that `assumed_calls` of the calls may have cost in addition: those in
-    progress, and those that never ended."""
+    """A row of the ledger."""
 
     session_id: str
-    day: str
+    day: str  # an ISO date in UTC
     model: str
     provider: str
     cause: str
@@ -209,9 +205,10 @@ class Spending(Value):
     calls: int
     replies: int
     usage: Usage
-    unpriced: int = 0
+    unpriced: int = 0  # replies without a known cost
+    # The most that calls in progress, and calls that never ended, may have cost in addition.
     assumed: Usage = Usage()
-    assumed_calls: int = 0
+    assumed_calls: int = 0  # the number of those calls
 
 
 _SUMMED = (

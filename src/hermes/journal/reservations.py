@@ -80,13 +80,12 @@ def reserve_call(
 
 
 class _CostLine(NamedTuple):
-    """The cost of a call as a linear function of its output, from the shortest useful reply
-    (`low`, `first`) to the longest (`high`, `last`)."""
+    """The cost of a call as a linear function of its output."""
 
-    low: int
-    high: int
-    first: int
-    last: int
+    low: int  # the cost of the shortest useful reply
+    high: int  # the cost of the longest reply
+    first: int  # the length of the shortest useful reply
+    last: int  # the length of the longest reply
 
     def at(self, output: int) -> int:
         if self.last == self.first:

@@ -49,8 +49,8 @@ class SessionHead(msgspec.Struct):
 
 
 class Transaction:
-    """Exists between BEGIN and COMMIT. Work that raises HermesError does so before it writes
-    anything, so that other work in the same transaction is not affected."""
+    """The state of one transaction, between BEGIN and COMMIT. Work that raises HermesError does so
+    before it writes anything, so that other work in the same transaction is not affected."""
 
     def __init__(
         self, db: sqlite3.Connection, heads: dict[int, SessionHead], in_file: FileCache, owner: str

@@ -31,11 +31,10 @@ _RAN = "retention_ran_at"
 
 
 class PruneResult(Value):
-    """`removed`, or in a dry run what would be. `kept` sessions were selected too, but a fork needs
-    their records or they are open."""
+    """The sessions that were pruned, or would be in a dry run."""
 
     removed: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()  # selected too, but open or needed by a fork
 
 
 async def delete(journal: SqliteJournal, session_id: str) -> None:

@@ -43,7 +43,7 @@ BACKGROUND_SECONDS = 0.02
 
 
 class WriteJob(msgspec.Struct, Generic[T], eq=False):
-    """Work and its outcome. Nobody waits for a background job."""
+    """Work for the writer and its outcome. Nobody waits for a background job."""
 
     work: Work[T]
     future: asyncio.Future[T] | None = None
@@ -59,7 +59,8 @@ class WriteJob(msgspec.Struct, Generic[T], eq=False):
 
 
 class Writer:
-    """Starts its thread and opens the database with the first job."""
+    """Writes to the journal in a thread of its own, many jobs in one transaction. The first job
+    starts the thread and opens the database."""
 
     def __init__(self, path: Path, world: World) -> None:
         self.owner = LeaseOwner(leases.lock_folder(path.parent))

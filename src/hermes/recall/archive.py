@@ -214,12 +214,11 @@ class RecapModel(Value):
 
 
 class Recap(Value):
-    """The recap of one session; `text` is empty when it `failed` for this reason. `shown` lists
-    all messages that the model read."""
+    """The recap of one session."""
 
     text: str = ""
-    failed: str = ""
-    shown: tuple[MessageRef, ...] = ()
+    failed: str = ""  # the reason why there is no text
+    shown: tuple[MessageRef, ...] = ()  # all messages that the model read
 
 
 async def recap_sessions(

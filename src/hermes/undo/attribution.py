@@ -19,18 +19,16 @@ from hermes.undo.script_effects import ScriptEffects
 
 
 class OpenCall(msgspec.Struct):
-    """A call that has begun. `before` is the scan at its start and `gaps` what that misses;
-    `others` are the processes that ran already; `process` is the background process that it
-    started."""
+    """A call that has begun."""
 
     call_id: int
     kind: CallKind
     body: CallBody
     intent: ScriptEffects
-    before: Manifest = {}
-    gaps: dict[str, str] = {}
-    others: frozenset[int] = frozenset()
-    process: str = ""
+    before: Manifest = {}  # the scan at its start
+    gaps: dict[str, str] = {}  # what that scan misses, by path, and why
+    others: frozenset[int] = frozenset()  # the processes that ran already
+    process: str = ""  # the background process that it started
     observer: WriteObserver | None = None
 
 

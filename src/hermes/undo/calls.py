@@ -68,17 +68,16 @@ class CallBody(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RecordedCall(Value):
-    """`words` is a short description. An `open` call has begun, and its end is unknown. A call gets
-    its `id` when it is stored."""
+    """A tool call or undo that changed files."""
 
     session: str
     turn: str
     root: str
     at: float
     kind: CallKind
-    words: str
-    id: int = 0
-    open: bool = False
+    words: str  # a short description
+    id: int = 0  # 0 until the call is stored
+    open: bool = False  # whether its end is not recorded yet
     process: str = ""
     manifest: bytes = b""
     body: CallBody = CallBody()

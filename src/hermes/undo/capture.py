@@ -37,16 +37,16 @@ PARTNERS = ("-wal", "-journal")
 
 
 class CaptureResult(Value):
-    """The entries with their tokens, what could not be stored and why, and what had disappeared."""
+    """What was stored of some files."""
 
-    entries: Manifest
-    gaps: dict[str, str]
-    gone: tuple[str, ...] = ()
+    entries: Manifest  # with their tokens
+    gaps: dict[str, str]  # what could not be stored, by path, and why
+    gone: tuple[str, ...] = ()  # what had disappeared
 
 
 class ContentCapture:
-    """`room` returns how many bytes the store may still take; `now_ns` is the clock of the file
-    systems."""
+    """Stores the contents of files before they change. `room` returns how many bytes the store may
+    still take; `now_ns` is the clock of the file systems."""
 
     def __init__(
         self,

@@ -41,9 +41,9 @@ STOPPED = "Hermes was stopped while it ran."
 
 
 class ChangeRecorder:
-    """For one session in one project; not thread-safe. `where` returns the session and the turn;
-    `now_ns` is the clock of the file systems. Every `prune_hours`, if not 0, old checkpoints are
-    removed when the session closes."""
+    """Records the file changes of one session in one project; not thread-safe. `where` returns the
+    session and the turn; `now_ns` is the clock of the file systems. Every `prune_hours`, if not 0,
+    old checkpoints are removed when the session closes."""
 
     def __init__(
         self,

@@ -50,7 +50,7 @@ class StoreStatus(Value):
 
 
 class CheckpointHistory:
-    """All methods block, so call them in a thread."""
+    """Lists checkpoints and goes back to them. All methods block, so call them in a thread."""
 
     def __init__(self, store: CheckpointStore, *, world: World, limits: UndoLimits) -> None:
         self._store = store

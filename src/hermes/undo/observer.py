@@ -59,8 +59,8 @@ class FanotifyGroup:
 
 
 class WriteObserver:
-    """Active between `start` and `stop`. `others` are the processes that do not belong to the
-    command."""
+    """Observes, between `start` and `stop`, which files other processes write. `others` are the
+    processes that do not belong to the command."""
 
     def __init__(self, others: Collection[int]) -> None:
         self._others = others

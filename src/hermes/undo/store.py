@@ -51,7 +51,8 @@ class StoreError(HermesError):
 
 
 class CheckpointStore:
-    """Shared by sessions and processes; thread-safe."""
+    """The database and files with earlier contents. It is shared by sessions and processes, and
+    thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -34,9 +34,10 @@ SHORT = 1_000
 
 
 class UndoableWorkspace(DelegatingWorkspace):
-    """`make_recorder` is called with the first change, because many sessions make none. `touched`
-    returns what a command does to files; by default its text is read. `warn` receives a message
-    when a call cannot be covered; `clean` redacts the description of a call."""
+    """A workspace whose file changes can be undone. `make_recorder` is called with the first
+    change, because many sessions make none. `touched` returns what a command does to files; by
+    default its text is read. `warn` receives a message when a call cannot be covered; `clean`
+    redacts the description of a call."""
 
     def __init__(
         self,
@@ -181,7 +182,8 @@ class UndoableWorkspace(DelegatingWorkspace):
 
 
 class UndoService:
-    """Nothing is imported or created before it is needed."""
+    """Gives sessions their recorders and commands the history. Nothing is imported or created
+    before it is needed."""
 
     def __init__(self, run: RunContext) -> None:
         self._run = run

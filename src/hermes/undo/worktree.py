@@ -27,11 +27,11 @@ GIT_SECONDS = 60
 
 
 class Worktree(Value):
-    """`path` is where the session works, on `branch`; `repository` is where it came from."""
+    """A git worktree of its own for one session."""
 
-    path: str
+    path: str  # where the session works
     branch: str
-    repository: str
+    repository: str  # where it came from
 
 
 def make_worktree(cwd: str, world: World, env: Mapping[str, str]) -> Worktree:

@@ -37,15 +37,13 @@ _SCANNED_AT_ONCE = 512
 
 
 class SearchRequest(Value):
-    """`count` is the number of messages wanted, best first; `enough` is the number that makes a
-    looser search unnecessary. `beside` also asks for messages that are relevant only because of
-    their neighbours."""
+    """What a search asks of the index."""
 
     question: Question
     filters: Filters
-    count: int
-    enough: int
-    beside: bool
+    count: int  # the number of messages wanted, best first
+    enough: int  # the number that makes a looser search unnecessary
+    beside: bool  # whether messages count that are relevant only because of their neighbours
 
 
 def answer(file: IndexFile, source: JournalFile, request: SearchRequest) -> list[ScoredMessage]:

@@ -28,15 +28,13 @@ _LEAST_FACTOR = min(factor for _, factor in SIZES)
 
 
 class CandidateMessage(NamedTuple):
-    """What the index knows of a message, given by its scope and number. `shares` is, per clause,
-    how much of it the message or a neighbour matches, times its rarity. `extra` is other evidence;
-    `own` is whether the message itself has any of the words; `factor` is below 1 in a session about
-    other people."""
+    """What the index knows of a message, given by its scope and number."""
 
+    # Per clause, how much of it the message or a neighbour matches, times its rarity.
     shares: Sequence[float]
-    extra: float = 0.0
-    own: bool = False
-    factor: float = 1.0
+    extra: float = 0.0  # other evidence
+    own: bool = False  # whether the message itself has any of the words
+    factor: float = 1.0  # below 1 in a session about other people
     worth: float = 0.0
     scope: int = 0
     number: int = 0

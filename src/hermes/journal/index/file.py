@@ -67,16 +67,15 @@ class JournalPosition(Value):
 
 
 class SegmentInfo(Value):
-    """`docs` messages in the order of their ids, up to `last`; times are whole seconds. A closed
-    segment is not merged again, and its words are in the word lists."""
+    """A segment of the index: messages in the order of their ids."""
 
     number: int
-    docs: int
+    docs: int  # the number of messages
     leaves: int
-    oldest: int
+    oldest: int  # in whole seconds, like `newest`
     newest: int
-    last: JournalPosition
-    closed: bool = False
+    last: JournalPosition  # the last message
+    closed: bool = False  # it is not merged again, and its words are in the word lists
 
 
 class WordList(Value):

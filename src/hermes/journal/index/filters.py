@@ -41,12 +41,11 @@ _DAYS_AFTER_DAY, _DAYS_AFTER_MONTH = 7, 14
 
 
 class Period(Value):
-    """Seconds since 1970, `since` inclusive, `until` exclusive. Without a year it is that time of
-    any year, given by `months`."""
+    """A period in seconds since 1970."""
 
-    since: float
-    until: float
-    months: tuple[int, ...] = ()
+    since: float  # inclusive
+    until: float  # exclusive
+    months: tuple[int, ...] = ()  # without a year, the period is these months of any year
 
     def holds(self, at: float) -> bool:
         if not self.since <= at < self.until:
@@ -162,13 +161,13 @@ class SegmentScope:
 
 
 class Filters(Value):
-    """None allows all. Times are seconds since 1970: `since` inclusive, `until` exclusive."""
+    """Which messages a search may find; None allows all. Times are seconds since 1970."""
 
     sessions: frozenset[str] | None = None
     exclude: frozenset[str] = frozenset()
     roles: frozenset[Role] | None = None
-    since: float | None = None
-    until: float | None = None
+    since: float | None = None  # inclusive
+    until: float | None = None  # exclusive
 
     def allows(self, row: EventRow) -> bool:
         return (

@@ -45,14 +45,12 @@ class NearWord(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """A clause with the messages that may match it, one set per scope, or no sets when it was not
-    looked up. `frequency` counts them regardless of the filters. `near` are messages with near
-    words."""
+    """A clause with the messages that may match it."""
 
     clause: QueryClause
-    docs: list[Docs]
-    frequency: int
-    near: tuple[NearWord, ...] = ()
+    docs: list[Docs]  # one set per scope; empty when the clause was not looked up
+    frequency: int  # the number of the messages, regardless of the filters
+    near: tuple[NearWord, ...] = ()  # messages with near words
 
     def rarity(self, total: int) -> float:
         return rarity(self.frequency, total) * self.clause.weight

@@ -212,11 +212,11 @@ Asks = Literal["anything", "time", "amount"]
 
 
 class Question(Value):
-    """`asks` is the kind of answer that is wanted, `period` the time that the question names."""
+    """A parsed question."""
 
     clauses: tuple[QueryClause, ...]
-    asks: Asks = "anything"
-    period: Period | None = None
+    asks: Asks = "anything"  # the kind of answer that is wanted
+    period: Period | None = None  # the time that the question names
 
 
 def parse_question(query: str, now: float) -> Question:

@@ -116,15 +116,14 @@ class Message(NamedTuple):
 
 
 class ScoredMessage(NamedTuple):
-    """`found` are the matches of each clause, `rarities` the weights of the clauses. A message that
-    is not `own` has none of the words, but its neighbours do."""
+    """A message with its score."""
 
     score: float
     row: EventRow
     text: str
-    found: list[list[Span]]
-    rarities: list[float]
-    own: bool = True
+    found: list[list[Span]]  # the matches of each clause
+    rarities: list[float]  # the weights of the clauses
+    own: bool = True  # otherwise it has none of the words, but its neighbours do
 
     def spans(self) -> list[Span]:
         """Return all matches with their full weight."""

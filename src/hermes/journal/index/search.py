@@ -42,28 +42,27 @@ removed."""
 
 
 class FoundMessage(Value):
-    """`n` is the record number in the session. Scores are comparable within one search only."""
+    """A message that a search found."""
 
     session_id: str
-    n: int
+    n: int  # the record number in the session
     event_id: int
     at: float
     role: Role
-    score: float
+    score: float  # comparable within one search only
 
 
 class MessageHit(FoundMessage):
-    """The snippet marks matches with `>>>` and `<<<`."""
+    """A found message with a snippet, which marks matches with `>>>` and `<<<`."""
 
     snippet: str
 
 
 class RecallPassage(FoundMessage):
-    """A message that may hold an answer, on one line; of a long one the best excerpt. One that is
-    not `own` has none of the words, but its neighbours do."""
+    """A message that may hold an answer, on one line; of a long one the best excerpt."""
 
     text: str
-    own: bool
+    own: bool  # otherwise it has none of the words, but its neighbours do
 
 
 class SearchIndex:

@@ -25,10 +25,10 @@ _FIRST_WORD, _FIRST_PAIR = b" ", b"\xe3"
 
 
 class Leaf(NamedTuple):
-    """`terms` are between newlines; the set of the n-th lies between two offsets."""
+    """A block of sorted terms with their sets."""
 
-    terms: bytes
-    offsets: array[int]
+    terms: bytes  # between newlines
+    offsets: array[int]  # the set of the n-th term lies between two of these
 
     def ordinal(self, at: int) -> int:
         """Return the number of the term that follows the newline at that position."""

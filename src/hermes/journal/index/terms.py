@@ -284,10 +284,10 @@ _ENDINGS = (("ies", "y"), ("ing", "e"), ("ing", ""), ("ed", "e"), ("ed", ""), ("
 
 
 class Related(NamedTuple):
-    """`forms` count like the word itself; each of `near` counts for its part."""
+    """Other words for a word."""
 
-    forms: tuple[str, ...] = ()
-    near: tuple[tuple[str, float], ...] = ()
+    forms: tuple[str, ...] = ()  # these count like the word itself
+    near: tuple[tuple[str, float], ...] = ()  # each counts for its part
 
 
 def is_stop_word(word: str) -> bool:

@@ -71,10 +71,10 @@ Progress = Literal["done", "more", "busy"]
 
 
 class Sizes(Value):
-    """Messages that are indexed at once, and those of a full segment (at most 65,536)."""
+    """How many messages a segment has."""
 
-    draft: int = 16_384
-    segment: int = MOST_DOCS
+    draft: int = 16_384  # messages that are indexed at once
+    segment: int = MOST_DOCS  # messages of a full segment, at most 65,536
 
 
 @contextmanager
