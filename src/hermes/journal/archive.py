@@ -62,8 +62,8 @@ class SessionArchive:
         except NotFound as error:
             if error.near:
                 raise
-            words = f"There is no session “{wanted}”; `hermes sessions list` shows all."
-            raise NotFound(words, await self._near(wanted)) from error
+            message = f"There is no session “{wanted}”; `hermes sessions list` shows all."
+            raise NotFound(message, await self._near(wanted)) from error
 
     async def newest(self, source: str) -> str:
         found = None if self._is_empty() else await sessions.newest(self._journal, source)

@@ -204,7 +204,7 @@ def is_read_only_copy(path: Path) -> bool:
     """Whether the file is not writable here and holds all commits. A writable file that could not
     be opened is being created by another process."""
     if not path.exists() or all(
-        os.access(place, os.W_OK, effective_ids=True) for place in (path, path.parent)
+        os.access(target, os.W_OK, effective_ids=True) for target in (path, path.parent)
     ):
         return False
     log_of_writes = path.with_name(f"{path.name}-wal")

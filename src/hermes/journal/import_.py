@@ -140,11 +140,11 @@ def _add_line(tx: Transaction, line: ChatLine, progress: Progress) -> Progress:
     return progress
 
 
-def _mark(line: ChatLine, place: int) -> str:
+def _mark(line: ChatLine, number: int) -> str:
     """Return a mark of 36 bits: short, because it is stored with every record, and enough within
     one session."""
     digest = blake2b(digest_size=5)
-    for part in (str(place), str(line.at), line.role, line.text):
+    for part in (str(number), str(line.at), line.role, line.text):
         digest.update(part.encode("utf-8", "replace") + b"\0")
     return f"i{b64encode(digest.digest())[:6].decode()}"
 
@@ -238,8 +238,8 @@ async def _import_session(journal: SqliteJournal, line: SessionLine, number: int
         tx.settle()
         title = tx.head(session).summary.title
         if title and titles.holder_of(tx.db, title, session):
-            given = TitleChanged(title=titles.next_title(tx.db, title))
-            tx.put(session, encode_event(given), turn_id="", at=now)
+            renamed = TitleChanged(title=titles.next_title(tx.db, title))
+            tx.put(session, encode_event(renamed), turn_id="", at=now)
         return True
 
     return await journal.writing(work)

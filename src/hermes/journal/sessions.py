@@ -72,13 +72,13 @@ async def set_archived(journal: SqliteJournal, session_id: str, *, away: bool) -
 
 
 async def _write_or_post(
-    journal: SqliteJournal, session_id: str, event: DurableEvent, wish: Command
+    journal: SqliteJournal, session_id: str, event: DurableEvent, command: Command
 ) -> None:
     """Write the event, or leave the command for the owner of the session."""
     try:
         lease = await journal.acquire(session_id)
     except SessionBusy:
-        await journal.post(session_id, wish)
+        await journal.post(session_id, command)
         return
     try:
         await journal.append(lease, [event])
@@ -104,15 +104,15 @@ async def fork(
     if not 1 <= cut <= last:
         raise UsageError(f"Session {session_id} has records 1 to {last}; {cut} is not one of them.")
     opening = _fork_opening([record for record in records if record.n <= cut], session_id, cut)
-    wished = titles.clean_title(title)
+    own_title = titles.clean_title(title)
     new_id, now = journal.world.new_session_id(), journal.world.clock.now()
 
     def work(tx: Transaction) -> str:
         events: list[DurableEvent] = [opening]
         parent = info_of(tx.db, session_id)
         inherited = titles.next_title(tx.db, parent.title) if parent and parent.title else ""
-        if given := wished or inherited:
-            events.append(TitleChanged(title=given))
+        if new_title := own_title or inherited:
+            events.append(TitleChanged(title=new_title))
         items = encode_events(events)
         tx.check_titles(0, items)
         session = tx.create(new_id, parent=session_id, parent_n=cut)

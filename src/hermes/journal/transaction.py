@@ -115,7 +115,7 @@ class Transaction:
     def write(
         self, session: int, events: Sequence[StoredEvent], *, turn_id: str, at: float
     ) -> tuple[int, ...]:
-        """Add records. Returns the number of each, 0 for a message with a known key."""
+        """Add records. Return the number of each, 0 for a message with a known key."""
         self.check_titles(session, events)
         return tuple([self.put(session, item, turn_id=turn_id, at=at) for item in events])
 

@@ -194,7 +194,7 @@ async def apply_retention(
 
 
 async def vacuum(journal: SqliteJournal, *, patience_seconds: float = PATIENCE_SECONDS) -> bool:
-    """Free the space of deleted records; all other writes wait meanwhile. Returns whether no old
+    """Free the space of deleted records; all other writes wait meanwhile. Return whether no old
     page is left: False when a reader uses one for longer than `patience_seconds`. Then the next
     process that opens the journal for writing truncates the log."""
     await journal.reading(lambda _db: None)

@@ -71,16 +71,16 @@ class Options:
         if word in self._takes:
             self.pairs.append((word, rest.pop(0) if rest else None))
             return
-        for place in range(1, len(word)):
-            name = "-" + word[place]
+        for index in range(1, len(word)):
+            name = "-" + word[index]
             if name in self._takes:
-                value = word[place + 1 :]
+                value = word[index + 1 :]
                 self.pairs.append((name, value or (rest.pop(0) if rest else None)))
                 return
             self.pairs.append((name, None))
 
     def has(self, *names: str) -> bool:
-        return any(_matches_option(given, name) for given, _ in self.pairs for name in names)
+        return any(_matches_option(option, name) for option, _ in self.pairs for name in names)
 
     def value(self, *names: str) -> str | None:
         """Return the last value of the option."""
@@ -89,16 +89,16 @@ class Options:
     def values(self, *names: str) -> list[str]:
         return [
             value
-            for given, value in self.pairs
+            for option, value in self.pairs
             for name in names
-            if value is not None and _matches_option(given, name)
+            if value is not None and _matches_option(option, name)
         ]
 
 
-def _matches_option(given: str, name: str) -> bool:
+def _matches_option(option: str, name: str) -> bool:
     """Whether the word is the option or its beginning: GNU programs accept abbreviated long
     options."""
-    return given == name or (len(given) > 3 and given[:2] == "--" and name.startswith(given))
+    return option == name or (len(option) > 3 and option[:2] == "--" and name.startswith(option))
 
 
 USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -289,8 +289,8 @@ class Call:
             self._touch(self.path(text))
 
     def _touch(self, path: str) -> None:
-        if (place := known_part(path)) and not HARMLESS_DEVICE.match(place):
-            self.follower.touched[place] = None
+        if (known := known_part(path)) and not HARMLESS_DEVICE.match(known):
+            self.follower.touched[known] = None
 
     def here(self, text: str) -> bool:
         """Whether the path lies in the workspace."""

@@ -99,19 +99,21 @@ class EffectVerdict(Value):
 class EffectJudge:
     """Judges the effects of one session. Parts are created with the first effect of their kind."""
 
-    def __init__(self, settings: PolicySettings, **given: Unpack[Surroundings]) -> None:
+    def __init__(self, settings: PolicySettings, **surroundings: Unpack[Surroundings]) -> None:
         self._settings = settings
-        self._shell = given.get("shell", ShellSetup)
-        self._confined = given.get("confined", lambda: False)
-        self._remote = given.get("remote", False)
-        self._shipped = given.get("shipped", lambda _: False)
-        self._folders = (given["root"], given["home"], given["state"])
-        self._resolver = given.get("resolver")
-        self._now = given.get("now", time.monotonic)
+        self._shell = surroundings.get("shell", ShellSetup)
+        self._confined = surroundings.get("confined", lambda: False)
+        self._remote = surroundings.get("remote", False)
+        self._shipped = surroundings.get("shipped", lambda _: False)
+        self._folders = (surroundings["root"], surroundings["home"], surroundings["state"])
+        self._resolver = surroundings.get("resolver")
+        self._now = surroundings.get("now", time.monotonic)
         self._safe = SafeRoots(settings.safe_roots, remote=self._remote)
-        self._sources = Sources(given["root"], given["home"], settings.trusted)
+        self._sources = Sources(surroundings["root"], surroundings["home"], settings.trusted)
         since = NEVER if settings.since is None or self._remote else settings.since
-        self._session_files = SessionFiles(since, given.get("tainted_files"), given.get("texts"))
+        self._session_files = SessionFiles(
+            since, surroundings.get("tainted_files"), surroundings.get("texts")
+        )
 
     @cached_property
     def files(self) -> Files:
@@ -188,8 +190,11 @@ class EffectJudge:
     def _write(self, path: str) -> EffectVerdict:
         decision = self.files.write(path)
         if isinstance(decision, Allow) and self.files.places.is_agent_file(path):
-            words = f"It would change {path}, which instructs agents."
-            return EffectVerdict(decision=decision, outward=words, outward_category="agent_context")
+            return EffectVerdict(
+                decision=decision,
+                outward=f"It would change {path}, which instructs agents.",
+                outward_category="agent_context",
+            )
         return EffectVerdict(decision=decision)
 
     def _fetch(self, effect: FetchUrl, seen: ConversationText | None) -> EffectVerdict:
@@ -203,23 +208,23 @@ class EffectJudge:
             return EffectVerdict(decision=_sends(piece, host))
         if outgoing.is_known(effect.url, seen, self._settings.hosts):
             return EffectVerdict(decision=glance)
-        words = f"It goes to {host} with a URL that is new to this session."
-        return EffectVerdict(decision=glance, outward=words)
+        reason = f"It goes to {host} with a URL that is new to this session."
+        return EffectVerdict(decision=glance, outward=reason)
 
     def _server(self, effect: CallServer, seen: ConversationText | None) -> EffectVerdict:
         if effect.server.startswith(PLUGIN) and not effect.server.endswith(OPEN):
             # The plugin is sandboxed.
             return EffectVerdict(decision=Allow())
-        words = f"It would send something to {effect.server.removesuffix(OPEN)}."
+        reason = f"It would send something to {effect.server.removesuffix(OPEN)}."
         closed = outgoing.is_closed(effect.arguments, seen, self._sources.of(effect))
-        outward = "" if closed else words
+        outward = "" if closed else reason
         return EffectVerdict(decision=Allow(), outward=outward, outward_category="network_out")
 
     def _draw(self, effect: Draw, seen: ConversationText | None) -> EffectVerdict:
         request = encode({"prompt": effect.prompt, "images": effect.images}).decode()
-        words = f"It would send the image prompt to {effect.provider} ({effect.host})."
+        reason = f"It would send the image prompt to {effect.provider} ({effect.host})."
         closed = outgoing.is_closed(request, seen, f"draw:{effect.provider}")
-        outward = "" if closed else words
+        outward = "" if closed else reason
         # Images may be generated in parallel: none changes anything.
         decision = Allow(harmless=True)
         return EffectVerdict(decision=decision, outward=outward, outward_category="network_out")
@@ -306,8 +311,8 @@ def _installs(finding: Finding) -> bool:
     )
 
 
-def _persistent(words: str) -> EffectVerdict:
-    return EffectVerdict(decision=Allow(), outward=words, outward_category="persistence")
+def _persistent(reason: str) -> EffectVerdict:
+    return EffectVerdict(decision=Allow(), outward=reason, outward_category="persistence")
 
 
 def _sends(piece: str, host: str) -> Ask:

@@ -151,8 +151,8 @@ class Paths:
 
     def _why_sensitive(self, path: str) -> str:
         """Return why reading this path needs approval, or ""."""
-        if words := self.places.secret(path):
-            return f"{path} holds {words}."
+        if secrets := self.places.secret(path):
+            return f"{path} holds {secrets}."
         if self.is_own_state(path):
             return f"{path} is part of Hermes' own state."
         return self._may_match(path)

@@ -40,7 +40,7 @@ class PythonCalls(msgspec.Struct):
 
 
 class Vocabulary(msgspec.Struct):
-    """See words.toml."""
+    """The content of words.toml, which explains the fields."""
 
     words: dict[str, tuple[str, ...]]
     patterns: dict[str, str]

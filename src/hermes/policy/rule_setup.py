@@ -1,4 +1,4 @@
-"""Builds the policy rules of a home, and adds taint tracking to a session."""
+"""Builds the policy of a home, and adds taint tracking to a session."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def owner_rules(config: Config) -> tuple[Rule, ...]:
     return load_rules(rules_path(config))
 
 
-def rules_for(
+def policy_for(
     config: Config,
     cwd: str,
     surface: str = "",

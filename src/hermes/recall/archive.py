@@ -105,9 +105,9 @@ class PastSessions:
         info = await self._readable(session_id)
         after = max(0, n - window * _RECORDS_PER_MESSAGE - 1)
         records = await self._journal.read(info.id, after=after)
-        said = [one for one in conversation_of(records) if one.text]
-        at = next((place for place, one in enumerate(said) if one.n >= n), len(said))
-        return info, said[max(0, at - window) : at + window + 1]
+        messages = [one for one in conversation_of(records) if one.text]
+        at = next((index for index, one in enumerate(messages) if one.n >= n), len(messages))
+        return info, messages[max(0, at - window) : at + window + 1]
 
     async def messages_of(self, session_id: str) -> list[ExportedMessage]:
         """Return all messages of a session; NotFound."""
@@ -242,8 +242,8 @@ async def _recap(
 ) -> Recap:
     hits = [one.n for one in found.passages if one.session_id == session_id]
     try:
-        said = await archive.messages_of(session_id)
-        read = select_excerpt(said, hits, min(model.most_chars, MOST_SHOWN))
+        messages = await archive.messages_of(session_id)
+        read = select_excerpt(messages, hits, min(model.most_chars, MOST_SHOWN))
         text = await model.ask(recap_prompt(query, read))
     except HermesError as error:
         # The result lines are shown in any case.
@@ -256,20 +256,21 @@ async def _recap(
 
 
 def select_excerpt(
-    said: Sequence[ExportedMessage], hits: Sequence[int], most: int
+    messages: Sequence[ExportedMessage], hits: Sequence[int], most: int
 ) -> list[ExportedMessage]:
     """Select messages that fit into `most` characters, nearest to the best hits first, in order."""
     ranks = {n: rank for rank, n in enumerate(hits)}
-    places = [(place, ranks[one.n]) for place, one in enumerate(said) if one.n in ranks] or [(0, 0)]
+    ranked = ((index, ranks[one.n]) for index, one in enumerate(messages) if one.n in ranks)
+    positions = list(ranked) or [(0, 0)]
     taken: list[int] = []
     left = most
-    for place in sorted(range(len(said)), key=lambda place: _distance(place, places)):
-        size = len(_line(said[place])) + 1
+    for index in sorted(range(len(messages)), key=lambda index: _distance(index, positions)):
+        size = len(_line(messages[index])) + 1
         if size > left:
             break
-        taken.append(place)
+        taken.append(index)
         left -= size
-    return [said[place] for place in sorted(taken)]
+    return [messages[index] for index in sorted(taken)]
 
 
 def recap_prompt(query: str, read: Sequence[ExportedMessage]) -> Prompt:
@@ -280,14 +281,14 @@ def recap_prompt(query: str, read: Sequence[ExportedMessage]) -> Prompt:
     )
 
 
-def _distance(place: int, hits: Sequence[tuple[int, int]]) -> tuple[int, int]:
+def _distance(index: int, hits: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """Return distance and rank of the nearest hit; hits are sorted by position."""
-    after = bisect_left(hits, (place, 0))
+    after = bisect_left(hits, (index, 0))
     near = hits[max(0, after - 1) : after + 1]
-    return min((abs(place - there), rank) for there, rank in near)
+    return min((abs(index - there), rank) for there, rank in near)
 
 
-def _line(said: ExportedMessage) -> str:
-    most = _LONGEST_RESULT if said.role == "tool" else _LONGEST_WORDS
-    text = said.text if len(said.text) <= most else f"{said.text[:most]}…"
-    return f"{_NAMES.get(said.role, 'Note')}: {text}"
+def _line(message: ExportedMessage) -> str:
+    most = _LONGEST_RESULT if message.role == "tool" else _LONGEST_WORDS
+    text = message.text if len(message.text) <= most else f"{message.text[:most]}…"
+    return f"{_NAMES.get(message.role, 'Note')}: {text}"

@@ -83,10 +83,10 @@ def format_results(
     return "\n".join(lines), shown
 
 
-def format_messages(info: SessionInfo, said: Sequence[ExportedMessage], n: int) -> str:
+def format_messages(info: SessionInfo, messages: Sequence[ExportedMessage], n: int) -> str:
     """Format consecutive messages; mark the requested one."""
     head = f"[{info.id}] {_format_time(info.started_at)}{_format_title(info.title)}"
-    lines = [("*" if one.n == n else "") + _format_message(one) for one in said]
+    lines = [("*" if one.n == n else "") + _format_message(one) for one in messages]
     if not lines:
         return f"{head}\nThere is no message at that position."
     last = f"{info.message_count} messages in all, up to {info.last_n}"
@@ -131,11 +131,11 @@ def _line(passage: RecallPassage) -> str:
     return f"{passage.n}{SIGNS[passage.role]} {passage.text}"
 
 
-def _format_message(said: ExportedMessage) -> str:
-    text = " ".join(said.text.split())
+def _format_message(message: ExportedMessage) -> str:
+    text = " ".join(message.text.split())
     if len(text) > _LONGEST_LINE:
         text = text[:_LONGEST_LINE] + "…"
-    return f"{said.n}{SIGNS.get(said.role, '#')} {text}"
+    return f"{message.n}{SIGNS.get(message.role, '#')} {text}"
 
 
 def _format_title(title: str) -> str:
@@ -217,10 +217,10 @@ async def session_search(
             return await _show(recall.archive, found, query, most, sort, model)
         if session_id:
             n, around = max(0, around_message_id), _clamp(window, MOST_AROUND)
-            info, said = await recall.archive.messages_around(session_id, n, around)
-            shown = [MessageRef(info.id, one.n, one.role) for one in said]
+            info, messages = await recall.archive.messages_around(session_id, n, around)
+            shown = [MessageRef(info.id, one.n, one.role) for one in messages]
             origins = await recall.archive.origins(shown)
-            text = format_messages(info, said, n)
+            text = format_messages(info, messages, n)
             return _mark_origins(text, {"session_id": info.id}, origins)
         return ToolOutput.text(format_sessions(await recall.archive.recent(BROWSED)))
     except NotFound as error:

@@ -114,9 +114,9 @@ def open_for_writing(pids: Collection[int], wanted: Collection[FileId]) -> set[F
                 looked += 1
                 with contextlib.suppress(OSError):
                     opened = os.stat(f"/proc/{pid}/fd/{name}")  # noqa: PTH116
-                    place = opened.st_dev, opened.st_ino
-                    if place in wanted and place not in found and _is_writable(pid, name):
-                        found.add(place)
+                    inode = opened.st_dev, opened.st_ino
+                    if inode in wanted and inode not in found and _is_writable(pid, name):
+                        found.add(inode)
         if looked > MOST_DESCRIPTORS:
             break
     return found

@@ -75,7 +75,7 @@ class RecordedCall(Value):
     root: str
     at: float
     kind: CallKind
-    words: str  # a short description
+    description: str
     id: int = 0  # 0 until the call is stored
     open: bool = False  # whether its end is not recorded yet
     process: str = ""
@@ -106,9 +106,9 @@ class CallLog:
 
     def begin(self, call: RecordedCall) -> int:
         """Store a call that begins now, and return its id."""
-        root, words = path_text(call.root), path_text(call.words)
+        root, description = path_text(call.root), path_text(call.description)
         row = (
-            *(call.session, call.turn, root, call.at, call.kind, words, "open", ""),
+            *(call.session, call.turn, root, call.at, call.kind, description, "open", ""),
             *(call.manifest or None, _encoder.encode(call.body)),
         )
         query = f"INSERT INTO calls({', '.join(COLUMNS[1:])}) VALUES(?,?,?,?,?,?,?,?,?,?)"
@@ -162,6 +162,7 @@ class CallLog:
             rows = [dict(zip(COLUMNS, row, strict=True)) for row in db.execute(query, values)]
         return [
             RecordedCall(
+                description=row.pop("words"),
                 open=row.pop("state") == "open",
                 manifest=row.pop("manifest") or b"",
                 body=_decoder.decode(row.pop("body")),

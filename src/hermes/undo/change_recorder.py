@@ -75,7 +75,7 @@ class ChangeRecorder:
 
     # One path: the file tools
 
-    def begin_path(self, kind: CallKind, words: str, path: str) -> OpenCall:
+    def begin_path(self, kind: CallKind, description: str, path: str) -> OpenCall:
         self._start()
         if kind == "write":
             # A write follows a symbolic link, so the target is stored.
@@ -96,7 +96,7 @@ class ChangeRecorder:
             body = CallBody(
                 changes=with_losses(changes, gaps), notes=tuple(gaps.values()), guards=guards
             )
-            call_id = self._begin(kind, words, body)
+            call_id = self._begin(kind, description, body)
         self._world.kill_point("undo.begun")
         return OpenCall(call_id, kind, body, ScriptEffects(complete=True))
 
@@ -127,7 +127,7 @@ class ChangeRecorder:
     # Whole trees: commands
 
     def begin_command(
-        self, kind: CallKind, words: str, cwd: str, intent: ScriptEffects
+        self, kind: CallKind, description: str, cwd: str, intent: ScriptEffects
     ) -> OpenCall:
         self._start()
         others = list_pids() - {os.getpid()}
@@ -140,7 +140,7 @@ class ChangeRecorder:
             observer = WriteObserver(others)
             observer.start()
         try:
-            open_call = self._open_command(kind, words, cwd, intent, observer)
+            open_call = self._open_command(kind, description, cwd, intent, observer)
         except BaseException:
             if observer is not None:
                 observer.stop()
@@ -152,7 +152,7 @@ class ChangeRecorder:
     def _open_command(
         self,
         kind: CallKind,
-        words: str,
+        description: str,
         cwd: str,
         intent: ScriptEffects,
         observer: WriteObserver | None,
@@ -177,7 +177,7 @@ class ChangeRecorder:
                 now = self._world.clock.now()
                 self._manifest = self.store.save_manifest(self.root, before, now)
                 self._saved = dict(before)
-            call_id = self._begin(kind, words, body, self._manifest)
+            call_id = self._begin(kind, description, body, self._manifest)
         return OpenCall(call_id, kind, body, intent, before, gaps)
 
     def _end_command(self, open_call: OpenCall) -> Recorded:
@@ -254,7 +254,9 @@ class ChangeRecorder:
             self._session_lock = None
         self.store.close()
 
-    def _begin(self, kind: CallKind, words: str, body: CallBody, manifest: bytes = b"") -> int:
+    def _begin(
+        self, kind: CallKind, description: str, body: CallBody, manifest: bytes = b""
+    ) -> int:
         session, turn = self._where()
         call = RecordedCall(
             session=session,
@@ -262,7 +264,7 @@ class ChangeRecorder:
             root=self.root,
             at=self._world.clock.now(),
             kind=kind,
-            words=words,
+            description=description,
             manifest=manifest,
             body=body,
         )

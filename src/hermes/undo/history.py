@@ -121,7 +121,7 @@ class CheckpointHistory:
             root=first.root,
             at=self._world.clock.now(),
             kind="undo",
-            words=f"undo {first.words}",
+            description=f"undo {first.description}",
         )
         return restorer.apply(plan, call)
 
@@ -206,7 +206,7 @@ def _checkpoint(number: int, calls: list[RecordedCall], undone: set[int]) -> Che
         turn=first.turn,
         at=first.at,
         kind="undo" if first.kind == "undo" else "turn",
-        words=first.words + more,
+        words=first.description + more,
         created=counts[False, True],
         changed=counts[True, True],
         deleted=counts[True, False],

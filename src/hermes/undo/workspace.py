@@ -76,8 +76,10 @@ class UndoableWorkspace(DelegatingWorkspace):
     async def _change_path(
         self, kind: CallKind, path: str, work: Callable[[], Awaitable[None]]
     ) -> None:
-        words = self._clean(f"{kind} {path.removeprefix(self.root + '/')}")
-        open_call = await self._run_guarded(lambda: self._recorder.begin_path(kind, words, path))
+        description = self._clean(f"{kind} {path.removeprefix(self.root + '/')}")
+        open_call = await self._run_guarded(
+            lambda: self._recorder.begin_path(kind, description, path)
+        )
         try:
             await work()
         finally:
@@ -160,9 +162,9 @@ class UndoableWorkspace(DelegatingWorkspace):
     ) -> OpenCall | None:
         await self.settle()
         # Redact before cutting: half a secret would not be recognized.
-        words = " ".join(self._clean(effect.script).split())[:WORDS]
+        description = " ".join(self._clean(effect.script).split())[:WORDS]
         return await self._run_guarded(
-            lambda: self._recorder.begin_command(kind, words, effect.cwd, intent)
+            lambda: self._recorder.begin_command(kind, description, effect.cwd, intent)
         )
 
     async def _end(self, open_call: OpenCall | None) -> None:

@@ -124,10 +124,10 @@ def _git(cwd: str, env: Mapping[str, str], *arguments: str) -> str:
 
 def _run(cwd: str, env: Mapping[str, str], *arguments: str) -> tuple[int, str]:
     """Return the exit code and the output of git."""
-    words = ("git", "-c", "core.hooksPath=/dev/null", *arguments)
+    argv = ("git", "-c", "core.hooksPath=/dev/null", *arguments)
     try:
         done = subprocess.run(
-            words,
+            argv,
             cwd=cwd,
             env=dict(env),
             stdin=DEVNULL,

@@ -97,8 +97,9 @@ class _Search:
         return found
 
     def _with_all(self, clauses: tuple[QueryClause, ...]) -> list[ScoredMessage]:
-        """Parts of words count for words that no message has, and for a single rare word. A single
-        clause of several words means these words together, as long as a message has them."""
+        """Search for all clauses. Parts of words count for words that no message has, and for a
+        single rare word. A single clause of several words means these words together, as long as a
+        message has them."""
         if len(clauses) == 1 and len(clauses[0].atoms) > 1:
             together = replace(clauses[0], rule="must")
             found = self._judge_evidence(self._evidence([together]))

@@ -133,9 +133,9 @@ def newest(docs: Docs) -> Iterator[int]:
     if not isinstance(docs, bytes):
         yield from sorted(docs, reverse=True)
         return
-    for place in range(len(docs) - 1, -1, -1):
-        if byte := docs[place]:
-            yield from (place * 8 + bit for bit in reversed(_BITS[byte]))
+    for index in range(len(docs) - 1, -1, -1):
+        if byte := docs[index]:
+            yield from (index * 8 + bit for bit in reversed(_BITS[byte]))
 
 
 def intersection(left: Docs, right: Docs) -> Docs:

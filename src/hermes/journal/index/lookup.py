@@ -88,10 +88,10 @@ class Lookup:
         gathered = 0
         for scope in self.scopes:
             inside = _Inside(scope.segment, parts, known)
-            for place, clause in enumerate(clauses):
+            for index, clause in enumerate(clauses):
                 docs = _holding(clause, scope.segment, inside)
-                frequencies[place] += sets.size_of(docs)
-                found[place].append(_apply_filters(docs, scope))
+                frequencies[index] += sets.size_of(docs)
+                found[index].append(_apply_filters(docs, scope))
             gathered += sets.size_of(found[0][-1])
             if enough is not None and gathered >= enough:
                 break
@@ -161,7 +161,7 @@ def _apply_filters(docs: Docs, scope: SegmentScope) -> Docs:
 
 
 def _frequency(clause: QueryClause, segment: Segment) -> int:
-    """How many messages match the clause; parts of words count as rare without a look-up."""
+    """Return how many messages match the clause; parts of words count as rare without a look-up."""
     if any(atom.how == "part" for atom in clause.atoms):
         return 0
     return sets.size_of(_holding(clause, segment))
@@ -174,7 +174,7 @@ def _distinctive(counts: Mapping[QueryClause, int], most: float) -> list[QueryCl
 
 
 class _Inside:
-    """For parts of words, the messages of a segment with words that contain them."""
+    """The messages of a segment with words that contain given parts."""
 
     def __init__(
         self, segment: Segment, parts: Collection[bytes], known: Mapping[bytes, Sequence[bytes]]
@@ -257,8 +257,8 @@ class NamedPeople:
         self, positive: Sequence[Evidence], scopes: Sequence[SegmentScope], total: int
     ) -> None:
         self._docs = {
-            place: one.docs
-            for place, one in enumerate(positive)
+            index: one.docs
+            for index, one in enumerate(positive)
             if one.clause.name and one.docs and one.frequency
         }
         self._worth = {p: _NAMED_IN_SESSION * positive[p].rarity(total) for p in self._docs}
@@ -278,9 +278,9 @@ class NamedPeople:
         if (scope, session) not in self._known:
             first, end = begins[session - 1] if session else 0, begins[session]
             self._known[scope, session] = {
-                place: worth
-                for place, worth in self._worth.items()
-                if (some := self._mention_positions(scope, place))
+                index: worth
+                for index, worth in self._worth.items()
+                if (some := self._mention_positions(scope, index))
                 and (at := bisect_left(some, first)) < len(some)
                 and some[at] < end
             }
@@ -290,14 +290,15 @@ class NamedPeople:
     def elsewhere(self) -> float:
         """The weight of a message in a session without any of the names: lower when these people
         are usually named often, as speakers are."""
-        often = max((self._mentions_per_session(place) for place in self._docs), default=1.0)
+        often = max((self._mentions_per_session(index) for index in self._docs), default=1.0)
         return max(_OTHER_PEOPLE, _OTHER_TALK - _PER_MENTION * (often - 1))
 
-    def _mentions_per_session(self, place: int) -> float:
-        """How often a name occurs per session that contains it, estimated from the first ones."""
+    def _mentions_per_session(self, index: int) -> float:
+        """Return how often a name occurs per session that contains it, estimated from the first
+        ones."""
         mentions = sessions = 0
-        for scope in range(len(self._docs[place])):
-            some = self._mention_positions(scope, place)[:_MOST_MENTIONS]
+        for scope in range(len(self._docs[index])):
+            some = self._mention_positions(scope, index)[:_MOST_MENTIONS]
             begins = self._beginnings(scope)
             mentions += len(some)
             sessions += len({bisect_right(begins, number) for number in some})
@@ -305,10 +306,10 @@ class NamedPeople:
                 break
         return mentions / max(1, sessions)
 
-    def _mention_positions(self, scope: int, place: int) -> list[int]:
-        if (scope, place) not in self._mentions:
-            self._mentions[scope, place] = sorted(sets.members(self._docs[place][scope]))
-        return self._mentions[scope, place]
+    def _mention_positions(self, scope: int, index: int) -> list[int]:
+        if (scope, index) not in self._mentions:
+            self._mentions[scope, index] = sorted(sets.members(self._docs[index][scope]))
+        return self._mentions[scope, index]
 
     def _beginnings(self, scope: int) -> list[int]:
         if scope not in self._begins:

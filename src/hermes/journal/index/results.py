@@ -33,7 +33,7 @@ def session_worth(found: Sequence[ScoredMessage]) -> dict[str, float]:
     worth: dict[str, float] = {}
     for session, some in scores.items():
         best, *others = sorted(some, reverse=True)
-        more = sum(score / 2**place for place, score in enumerate(others[:_OTHERS]))
+        more = sum(score / 2**index for index, score in enumerate(others[:_OTHERS]))
         worth[session] = best + _OTHERS_SAY * more
     return worth
 
@@ -43,10 +43,10 @@ def diversify(found: Sequence[ScoredMessage]) -> list[ScoredMessage]:
     session counts less than the one before it."""
     seen: defaultdict[str, int] = defaultdict(int)
     ranked: list[tuple[float, int, ScoredMessage]] = []
-    for place, one in enumerate(found):
+    for index, one in enumerate(found):
         factor = _AGAIN ** seen[one.row.session_id]
         seen[one.row.session_id] += 1
-        ranked.append((-one.score * factor, place, one))
+        ranked.append((-one.score * factor, index, one))
     return [one for _, _, one in sorted(ranked, key=lambda entry: entry[:2])]
 
 
@@ -90,7 +90,7 @@ def _in_original(text: str, spans: Sequence[Span]) -> list[Span]:
     for span in sorted(spans, key=lambda span: (span[0], -span[1])):
         if not apart or span[0] >= apart[-1][1]:
             apart.append(span)
-    found = iter(origins(text, [place for span in apart for place in span[:2]]))
+    found = iter(origins(text, [position for span in apart for position in span[:2]]))
     return [(next(found), next(found), weight) for _, _, weight in apart]
 
 

@@ -84,10 +84,10 @@ class Segment:
             leaf = self.leaf(number)
             first, end = leaf.span(start)
             words = leaf.terms[first + 1 : end].decode().split("\n") if end else []
-            forms = [place for place, word in enumerate(words) if is_form(stem, word)]
+            forms = [index for index, word in enumerate(words) if is_form(stem, word)]
             if forms:
                 before = leaf.ordinal(first)
-                found += [self._docs(number, before + place) for place in forms]
+                found += [self._docs(number, before + index) for index in forms]
         return sets.union(found)
 
     def docs_starting(self, start: bytes) -> Docs:
@@ -97,8 +97,8 @@ class Segment:
         for number in self.leaves_of(start)[:_MOST_LEAVES]:
             leaf = self.leaf(number)
             first, end = leaf.span(start)
-            places = range(leaf.ordinal(first), leaf.ordinal(end)) if end else ()
-            found += [self._docs(number, place) for place in places]
+            indexes = range(leaf.ordinal(first), leaf.ordinal(end)) if end else ()
+            found += [self._docs(number, index) for index in indexes]
         return sets.union(found)
 
     def docs_containing(self, parts: Collection[bytes], *, most: int) -> dict[bytes, Docs]:
@@ -110,8 +110,8 @@ class Segment:
                 if part in block and len(some) < most:
                     leaf = self._leaves[number] = _decode_leaf(block)
                     inside = (
-                        self._docs(number, place)
-                        for place, term in enumerate(leaf.terms[1:-1].split(b"\n"))
+                        self._docs(number, index)
+                        for index, term in enumerate(leaf.terms[1:-1].split(b"\n"))
                         if part in term and is_wordlike(term)
                     )
                     some += islice(inside, most)
@@ -122,8 +122,8 @@ class Segment:
         part, offset = divmod(number, PLACES_PER_BLOCK)
         if part not in self._places:
             self._places[part] = _decode_places(self._file.block(self.info.number, "places", part))
-        places = self._places[part]
-        return places.first_id + places.distances[offset]
+        locations = self._places[part]
+        return locations.first_id + locations.distances[offset]
 
     def _all_places(self) -> Iterator[DocLocations]:
         count = -(-self.info.docs // PLACES_PER_BLOCK)
@@ -133,7 +133,7 @@ class Segment:
         return [one.first_id + distance for one in self._all_places() for distance in one.distances]
 
     def seconds(self) -> list[int]:
-        return [second for places in self._all_places() for second in places.seconds]
+        return [second for locations in self._all_places() for second in locations.seconds]
 
     def postings(self) -> Iterator[tuple[bytes, bytes]]:
         """Return every term with its stored set, sorted."""

@@ -46,8 +46,9 @@ def _dense() -> re.Pattern[str]:
 
 @cache
 def _marks() -> re.Pattern[str]:
-    """Accents of Latin, Greek and Cyrillic, points of Hebrew and Arabic, and zero-width characters.
-    Marks of other scripts (Japanese voiced sounds) make different letters."""
+    """Compile the characters that folding drops: accents of Latin, Greek and Cyrillic, points of
+    Hebrew and Arabic, and zero-width characters. Marks of other scripts (Japanese voiced sounds)
+    make different letters."""
     return re.compile(
         "[\u00ad\u0300-\u036f\u0591-\u05c7\u064b-\u0652\u0670"
         "\u200b-\u200f\u202a-\u202e\u2060\ufe0f\ufeff]+"
@@ -110,20 +111,21 @@ def continues_word(text: str, at: int) -> bool:
     return character.isalnum() and not is_dense(character)
 
 
-def origins(text: str, places: Sequence[int]) -> list[int]:
+def origins(text: str, positions: Sequence[int]) -> list[int]:
     """Return, for rising positions in the folded text, the positions in the text itself."""
     if text.isascii():
-        return list(places)
+        return list(positions)
     found: list[int] = []
     start = before = 0
     for end in _blocks(text):
         length = len(fold(text[start:end]))
-        inside = [place - before for place in places[len(found) :] if place < before + length]
+        last = before + length
+        inside = [position - before for position in positions[len(found) :] if position < last]
         if inside:
             exact = _exact_origins(text, start, end)
-            found += [exact[place] for place in inside]
+            found += [exact[position] for position in inside]
         start, before = end, before + length
-    return found + [len(text)] * (len(places) - len(found))
+    return found + [len(text)] * (len(positions) - len(found))
 
 
 def _blocks(text: str) -> Iterator[int]:

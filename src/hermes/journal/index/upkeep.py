@@ -199,11 +199,11 @@ def _with_new_rows(
     return after, full
 
 
-def _is_in_journal(source: JournalFile, place: JournalPosition | None) -> bool:
+def _is_in_journal(source: JournalFile, position: JournalPosition | None) -> bool:
     """Whether the journal still has this event; another journal or an older copy does not."""
-    if place is None:
+    if position is None:
         return True
-    return any(place_of(row) == place for row in source.fetch([place.id]))
+    return any(place_of(row) == position for row in source.fetch([position.id]))
 
 
 def _rewind(file: IndexFile, source: JournalFile, manifest: IndexManifest) -> IndexManifest:

@@ -218,13 +218,13 @@ class Member(Value):
     mode: int = 0
 
 
-def parse_member(given: JsonObject) -> Member:
+def parse_member(raw: JsonObject) -> Member:
     """Make a member from loose fields, as a listing or a dialogue has them; DecodeError. A name of
     the form `a -> b` is a symbolic link, as `tar` and `unzip` list them."""
     fields: JsonObject = {
-        name: given[name] for name in ("kind", "link", "size", "packed", "mode") if name in given
+        name: raw[name] for name in ("kind", "link", "size", "packed", "mode") if name in raw
     }
-    name = str(given.get("value", given.get("name", "")))
+    name = str(raw.get("value", raw.get("name", "")))
     if "link" not in fields and " -> " in name:
         name, _, fields["link"] = name.partition(" -> ")
     if "link" in fields:

@@ -22,14 +22,14 @@ def describe_special(path: str) -> str:
         mode = Path(path).stat().st_mode
     except (OSError, ValueError):
         return ""
-    for test, words in (
+    for test, description in (
         (stat.S_ISCHR, "a device"),
         (stat.S_ISBLK, "a disk"),
         (stat.S_ISFIFO, "a pipe"),
         (stat.S_ISSOCK, "a socket"),
     ):
         if test(mode):
-            return words
+            return description
     return ""
 
 

@@ -20,7 +20,7 @@ Groups = dict[str, tuple[str, ...]]
 
 
 class Lists(msgspec.Struct, forbid_unknown_fields=True):
-    """See places.toml. Groups are paths by what they hold."""
+    """The content of places.toml, which explains the fields. Groups are paths by what they hold."""
 
     home_folders: Groups
     home_files: Groups
@@ -61,9 +61,9 @@ class PathTable:
     def __init__(self, groups: Mapping[str, Iterable[str]]) -> None:
         self._exact: dict[str, str] = {}
         self._globs: dict[str, str] = {}
-        for words, patterns in groups.items():
+        for description, patterns in groups.items():
             for pattern in patterns:
-                (self._globs if "*" in pattern else self._exact).setdefault(pattern, words)
+                (self._globs if "*" in pattern else self._exact).setdefault(pattern, description)
         # By their first name, with the number of names.
         self._lengths: dict[str, set[int]] = {}
         for pattern in self._exact:
@@ -253,10 +253,10 @@ class Places:
 
     def _store(self, low: str) -> str:
         rest = self._in_home(low)
-        if rest and (words := table("home_folders").below(rest) or table("home_files").below(rest)):
-            return words
-        if words := table("anywhere").anywhere(low):
-            return words
+        if rest and (found := table("home_folders").below(rest) or table("home_files").below(rest)):
+            return found
+        if found := table("anywhere").anywhere(low):
+            return found
         return "secrets of the system" if table("system_secrets").below(low) else ""
 
     def _in_home(self, low: str) -> str:
@@ -277,8 +277,8 @@ def _proc_secret(low: str) -> str:
 
 
 def _by_name(name: str) -> str:
-    words = table("names").whole(name)
-    return "" if not words or table("harmless_names").whole(name) else words
+    description = table("names").whole(name)
+    return "" if not description or table("harmless_names").whole(name) else description
 
 
 def _is_env(name: str) -> bool:

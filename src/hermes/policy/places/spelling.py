@@ -118,10 +118,10 @@ def _expand_home(text: str, home: str) -> str:
 def absolute_paths(text: str, cwd: str, *, follow: bool = True) -> tuple[str, ...]:
     """Return the absolute path by name, and with links followed."""
     joined = posixpath.join(cwd, text)
-    by_words = remove_detours(posixpath.normpath(joined), cwd)
+    by_name = remove_detours(posixpath.normpath(joined), cwd)
     if not follow:
-        return (by_words,)
-    return tuple(dict.fromkeys((by_words, real_path(joined), real_path(by_words))))
+        return (by_name,)
+    return tuple(dict.fromkeys((by_name, real_path(joined), real_path(by_name))))
 
 
 def remove_detours(path: str, cwd: str) -> str:

@@ -249,20 +249,20 @@ def check_find(call: Call) -> Stream | None:
         words = words[1:]
     at = next((i for i, each in enumerate(words) if each[:1] in ("-", "(", "!")), len(words))
     bases, terms = words[:at] or ["."], words[at:]
-    acts = [place for place, each in enumerate(terms) if each in FIND_ACTS] or [len(terms)]
-    filtered = all(_is_filtered(_terms_of_action(terms, place)) for place in acts)
+    acts = [index for index, each in enumerate(terms) if each in FIND_ACTS] or [len(terms)]
+    filtered = all(_is_filtered(_terms_of_action(terms, index)) for index in acts)
     if UNKNOWN in "".join(bases):
         filtered = False
     targets = [_target_below(base, terms, filtered) for base in bases]
     targets += [each for base in bases for each in find_stores(call, base, _searched_names(terms))]
     _find_names(call, bases, terms)
-    for place, term in enumerate(terms):
+    for index, term in enumerate(terms):
         if term == "-delete":
             call.deletes(*(targets if filtered else bases), recursive=not filtered)
-        elif term in FIND_FILES and place + 1 < len(terms):
-            call.writes(terms[place + 1])
+        elif term in FIND_FILES and index + 1 < len(terms):
+            call.writes(terms[index + 1])
         elif term in FIND_RUNS:
-            words = terms[place + 1 :]
+            words = terms[index + 1 :]
             end = next((i for i, each in enumerate(words) if each in (";", "+")), len(words))
             for target in targets:
                 call.runs([each.replace("{}", target) for each in words[:end]])
@@ -272,10 +272,10 @@ def check_find(call: Call) -> Stream | None:
 def _searched_names(terms: list[str]) -> list[str]:
     """Return the names that find searches for."""
     return [
-        terms[place + 1].rstrip("/")
-        for place, term in enumerate(terms[:-1])
+        terms[index + 1].rstrip("/")
+        for index, term in enumerate(terms[:-1])
         if term in ("-name", "-iname", "-path", "-ipath", "-wholename")
-        and (place == 0 or terms[place - 1] not in ("!", "-not"))
+        and (index == 0 or terms[index - 1] not in ("!", "-not"))
     ]
 
 
@@ -288,9 +288,9 @@ def _terms_of_action(terms: list[str], action: int) -> list[str]:
 def _is_filtered(terms: list[str]) -> bool:
     return any(
         term in word_set("find_filters")
-        and terms[place + 1 : place + 2] not in (["*"], ["*.*"], [".*"])
-        for place, term in enumerate(terms)
-        if place == 0 or terms[place - 1] not in ("!", "-not")
+        and terms[index + 1 : index + 2] not in (["*"], ["*.*"], [".*"])
+        for index, term in enumerate(terms)
+        if index == 0 or terms[index - 1] not in ("!", "-not")
     )
 
 
@@ -304,10 +304,10 @@ def _target_below(base: str, terms: list[str], filtered: bool) -> str:
 
 def _find_names(call: Call, bases: list[str], terms: list[str]) -> None:
     hunted = [
-        terms[place + 1]
-        for place, term in enumerate(terms[:-1])
+        terms[index + 1]
+        for index, term in enumerate(terms[:-1])
         if term in ("-name", "-iname", "-path")
-        and looks_like_key(terms[place + 1].rpartition("/")[2])
+        and looks_like_key(terms[index + 1].rpartition("/")[2])
     ]
     if "-perm" in terms and any("4000" in each or "u+s" in each for each in terms):
         call.ask("privilege", "It searches for programs that run with higher privileges.")

@@ -28,7 +28,7 @@ DECODERS: dict[str, Callable[[str], bytes]] = {
 
 @cache
 def _writes() -> dict[str, tuple[int, ...]]:
-    """Which arguments of a function are written."""
+    """Return, by function, which of its arguments are files that it writes."""
     entries = (entry.partition("=") for entry in word_list("python_writes"))
     return {name: tuple(map(int, places.split(","))) for name, _, places in entries}
 
@@ -216,8 +216,8 @@ class _Reader:
             path = self._text(node.args[0]) if deletes and node.args else self._owner(node)
             call.deletes(path, recursive="rmtree" in name)
         elif name in _writes():
-            for place in _writes()[name]:
-                call.writes(self._text(node.args[place]) if place < len(node.args) else UNKNOWN)
+            for index in _writes()[name]:
+                call.writes(self._text(node.args[index]) if index < len(node.args) else UNKNOWN)
         elif name in ("open", "io.open", "codecs.open") or (tail == "open" and "Path" in name):
             self._opens(node, name)
         elif tail in word_set("python_path_writes"):

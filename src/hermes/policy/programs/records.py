@@ -138,8 +138,8 @@ _decoder = msgspec.json.Decoder(Program)
 @lru_cache(2048)
 def record_of(name: str) -> Program:
     """Return what is known about a program, even if no function checks it."""
-    place = _load().names.get(name)
-    return UNKNOWN_PROGRAM if place is None else _decoder.decode(_load().records[place])
+    index = _load().names.get(name)
+    return UNKNOWN_PROGRAM if index is None else _decoder.decode(_load().records[index])
 
 
 def is_known(name: str) -> bool:

@@ -54,7 +54,7 @@ def usual_quotes(name: str, code: str) -> str:
 
 
 def _inside(found: re.Match[str]) -> str:
-    return next((found[place] for place in (1, 2, 3, 4, 6) if found[place] is not None), "")
+    return next((found[group] for group in (1, 2, 3, 4, 6) if found[group] is not None), "")
 
 
 def _quote(text: str) -> str:
@@ -124,7 +124,7 @@ PLACE = regex(r"(?<=\s)(?:~|/[\w.~-]+)/[\w./~-]+")
 
 
 class CodeRule(Value, forbid_unknown_fields=True):
-    """See code_rules.toml."""
+    """One rule of code_rules.toml, which explains the fields."""
 
     expression: str
     category: str
@@ -195,7 +195,7 @@ def _look_for_patterns(call: Call, code: str, bare: str, *, ran: bool) -> None:
 def _look_for_paths(call: Call, code: str, *, backticks: bool) -> None:
     """Read every literal that may be a path."""
     at_home = bool(HOME.search(code))
-    call.reads(*(place for place in _home_places(code) if place != "~"))
+    call.reads(*(path for path in _home_places(code) if path != "~"))
     for text in (*strings(code), *(() if backticks else TEMPLATE.findall(code))):
         if 3 < len(text) < 200 and " " not in text and ("/" in text or text[0] in "~."):
             call.reads(text)

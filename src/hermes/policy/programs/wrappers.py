@@ -47,9 +47,9 @@ def check_rights(call: Call) -> Stream | None:
         return call.runs_text(text)
     if inner and inner[0] == "--":
         inner = inner[1:]
-    for place, word in enumerate(call.arguments[1:20], 1):
+    for index, word in enumerate(call.arguments[1:20], 1):
         if word in GIVEN:
-            call.probes(quote_words(call.arguments[place:]))
+            call.probes(quote_words(call.arguments[index:]))
     if call.name == "sudo":
         _enter(call, options.value("-D", "--chdir"))
         if not inner and options.has("-s", "-i", "--shell", "--login"):
@@ -124,9 +124,9 @@ def _arguments(stdin: Stream, *, lines: bool, nulls: bool = False) -> list[str]:
 def check_parallel(call: Call) -> None:
     words = call.options(call.record.values, permute=False).operands
     at = next((i for i, each in enumerate(words) if re.fullmatch(r":{3,4}\+?", each)), len(words))
-    command, given = words[:at], [each for each in words[at:] if not each.startswith(":::")]
+    command, inputs = words[:at], [each for each in words[at:] if not each.startswith(":::")]
     values = (
-        given
+        inputs
         if at < len(words) and words[at].startswith(":::")
         else _arguments(call.stdin, lines=True)
     )

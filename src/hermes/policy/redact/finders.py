@@ -229,15 +229,15 @@ def find_in_client_calls(page: SearchText) -> Iterator[SecretSpan]:
 
 
 def _last_argument(text: str, at: int) -> Iterator[SecretSpan]:
-    given = _GIVEN.match(text, at)
-    words = list(_WORD.finditer(text, at, given.end())) if given else []
+    arguments = _GIVEN.match(text, at)
+    words = list(_WORD.finditer(text, at, arguments.end())) if arguments else []
     if words and not is_not_secret(words[-1]["secret"]) and is_chosen(words[-1]["secret"]):
         yield span_of(words[-1], "password")
 
 
 def _random_arguments(text: str, at: int) -> Iterator[SecretSpan]:
-    given = _GIVEN.match(text, at)
-    for match in _STRING.finditer(text, at, given.end()) if given else ():
+    arguments = _GIVEN.match(text, at)
+    for match in _STRING.finditer(text, at, arguments.end()) if arguments else ():
         value = match["secret"]
         mixed = value != value.lower() and value != value.upper()
         if mixed and not is_not_secret(value) and looks_random(value, strict=True):

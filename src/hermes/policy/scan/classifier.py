@@ -131,8 +131,8 @@ def features(row: ConceptRow, first: int, last: int, kind: str) -> Features:
     """Return the features of a passage: ideas, pairs of ideas, stems and pairs of stems; ideas and
     stems again by kind of text."""
     passage = row.ideas[first:last]
-    said = row.words[first - 1 : last - 1]
-    words = stems(said)
+    tokens = row.words[first - 1 : last - 1]
+    words = stems(tokens)
     single = set(words)
     if len(single) < _FEWEST:
         return {}
@@ -141,7 +141,7 @@ def features(row: ConceptRow, first: int, last: int, kind: str) -> Features:
         "i": ideas,
         "w": single,
         "p": set(_followers(passage)),
-        "s": set(_beginnings(passage, said)),
+        "s": set(_beginnings(passage, tokens)),
         "b": set(pairwise(words)),
     }
     if group := _KINDS.get(kind):
@@ -159,12 +159,12 @@ def _followers(passage: str) -> Iterator[str]:
             yield idea + other
 
 
-def _beginnings(passage: str, said: Sequence[str]) -> Iterator[str]:
+def _beginnings(passage: str, tokens: Sequence[str]) -> Iterator[str]:
     """Yield the first concept and the first words of each sentence."""
     at = -1
     while True:
         yield passage[at + 1 : at + 2]
-        first = stems(said[at + 1 : at + 3])
+        first = stems(tokens[at + 1 : at + 3])
         yield from ("=" + " ".join(first[:count]) for count in (1, 2) if len(first) >= count)
         at = passage.find(END, at + 1, -1)
         if at < 0:

@@ -207,24 +207,24 @@ def _unescape_line(text: str) -> str:
 
 
 def _decode_codes(text: str, depth: int = 0) -> Iterator[tuple[str, str]]:
-    for name, start, words in _decode(text):
+    for name, start, decoded in _decode(text):
         # Keeps the line number.
-        yield name, "\n" * text.count("\n", 0, start) + fold(words)
+        yield name, "\n" * text.count("\n", 0, start) + fold(decoded)
         if depth < 2:
-            yield from _decode_codes(words, depth + 1)
+            yield from _decode_codes(decoded, depth + 1)
 
 
 def _decode(text: str) -> Iterator[tuple[str, int, str]]:
     data = text.encode("latin-1", "replace")
     for start, end in _runs(data, _PACKED, 24):
         for name, decode in (("base64", _base64), ("base32", _base32)):
-            if words := _readable(decode, data[start:end]):
-                yield name, start, words
+            if decoded := _readable(decode, data[start:end]):
+                yield name, start, decoded
     for name, signs, shortest, expression, decode in _NUMBERS:
         for start, end in _runs(data, signs, shortest):
             for match in expression.finditer(text, start, end):
-                if words := _readable(decode, match[0].encode()):
-                    yield name, match.start(), words
+                if decoded := _readable(decode, match[0].encode()):
+                    yield name, match.start(), decoded
 
 
 def _runs(data: bytes, signs: bytes, shortest: int) -> Iterator[tuple[int, int]]:
@@ -247,11 +247,11 @@ def _signs(letters: bytes) -> bytes:
 def _readable(decode: Callable[[bytes], bytes], packed: bytes) -> str:
     try:
         raw = decode(packed)
-        words = raw.decode("utf-16-le" if raw[1:8:2] == b"\0\0\0\0" else "utf-8")
+        decoded = raw.decode("utf-16-le" if raw[1:8:2] == b"\0\0\0\0" else "utf-8")
     except (binascii.Error, UnicodeDecodeError, ValueError):
         return ""
-    spaced = " " in words or _RUN_ALONE.fullmatch(words)
-    return words if _READABLE.fullmatch(words) and spaced else ""
+    spaced = " " in decoded or _RUN_ALONE.fullmatch(decoded)
+    return decoded if _READABLE.fullmatch(decoded) and spaced else ""
 
 
 def _base64(packed: bytes) -> bytes:

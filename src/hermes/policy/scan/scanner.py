@@ -191,11 +191,11 @@ def _separate(likely: list[PassageScore]) -> Iterator[PassageScore]:
 
 
 def _make_finding(plain: str, name: str, start: int, end: int, severity: Severity) -> ScanFinding:
-    words = plain[start:end]
+    passage = plain[start:end]
     # A passage begins with its first word, not with the blank lines before it.
-    start += len(words) - len(words.lstrip())
+    start += len(passage) - len(passage.lstrip())
     line = plain.count("\n", 0, start) + 1
-    return ScanFinding(id=name, line=line, severity=severity, text=" ".join(words.split())[:120])
+    return ScanFinding(id=name, line=line, severity=severity, text=" ".join(passage.split())[:120])
 
 
 def _overlap(one: RuleMatch | PassageScore, other: RuleMatch | PassageScore) -> bool:
@@ -223,8 +223,8 @@ def _find_unseen(plain: str, spans: Spans) -> Iterator[ScanFinding]:
                     continue
                 if _ADDRESSED.search(inner) or _is_harmful(inner):
                     line = plain.count("\n", 0, match.start()) + 1
-                    words = " ".join(inner.split())[:120]
-                    yield ScanFinding(id=name, line=line, severity="critical", text=words)
+                    shown = " ".join(inner.split())[:120]
+                    yield ScanFinding(id=name, line=line, severity="critical", text=shown)
 
 
 def _is_harmful(inner: str) -> bool:

@@ -49,8 +49,8 @@ def _calls(name: str, command: Command | Script, *, loose: bool) -> list[bool]:
             background = command.background
             return [
                 found
-                for place, each in enumerate(commands)
-                for found in _calls(name, each, loose=loose or place in background)
+                for index, each in enumerate(commands)
+                for found in _calls(name, each, loose=loose or index in background)
             ]
 
 
@@ -69,8 +69,8 @@ def spawns_endlessly(block: Block) -> bool:
 def _names(script: Script, *, loose: bool = True) -> set[str]:
     """Return the plain names of its commands; without `loose` only of those that it waits for."""
     found: set[str] = set()
-    for place, command in enumerate(script.commands):
-        if not loose and place in script.background:
+    for index, command in enumerate(script.commands):
+        if not loose and index in script.background:
             continue
         match command:
             case Simple(words=words):

@@ -26,14 +26,14 @@ class Variable(Value):
 
 
 class Substitution(Value):
-    """`$(…)` or backticks: the output of a script."""
+    """The output of a script: `$(…)` or backticks."""
 
     script: Script
     quoted: bool = False
 
 
 class ProcessSubstitution(Value):
-    """`<(…)` or `>(…)`: a script in place of a file."""
+    """A script in place of a file: `<(…)` or `>(…)`."""
 
     script: Script
     direction: Literal["<", ">"]
@@ -117,7 +117,7 @@ class Script(Value):
     @property
     def background(self) -> tuple[int, ...]:
         """The indexes of the commands that end with `&`."""
-        return tuple(place for place, end in enumerate(self.ends) if end == "&")
+        return tuple(index for index, end in enumerate(self.ends) if end == "&")
 
 
 class Unclear(Exception):

@@ -45,8 +45,8 @@ class ImpliedFiles:
         """Return the findings in tainted files that these commands run, and the files."""
         if not self._session_files.has_tainted_files():
             return (), ()
-        given = tuple(dict.fromkeys(commands))
-        kinds = {kind: command for command in given for kind in _kinds(command)}
+        unique_commands = tuple(dict.fromkeys(commands))
+        kinds = {kind: command for command in unique_commands for kind in _kinds(command)}
         if not kinds:
             return (), ()
         found, files = list[Finding](), list[str]()
@@ -74,7 +74,7 @@ class ImpliedFiles:
         if stamp is None:
             return ()
         if stamp not in self._looked:
-            # A fetch by tainted code sends data to a host of the stranger's choice.
+            # A fetch by tainted code sends data to a host that the author of the text chose.
             self._looked[stamp] = tuple(
                 replace(each, category="network_out") if each.category == "network" else each
                 for each in self._follow_file(path)

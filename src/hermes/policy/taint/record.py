@@ -63,7 +63,7 @@ class Record(Generic[L]):
     def __init__(self, path: Path, kinds: Any) -> None:
         self._path = str(path)
         self._kinds = kinds
-        self._place = (0, 0)
+        self._identity = (0, 0)
         self._read = 0
 
     def news(self) -> tuple[bool, list[L]] | None:
@@ -74,10 +74,10 @@ class Record(Generic[L]):
         except OSError:
             if not self._read:
                 return None
-            self._place, self._read = (0, 0), 0
+            self._identity, self._read = (0, 0), 0
             return True, []
-        place = (seen.st_dev, seen.st_ino)
-        afresh = place != self._place or seen.st_size < self._read
+        identity = (seen.st_dev, seen.st_ino)
+        afresh = identity != self._identity or seen.st_size < self._read
         if not afresh and seen.st_size == self._read:
             return None
         start = 0 if afresh else self._read
@@ -87,7 +87,7 @@ class Record(Generic[L]):
                 whole = file.read().rpartition(b"\n")
         except OSError:
             return None
-        self._place, self._read = place, start + len(whole[0]) + len(whole[1])
+        self._identity, self._read = identity, start + len(whole[0]) + len(whole[1])
         found: list[L] = []
         for line in filter(None, whole[0].split(b"\n")):
             with contextlib.suppress(DecodeError):
@@ -217,8 +217,8 @@ class Copies:
         )
 
     def _add(self, lines: Iterable[CopyEntry]) -> None:
-        if told := tuple(lines):
-            self._record.add(told, safely=True)
+        if entries := tuple(lines):
+            self._record.add(entries, safely=True)
             newest = list(self._current().values())[-MOST_FILES:]
             if self._record.length > LONG:
                 self._record.rewrite(newest, while_as_long=self._record.length)

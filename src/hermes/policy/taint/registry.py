@@ -53,8 +53,8 @@ class TaintRegistry:
         self._cleared: dict[str, None] = {}
         self._digests: dict[Stamp, str] = {}
         # Cached answers, until the record changes.
-        self._told: dict[tuple[str, int, int, int, int], tuple[str, ...]] = {}
-        self._near: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._sources_by_file: dict[tuple[str, int, int, int, int], tuple[str, ...]] = {}
+        self._names_below: dict[tuple[str, ...], tuple[str, ...]] = {}
         # By size and digest: the sources in view when the content was written.
         self._prints: dict[int, dict[str, tuple[str, ...]]] = {}
         self._open: list[str] = []
@@ -80,13 +80,13 @@ class TaintRegistry:
         except (OSError, ValueError):
             return ()
         stamp = (path, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
-        if stamp not in self._told:
+        if stamp not in self._sources_by_file:
             found = self._by_time(path, seen)
             if not found and (prints := self._prints.get(seen.st_size)):
                 found = set(prints.get(self._digest(path, seen), ()))
             cleared = found and self._cleared and self._digest(path, seen) in self._cleared
-            self._told[stamp] = () if cleared else tuple(sorted(found))
-        return self._told[stamp]
+            self._sources_by_file[stamp] = () if cleared else tuple(sorted(found))
+        return self._sources_by_file[stamp]
 
     def _by_time(self, path: str, seen: os.stat_result) -> set[str]:
         times = {seen.st_ctime_ns, seen.st_mtime_ns}
@@ -106,9 +106,9 @@ class TaintRegistry:
         tainted files in another worktree."""
         if not self._refresh():
             return ()
-        if folders not in self._near:
-            self._near[folders] = tuple(self._names(folders))[:MOST_NAMES]
-        return self._near[folders]
+        if folders not in self._names_below:
+            self._names_below[folders] = tuple(self._names(folders))[:MOST_NAMES]
+        return self._names_below[folders]
 
     def _names(self, folders: tuple[str, ...]) -> dict[str, None]:
         near: dict[str, None] = {}
@@ -144,7 +144,7 @@ class TaintRegistry:
             return True
 
     def _take(self, lines: Iterable[TaintEntry]) -> None:
-        self._told, self._near = {}, {}
+        self._sources_by_file, self._names_below = {}, {}
         for line in lines:
             match line:
                 case Began():
@@ -175,12 +175,12 @@ class TaintRegistry:
 
     def _periods(self, at: int) -> Iterator[Began]:
         """Yield the periods that contain this moment, newest first."""
-        place = bisect_right(self._starts, at) - 1
-        while place >= 0 and at <= self._until[place]:
-            period = self._ordered[place]
+        index = bisect_right(self._starts, at) - 1
+        while index >= 0 and at <= self._until[index]:
+            period = self._ordered[index]
             if at <= self._ended.get(period.id, math.inf):
                 yield period
-            place -= 1
+            index -= 1
 
     def _digest(self, path: str, seen: os.stat_result) -> str:
         stamp = (path, seen.st_ctime_ns, seen.st_size)

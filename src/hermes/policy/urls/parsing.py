@@ -61,7 +61,7 @@ def _v6(text: str) -> UrlHost:
         raise RefusedUrl(f"{text!r} is not an address.") from None
     kind = address_kind(address)
     if kind is not None and kind.odd and kind.reach == "global":
-        raise RefusedUrl(f"{text!r} is {kind.words} in an unusual spelling.")
+        raise RefusedUrl(f"{text!r} is {kind.description} in an unusual spelling.")
     return UrlHost(name=f"[{address}]", address=address)
 
 
@@ -161,10 +161,10 @@ def _target(scheme: str, rest: str) -> Target:
     path = tail.partition("#")[0]
     if "\\" in path.partition("?")[0]:
         raise RefusedUrl("The URL contains a backslash, which may end the host.")
-    user, at, place = authority.rpartition("@")
+    user, at, host_port = authority.rpartition("@")
     if at and not _USER.fullmatch(user):
         raise RefusedUrl("The part before @ looks like a host.")
-    host, port = _host_and_port(place)
+    host, port = _host_and_port(host_port)
     return Target(
         scheme=scheme,
         host=parse_host(host),
@@ -174,15 +174,15 @@ def _target(scheme: str, rest: str) -> Target:
     )
 
 
-def _host_and_port(place: str) -> tuple[str, str]:
-    if "%" in place:
+def _host_and_port(host_port: str) -> tuple[str, str]:
+    if "%" in host_port:
         raise RefusedUrl("The host contains a percent sign.")
-    if place.startswith("["):
-        host, bracket, port = place.partition("]")
+    if host_port.startswith("["):
+        host, bracket, port = host_port.partition("]")
         if not bracket or (port and not port.startswith(":")):
-            raise RefusedUrl(f"{place!r} is not an address.")
+            raise RefusedUrl(f"{host_port!r} is not an address.")
         return host + bracket, port[1:]
-    host, _, port = place.partition(":")
+    host, _, port = host_port.partition(":")
     return host, port
 
 

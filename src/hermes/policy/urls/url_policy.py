@@ -104,7 +104,7 @@ class StaticResolver:
     repeats."""
 
     def __init__(self, answers: Mapping[str, object]) -> None:
-        self._answers = {_name(host): _rounds(given) for host, given in answers.items()}
+        self._answers = {_name(host): _rounds(addresses) for host, addresses in answers.items()}
         self._asked: dict[str, int] = {}
 
     async def resolve(self, name: str) -> Sequence[str]:
@@ -123,18 +123,18 @@ class StaticResolver:
         return tuple(found)
 
 
-def _rounds(given: object) -> list[list[str]]:
-    if isinstance(given, str):
-        return [[given]]
-    if not isinstance(given, list):
+def _rounds(addresses: object) -> list[list[str]]:
+    if isinstance(addresses, str):
+        return [[addresses]]
+    if not isinstance(addresses, list):
         return []
-    if any(isinstance(each, list) for each in given):
-        return [_texts(each if isinstance(each, list) else [each]) for each in given]
-    return [_texts(given)]
+    if any(isinstance(each, list) for each in addresses):
+        return [_texts(each if isinstance(each, list) else [each]) for each in addresses]
+    return [_texts(addresses)]
 
 
-def _texts(given: list[object]) -> list[str]:
-    return [each for each in given if isinstance(each, str)]
+def _texts(addresses: list[object]) -> list[str]:
+    return [each for each in addresses if isinstance(each, str)]
 
 
 def _name(text: str) -> str:
@@ -196,7 +196,7 @@ class UrlPolicy:
         except RefusedUrl as refused:
             return UrlDecision(decision=_deny(refused))
         kind = address_kind(addresses[0])
-        what = kind.words if kind else "known"
+        what = kind.description if kind else "known"
         allowed = Allow(harmless=True, reason=f"{target.host.name} is {what}.")
         return UrlDecision(decision=allowed, target=target, connect=addresses[0])
 
@@ -247,12 +247,14 @@ class UrlPolicy:
                 return
             case "private":
                 hint = "set security.allow_private_urls to true to allow it"
-                raise RefusedUrl(f"{shown} is {kind.words}; {hint}.", "private_address")
+                raise RefusedUrl(f"{shown} is {kind.description}; {hint}.", "private_address")
             case "metadata":
-                raise RefusedUrl(f"{shown} is {kind.words}, which is never opened.", "metadata")
+                raise RefusedUrl(
+                    f"{shown} is {kind.description}, which is never opened.", "metadata"
+                )
             case "never":
                 raise RefusedUrl(
-                    f"{shown} is {kind.words}, not a public address.", "reserved_address"
+                    f"{shown} is {kind.description}, not a public address.", "reserved_address"
                 )
 
 
