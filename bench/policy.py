@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.measure import ROOT, report, rounded
 from hermes.core.effects import RunCommand
 from hermes.policy.redact.redactor import Redactor
-from hermes.policy.rules import PolicySettings, Rules
+from hermes.policy.rules import PolicySettings, SessionPolicy
 from hermes.policy.scan.scanner import TextScanner
 
 HOME = "/home/person"
@@ -133,13 +133,13 @@ def _texts() -> dict[str, str]:
     }
 
 
-def _rules() -> Rules:
-    return Rules(
+def _rules() -> SessionPolicy:
+    return SessionPolicy(
         PolicySettings(), root=PROJECT, home=HOME, state=f"{HOME}/.hermes", keep=lambda _: None
     )
 
 
-def _judging(rules: Rules, scripts: Iterator[str]) -> Callable[[], object]:
+def _judging(rules: SessionPolicy, scripts: Iterator[str]) -> Callable[[], object]:
     def judge() -> object:
         effect = RunCommand(script=next(scripts), cwd=PROJECT)
         return rules.decide(effect, "owner", frozenset({"user"}))

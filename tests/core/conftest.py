@@ -22,7 +22,7 @@ from hermes.core.tools import Tool
 from hermes.core.transcript import fold
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
-from hermes.policy.rules import PolicySettings, Rules
+from hermes.policy.rules import PolicySettings, SessionPolicy
 from hermes.testing.provider import ScriptedProvider
 from hermes.workspaces.local import LocalWorkspace
 
@@ -126,7 +126,7 @@ class Run:
         await self.journal.close()
 
     def policy(self) -> Policy:
-        return Rules(
+        return SessionPolicy(
             self.settings,
             root=str(self.project),
             home=str(self.folder / "person"),

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from hermes.core.effects import Allow, Ask, CallServer, Deny, Draw
 from hermes.policy.owner_rules import Rule
-from hermes.policy.rules import PolicySettings, Rules
+from hermes.policy.rules import PolicySettings, SessionPolicy
 
 DRAWS = Draw(provider="openai", host="api.openai.com", prompt="the plan of the vault")
 HERE = frozenset({"user", "workspace"})
 
 
-def rules(root: Path, *standing: Rule) -> Rules:
-    return Rules(
+def rules(root: Path, *standing: Rule) -> SessionPolicy:
+    return SessionPolicy(
         PolicySettings(rules=standing),
         root=str(root),
         home=str(root / "home"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hermes.core.effects import Decision, Effect, Principal, RunCommand
-from hermes.policy.rules import PolicySettings, Rules
+from hermes.policy.rules import PolicySettings, SessionPolicy
 
 ROOT = "/srv/people/project"
 HOME = "/home/person"
@@ -18,8 +18,8 @@ def rules(
     root: str = ROOT,
     home: str = HOME,
     confined: Callable[[], bool] = lambda: False,
-) -> Rules:
-    return Rules(
+) -> SessionPolicy:
+    return SessionPolicy(
         settings or PolicySettings(),
         root=root,
         home=home,
@@ -34,7 +34,7 @@ def command(script: str, cwd: str = ROOT) -> RunCommand:
 
 
 def decide(
-    effect: Effect | str, by: Rules | None = None, principal: Principal = "owner"
+    effect: Effect | str, by: SessionPolicy | None = None, principal: Principal = "owner"
 ) -> Decision:
     asked = command(effect) if isinstance(effect, str) else effect
     return (by or rules()).decide(asked, principal, USER)

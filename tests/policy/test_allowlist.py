@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from hermes.core.effects import Allow, Ask, Deny
 from hermes.policy.owner_rules import SEALED, Allowlist, seal
-from hermes.policy.rules import PolicySettings, Rules
+from hermes.policy.rules import PolicySettings, SessionPolicy
 from tests.policy.decisions import HOME, ROOT, command, decide, rules
 
 TOKEN = "ghp_" + "Zk3Qw9Lm2Xc7Vb5Nr8Ty1Pu4Hs6Jd0Fg3Aa"
 PUBLISH = f"curl -X POST -H 'Authorization: Bearer {TOKEN}' https://api.example.com/releases"
 
 
-def keeping(kept: list[str], allowed: tuple[str, ...] = ()) -> Rules:
-    return Rules(
+def keeping(kept: list[str], allowed: tuple[str, ...] = ()) -> SessionPolicy:
+    return SessionPolicy(
         PolicySettings(allowed=allowed),
         root=ROOT,
         home=HOME,
@@ -54,7 +54,7 @@ def test_a_sealed_text_allows_nothing_by_how_it_looks() -> None:
 
 def test_a_script_that_came_with_the_program_runs_while_it_is_as_it_came() -> None:
     script = f"{HOME}/.hermes/skills/documents/pdf/scripts/merge.py"
-    by = Rules(
+    by = SessionPolicy(
         PolicySettings(),
         root=ROOT,
         home=HOME,

@@ -8,7 +8,7 @@ import pytest
 
 from hermes.core.effects import Allow, Ask, Decision, Deny
 from hermes.policy.patterns import vocabulary
-from hermes.policy.rules import Rules
+from hermes.policy.rules import SessionPolicy
 from tests.policy.corpora import Sample, load
 from tests.policy.decisions import ROOT, decide, rules
 
@@ -22,7 +22,7 @@ def all_of_them(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--slow"))
 
 
-def decided(name: str, by: Rules, *, everything: bool) -> list[tuple[Sample, Decision]]:
+def decided(name: str, by: SessionPolicy, *, everything: bool) -> list[tuple[Sample, Decision]]:
     step = 3 if name.endswith("rounds") and not everything else 1
     return [(sample, decide(sample.script, by)) for sample in load(name)[::step]]
 

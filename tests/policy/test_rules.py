@@ -20,7 +20,7 @@ from hermes.core.effects import (
     WritePath,
 )
 from hermes.policy.owner_rules import Rule
-from hermes.policy.rules import PolicySettings, Rules
+from hermes.policy.rules import PolicySettings, SessionPolicy
 from tests.policy.corpora import load
 from tests.policy.decisions import HOME, ROOT, USER, command, decide, rules
 
@@ -185,7 +185,7 @@ def test_a_denied_command_is_found_behind_wrappers_and_full_paths() -> None:
 
 def test_a_yes_holds_for_exactly_what_was_seen() -> None:
     kept: list[str] = []
-    by = Rules(PolicySettings(), root=ROOT, home=HOME, state="/s", keep=kept.append)
+    by = SessionPolicy(PolicySettings(), root=ROOT, home=HOME, state="/s", keep=kept.append)
     by.remember(command("git push"), "session")
     by.remember(command("npm publish"), "always")
     by.remember(command("docker push x"), "once")

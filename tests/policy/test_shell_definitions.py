@@ -6,7 +6,7 @@ import pytest
 
 from hermes.core.effects import Allow, Ask, RunCommand
 from hermes.core.ports import ShellSetup
-from hermes.policy.rules import PolicySettings, Rules
+from hermes.policy.rules import PolicySettings, SessionPolicy
 
 WIPE = "{0} () \n{{ \n    rm -rf important\n}}\n"
 HEREDOC = "z () \n{ \n    cat <<E\n}\nls () \n{ \n    true\n}\nE\n\n}\n"
@@ -14,7 +14,7 @@ ODD = "ls () \n{ \n    case x in (((\n}\n"
 
 
 def decided(script: str, shell: ShellSetup, cwd: str = "/home/me") -> object:
-    rules = Rules(
+    rules = SessionPolicy(
         PolicySettings(),
         root="/home/me/p",
         home="/home/me",

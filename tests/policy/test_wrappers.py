@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.core.effects import Allow, Ask, Decision, Deny
-from hermes.policy.rules import Rules
+from hermes.policy.rules import SessionPolicy
 from hermes.policy.shell.parser import parse
 from hermes.policy.shell.tree import Unclear
 from tests.policy.corpora import load
@@ -170,7 +170,7 @@ def test_quotes_inside_a_plain_command_change_nothing(script: str, data: st.Data
     assert severity(decide(quoted, BY)) == 3, quoted
 
 
-def _levels(by: Rules, script: str) -> int:
+def _levels(by: SessionPolicy, script: str) -> int:
     return severity(decide(script, by))
 
 

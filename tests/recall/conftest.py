@@ -23,7 +23,7 @@ from hermes.journal.import_ import import_lines
 from hermes.journal.index.search import SearchIndex
 from hermes.journal.index.source import JournalFile
 from hermes.journal.journal import SqliteJournal
-from hermes.policy.sources import strangers
+from hermes.policy.sources import untrusted_origins
 from hermes.recall.archive import PastSessions
 
 
@@ -82,7 +82,7 @@ class Home:
             self.index,
             session_id=session_id,
             principal=principal,
-            strangers=strangers,
+            untrusted_origins=untrusted_origins,
         )
 
 

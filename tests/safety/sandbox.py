@@ -32,8 +32,8 @@ from hermes.core.session_deps import ServiceRegistry, SessionDeps, TurnLimits
 from hermes.core.tools import PathContext, Tool, ToolContext, ToolOutput, tool
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
-from hermes.policy.rules import PolicySettings, Rules
-from hermes.policy.taint.suspects import Suspects
+from hermes.policy.rules import PolicySettings, SessionPolicy
+from hermes.policy.taint.registry import TaintRegistry
 from hermes.policy.taint.tracker import LocalTaintTracker
 from hermes.policy.taint.workspace import TaintTrackedWorkspace
 from hermes.policy.urls.url_policy import StaticResolver
@@ -145,7 +145,7 @@ class Sandbox:
         self.state = self.home / ".hermes"
         self.world = World()
         self.sent = SentData()
-        self.suspects = Suspects(self.state / "suspects.jsonl")
+        self.registry = TaintRegistry(self.state / "suspects.jsonl")
         self.settings = settings or PolicySettings()
         self.answer: Callable[[ApprovalAsked], str] = lambda _: "deny"
         self.records: list[Record] = []
@@ -190,9 +190,9 @@ class Sandbox:
                 found[name] = path.read_bytes()
         return found
 
-    def rules(self, shell: Callable[[], ShellSetup] = ShellSetup) -> Rules:
+    def rules(self, shell: Callable[[], ShellSetup] = ShellSetup) -> SessionPolicy:
         answers = StaticResolver(dict.fromkeys(HOSTS, "127.0.0.1"))
-        return Rules(
+        return SessionPolicy(
             replace(self.settings, private=True, since=self.world.clock.now()),
             root=str(self.project),
             home=str(self.home),
@@ -200,7 +200,7 @@ class Sandbox:
             keep=lambda _: None,
             resolver=answers,
             shell=shell,
-            suspects=self.suspects,
+            tainted_files=self.registry,
         )
 
     @asynccontextmanager
@@ -247,7 +247,7 @@ class Sandbox:
             ),
             view=lambda transcript: Prompt(system="Test.", messages=transcript.seen, tools=SPECS),
             toolbox=TOOLBOX,
-            workspace=TaintTrackedWorkspace(workspace, LocalTaintTracker(rules, self.suspects)),
+            workspace=TaintTrackedWorkspace(workspace, LocalTaintTracker(rules, self.registry)),
             policy=rules,
             world=self.world,
             attended=True,

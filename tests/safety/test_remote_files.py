@@ -15,10 +15,10 @@ from hermes.core.delegating import DelegatingWorkspace, SpawnOptions
 from hermes.core.effects import Allow, Ask, Decision, RunCommand
 from hermes.core.ports import ProcessInfo
 from hermes.core.world import World
-from hermes.policy.rules import PolicySettings, Rules
+from hermes.policy.rules import PolicySettings, SessionPolicy
 from hermes.policy.taint.record import Copies
+from hermes.policy.taint.registry import TaintRegistry
 from hermes.policy.taint.remote import RemoteTaintTracker, SharedFolderTaintTracker
-from hermes.policy.taint.suspects import Suspects
 from hermes.policy.taint.workspace import TaintTrackedWorkspace
 from hermes.workspaces.confinement.scope import ConfinementReport
 from hermes.workspaces.remote.calls import BASH
@@ -66,16 +66,16 @@ class There:
             self.far, RemoteTaintTracker(self.rules, self.copies, self.far)
         )
 
-    def later(self, place: str = "ssh me@there:22") -> Rules:
+    def later(self, place: str = "ssh me@there:22") -> SessionPolicy:
         copies = Copies(self.record, place)
-        return Rules(
+        return SessionPolicy(
             PolicySettings(),
             root=str(self.project),
             home="/home/person",
             state="/home/person/.hermes",
             keep=lambda _: None,
             remote=True,
-            suspects=copies,
+            tainted_files=copies,
             texts=copies,
         )
 
@@ -89,7 +89,7 @@ class There:
         stop = asyncio.Event()
         await self.workspace.run(self.command(script), timeout=30, stop=stop, max_bytes=9_000)
 
-    def decided(self, script: str, rules: Rules | None = None) -> Decision:
+    def decided(self, script: str, rules: SessionPolicy | None = None) -> Decision:
         return (rules or self.later()).decide(self.command(script), "owner", ALONE)
 
 
@@ -213,11 +213,11 @@ async def test_a_folder_that_a_container_shares_is_known_here_too(
 ) -> None:
     here = tmp_path / "shared"
     here.mkdir()
-    suspects = Suspects(tmp_path / "suspects.jsonl")
+    registry = TaintRegistry(tmp_path / "suspects.jsonl")
     shared = SharedFolderTaintTracker(
-        there.rules, suspects, str, there="/workspace", here=str(here)
+        there.rules, registry, str, there="/workspace", here=str(here)
     )
     there.sees_strangers()
     async with shared.track_command("/workspace", ("/workspace/Makefile", "/etc/x"), look=True):
         (here / "Makefile").write_text(BUILD)
-    assert suspects.sources(str(here / "Makefile")) == ("web:blog.example",)
+    assert registry.sources(str(here / "Makefile")) == ("web:blog.example",)

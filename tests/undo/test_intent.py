@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hermes.core.effects import RunCommand
-from hermes.policy.rules import PolicySettings, Rules
+from hermes.policy.rules import PolicySettings, SessionPolicy
 from hermes.undo.script_effects import ScriptEffects, read_script_effects
 from tests.undo.scripts import SCRIPTS
 
@@ -97,7 +97,7 @@ def test_patterns_and_links_lead_to_what_they_stand_for(tmp_path: Path) -> None:
     assert not found.can_explain(f"{root}/other", "deleted", mode_only=False)
 
 
-RULES = Rules(
+RULES = SessionPolicy(
     PolicySettings(), root="/p", home="/home/me", state="/home/me/.hermes", keep=lambda _: None
 )
 

@@ -10,7 +10,7 @@ import pytest
 from hermes.codec.values import replace
 from hermes.core.effects import RunCommand
 from hermes.core.ports import ShellSetup
-from hermes.policy.rules import PolicySettings, Rules
+from hermes.policy.rules import PolicySettings, SessionPolicy
 from hermes.undo.script_effects import ScriptEffects, has_redefined_names, read_script_effects
 from tests.undo.conftest import Agent, picture
 
@@ -59,7 +59,7 @@ async def test_what_a_renamed_reader_destroys_comes_back(
 def by_rules(folder: Path) -> Callable[[RunCommand], ScriptEffects]:
     """As sessions do it: what the text does not tell, the rules may know."""
     root, home = str(folder / "project"), str(folder / "home")
-    rules = Rules(PolicySettings(), root=root, home=home, state=home, keep=lambda _: None)
+    rules = SessionPolicy(PolicySettings(), root=root, home=home, state=home, keep=lambda _: None)
 
     def touched(effect: RunCommand) -> ScriptEffects:
         intent = read_script_effects(effect, home)

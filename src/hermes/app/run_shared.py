@@ -16,7 +16,7 @@ from hermes.core.session_request import SessionRequest
 from hermes.credentials.redaction import SecretRedactor
 from hermes.images.service import ImageGeneration
 from hermes.models.model_ref import ModelChoice
-from hermes.policy.taint.suspects import Suspects, suspects_of
+from hermes.policy.taint.registry import TaintRegistry, open_taint_registry
 from hermes.skills.session_index import SkillIndexCache, seeds_of
 from hermes.workspaces.confinement.sandbox import Confinement
 from hermes.workspaces.placement import command_environment, confinement_settings, start_folder
@@ -111,9 +111,9 @@ class RunShared:
         return confinement_settings(self._app.run)
 
     @cached_property
-    def suspects(self) -> Suspects:
+    def taint(self) -> TaintRegistry:
         """Files of any session that untrusted text may have influenced."""
-        return suspects_of(self._app.run.home.root)
+        return open_taint_registry(self._app.run.home.root)
 
     def allow_always(self, subject: str) -> None:
         """Save a permanent approval in the settings, where the user can review it."""

@@ -219,7 +219,7 @@ class SessionBuilder:
     ) -> Session:
         adapt(session_id, deps)
         rules = self._app.controls[session_id].rules
-        track_taint(self._run, session_id, rules, self._app.shared.suspects, deps)
+        track_taint(self._run, session_id, rules, self._app.shared.taint, deps)
         return Session(deps, recorder)
 
     def _root(self, opened: SessionOpened) -> str:

@@ -13,7 +13,7 @@ from hermes.core.prompt import Prompt
 from hermes.core.session import Session
 from hermes.core.session_deps import View
 from hermes.core.transcript import Transcript
-from hermes.policy.rules import Rules
+from hermes.policy.rules import SessionPolicy
 
 if TYPE_CHECKING:
     from hermes.app.app import App
@@ -53,7 +53,7 @@ class SessionControls:
     event, or from the settings if there is none. `display` is how the session is shown; `rules`
     decide about its effects."""
 
-    def __init__(self, settings: Settings, rules: Rules) -> None:
+    def __init__(self, settings: Settings, rules: SessionPolicy) -> None:
         self.display = settings.display
         self._default_effort = settings.agent.reasoning_effort
         self._default_tier = settings.agent.service_tier

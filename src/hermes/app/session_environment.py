@@ -12,7 +12,7 @@ from hermes.core.effects import Effect, RunCommand
 from hermes.core.ports import Workspace
 from hermes.core.session_request import SessionRequest
 from hermes.policy.rule_setup import policy_settings
-from hermes.policy.rules import Rules
+from hermes.policy.rules import SessionPolicy
 from hermes.undo.workspace import UndoableWorkspace, UndoService
 from hermes.workspaces.local import LocalWorkspace
 from hermes.workspaces.shell import is_remote_backend, make_sudo
@@ -150,17 +150,17 @@ def confines_unknown(app: App, workspace: Workspace) -> bool:
 
 def session_rules(
     app: App, session_id: str, workspace: Workspace, request: SessionRequest, started: float
-) -> Rules:
+) -> SessionPolicy:
     """Build the policy of a session. `started` is its start in seconds since 1970."""
-    suspects: TaintedFiles = app.shared.suspects
+    tainted_files: TaintedFiles = app.shared.taint
     copies = None
     if workspace.is_remote:
         from hermes.policy.taint.remote import copies_of  # most sessions are local
 
-        suspects = copies = copies_of(app.run, session_id)
+        tainted_files = copies = copies_of(app.run, session_id)
     mode = app.run.settings.approvals.noninteractive_mode
     approved = not request.attended and mode == "approve"
-    return Rules(
+    return SessionPolicy(
         policy_settings(app.run.config, surface=request.source, approved=approved, since=started),
         root=workspace.root,
         home=app.run.user_home,
@@ -171,7 +171,7 @@ def session_rules(
         shipped=app.shared.is_as_shipped,
         mask=app.shared.mask,
         shell=lambda: workspace.shell,
-        suspects=suspects,
+        tainted_files=tainted_files,
         texts=copies,
         confined=partial(confines_unknown, app, workspace),
     )

@@ -53,14 +53,14 @@ def _mcp_hosting(app: App, session_id: str) -> object:
     from hermes.mcp.session_hosting import call_services, file_watch
 
     rules = app.controls[session_id].rules
-    watch = file_watch(rules, lambda: app.shared.suspects, app.run.redactor.text)
+    watch = file_watch(rules, lambda: app.shared.taint, app.run.redactor.text)
     return call_services(app.run, app.models, lambda: app.require_session(session_id), watch)
 
 
 def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
     from hermes.journal.index.search import SearchIndex
     from hermes.journal.index.source import JournalFile
-    from hermes.policy.sources import strangers
+    from hermes.policy.sources import untrusted_origins
     from hermes.recall.archive import MOST_SHOWN, PastSessions, RecapModel
     from hermes.recall.tools import RecallService
 
@@ -71,7 +71,7 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
         index,
         session_id=session_id,
         principal=opened.principal,
-        strangers=strangers,
+        untrusted_origins=untrusted_origins,
     )
     summarize = app.run.settings.session_search.summarize
 

@@ -186,11 +186,11 @@ def make_studio(run: RunContext, models: Models) -> Studio:
     from hermes.images.storage import MAX_BYTES, ImageCache, ImageFault
     from hermes.images.studio import Studio
     from hermes.policy.rule_setup import policy_settings
-    from hermes.policy.rules import Rules
+    from hermes.policy.rules import SessionPolicy
     from hermes.web.access import web_access
 
     root = str(Path(run.settings.terminal.cwd).expanduser().resolve())
-    rules = Rules(
+    rules = SessionPolicy(
         policy_settings(run.config, surface="image_gen"),
         root=root,
         home=run.user_home,

@@ -41,8 +41,9 @@ MAX_SUGGESTIONS = 3
 
 
 class SessionArchive:
-    """Reading never creates a journal; a home without one has no sessions. `redactor` redacts what
-    is read, since a stored value may have become a secret later."""
+    """The stored sessions of a home, for commands. Reading never creates a journal; a home without
+    one has no sessions. `redactor` redacts what is read, since a stored value may have become a
+    secret later."""
 
     def __init__(
         self, journal: SqliteJournal, home: Home, redactor: SecretEventRedactor | None = None
@@ -52,7 +53,7 @@ class SessionArchive:
         self._redactor = redactor
 
     async def find(self, text: str) -> str:
-        """Finds a session by id, id prefix or title; raises NotFound."""
+        """Find a session by id, id prefix or title; raise NotFound."""
         wanted = text.encode("utf-8", "replace").decode()
         if self._is_empty():
             raise NotFound(f"There is no session “{wanted}”, nor any other; start one: `hermes`.")
@@ -61,8 +62,8 @@ class SessionArchive:
         except NotFound as error:
             if error.near:
                 raise
-            words = f"There is no session “{wanted}”; `hermes sessions list` shows all."
-            raise NotFound(words, await self._near(wanted)) from error
+            message = f"There is no session “{wanted}”; `hermes sessions list` shows all."
+            raise NotFound(message, await self._near(wanted)) from error
 
     async def newest(self, source: str) -> str:
         found = None if self._is_empty() else await sessions.newest(self._journal, source)
@@ -79,7 +80,7 @@ class SessionArchive:
     async def recent(
         self, wanted: SessionFilter | None = None, *, limit: int | None = 20
     ) -> tuple[SessionInfo, ...]:
-        """Lists sessions, last used first. Archived sessions are included only if `wanted` asks for
+        """List sessions, last used first. Archived sessions are included only if `wanted` asks for
         them."""
         if self._is_empty():
             return ()
@@ -91,7 +92,7 @@ class SessionArchive:
         return found if self._redactor is None else tuple(map(self._redactor.record, found))
 
     async def conversation(self, session_id: str) -> tuple[ExportedMessage, ...]:
-        """Returns all messages with role and record number, including rewound ones."""
+        """Return all messages with role and record number, including rewound ones."""
         return session_export.conversation_of(await self.records(session_id))
 
     async def lineage(self, session_id: str) -> Lineage:
@@ -110,11 +111,11 @@ class SessionArchive:
         return await sessions.retitle(self._journal, session_id, title)
 
     async def set_archived(self, session_id: str, *, away: bool) -> None:
-        """Hides a session from lists, or shows it again."""
+        """Hide a session from lists, or show it again."""
         await sessions.set_archived(self._journal, session_id, away=away)
 
     async def free_title(self, title: str) -> str:
-        """Returns the title, with the next free number if it is taken."""
+        """Return the title, with the next free number if it is taken."""
         return await sessions.free_title(self._journal, title)
 
     async def fork(self, session_id: str, *, at: int | None = None, title: str = "") -> str:
@@ -123,7 +124,7 @@ class SessionArchive:
     async def export(
         self, ids: Sequence[str] | None, *, redact: Redact | None
     ) -> AsyncIterator[bytes]:
-        """Yields one JSON line per session; all sessions if `ids` is None."""
+        """Yield one JSON line per session; all sessions if `ids` is None."""
         if ids is None:
             ids = () if self._is_empty() else await session_export.all_ids(self._journal)
         return session_export.export_lines(self._journal, ids, redact=redact)
@@ -132,7 +133,7 @@ class SessionArchive:
         return await session_export.export_markdown(self._journal, session_id, redact=redact)
 
     async def import_file(self, path: Path) -> Imported:
-        """Imports a file of JSON lines, compressed or not; UsageError when it is unreadable."""
+        """Import a file of JSON lines, compressed or not; UsageError when it is unreadable."""
         try:
             done = await session_import.import_file(self._journal, path)
         except (OSError, EOFError, zlib.error) as error:
@@ -150,13 +151,13 @@ class SessionArchive:
         await self._remove_derived((session_id,))
 
     async def archive(self, session_id: str) -> Path:
-        """Moves a session into a file that can be imported again."""
+        """Move a session into a file that can be imported again."""
         path = await upkeep.archive(self._journal, session_id, self._home.archive)
         await self._remove_derived((session_id,), keep_files=True)
         return path
 
     async def repair(self) -> tuple[VerifyProblem, ...]:
-        """Repairs the journal and rebuilds the search index; returns the remaining damage."""
+        """Repair the journal and rebuild the search index; return the remaining damage."""
         if self._is_empty():
             return ()
         left = await verify.repair_journal(self._journal)
@@ -166,7 +167,7 @@ class SessionArchive:
     async def prune(
         self, age_seconds: float, wanted: SessionFilter, *, dry_run: bool, archive: bool
     ) -> PruneResult:
-        """Removes, or moves to files, the sessions unused for this long, ended or not."""
+        """Remove, or move to files, the sessions unused for this long, ended or not."""
         if self._is_empty():
             return PruneResult()
         pruned = await upkeep.prune(
@@ -181,8 +182,8 @@ class SessionArchive:
         return pruned
 
     async def report_retention(self, settings: RetentionSettings) -> str:
-        """Applies the retention settings if they are due; returns a message if sessions were
-        removed, otherwise ""."""
+        """Apply the retention settings if they are due; return a message if sessions were removed,
+        otherwise ""."""
         if self._is_empty():
             return ""
         pruned = await upkeep.apply_retention(self._journal, settings, self._home.archive)
@@ -200,7 +201,7 @@ class SessionArchive:
         await self._index().rebuild()
 
     async def optimize(self) -> tuple[int, int]:
-        """Reclaims free space and rebuilds the search index; returns the bytes before and after."""
+        """Reclaim free space and rebuild the search index; return the bytes before and after."""
         if self._is_empty():
             return 0, 0
         before = (await self.stats()).bytes
@@ -216,7 +217,7 @@ class SessionArchive:
         return await listing.read_spending(self._journal, session_id=session_id, since=since)
 
     async def job_of(self, session_id: str) -> str:
-        """Returns the job of a session for accounting; its own id if unknown."""
+        """Return the job of a session for accounting; its own id if unknown."""
         query = "SELECT job FROM summaries JOIN sessions USING (session) WHERE id = ?"
         row = await self._journal.reading(lambda db: db.execute(query, (session_id,)).fetchone())
         return str(row[0]) if row else session_id
@@ -228,18 +229,18 @@ class SessionArchive:
         return not self._home.journal.exists()
 
     def _index(self) -> SearchIndex:
-        """Returns an index that catches up completely before it answers."""
+        """Return an index that catches up completely before it answers."""
         source = JournalFile(self._home.journal)
         return SearchIndex(self._home.index, source, patience_seconds=INDEX_SECONDS)
 
     async def _search_index(self, done: Imported) -> Imported:
-        """Indexes imported messages now, so that the first search is not slow."""
+        """Index imported messages now, so that the first search is not slow."""
         if done.messages:
             await self._index().catch_up()
         return done
 
     async def _near(self, text: str) -> tuple[str, ...]:
-        """Returns the sessions whose title or id is most similar to the text."""
+        """Return the sessions whose title or id is most similar to the text."""
         # Imported late: slow to load and needed only for errors.
         from difflib import SequenceMatcher
 
@@ -252,7 +253,7 @@ class SessionArchive:
         return tuple(f"{info.id}  {info.title or info.preview}".rstrip() for info in best)
 
     async def _remove_derived(self, ids: Sequence[str], *, keep_files: bool = False) -> None:
-        """Removes deleted sessions from the index and, unless `keep_files`, their folders and
+        """Remove deleted sessions from the index and, unless `keep_files`, their folders and
         snapshot files."""
         # Imported late: removals are rare.
         from hermes.journal.json_snapshots import forget_snapshot

@@ -31,7 +31,7 @@ UPGRADES: Mapping[tuple[str, int], Upgrade] = {}
 
 
 def is_newer(kind: str, version: int, *, current: Mapping[str, int] = CURRENT) -> bool:
-    """Written by a newer Hermes: it cannot be interpreted and must not be changed."""
+    """Whether a newer Hermes wrote the event: it cannot be interpreted and must not be changed."""
     return version > current.get(kind, 0)
 
 
@@ -43,7 +43,7 @@ def event_of(
     current: Mapping[str, int] = CURRENT,
     upgrades: Mapping[tuple[str, int], Upgrade] = UPGRADES,
 ) -> DurableEvent:
-    """The event of a stored body; DecodeError when the body is damaged."""
+    """Return the event of a stored body; DecodeError when the body is damaged."""
     if version == current[kind]:
         return decode(EVENT, body)
     raw = decode(dict, body)
@@ -53,7 +53,7 @@ def event_of(
 
 
 def readable_event(kind: str, version: int, body: bytes) -> DurableEvent | None:
-    """The event of a stored body; None when it is damaged or written by a newer Hermes."""
+    """Return the event of a stored body; None when it is damaged or written by a newer Hermes."""
     if is_newer(kind, version):
         return None
     try:
@@ -143,7 +143,7 @@ TEMPLATES: tuple[BodyTemplate, ...] = (
 
 
 def _by_kind() -> dict[tuple[str, int], list[tuple[int, BodyTemplate]]]:
-    """The templates of each kind and version; those that save most come first."""
+    """Return the templates of each kind and version; those that save most come first."""
     found: dict[tuple[str, int], list[tuple[int, BodyTemplate]]] = {}
     for number, template in enumerate(TEMPLATES, start=1):
         found.setdefault((template.kind, template.version), []).append((number, template))
@@ -156,13 +156,13 @@ _TEMPLATES_OF = _by_kind()
 
 
 def encode_event(event: DurableEvent) -> StoredEvent:
-    """An event of the current version, ready for the log."""
+    """Encode an event of the current version for the log."""
     kind = KINDS[type(event)]
     return pack_body(event, kind, CURRENT[kind], encode(event))
 
 
 def pack_body(event: DurableEvent, kind: str, version: int, body: bytes) -> StoredEvent:
-    """An event whose body is encoded already, perhaps in an older version."""
+    """Pack an event whose body is encoded already, perhaps in an older version."""
     size = len(body)
     for number, (_kind, _version, head, tail) in _TEMPLATES_OF[kind, version]:
         end = size - len(tail)

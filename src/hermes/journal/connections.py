@@ -27,23 +27,23 @@ _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")
 
 
 def name_of(error: sqlite3.Error | OSError) -> str:
-    """SQLite's name of the error, or ""."""
+    """Return SQLite's name of the error, or ""."""
     return str(getattr(error, "sqlite_errorname", ""))
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """The file is damaged, as opposed to busy, full or unreachable."""
+    """Whether the file is damaged, as opposed to busy, full or unreachable."""
     return name_of(error).startswith(_DAMAGE)
 
 
 def is_forbidden(error: sqlite3.Error) -> bool:
-    """The file could not be opened or created."""
+    """Whether the file could not be opened or created."""
     return name_of(error).startswith(_READ_ONLY)
 
 
 @contextmanager
 def ignore_damage() -> Iterator[None]:
-    """Suppresses errors of a damaged file; the rest of the block is skipped."""
+    """Suppress errors of a damaged file; the rest of the block is skipped."""
     try:
         yield
     except sqlite3.Error as error:
@@ -52,7 +52,8 @@ def ignore_damage() -> Iterator[None]:
 
 
 def read_around_damage(read: Callable[[int, int], list[T]], first: int, last: int) -> list[T]:
-    """What `read` returns for a range of ids, which is halved until only bad pages are left out."""
+    """Return what `read` returns for a range of ids, which is halved until only bad pages are left
+    out."""
     with ignore_damage():
         return read(first, last)
     if first >= last:
@@ -62,7 +63,7 @@ def read_around_damage(read: Callable[[int, int], list[T]], first: int, last: in
 
 
 def first_readable(db: sqlite3.Connection, *queries: str) -> int:
-    """The number that the first readable query returns, or 0."""
+    """Return the number that the first readable query returns, or 0."""
     for query in queries:
         with ignore_damage():
             return int(db.execute(query).fetchone()[0] or 0)
@@ -70,7 +71,7 @@ def first_readable(db: sqlite3.Connection, *queries: str) -> int:
 
 
 def journal_error(error: sqlite3.Error | OSError, path: Path) -> JournalError:
-    """The error as one sentence for a person, with the next step."""
+    """Return the error as one sentence for a person, with the next step."""
     name = name_of(error)
     is_full = isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT, EFBIG)
     if is_full or name.startswith(_FULL):
@@ -101,7 +102,7 @@ WAL_BYTES = 4 << 20
 
 
 def open_raw(path: Path, *, mode: str) -> sqlite3.Connection:
-    """A connection that has run no statement, so that it has read nothing from the file."""
+    """Open a connection without running a statement, so that it has read nothing from the file."""
     return sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,
@@ -112,7 +113,7 @@ def open_raw(path: Path, *, mode: str) -> sqlite3.Connection:
 
 
 def connect(path: Path, *, mode: str) -> sqlite3.Connection:
-    """`mode` is SQLite's: "rw" for an existing file, "rwc" to create it."""
+    """Open a connection. `mode` is SQLite's: "rw" for an existing file, "rwc" to create it."""
     db = open_raw(path, mode=mode)
     try:
         db.execute("PRAGMA synchronous = FULL")
@@ -203,7 +204,7 @@ def is_read_only_copy(path: Path) -> bool:
     """Whether the file is not writable here and holds all commits. A writable file that could not
     be opened is being created by another process."""
     if not path.exists() or all(
-        os.access(place, os.W_OK, effective_ids=True) for place in (path, path.parent)
+        os.access(target, os.W_OK, effective_ids=True) for target in (path, path.parent)
     ):
         return False
     log_of_writes = path.with_name(f"{path.name}-wal")
@@ -211,7 +212,8 @@ def is_read_only_copy(path: Path) -> bool:
 
 
 def open_immutable(path: Path) -> sqlite3.Connection:
-    """A connection to a file that nobody changes. Takes no lock and creates no other file."""
+    """Open a connection to a file that nobody changes. It takes no lock and creates no other
+    file."""
     return open_raw(path, mode="ro&immutable=1")
 
 

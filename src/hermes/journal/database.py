@@ -16,7 +16,8 @@ log = logging.getLogger(__name__)
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
-    """The caller holds the write lock, so no other process does this at the same time."""
+    """Open the database for writing. The caller holds the write lock, so no other process does this
+    at the same time."""
     db = connect(path, mode="rwc")
     try:
         is_new = schema.format_of(db) == 0
@@ -150,7 +151,7 @@ class Checkpointer:
 
 
 def copy_lock(path: Path) -> FileLock:
-    """Held while pages are copied without the write lock."""
+    """Return the lock that is held while pages are copied without the write lock."""
     return FileLock(path.with_name(f"{path.name}.copy.lock"))
 
 
@@ -169,7 +170,7 @@ def _is_truncation_due(db: sqlite3.Connection) -> bool:
 
 
 def _copy_pages(db: sqlite3.Connection) -> int:
-    """The number of pages that could not be copied because a connection still uses them."""
+    """Copy pages; return the number of those that a connection still uses."""
     _busy, pages, copied = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     return max(0, int(pages) - int(copied))
 

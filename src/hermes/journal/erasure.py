@@ -27,14 +27,15 @@ _FREE = frozenset({"arguments", "details", "sealed"})
 
 
 class Eraser(Protocol):
-    """Selects what to remove."""
+    """Selects the text that is removed from records."""
 
     def may_contain(self, raw: str) -> bool:
-        """A quick check of a whole record: False only if it cannot contain the text."""
+        """Check a whole record quickly: False only if it cannot contain the text."""
         ...
 
     def remove_phrases(self, text: str, *, near: bool = False) -> str:
-        """`near` is set for records that mention the text, perhaps in other words."""
+        """Remove phrases from a text. `near` is set for records that mention the text, perhaps in
+        other words."""
         ...
 
 
@@ -102,7 +103,7 @@ async def erase(
 async def find_affected(
     journal: SqliteJournal, eraser: Eraser, *, near: Mapping[str, Mentions] | None = None
 ) -> dict[str, tuple[int, ...]]:
-    """The records that `erase` would change, by session id."""
+    """Return the records that `erase` would change, by session id."""
     found = await journal.reading(lambda db: list(_find_records(db, eraser, near or {})))
     return _numbers(found)
 
@@ -126,7 +127,7 @@ def _find_records(
 
 
 def _clean_body(row: LogRow, eraser: Eraser, nearby: Mentions) -> bytes | None:
-    """The body without the text; None when it does not contain it or cannot be read."""
+    """Return the body without the text; None when it does not contain it or cannot be read."""
     is_near = row.n in nearby.records or (
         # A message is recorded before the turn that answers it.
         row.turn_id in nearby.turns and row.kind != "message_received"

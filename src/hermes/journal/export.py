@@ -59,8 +59,8 @@ class SessionLine(SessionFacts, omit_defaults=False):
 async def export_lines(
     journal: SqliteJournal, session_ids: Sequence[str], *, redact: Redact | None = None
 ) -> AsyncIterator[bytes]:
-    """One line of JSON per session, in the order of the ids. `redact` is applied to every string of
-    every event. Unreadable records are left out."""
+    """Yield one line of JSON per session, in the order of the ids. `redact` is applied to every
+    string of every event. Unreadable records are left out."""
     for session_id in session_ids:
         line = await journal.reading(partial(session_line, session_id=session_id))
         yield encode(line if redact is None else _redact(line, redact)) + b"\n"
@@ -83,7 +83,7 @@ async def export_markdown(
 
 
 async def all_ids(journal: SqliteJournal) -> tuple[str, ...]:
-    """Every session, parents before their forks."""
+    """Return every session, parents before their forks."""
     query = "SELECT id FROM sessions ORDER BY session"
     return await journal.reading(lambda db: tuple(id for (id,) in db.execute(query)))
 
@@ -114,7 +114,7 @@ def session_line(db: sqlite3.Connection, session_id: str) -> SessionLine:
 
 
 def conversation_of(records: Sequence[Record]) -> tuple[ExportedMessage, ...]:
-    """The conversation in these records."""
+    """Return the conversation in these records."""
     return tuple(message for record in records if (message := _exported_message(record)))
 
 
@@ -144,7 +144,7 @@ def _redact(line: SessionLine, redact: Redact) -> JsonObject:
 
 
 def redact_texts(value: object, redact: Redact, fixed: frozenset[str] = frozenset()) -> object:
-    """The JSON value with all its texts redacted, except those under the `fixed` keys."""
+    """Return the JSON value with all its texts redacted, except those under the `fixed` keys."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):

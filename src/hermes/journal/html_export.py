@@ -41,7 +41,7 @@ h2 {{ font-size: .8em; color: #777; margin: 0; font-weight: normal }}
 async def html_page(
     archive: SessionArchive, journal: SqliteJournal, session_id: str, redact: Redact | None
 ) -> str:
-    """Renders one complete session as a single page."""
+    """Render one complete session as a single page."""
     info = await archive.info(session_id)
     clean = redact or str
     facts = f"{info.id} · {info.source} · {info.model} ({info.provider}) · {_when(info.started_at)}"
@@ -59,7 +59,7 @@ async def prompts(
     ids: Sequence[str] | None,
     redact: Redact | None,
 ) -> AsyncIterator[bytes]:
-    """Yields the user's messages as JSON lines that can be imported."""
+    """Yield the user's messages as JSON lines that can be imported."""
     if ids is None:
         found = await archive.recent(EVERYTHING, limit=None)
         ids = [info.id for info in sorted(found, key=lambda info: info.started_at)]

@@ -41,10 +41,10 @@ SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@+-]{0,127}")
 
 
 class ChatLine(Value):
-    """`at` is in seconds since 1970, or an ISO time."""
+    """One message of a file to import."""
 
     session: str
-    at: float | str
+    at: float | str  # seconds since 1970, or an ISO time
     role: Literal["user", "assistant", "system", "tool"]
     text: str
 
@@ -69,7 +69,7 @@ class ChatLog:
         self._progress: dict[str, Progress] = {}
 
     async def add(self, lines: Sequence[ChatLine]) -> tuple[int, int]:
-        """The number of new sessions and messages."""
+        """Add lines; return the number of new sessions and messages."""
         if not lines:
             return 0, 0
         before = self._progress
@@ -103,7 +103,8 @@ class ChatLog:
             await self._journal.writing(partial(end, touched[start : start + SESSIONS]))
 
     def _begin(self, tx: Transaction, line: ChatLine, now: float) -> tuple[Progress, bool]:
-        """A session of the same name that is not an import stays unchanged."""
+        """Begin the import of a session. One of the same name that is not an import stays
+        unchanged."""
         name = line.session if SAFE_ID.fullmatch(line.session) else _derived_id(line.session)
         for id in (name, _derived_id(line.session)):
             session = tx.find_session(id)
@@ -139,10 +140,11 @@ def _add_line(tx: Transaction, line: ChatLine, progress: Progress) -> Progress:
     return progress
 
 
-def _mark(line: ChatLine, place: int) -> str:
-    """36 bits: short, because it is stored with every record, and enough within one session."""
+def _mark(line: ChatLine, number: int) -> str:
+    """Return a mark of 36 bits: short, because it is stored with every record, and enough within
+    one session."""
     digest = blake2b(digest_size=5)
-    for part in (str(place), str(line.at), line.role, line.text):
+    for part in (str(number), str(line.at), line.role, line.text):
         digest.update(part.encode("utf-8", "replace") + b"\0")
     return f"i{b64encode(digest.digest())[:6].decode()}"
 
@@ -236,8 +238,8 @@ async def _import_session(journal: SqliteJournal, line: SessionLine, number: int
         tx.settle()
         title = tx.head(session).summary.title
         if title and titles.holder_of(tx.db, title, session):
-            given = TitleChanged(title=titles.next_title(tx.db, title))
-            tx.put(session, encode_event(given), turn_id="", at=now)
+            renamed = TitleChanged(title=titles.next_title(tx.db, title))
+            tx.put(session, encode_event(renamed), turn_id="", at=now)
         return True
 
     return await journal.writing(work)

@@ -34,8 +34,8 @@ SMALL = 16
 
 
 class SqliteJournal:
-    """`core.ports.Journal` on one machine, for any number of processes. The constructor does
-    nothing: files are opened and the writer thread starts on first use."""
+    """The journal (`core.ports.Journal`) in SQLite on one machine, for any number of processes. The
+    constructor does nothing: files are opened and the writer thread starts on first use."""
 
     def __init__(self, path: Path, world: World) -> None:
         self.path = path
@@ -138,7 +138,8 @@ class SqliteJournal:
         return _records(lease.session_id, (*events, granted), numbers, turn_id, now)
 
     async def read(self, session_id: str, *, after: int = 0) -> tuple[Record, ...]:
-        """Shared records of a fork keep the id of the session that stores them."""
+        """Return the records of a session. Shared records of a fork keep the id of the session that
+        stores them."""
         work = partial(read_session, session_id=session_id, after=after)
         records, lost = await self.reading(work)
         if any(item.record.why.startswith(PAGE_DAMAGE) for item in lost):
@@ -159,8 +160,8 @@ class SqliteJournal:
         await self.writing(lambda tx: mark_taken(tx, lease, ids, now))
 
     def data_version(self) -> int:
-        """A number that changes with every commit of another process; -1 before the file exists.
-        While it stays the same, `take` finds nothing new. Takes microseconds, without disk
+        """Return a number that changes with every commit of another process; -1 before the file
+        exists. While it stays the same, `take` finds nothing new. Takes microseconds, without disk
         access."""
         if self._probe is None:
             if not self.path.exists():

@@ -38,7 +38,7 @@ class SnapshotLength(Value):
 
 
 def snapshot_file(home: Home, session_id: str) -> Path:
-    """Returns the file of a session; an imported id is untrusted and is sanitized."""
+    """Return the file of a session; an imported id is untrusted and is sanitized."""
     plain = re.sub(r"[^A-Za-z0-9_-]", "_", session_id)[:100]
     if plain != session_id:
         plain += "-" + blake2b(session_id.encode("utf-8", "replace"), digest_size=4).hexdigest()
@@ -64,7 +64,7 @@ class JsonSnapshots:
         self._open[session.id] = asyncio.ensure_future(self._follow(session))
 
     async def on_session_closed(self, session_id: str) -> None:
-        """Waits until the last turn of a closed session is written."""
+        """Wait until the last turn of a closed session is written."""
         task = self._open.pop(session_id, None)
         if task is not None:
             await asyncio.wait((task,), timeout=CLOSE_SECONDS)
@@ -108,7 +108,7 @@ def snapshot(
 
 
 def write(home: Home, data: JsonObject) -> None:
-    """Replaces the file atomically, unless the existing file has more messages."""
+    """Replace the file atomically, unless the existing file has more messages."""
     path = snapshot_file(home, str(data["session_id"]))
     length = 0
     with suppress(DecodeError, FileNotFoundError):

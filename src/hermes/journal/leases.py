@@ -32,7 +32,8 @@ _COMMAND = cast(type[Command], Command)
 
 
 class LeaseOwner:
-    """Holds a lock file named after itself while the process owns sessions."""
+    """This process as an owner of sessions. It holds a lock file named after itself while it owns
+    any."""
 
     def __init__(self, folder: Path) -> None:
         # Not from the world: two processes that replay the same seed are still two.
@@ -173,7 +174,7 @@ def mark_taken(tx: Transaction, lease: Lease, ids: Sequence[int], now: float) ->
 async def follow_remote(
     journal: Journal, clock: Clock, session_id: str, key: str
 ) -> AsyncGenerator[Record]:
-    """Yields the message with this key and the records of the turn that answers it in another
+    """Yield the message with this key and the records of the turn that answers it in another
     process. They end without a TurnEnded when that process is gone; the message then waits until
     the session is opened again."""
     polls = last_read = message = 0

@@ -18,7 +18,7 @@ _SAVE = f"INSERT OR REPLACE INTO summaries VALUES ({','.join('?' * len(COLUMNS))
 
 
 def _upsert(table: str, key: str, numbers: str) -> str:
-    """The SQL that inserts a row, or adds its numbers to the row with the same key."""
+    """Return the SQL that inserts a row, or adds its numbers to the row with the same key."""
     marks = ",".join("?" * len((*key.split(), *numbers.split())))
     sums = ", ".join(f"{name} = {name} + excluded.{name}" for name in numbers.split())
     on_conflict = f"ON CONFLICT({key.replace(' ', ', ')}) DO UPDATE SET {sums}"
@@ -86,7 +86,7 @@ def charge(db: sqlite3.Connection, changed: Sequence[Changed]) -> None:
 
 
 def _charge_sessions(db: sqlite3.Connection, changed: Sequence[Changed]) -> None:
-    """Everything but the totals over sessions."""
+    """Update everything but the totals over sessions."""
     for summary, change in changed:
         session = summary.session
         if change.assumed:
@@ -106,7 +106,8 @@ def _charge_sessions(db: sqlite3.Connection, changed: Sequence[Changed]) -> None
 
 
 def remember_key(db: sqlite3.Connection, session: int, key: str, n: int) -> bool:
-    """False when the session, or a parent in the shared records, has the key already."""
+    """Store the key; return False when the session, or a parent in the shared records, has it
+    already."""
     return db.execute(_NEW_KEY, (session, key, n, session, key)).rowcount == 1
 
 

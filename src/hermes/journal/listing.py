@@ -21,7 +21,7 @@ _AGE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([hdw]?)\s*", re.IGNORECASE)
 
 
 def parse_age(text: str) -> float:
-    """An age in seconds; UsageError."""
+    """Parse an age; return seconds. UsageError."""
     match = _AGE.fullmatch(text)
     if match is None:
         raise UsageError(f"“{text}” is not an age; write 90 or 30d for days, 12h, or 2w.")
@@ -29,7 +29,8 @@ def parse_age(text: str) -> float:
 
 
 def parse_since(text: str, now: float) -> float:
-    """Seconds since 1970 of a date (UTC unless it names a zone), or of an age before now."""
+    """Return the seconds since 1970 of a date (UTC unless it names a zone), or of an age before
+    now."""
     if _AGE.fullmatch(text):
         return now - parse_age(text)
     is_day = len(text.strip()) == len("2026-05-01")
@@ -37,7 +38,8 @@ def parse_since(text: str, now: float) -> float:
 
 
 def parse_date(text: str) -> float:
-    """Seconds since 1970 of an ISO date or time, local unless it names a zone; UsageError."""
+    """Return the seconds since 1970 of an ISO date or time, local unless it names a zone;
+    UsageError."""
     try:
         return datetime.fromisoformat(text.strip()).timestamp()
     except (ValueError, OverflowError):
@@ -45,8 +47,7 @@ def parse_date(text: str) -> float:
 
 
 class SessionFacts(Value):
-    """The totals of a session's records. A fork counts only its own; `parent_n` is the last record
-    that it shares. `cost` is None when no price is known."""
+    """The totals of a session's records, without those that a fork shares."""
 
     id: str
     title: str = ""
@@ -64,9 +65,9 @@ class SessionFacts(Value):
     message_count: int = 0
     tool_call_count: int = 0
     api_calls: int = 0
-    usage: Usage = Usage()
+    usage: Usage = Usage()  # its cost is None when no price is known
     parent: str = ""
-    parent_n: int = 0
+    parent_n: int = 0  # the last record that a fork shares
 
 
 class SessionInfo(SessionFacts):
@@ -77,16 +78,14 @@ class SessionInfo(SessionFacts):
 
 
 class SessionFilter(Value):
-    """All given conditions must hold. Times are seconds since 1970 and refer to the last record.
-    `title` and `cwd` match a part, the other fields the whole; `within` is a folder that contains
-    the session's folder. `archived`: False leaves archived sessions out, True lists only them, None
-    lists all."""
+    """Which sessions are wanted; all given conditions must hold. Times are seconds since 1970 and
+    refer to the last record."""
 
     source: str | None = None
     exclude_sources: tuple[str, ...] = ()
-    title: str | None = None
+    title: str | None = None  # matches a part, like `cwd`; the other texts match the whole
     cwd: str | None = None
-    within: str | None = None
+    within: str | None = None  # a folder that contains the session's folder
     model: str | None = None
     provider: str | None = None
     principal: str | None = None
@@ -96,6 +95,7 @@ class SessionFilter(Value):
     min_messages: int | None = None
     max_messages: int | None = None
     ended: bool | None = None
+    # False leaves archived sessions out, True lists only them, None lists all.
     archived: bool | None = False
 
 
@@ -130,7 +130,7 @@ async def list_sessions(
     *,
     limit: int | None = 20,
 ) -> tuple[SessionInfo, ...]:
-    """Most recently used first."""
+    """List sessions, most recently used first."""
     chosen = wanted or SessionFilter()
     return await journal.reading(lambda db: select(db, chosen, limit=limit))
 
@@ -159,7 +159,7 @@ def facts_of(db: sqlite3.Connection, session_id: str) -> SessionFacts | None:
 
 
 def conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
-    """An SQL condition on `m` (summaries) and its values."""
+    """Return an SQL condition on `m` (summaries) and its values."""
     clauses, values = ["1"], []
     for name, clause in _CLAUSES.items():
         value = getattr(wanted, name)
@@ -193,12 +193,10 @@ _SAME = tuple(name for name in SessionFacts.__struct_fields__ if name in COLUMNS
 
 
 class Spending(Value):
-    """A row of the ledger. `day` is an ISO date in UTC; `unpriced` replies have no known cost.
-    `assumed` is the most that `assumed_calls` of the calls may have cost in addition: those in
-    progress, and those that never ended."""
+    """A row of the ledger."""
 
     session_id: str
-    day: str
+    day: str  # an ISO date in UTC
     model: str
     provider: str
     cause: str
@@ -207,9 +205,10 @@ class Spending(Value):
     calls: int
     replies: int
     usage: Usage
-    unpriced: int = 0
+    unpriced: int = 0  # replies without a known cost
+    # The most that calls in progress, and calls that never ended, may have cost in addition.
     assumed: Usage = Usage()
-    assumed_calls: int = 0
+    assumed_calls: int = 0  # the number of those calls
 
 
 _SUMMED = (
@@ -221,7 +220,7 @@ _SUMMED = (
 async def read_spending(
     journal: SqliteJournal, *, session_id: str | None = None, since: float = 0.0
 ) -> tuple[Spending, ...]:
-    """Oldest day first."""
+    """Return the spending, oldest day first."""
     sums = ", ".join(f"sum({name}) AS {name}" for name in _SUMMED)
     query = (
         "SELECT id, date(day * 86400, 'unixepoch'), model, provider, cause, max(principal),"

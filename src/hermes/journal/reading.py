@@ -28,7 +28,7 @@ HASH_BYTES = 16
 
 
 def chain_seed(session_id: str) -> bytes:
-    """The hash that the first record of a session is chained to."""
+    """Return the hash that the first record of a session is chained to."""
     return blake2b(session_id.encode(), digest_size=HASH_BYTES).digest()
 
 
@@ -81,7 +81,7 @@ class LogRows(NamedTuple):
 
 
 def read_rows(db: sqlite3.Connection, session: int, after: int = 0, upto: int = MAX_N) -> LogRows:
-    """The records with after < n <= upto that the session itself stores, in order."""
+    """Return the records with after < n <= upto that the session itself stores, in order."""
     with ignore_damage():
         found = db.execute(_READ, (session, after, upto)).fetchall()
         rows = LogRows([], [])
@@ -92,7 +92,7 @@ def read_rows(db: sqlite3.Connection, session: int, after: int = 0, upto: int = 
 
 
 def last_n(db: sqlite3.Connection, session: int) -> int:
-    """The highest number used in the session; the number of a lost record is not reused."""
+    """Return the highest number used in the session; the number of a lost record is not reused."""
     row = db.execute(
         "SELECT max(coalesce((SELECT max(n) FROM log WHERE session = ?1), 0),"
         " coalesce((SELECT max(n) FROM quarantine WHERE session = ?1), 0))",
@@ -173,12 +173,12 @@ _RECEIVED = (
 
 
 def shared_messages(db: sqlite3.Connection, session: int) -> int:
-    """The number of messages the session started with."""
+    """Return the number of messages the session started with."""
     return sum(_count(db, *part) for part in _ancestors(db, session))
 
 
 def shared_preview(db: sqlite3.Connection, session: int) -> str:
-    """The beginning of the first message that a person wrote in an ancestor."""
+    """Return the beginning of the first message that a person wrote in an ancestor."""
     query = "SELECT version, CAST(head AS BLOB), CAST(tail AS BLOB) FROM shapes WHERE shape = ?"
     for part in _ancestors(db, session):
         for shape, rest in db.execute(_RECEIVED, part):
@@ -190,7 +190,7 @@ def shared_preview(db: sqlite3.Connection, session: int) -> str:
 
 
 def _ancestors(db: sqlite3.Connection, session: int) -> list[tuple[int, int]]:
-    """The ancestors, oldest first, each with its last shared record."""
+    """Return the ancestors, oldest first, each with its last shared record."""
     return db.execute(f"{ABOVE} SELECT session, shared FROM above", (session,)).fetchall()[::-1]
 
 
@@ -215,7 +215,8 @@ class DamagedRecord(NamedTuple):
 
 
 def history_segments(db: sqlite3.Connection, session_id: str) -> list[HistorySegment]:
-    """The oldest ancestor first, the session itself last; NotFound."""
+    """Return the segments of a session's history: the oldest ancestor first, the session itself
+    last; NotFound."""
     found: list[HistorySegment] = []
     query = "SELECT session, id, parent, parent_n FROM sessions WHERE"
     row = db.execute(f"{query} id = ?", (session_id,)).fetchone()
@@ -233,8 +234,8 @@ def history_segments(db: sqlite3.Connection, session_id: str) -> list[HistorySeg
 def read_session(
     db: sqlite3.Connection, session_id: str, after: int = 0
 ) -> tuple[list[Record], list[DamagedRecord]]:
-    """The records, each with the id of the session that stores it, and the newly found damaged
-    ones. Records of a newer Hermes are skipped."""
+    """Return the records, each with the id of the session that stores it, and the newly found
+    damaged ones. Records of a newer Hermes are skipped."""
     records: list[Record] = []
     lost: list[DamagedRecord] = []
     for session, id, upto in history_segments(db, session_id):
@@ -293,7 +294,7 @@ def events_after(
     session_id: str = "",
     limit: int = 20,
 ) -> list[FeedItem]:
-    """The next events of these kinds, oldest first."""
+    """Return the next events of these kinds, oldest first."""
     where = "id > ?"
     values: list[object] = [cursor]
     if session_id:
@@ -305,14 +306,14 @@ def events_after(
 def events_since(
     db: sqlite3.Connection, at: float, kinds: Sequence[str], *, limit: int = 1_000
 ) -> list[FeedItem]:
-    """The newest events of these kinds since `at`, oldest first."""
+    """Return the newest events of these kinds since `at`, oldest first."""
     return _find_items(db, "at >= ?", [at], kinds, f"id DESC LIMIT {limit}")
 
 
 def _find_items(
     db: sqlite3.Connection, where: str, values: list[object], kinds: Sequence[str], order: str
 ) -> list[FeedItem]:
-    """Oldest first."""
+    """Return the matching records, oldest first."""
     shapes = f"SELECT shape FROM shapes WHERE kind IN ({','.join('?' * len(kinds))})"
     ids = db.execute(
         f"SELECT id FROM log WHERE {where} AND shape IN ({shapes}) ORDER BY {order}",

@@ -50,7 +50,8 @@ class PageDamage(Exception):
 
 
 def salvage_rows(path: Path, kinds: str) -> Iterator[tuple[object, ...]]:
-    """The rows with these column types in a database file or its write-ahead log, unordered."""
+    """Yield the rows with these column types in a database file or its write-ahead log,
+    unordered."""
     with path.open("rb") as file:
         data = file.read()
     is_wal = len(data) >= 4 and struct.unpack(">I", data[:4])[0] in _WAL_MAGIC
@@ -66,8 +67,8 @@ def salvage_rows(path: Path, kinds: str) -> Iterator[tuple[object, ...]]:
 def _rows(page: bytes, start: int, data: bytes, kinds: str) -> Iterator[tuple[object, ...]]:
     count = int.from_bytes(page[start + 3 : start + 5], "big")
     for index in range(min(count, PAGE // 4)):
-        place = start + 8 + 2 * index
-        cell = int.from_bytes(page[place : place + 2], "big")
+        position = start + 8 + 2 * index
+        cell = int.from_bytes(page[position : position + 2], "big")
         try:
             row_id, payload = _cell(page, cell, data)
             yield _columns(row_id, payload, kinds)
@@ -75,21 +76,21 @@ def _rows(page: bytes, start: int, data: bytes, kinds: str) -> Iterator[tuple[ob
             continue
 
 
-def _cell(page: bytes, place: int, data: bytes) -> tuple[int, bytes]:
-    size, place = _varint(page, place)
-    row_id, place = _varint(page, place)
+def _cell(page: bytes, position: int, data: bytes) -> tuple[int, bytes]:
+    size, position = _varint(page, position)
+    row_id, position = _varint(page, position)
     most, least = PAGE - 35, (PAGE - 12) * 32 // 255 - 23
     if size <= most:
-        return row_id, _slice(page, place, size)
+        return row_id, _slice(page, position, size)
     local = least + (size - least) % (PAGE - 4)
     local = local if local <= most else least
-    payload = _slice(page, place, local)
-    following = int.from_bytes(_slice(page, place + local, 4), "big")
+    payload = _slice(page, position, local)
+    following = int.from_bytes(_slice(page, position + local, 4), "big")
     return row_id, payload + _overflow(data, following, size - local)
 
 
 def _overflow(data: bytes, number: int, size: int) -> bytes:
-    """The rest of a long row, page by page."""
+    """Return the rest of a long row, page by page."""
     if size > len(data):
         raise PageDamage
     parts = []
@@ -102,51 +103,51 @@ def _overflow(data: bytes, number: int, size: int) -> bytes:
 
 
 def _columns(row_id: int, payload: bytes, kinds: str) -> tuple[object, ...]:
-    header, place = _varint(payload, 0)
+    header, position = _varint(payload, 0)
     types = []
-    while place < header:
-        kind, place = _varint(payload, place)
+    while position < header:
+        kind, position = _varint(payload, position)
         types.append(kind)
-    if place != header or len(types) != len(kinds) or row_id < 1:
+    if position != header or len(types) != len(kinds) or row_id < 1:
         raise PageDamage
     values: list[object] = []
     for wanted, kind in zip(kinds, types, strict=True):
-        start = place
-        value, place = _value(payload, start, kind)
-        if type(value) not in _TYPES[wanted] or (wanted == "h" and place - start != HASH_BYTES):
+        start = position
+        value, position = _value(payload, start, kind)
+        if type(value) not in _TYPES[wanted] or (wanted == "h" and position - start != HASH_BYTES):
             raise PageDamage
         values.append(row_id if wanted == "0" else value)
-    if place != len(payload):
+    if position != len(payload):
         raise PageDamage
     return tuple(values)
 
 
-def _value(payload: bytes, place: int, kind: int) -> tuple[object, int]:
+def _value(payload: bytes, position: int, kind: int) -> tuple[object, int]:
     if kind in _INTEGER_BYTES:
-        end = place + _INTEGER_BYTES[kind]
-        return int.from_bytes(_slice(payload, place, end - place), "big", signed=True), end
+        end = position + _INTEGER_BYTES[kind]
+        return int.from_bytes(_slice(payload, position, end - position), "big", signed=True), end
     if kind == 7:
-        return struct.unpack(">d", _slice(payload, place, 8))[0], place + 8
+        return struct.unpack(">d", _slice(payload, position, 8))[0], position + 8
     if kind in (8, 9):
-        return kind - 8, place
+        return kind - 8, position
     if kind == 0:
-        return None, place
+        return None, position
     if kind < 12:
         raise PageDamage
     size = (kind - 12) // 2
-    raw = _slice(payload, place, size)
-    return (raw.decode() if kind % 2 else raw), place + size
+    raw = _slice(payload, position, size)
+    return (raw.decode() if kind % 2 else raw), position + size
 
 
-def _varint(data: bytes, place: int) -> tuple[int, int]:
+def _varint(data: bytes, position: int) -> tuple[int, int]:
     value = 0
     for index in range(9):
-        byte = data[place + index]
+        byte = data[position + index]
         if index == 8:
-            return (value << 8) | byte, place + 9
+            return (value << 8) | byte, position + 9
         value = (value << 7) | (byte & 0x7F)
         if byte < 0x80:
-            return value, place + index + 1
+            return value, position + index + 1
     raise PageDamage
 
 
@@ -205,7 +206,7 @@ def _open_damaged(path: Path) -> sqlite3.Connection:
 
 
 def _replace(path: Path, damaged_copy: Path, now: float) -> None:
-    """For a file that SQLite does not recognise, which nobody can have open."""
+    """Replace a file that SQLite does not recognise, which nobody can have open."""
     moved = []
     for suffix in ("", "-wal", "-shm"):
         old = path.with_name(path.name + suffix)
@@ -222,7 +223,7 @@ def _replace(path: Path, damaged_copy: Path, now: float) -> None:
 
 @contextmanager
 def _fresh_database(path: Path) -> Iterator[sqlite3.Connection]:
-    """An empty database beside the journal, deleted at the end."""
+    """Create an empty database beside the journal, which is deleted at the end."""
     file = path.with_name(f"{path.name}.mending")
     file.unlink(missing_ok=True)
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
@@ -267,7 +268,7 @@ def _copy_readable(
         # Records that the old index knows and that could not be read.
         places = _try_query(db, "SELECT id, session, n FROM log INDEXED BY log_place")
         there = {id for (id,) in other.execute("SELECT id FROM log")}
-        lost = [(*place, PAGE_DAMAGE, now) for place in places if place[0] not in there]
+        lost = [(*record, PAGE_DAMAGE, now) for record in places if record[0] not in there]
         other.executemany("INSERT OR IGNORE INTO quarantine VALUES (?, ?, ?, ?, ?)", lost)
     _find_sessions(db, other)
     ledger.rebuild(other)
@@ -281,7 +282,7 @@ def _insert_rows(other: sqlite3.Connection, table: str, rows: Iterable[tuple[obj
 
 
 def _readable(db: sqlite3.Connection, table: str, key: str) -> Iterator[tuple[object, ...]]:
-    """Every readable row, in ranges that are halved around a bad page."""
+    """Yield every readable row, in ranges that are halved around a bad page."""
     queries = [f"SELECT max({key}) FROM {table} NOT INDEXED"]
     if table == "log":
         queries.append("SELECT max(id) FROM log INDEXED BY log_place")
@@ -325,7 +326,7 @@ def _parent_of(other: sqlite3.Connection, session: int) -> tuple[int | None, int
 
 
 def _try_query(db: sqlite3.Connection, query: str) -> list[tuple[Any, ...]]:
-    """All rows, or none when they cannot be read."""
+    """Return all rows, or none when they cannot be read."""
     with ignore_damage():
         return db.execute(query).fetchall()
     return []

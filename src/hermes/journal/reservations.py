@@ -55,8 +55,8 @@ def reserve_call(
     turn_id: str,
     at: float,
 ) -> ModelCalled:
-    """The call with as much reserved as the caps leave. BudgetReached when less than `least` is
-    left. `events` are written before the call and may settle other calls."""
+    """Reserve as much for the call as the caps leave, and return the call. BudgetReached when less
+    than `least` is left. `events` are written before the call and may settle other calls."""
     most = call.reserved
     assert most is not None
     # Writes in the same transaction count already.
@@ -80,13 +80,12 @@ def reserve_call(
 
 
 class _CostLine(NamedTuple):
-    """The cost of a call as a linear function of its output, from the shortest useful reply
-    (`low`, `first`) to the longest (`high`, `last`)."""
+    """The cost of a call as a linear function of its output."""
 
-    low: int
-    high: int
-    first: int
-    last: int
+    low: int  # the cost of the shortest useful reply
+    high: int  # the cost of the longest reply
+    first: int  # the length of the shortest useful reply
+    last: int  # the length of the longest reply
 
     def at(self, output: int) -> int:
         if self.last == self.first:
@@ -96,7 +95,7 @@ class _CostLine(NamedTuple):
         return self.low - (-growth * (output - self.first) // length)
 
     def output_for(self, left: int) -> int:
-        """The output length that this amount pays for."""
+        """Return the output length that this amount pays for."""
         ordinary = self.at(min(self.last, max(self.first, ORDINARY_OUTPUT)))
         room = max(left // SHARE, min(left, ordinary))
         if room >= self.high:
@@ -143,7 +142,7 @@ class _Accounts:
         return found
 
     def pending(self, scope: CapScope) -> Amount:
-        """The amount reserved for calls that have not ended."""
+        """Return the amount reserved for calls that have not ended."""
         summary, day = self._summary, self._day
         conditions: dict[CapScope, tuple[str, tuple[object, ...]]] = {
             "day": ("a.day = ?", (day,)),
@@ -221,5 +220,5 @@ def _budget_error(limit: Limit, needed: int, pending: int) -> BudgetReached:
 
 
 def _dollars(amount: float) -> str:
-    """Cents, with fractions where there are some."""
+    """Format an amount in cents, with fractions where there are some."""
     return f"${amount:.4f}".removesuffix("00")

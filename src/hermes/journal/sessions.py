@@ -32,13 +32,13 @@ class Lineage(Value):
 
 
 async def find(journal: SqliteJournal, text: str) -> str:
-    """The id for an id, a prefix of one, or a title. A title also means the newest of "title #2",
-    "title #3"… NotFound lists similar ones."""
+    """Return the id for an id, a prefix of one, or a title. A title also means the newest of "title
+    #2", "title #3"… NotFound lists similar ones."""
     return await journal.reading(lambda db: _find(db, text.strip()))
 
 
 async def newest(journal: SqliteJournal, source: str | None = None) -> str | None:
-    """The id of the most recently used session that is not archived."""
+    """Return the id of the most recently used session that is not archived."""
     wanted = SessionFilter(source=source)
     found = await journal.reading(lambda db: select(db, wanted, limit=1))
     return found[0].id if found else None
@@ -72,13 +72,13 @@ async def set_archived(journal: SqliteJournal, session_id: str, *, away: bool) -
 
 
 async def _write_or_post(
-    journal: SqliteJournal, session_id: str, event: DurableEvent, wish: Command
+    journal: SqliteJournal, session_id: str, event: DurableEvent, command: Command
 ) -> None:
     """Write the event, or leave the command for the owner of the session."""
     try:
         lease = await journal.acquire(session_id)
     except SessionBusy:
-        await journal.post(session_id, wish)
+        await journal.post(session_id, command)
         return
     try:
         await journal.append(lease, [event])
@@ -87,7 +87,7 @@ async def _write_or_post(
 
 
 async def free_title(journal: SqliteJournal, title: str) -> str:
-    """The title itself, or "title #N" with the next free number."""
+    """Return the title itself, or "title #N" with the next free number."""
     clean = titles.clean_title(title)
     return await journal.reading(lambda db: titles.next_title(db, clean))
 
@@ -104,15 +104,15 @@ async def fork(
     if not 1 <= cut <= last:
         raise UsageError(f"Session {session_id} has records 1 to {last}; {cut} is not one of them.")
     opening = _fork_opening([record for record in records if record.n <= cut], session_id, cut)
-    wished = titles.clean_title(title)
+    own_title = titles.clean_title(title)
     new_id, now = journal.world.new_session_id(), journal.world.clock.now()
 
     def work(tx: Transaction) -> str:
         events: list[DurableEvent] = [opening]
         parent = info_of(tx.db, session_id)
         inherited = titles.next_title(tx.db, parent.title) if parent and parent.title else ""
-        if given := wished or inherited:
-            events.append(TitleChanged(title=given))
+        if new_title := own_title or inherited:
+            events.append(TitleChanged(title=new_title))
         items = encode_events(events)
         tx.check_titles(0, items)
         session = tx.create(new_id, parent=session_id, parent_n=cut)
@@ -141,7 +141,7 @@ async def lineage(journal: SqliteJournal, session_id: str) -> Lineage:
 
 
 def _fork_opening(records: list[Record], parent: str, parent_n: int) -> SessionOpened:
-    """The opening event of a fork: the state of the parent at that point."""
+    """Return the opening event of a fork: the state of the parent at that point."""
     opening = None
     for event in (record.event for record in records):
         if isinstance(event, SessionOpened):

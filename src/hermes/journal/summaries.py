@@ -55,24 +55,20 @@ class PendingCall(NamedTuple):
 
 
 class LedgerChange(NamedTuple):
-    """How one event changes the ledger: `spent` is added, `assumed` replaces the entry of the same
-    call, `gone` is the call whose entry is deleted. `tokens` and `cost` are added to the totals of
-    `day`."""
+    """How one event changes the ledger."""
 
     day: int
-    tokens: int = 0
+    tokens: int = 0  # added to the totals of the day, like `cost`
     cost: int = 0
-    spent: UsageEntry | None = None
-    assumed: PendingCall | None = None
-    gone: str = ""
+    spent: UsageEntry | None = None  # is added
+    assumed: PendingCall | None = None  # replaces the entry of the same call
+    gone: str = ""  # the call whose entry is deleted
     raised: events.CapRaised | None = None
 
 
 class Summary(msgspec.Struct):
     """The running totals of one session, updated by `add`. The fields are the columns of the table
-    `summaries` in their order, then the session's `id` and its `assumed` calls. A fork counts its
-    own records only; `inherited` is the number of messages it started with. `task` is the newest
-    turn and its spending."""
+    `summaries` in their order, then `id` and `assumed`. A fork counts its own records only."""
 
     session: int
     last_n: int
@@ -100,13 +96,13 @@ class Summary(msgspec.Struct):
     call_cause: str = ""
     call_booked: int = 0
     job: str = ""
-    task: str = ""
+    task: str = ""  # the newest turn
     task_tokens: int = 0
     task_cost: int = 0
-    inherited: int = 0
+    inherited: int = 0  # the number of messages that a fork started with
     archived: int = 0
-    id: str = ""
-    assumed: dict[str, PendingCall] = {}
+    id: str = ""  # of the session
+    assumed: dict[str, PendingCall] = {}  # its calls without a certain cost
 
     def row(self) -> tuple[object, ...]:
         return msgspec.structs.astuple(self)[: len(COLUMNS)]
@@ -185,7 +181,7 @@ class Summary(msgspec.Struct):
         return self._assume(PendingCall(event.call, day, turn_id, *who, *amounts, open=1))
 
     def _settle(self, event: events.CallSettled) -> LedgerChange | None:
-        """An unknown or finally settled call does not change any more."""
+        """Settle a call. An unknown or finally settled one does not change any more."""
         before = self.assumed.get(event.call)
         if before is None:
             return None
@@ -242,11 +238,11 @@ COLUMNS = Summary.__struct_fields__[:-2]
 
 
 def preview_of(received: events.MessageReceived) -> str:
-    """The beginning of a person's message; empty for messages of the program itself."""
+    """Return the beginning of a person's message; empty for messages of the program itself."""
     message = received.message
     return "" if message.origin != "user" else " ".join(message.text[:500].split())[:PREVIEW_CHARS]
 
 
 def _amounts(usage: Usage) -> tuple[int, int, int, int]:
-    """Input, output, cost and whether the cost is known."""
+    """Return input, output, cost and whether the cost is known."""
     return usage.prompt, usage.output, to_picodollars(usage.cost), int(usage.cost is not None)

@@ -15,7 +15,7 @@ _NUMBERED = re.compile(r"(?P<name>.*\S) #(?P<number>[0-9]{1,9})", re.DOTALL)
 
 
 def clean_title(text: str) -> str:
-    """The title without control, zero-width and direction characters, with single spaces.
+    """Return the title without control, zero-width and direction characters, with single spaces.
     UsageError when it is too long; empty means no title."""
     spaced = "".join(" " if char.isspace() else char for char in text)
     visible = (c for c in spaced if unicodedata.category(c) not in ("Cc", "Cf", "Cs"))
@@ -28,7 +28,7 @@ def clean_title(text: str) -> str:
 def check_free(
     db: sqlite3.Connection, title: str, session: int = 0, staged: Mapping[str, int] | None = None
 ) -> None:
-    """UsageError unless the title is valid and unused. `staged` holds titles of the same
+    """Raise UsageError unless the title is valid and unused. `staged` holds titles of the same
     transaction that are not written yet."""
     if clean_title(title) != title:
         raise UsageError("The title contains characters or spaces that are not allowed.")
@@ -39,7 +39,7 @@ def check_free(
 
 
 def holder_of(db: sqlite3.Connection, title: str, session: int = 0) -> str:
-    """The id of another session with this title, or ""."""
+    """Return the id of another session with this title, or ""."""
     query = (
         "SELECT id FROM summaries JOIN sessions USING (session) WHERE title = ? AND title <> ''"
         " AND session <> ?"
@@ -49,13 +49,13 @@ def holder_of(db: sqlite3.Connection, title: str, session: int = 0) -> str:
 
 
 def lineage_name(title: str) -> str:
-    """ "plan" for "plan #3"."""
+    """Return the name without its number: "plan" for "plan #3"."""
     match = _NUMBERED.fullmatch(title)
     return match["name"] if match else title
 
 
 def find_numbered(db: sqlite3.Connection, name: str) -> dict[int, str]:
-    """The sessions named `name` (as number 1) and `name #N`, by number."""
+    """Return the sessions named `name` (as number 1) and `name #N`, by number."""
     query = (
         "SELECT title, id FROM summaries JOIN sessions USING (session)"
         " WHERE title <> '' AND (title = ? OR (title > ? AND title < ?))"
@@ -71,7 +71,7 @@ def find_numbered(db: sqlite3.Connection, name: str) -> dict[int, str]:
 
 
 def next_title(db: sqlite3.Connection, title: str) -> str:
-    """The title itself if it is free, else the next "name #N"."""
+    """Return the title itself if it is free, else the next "name #N"."""
     if not holder_of(db, title):
         return title
     name = lineage_name(title)

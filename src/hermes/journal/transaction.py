@@ -49,8 +49,8 @@ class SessionHead(msgspec.Struct):
 
 
 class Transaction:
-    """Exists between BEGIN and COMMIT. Work that raises HermesError does so before it writes
-    anything, so that other work in the same transaction is not affected."""
+    """The state of one transaction, between BEGIN and COMMIT. Work that raises HermesError does so
+    before it writes anything, so that other work in the same transaction is not affected."""
 
     def __init__(
         self, db: sqlite3.Connection, heads: dict[int, SessionHead], in_file: FileCache, owner: str
@@ -71,7 +71,7 @@ class Transaction:
         self._dirty: set[int] = set()
 
     def session(self, session_id: str) -> int:
-        """The number of a session; NotFound."""
+        """Return the number of a session; NotFound."""
         if (found := self.find_session(session_id)) is None:
             raise NotFound(f"There is no session {session_id}.")
         return found
@@ -97,7 +97,7 @@ class Transaction:
         return found
 
     def check_lease(self, lease: Lease) -> int:
-        """The number of the lease's session; Fenced when the lease is void."""
+        """Return the number of the lease's session; Fenced when the lease is void."""
         known: HeldLease | None = self.leases.get(lease.session_id)
         if known is None:
             query = "SELECT session, owner, fence FROM sessions JOIN leases USING (session)"
@@ -115,12 +115,12 @@ class Transaction:
     def write(
         self, session: int, events: Sequence[StoredEvent], *, turn_id: str, at: float
     ) -> tuple[int, ...]:
-        """Add records. Returns the number of each, 0 for a message with a known key."""
+        """Add records. Return the number of each, 0 for a message with a known key."""
         self.check_titles(session, events)
         return tuple([self.put(session, item, turn_id=turn_id, at=at) for item in events])
 
     def head(self, session: int) -> SessionHead:
-        """The end of the session as this transaction sees it."""
+        """Return the end of the session as this transaction sees it."""
         head = self.heads.get(session)
         if head is None:
             known = self._known.get(session)
@@ -174,7 +174,7 @@ class Transaction:
         return n
 
     def check_titles(self, session: int, events: Sequence[StoredEvent]) -> None:
-        """UsageError when an event sets a title that is not allowed."""
+        """Raise UsageError when an event sets a title that is not allowed."""
         for item in events:
             if isinstance(item.event, TitleChanged) and item.event.title:
                 staged = {self.heads[other].summary.title: other for other in self._dirty}

@@ -31,15 +31,14 @@ _RAN = "retention_ran_at"
 
 
 class PruneResult(Value):
-    """`removed`, or in a dry run what would be. `kept` sessions were selected too, but a fork needs
-    their records or they are open."""
+    """The sessions that were pruned, or would be in a dry run."""
 
     removed: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()  # selected too, but open or needed by a fork
 
 
 async def delete(journal: SqliteJournal, session_id: str) -> None:
-    """NotFound; SessionBusy while the session is open; UsageError while a fork needs its
+    """Delete a session. NotFound; SessionBusy while it is open; UsageError while a fork needs its
     records."""
     await journal.writing(lambda tx: remove(tx, journal, session_id))
 
@@ -98,7 +97,7 @@ async def archive(journal: SqliteJournal, session_id: str, folder: Path) -> Path
 def check_removable(
     tx: Transaction, journal: SqliteJournal, session_id: str, gone: frozenset[str] = frozenset()
 ) -> int:
-    """The number of the session, if it may be removed once the sessions in `gone` are."""
+    """Return the number of the session, if it may be removed once the sessions in `gone` are."""
     session = tx.session(session_id)
     leases.check_available(tx, session, session_id, journal.writer.owner, journal.world.clock.now())
     query = "SELECT id FROM sessions WHERE parent = ? AND parent_n > 0"
@@ -131,7 +130,8 @@ def remove(tx: Transaction, journal: SqliteJournal, session_id: str) -> None:
 
 
 def _select_sessions(wanted: SessionFilter, db: sqlite3.Connection) -> list[str]:
-    """Forks come before their parents, so that these can be removed too."""
+    """Return the selected sessions, forks before their parents, so that these can be removed
+    too."""
     where, values = conditions(wanted)
     query = "SELECT s.id FROM sessions AS s JOIN summaries AS m USING (session)"
     found = db.execute(f"{query} WHERE {where} ORDER BY session DESC", values)
@@ -194,7 +194,7 @@ async def apply_retention(
 
 
 async def vacuum(journal: SqliteJournal, *, patience_seconds: float = PATIENCE_SECONDS) -> bool:
-    """Free the space of deleted records; all other writes wait meanwhile. Returns whether no old
+    """Free the space of deleted records; all other writes wait meanwhile. Return whether no old
     page is left: False when a reader uses one for longer than `patience_seconds`. Then the next
     process that opens the journal for writing truncates the log."""
     await journal.reading(lambda _db: None)
@@ -202,7 +202,8 @@ async def vacuum(journal: SqliteJournal, *, patience_seconds: float = PATIENCE_S
 
 
 async def backup(journal: SqliteJournal, target: Path) -> None:
-    """A consistent copy while others read and write. It replaces `target` when it is complete."""
+    """Make a consistent copy while others read and write. It replaces `target` when it is
+    complete."""
     part = target.with_name(f"{target.name}.part")
 
     def copy(db: sqlite3.Connection) -> None:

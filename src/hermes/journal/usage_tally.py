@@ -32,7 +32,7 @@ Text = bytes | str
 
 
 def skill_results(db: sqlite3.Connection) -> list[tuple[Text, Text]]:
-    """Returns each `skill_view` result with the end of its turn, both encoded."""
+    """Return each `skill_view` result with the end of its turn, both encoded."""
     loaded = db.execute(_LOADED).fetchall()
     ends: dict[tuple[int, str], Text] = {}
     for session in {row[0] for row in loaded}:
@@ -43,7 +43,7 @@ def skill_results(db: sqlite3.Connection) -> list[tuple[Text, Text]]:
 
 
 def sessions_with_skill(db: sqlite3.Connection, skill: str, most: int) -> tuple[str, ...]:
-    """Returns the ids of sessions that loaded the skill, newest first."""
+    """Return the ids of sessions that loaded the skill, newest first."""
     values = (f'"{skill}"', f"# Skill {skill}\\n\\n", most)
     return tuple(id for (id,) in db.execute(_USED, values))
 
@@ -62,7 +62,7 @@ class SessionTotals(NamedTuple):
 
 
 def session_totals(db: sqlite3.Connection, since: float, source: str) -> list[SessionTotals]:
-    """Returns the sessions with records since then, of one source or, with "", of all."""
+    """Return the sessions with records since then, of one source or, with "", of all."""
     return [SessionTotals(*row) for row in db.execute(_TOTALS, (since, source))]
 
 
@@ -99,7 +99,7 @@ class _Body(Value):
 
 
 def usage_counts(db: sqlite3.Connection, since: float) -> list[SessionCounts]:
-    """Returns how often tools were called and failed, skills loaded and messages sent, by session
+    """Return how often tools were called and failed, skills loaded and messages sent, by session
     and hour. Reads the whole log: about 0.3 s for a million records."""
     sums: Counter[tuple[int, int, Kind, str]] = Counter()
     for session, at, kind, body in db.execute(_SINCE, (since,)):

@@ -68,8 +68,8 @@ async def repair_journal(journal: SqliteJournal) -> tuple[VerifyProblem, ...]:
 def _check(
     session: int, session_id: str, parent_n: int, db: sqlite3.Connection
 ) -> list[UnreadableRow]:
-    """The records that are damaged, changed, repeated or missing, in order; missing ones have id
-    0."""
+    """Return the records that are damaged, changed, repeated or missing, in order; missing ones
+    have id 0."""
     rows = read_rows(db, session)
     damaged = {record.n: record for record in rows.damaged}
     # After a bad record, the next may be chained to the expected hash or to the stored one, because
@@ -96,7 +96,7 @@ def _check(
 
 
 def _check_row(row: LogRow, previous: tuple[bytes, ...] | None) -> tuple[tuple[bytes, ...], str]:
-    """The hashes that the next record may be chained to, and what is wrong with this one."""
+    """Return the hashes that the next record may be chained to, and what is wrong with this one."""
     if not is_newer(row.kind, row.version):
         try:
             event_of(row.kind, row.version, row.body)
@@ -114,10 +114,10 @@ def _check_row(row: LogRow, previous: tuple[bytes, ...] | None) -> tuple[tuple[b
 
 
 def _identity(row: LogRow) -> tuple[object, ...]:
-    """Equal for two records only if one event was written twice: the same turn, time and body.
-    Old model calls have no ids, and one call may ask for an effect twice at once: these count as
-    different. So do records outside of turns, which may be imported with coarse times, unless it is
-    a new message with an exact time."""
+    """Return a key that two records share only if one event was written twice: the same turn, time
+    and body. Old model calls have no ids, and one call may ask for an effect twice at once: these
+    count as different. So do records outside of turns, which may be imported with coarse times,
+    unless it is a new message with an exact time."""
     has_no_id = row.kind == "model_called" and b'"call":' not in row.body
     is_new = row.kind == "message_received" and b'"past":true' not in row.body
     is_certain = bool(row.turn_id) or (is_new and row.at % 1 != 0)
@@ -127,7 +127,7 @@ def _identity(row: LogRow) -> tuple[object, ...]:
 
 
 def _check_file(db: sqlite3.Connection) -> list[str]:
-    """SQLite's own check: "ok", or the problems."""
+    """Return the result of SQLite's own check: "ok", or the problems."""
     try:
         return [str(text) for (text,) in db.execute("PRAGMA integrity_check")]
     except sqlite3.DatabaseError as error:

@@ -43,7 +43,7 @@ BACKGROUND_SECONDS = 0.02
 
 
 class WriteJob(msgspec.Struct, Generic[T], eq=False):
-    """Work and its outcome. Nobody waits for a background job."""
+    """Work for the writer and its outcome. Nobody waits for a background job."""
 
     work: Work[T]
     future: asyncio.Future[T] | None = None
@@ -59,7 +59,8 @@ class WriteJob(msgspec.Struct, Generic[T], eq=False):
 
 
 class Writer:
-    """Starts its thread and opens the database with the first job."""
+    """Writes to the journal in a thread of its own, many jobs in one transaction. The first job
+    starts the thread and opens the database."""
 
     def __init__(self, path: Path, world: World) -> None:
         self.owner = LeaseOwner(leases.lock_folder(path.parent))
@@ -83,8 +84,8 @@ class Writer:
         self._overdue: list[Work[None]] = []
 
     async def run(self, work: Work[T], *, is_small: bool = False) -> T:
-        """The result of `work` once it is committed. Failures of other work do not affect it. Small
-        work may run in the caller's thread."""
+        """Do `work` and return its result once it is committed. Failures of other work do not
+        affect it. Small work may run in the caller's thread."""
         here = self._write_here(work) if is_small else None
         if here is not None:
             return here.outcome()
@@ -161,7 +162,7 @@ class Writer:
         self._thread = thread
 
     def _serve(self) -> None:
-        """Nothing is queued after None, so it is the last item."""
+        """Do jobs until the item None, which is the last one."""
         is_open = True
         while is_open:
             jobs, is_open = self._next_jobs()
@@ -227,8 +228,8 @@ class Writer:
             self._finish(jobs, tx)
 
     def _finish(self, jobs: Sequence[WriteJob[Any]], tx: Transaction | None) -> None:
-        """The work after COMMIT. A failure here is logged and nothing more: the jobs are durable,
-        and writing them again would double them."""
+        """Do the work after COMMIT. A failure here is logged and nothing more: the jobs are
+        durable, and writing them again would double them."""
         steps: list[Callable[[], None]] = []
         if tx is not None:
             self._update_heads(tx)
@@ -290,7 +291,8 @@ class Writer:
         return tx
 
     def _is_heartbeat_due(self) -> bool:
-        """From half the interval on, a heartbeat shares the commit of other work."""
+        """Whether a heartbeat is due: from half the interval on, it shares the commit of other
+        work."""
         wait = self._seconds_to_heartbeat()
         if wait is None or wait > leases.HEARTBEAT_SECONDS / 2:
             return False

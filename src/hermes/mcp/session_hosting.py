@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
     from hermes.core.session import Session
     from hermes.models.models import Models
-    from hermes.policy.rules import Rules
-    from hermes.policy.taint.suspects import Suspects
+    from hermes.policy.rules import SessionPolicy
+    from hermes.policy.taint.registry import TaintRegistry
 
 MAX_PATHS = 20
 MAX_PATH_CHARS = 400
 
 
 def file_watch(
-    rules: Rules, suspects: Callable[[], Suspects], redact: Callable[[str], str]
+    rules: SessionPolicy, taint: Callable[[], TaintRegistry], redact: Callable[[str], str]
 ) -> FileWatch:
     """Returns a watch that marks files written during a call as tainted. For calls declared as
     read-only the folder is not scanned; written files are still detected by their time."""
@@ -39,7 +39,7 @@ def file_watch(
     def watch(
         workspace: Workspace, arguments: JsonObject, read_only: bool
     ) -> AbstractAsyncContextManager[None]:
-        tracker = LocalTaintTracker(rules, suspects(), redact)
+        tracker = LocalTaintTracker(rules, taint(), redact)
         names = list(paths_in(arguments))[:MAX_PATHS]
         # A remote session has no project folder on this machine.
         root = next(iter(names), "") if workspace.is_remote else workspace.root

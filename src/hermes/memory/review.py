@@ -21,7 +21,7 @@ from hermes.core.transcript import Transcript
 from hermes.memory.tools import FLUSH, REVIEW, MemoryToolService, execute, memory, operations_of
 from hermes.models.model_ref import IN_PROCESS
 from hermes.models.side_model import SideModel
-from hermes.policy.rule_setup import rules_for
+from hermes.policy.rule_setup import policy_for
 from hermes.policy.threat_scan import untrusted_in
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class MemoryReview:
     def check_policy(self, tool: Tool, arguments: JsonObject) -> None:
         """Raises ToolError for effects that the policy does not allow without a question."""
         opened, origins = self._opened, self._session.transcript.origins()
-        rules = rules_for(self._memory.run.config, opened.cwd or "/", opened.source)
+        rules = policy_for(self._memory.run.config, opened.cwd or "/", opened.source)
         for effect in tool.effects(NoWorkspace(), arguments):
             if not isinstance(rules.decide(effect, opened.principal, origins), Allow):
                 raise ToolError(DENIED)

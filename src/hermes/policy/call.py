@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 
 @cache
 def split_words(text: str) -> frozenset[str]:
-    """The words of a constant."""
+    """Split a constant into its words."""
     return frozenset(text.split())
 
 
 class Options:
-    """`taking` names the options that take a value, as words: "-o --output". Short options may
-    stand together, long ones may be cut short; after `--` everything is an operand."""
+    """The parsed arguments of a command. `taking` names the options that take a value, as words:
+    "-o --output". Short options may be combined, long ones abbreviated; after `--` everything is an
+    operand."""
 
     def __init__(self, arguments: Sequence[str], taking: str = "", *, permute: bool = True) -> None:
         self._takes = split_words(taking)
@@ -70,33 +71,34 @@ class Options:
         if word in self._takes:
             self.pairs.append((word, rest.pop(0) if rest else None))
             return
-        for place in range(1, len(word)):
-            name = "-" + word[place]
+        for index in range(1, len(word)):
+            name = "-" + word[index]
             if name in self._takes:
-                value = word[place + 1 :]
+                value = word[index + 1 :]
                 self.pairs.append((name, value or (rest.pop(0) if rest else None)))
                 return
             self.pairs.append((name, None))
 
     def has(self, *names: str) -> bool:
-        return any(_matches_option(given, name) for given, _ in self.pairs for name in names)
+        return any(_matches_option(option, name) for option, _ in self.pairs for name in names)
 
     def value(self, *names: str) -> str | None:
-        """The last value given."""
+        """Return the last value of the option."""
         return next(iter(reversed(self.values(*names))), None)
 
     def values(self, *names: str) -> list[str]:
         return [
             value
-            for given, value in self.pairs
+            for option, value in self.pairs
             for name in names
-            if value is not None and _matches_option(given, name)
+            if value is not None and _matches_option(option, name)
         ]
 
 
-def _matches_option(given: str, name: str) -> bool:
-    """GNU programs take the beginning of a long option for the whole."""
-    return given == name or (len(given) > 3 and given[:2] == "--" and name.startswith(given))
+def _matches_option(option: str, name: str) -> bool:
+    """Whether the word is the option or its beginning: GNU programs accept abbreviated long
+    options."""
+    return option == name or (len(option) > 3 and option[:2] == "--" and name.startswith(option))
 
 
 USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -107,8 +109,8 @@ TRUSTED_FOLDERS = tuple(
 
 
 def new_program(name: str, state: State) -> tuple[str, Stream] | None:
-    """The file in PATH that was written in this session or by this script and runs under the name.
-    Older files are the person's own programs."""
+    """Return the file in PATH that was written in this session or by this script and runs under the
+    name. Older files are the person's own programs."""
     for value in state.variables.get("PATH", ()):
         if value == USUAL_PATH:
             continue
@@ -124,7 +126,7 @@ def new_program(name: str, state: State) -> tuple[str, Stream] | None:
 
 
 def bare_name(name: str) -> str:
-    """The name without its folder for programs of the system: /usr/bin/ls is ls."""
+    """Return the name without its folder for programs of the system: /usr/bin/ls is ls."""
     folder, slash, last = name.rpartition("/")
     if not slash:
         return name
@@ -140,7 +142,7 @@ PLAIN = regex(r"[\w/.~*?=+,:@%{}\[\]!^#…-]+")
 
 
 def quote_words(words: Sequence[str]) -> str:
-    """The words as they could be typed, with `…` for unknown parts."""
+    """Return the words as they could be typed, with `…` for unknown parts."""
     return " ".join(_quote(word) for word in words)
 
 
@@ -152,7 +154,7 @@ def _quote(word: str) -> str:
 
 
 def known_part(path: str) -> str:
-    """The certain part of a path: of `build/*.o` the folder, of an unknown path nothing."""
+    """Return the certain part of a path: of `build/*.o` the folder, of an unknown path nothing."""
     found = NOT_CERTAIN.search(path)
     if found is None:
         return path
@@ -181,8 +183,8 @@ class Call:
         self.record = record
 
     def part(self, arguments: Sequence[str], state: State | None = None, name: str = "") -> Call:
-        """The same command with fewer words, for example those behind a subcommand. Findings are
-        about the whole command."""
+        """Return the same command with fewer words, for example those behind a subcommand. Findings
+        are about the whole command."""
         inner = Call(
             name or self.name,
             arguments,
@@ -216,7 +218,7 @@ class Call:
         self._say(Level.WORK, category, reason)
 
     def unknown(self, what: str) -> None:
-        """Reports an unknown program, which is work where commands run confined."""
+        """Report an unknown program, which is work where commands run confined."""
         if self.follower.confined():
             self.work(reason=f"{what}; {CONFINED}")
         else:
@@ -238,7 +240,7 @@ class Call:
     # What it does to files.
 
     def path(self, text: str) -> str:
-        """The absolute path, with links followed that this script made."""
+        """Return the absolute path, with links followed that this script made."""
         if text == "~" or text.startswith("~/"):
             text = self.paths.home + text[1:]
         if not text.startswith(("/", UNKNOWN)) and UNKNOWN in self.state.cwd:
@@ -257,14 +259,14 @@ class Call:
                 self._add(judge_read(self.paths, self.path(text)))
 
     def reads_all(self, *texts: str) -> None:
-        """Reads folders with everything in them."""
+        """Report that folders are read with everything in them."""
         for text in texts:
             if self.paths.covers_credentials(self.path(text)):
                 self.ask("credentials", f"It reads all of {self.path(text)}, keys included.")
         self.reads(*texts)
 
     def writes(self, *texts: str, append: bool = False, content: Stream | None = None) -> None:
-        """Writes files; `content` is what they hold afterwards, if it is known."""
+        """Report that files are written; `content` is what they hold afterwards, if it is known."""
         for text in texts:
             if text not in ("", "-"):
                 path = self.path(text)
@@ -282,13 +284,13 @@ class Call:
             self._add(judge_delete(self.paths, path, recursive=recursive, from_home=from_home))
 
     def touches(self, *texts: str) -> None:
-        """Records paths whose change is checked elsewhere."""
+        """Record paths whose change is checked elsewhere."""
         for text in texts:
             self._touch(self.path(text))
 
     def _touch(self, path: str) -> None:
-        if (place := known_part(path)) and not HARMLESS_DEVICE.match(place):
-            self.follower.touched[place] = None
+        if (known := known_part(path)) and not HARMLESS_DEVICE.match(known):
+            self.follower.touched[known] = None
 
     def here(self, text: str) -> bool:
         """Whether the path lies in the workspace."""
@@ -304,8 +306,8 @@ class Call:
         return self.follower.text(script, self.state, stdin or self.stdin)
 
     def probes(self, script: str, keep: Callable[[Finding], bool] | None = None) -> bool:
-        """Follows a text that may run or may be data. Only `NEVER` findings count, and those that
-        `keep` selects; True when there are any. Its writes and links are undone afterwards."""
+        """Follow a text that may run or may be data. Only `NEVER` findings count, and those that
+        `keep` selects; return whether there are any. Its writes and links are undone afterwards."""
         findings, before = self.follower.findings, len(self.follower.findings)
         state = self.state
         files, links, own = dict(state.files), dict(state.links), set(state.own)
@@ -321,7 +323,7 @@ class Call:
 
 
 def _put_back(state: State, files: dict[str, Stream], links: dict[str, str], own: set[str]) -> None:
-    """Restores files and links in place, because subshells share them."""
+    """Restore files and links in place, because subshells share them."""
     state.files.clear()
     state.files.update(files)
     state.links.clear()

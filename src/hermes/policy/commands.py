@@ -41,7 +41,8 @@ class Commands:
         self._implied: ImpliedFiles | None = None
 
     def verdict(self, effect: RunCommand) -> Verdict:
-        """Nothing is cached: files and links may have changed."""
+        """Return the findings about a command. Nothing is cached: files and links may have
+        changed."""
         script, cwd = effect.script, effect.cwd
         contents = ScriptFiles(self._session_files)
         walk = self._follow(script, cwd, contents)
@@ -62,13 +63,13 @@ class Commands:
             touched=tuple(walk.touched),
         )
         return (
-            self._with_suspects(verdict, cwd, used)
-            if self._session_files.has_suspects()
+            self._add_tainted_files(verdict, cwd, used)
+            if self._session_files.has_tainted_files()
             else verdict
         )
 
-    def _with_suspects(self, verdict: Verdict, cwd: str, used: tuple[str, ...]) -> Verdict:
-        """Adds findings about tainted files that the commands run, named or not."""
+    def _add_tainted_files(self, verdict: Verdict, cwd: str, used: tuple[str, ...]) -> Verdict:
+        """Add findings about tainted files that the commands run, named or not."""
         if self._implied is None:
             # Most homes have no tainted files.
             from hermes.policy.taint.implied import ImpliedFiles
@@ -87,7 +88,7 @@ class Commands:
                 *(each for each in found if each.category != "obfuscated"),
             ),
             hidden=(*verdict.hidden, *(each for each in found if each.category == "obfuscated")),
-            suspects=tuple(path for path, by in behind.items() if by),
+            tainted_files=tuple(path for path, by in behind.items() if by),
             sources=tuple(sorted(sources)),
         )
 
@@ -118,15 +119,16 @@ class Commands:
 def _separate(
     found: tuple[Finding, ...], plain: tuple[Finding, ...]
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """Splits the findings: `plain` ones from the text alone and certain ones, and obfuscated code
-    in new files."""
+    """Split the findings into certain ones (those of `plain`, from the text alone, included) and
+    those about obfuscated code in new files."""
     inside = [each for each in found if each not in plain]
     certain = tuple(each for each in inside if not _is_vague(each))
     return plain + certain, tuple(each for each in inside if each.category == "obfuscated")
 
 
 def _is_vague(finding: Finding) -> bool:
-    """Scripts often hold parts that are only known when they run."""
+    """Whether the finding says little: scripts often hold parts that are only known when they
+    run."""
     unnamed = "…" in finding.command and finding.category in ("overwrite", "delete", "permissions")
     return finding.level is Level.ASKED and (finding.category in VAGUE or unnamed)
 

@@ -39,7 +39,7 @@ from hermes.policy.places.places import SafeRoots
 from hermes.policy.programs.records import flagged
 from hermes.policy.session_files import NEVER, SessionFiles
 from hermes.policy.shell.state import UNKNOWN
-from hermes.policy.sources import OPEN, PLUGIN, Sources, strangers
+from hermes.policy.sources import OPEN, PLUGIN, Sources, untrusted_origins
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -54,8 +54,8 @@ _ESCAPE = regex(r"^\s*(?:[:\\]?!|\.(?:shell|system)\s)(.+)$", re.MULTILINE)
 
 
 def judge_input(effect: SignalProcess, verdict_of: Callable[[RunCommand], Verdict]) -> Verdict:
-    """Findings about what the text makes the program do. The program itself was judged when it
-    was started."""
+    """Return the findings about what the text makes the program do. The program itself was judged
+    when it was started."""
     cwd = effect.cwd or UNKNOWN
     alone = verdict_of(RunCommand(script=effect.command, cwd=cwd))
     pipe = f"printf %s {shlex.quote(effect.text)} | {{ {effect.command}\n}}"
@@ -77,43 +77,43 @@ def judge_input(effect: SignalProcess, verdict_of: Callable[[RunCommand], Verdic
             if command not in alone.commands
         ),
         hidden=tuple(each for verdict in verdicts for each in verdict.hidden),
-        suspects=tuple(each for verdict in verdicts for each in verdict.suspects),
+        tainted_files=tuple(each for verdict in verdicts for each in verdict.tainted_files),
         sources=tuple({each: None for verdict in verdicts for each in verdict.sources}),
     )
 
 
 class EffectVerdict(Value):
-    """The decision about an effect and what it rests on. `open_` are the commands that a rule would
-    have to allow. `outward` names the outgoing effect that untrusted text must not cause, or is "";
-    `outward_category` is its category. `suspects` are tainted files that are involved, `sources`
-    their sources."""
+    """The decision about an effect and what it rests on."""
 
     decision: Decision
+    # The effect as the owner's rules match it: the whole command, then its simple commands.
     texts: tuple[str, ...] = ()
-    open_: tuple[str, ...] = ()
-    single: bool = False
-    outward: str = ""
-    outward_category: str = "network"
-    suspects: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
+    open_: tuple[str, ...] = ()  # the commands that a rule would have to allow
+    single: bool = False  # whether it is one simple command
+    outward: str = ""  # the outgoing effect that untrusted text must not cause, or ""
+    outward_category: str = "network"  # the category of `outward`
+    tainted_files: tuple[str, ...] = ()  # the tainted files that are involved
+    sources: tuple[str, ...] = ()  # where the untrusted text behind them came from
 
 
 class EffectJudge:
-    """For one session. Parts are created with the first effect of their kind."""
+    """Judges the effects of one session. Parts are created with the first effect of their kind."""
 
-    def __init__(self, settings: PolicySettings, **given: Unpack[Surroundings]) -> None:
+    def __init__(self, settings: PolicySettings, **surroundings: Unpack[Surroundings]) -> None:
         self._settings = settings
-        self._shell = given.get("shell", ShellSetup)
-        self._confined = given.get("confined", lambda: False)
-        self._remote = given.get("remote", False)
-        self._shipped = given.get("shipped", lambda _: False)
-        self._folders = (given["root"], given["home"], given["state"])
-        self._resolver = given.get("resolver")
-        self._now = given.get("now", time.monotonic)
+        self._shell = surroundings.get("shell", ShellSetup)
+        self._confined = surroundings.get("confined", lambda: False)
+        self._remote = surroundings.get("remote", False)
+        self._shipped = surroundings.get("shipped", lambda _: False)
+        self._folders = (surroundings["root"], surroundings["home"], surroundings["state"])
+        self._resolver = surroundings.get("resolver")
+        self._now = surroundings.get("now", time.monotonic)
         self._safe = SafeRoots(settings.safe_roots, remote=self._remote)
-        self._sources = Sources(given["root"], given["home"], settings.trusted)
+        self._sources = Sources(surroundings["root"], surroundings["home"], settings.trusted)
         since = NEVER if settings.since is None or self._remote else settings.since
-        self._session_files = SessionFiles(since, given.get("suspects"), given.get("texts"))
+        self._session_files = SessionFiles(
+            since, surroundings.get("tainted_files"), surroundings.get("texts")
+        )
 
     @cached_property
     def files(self) -> Files:
@@ -128,8 +128,8 @@ class EffectJudge:
         settings = self._settings
         return make_url_policy(self._resolver, settings.private, settings.blocked, self._now)
 
-    def strangers(self, origins: Iterable[str]) -> tuple[str, ...]:
-        return (*self._sources.from_start, *strangers(origins))
+    def untrusted_origins(self, origins: Iterable[str]) -> tuple[str, ...]:
+        return (*self._sources.from_start, *untrusted_origins(origins))
 
     def origin(self, effect: Effect) -> str:
         match effect:
@@ -190,8 +190,11 @@ class EffectJudge:
     def _write(self, path: str) -> EffectVerdict:
         decision = self.files.write(path)
         if isinstance(decision, Allow) and self.files.places.is_agent_file(path):
-            words = f"It would change {path}, which instructs agents."
-            return EffectVerdict(decision=decision, outward=words, outward_category="agent_context")
+            return EffectVerdict(
+                decision=decision,
+                outward=f"It would change {path}, which instructs agents.",
+                outward_category="agent_context",
+            )
         return EffectVerdict(decision=decision)
 
     def _fetch(self, effect: FetchUrl, seen: ConversationText | None) -> EffectVerdict:
@@ -205,34 +208,34 @@ class EffectJudge:
             return EffectVerdict(decision=_sends(piece, host))
         if outgoing.is_known(effect.url, seen, self._settings.hosts):
             return EffectVerdict(decision=glance)
-        words = f"It goes to {host} with a URL that is new to this session."
-        return EffectVerdict(decision=glance, outward=words)
+        reason = f"It goes to {host} with a URL that is new to this session."
+        return EffectVerdict(decision=glance, outward=reason)
 
     def _server(self, effect: CallServer, seen: ConversationText | None) -> EffectVerdict:
         if effect.server.startswith(PLUGIN) and not effect.server.endswith(OPEN):
             # The plugin is sandboxed.
             return EffectVerdict(decision=Allow())
-        words = f"It would send something to {effect.server.removesuffix(OPEN)}."
+        reason = f"It would send something to {effect.server.removesuffix(OPEN)}."
         closed = outgoing.is_closed(effect.arguments, seen, self._sources.of(effect))
-        outward = "" if closed else words
+        outward = "" if closed else reason
         return EffectVerdict(decision=Allow(), outward=outward, outward_category="network_out")
 
     def _draw(self, effect: Draw, seen: ConversationText | None) -> EffectVerdict:
         request = encode({"prompt": effect.prompt, "images": effect.images}).decode()
-        words = f"It would send the image prompt to {effect.provider} ({effect.host})."
+        reason = f"It would send the image prompt to {effect.provider} ({effect.host})."
         closed = outgoing.is_closed(request, seen, f"draw:{effect.provider}")
-        outward = "" if closed else words
+        outward = "" if closed else reason
         # Images may be generated in parallel: none changes anything.
         decision = Allow(harmless=True)
         return EffectVerdict(decision=decision, outward=outward, outward_category="network_out")
 
     def _judge_input(self, effect: SignalProcess, seen: ConversationText | None) -> EffectVerdict:
         verdict = judge_input(effect, self.verdict)
-        case = self._command(effect.text, verdict, effect.cwd or UNKNOWN, seen)
-        if isinstance(case.decision, Allow) and case.decision.harmless:
+        judged = self._command(effect.text, verdict, effect.cwd or UNKNOWN, seen)
+        if isinstance(judged.decision, Allow) and judged.decision.harmless:
             # The program receives the text, so no other effect may run in parallel.
-            return replace(case, decision=Allow())
-        return case
+            return replace(judged, decision=Allow())
+        return judged
 
     def _command(
         self, text: str, verdict: Verdict, cwd: str, seen: ConversationText | None
@@ -240,7 +243,7 @@ class EffectJudge:
         decision = decision_of(verdict.worst)
         asked = [each.command for each in verdict.findings if each.level is Level.ASKED]
         outward = self._outward(verdict, cwd, seen)
-        suspects, sources = self._suspects(verdict, cwd)
+        tainted_files, sources = self._find_tainted_files(verdict, cwd)
         if isinstance(decision, Allow):
             # A fetch whose address carries text that was read before sends that text.
             for command in verdict.commands:
@@ -255,30 +258,32 @@ class EffectJudge:
             single=len(verdict.commands) == 1,
             outward=outward.reason if outward else "",
             outward_category=outward.category if outward else "",
-            suspects=suspects,
+            tainted_files=tainted_files,
             sources=sources,
         )
 
-    def _suspects(self, verdict: Verdict, cwd: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Tainted files that a command involves, and their sources."""
+    def _find_tainted_files(
+        self, verdict: Verdict, cwd: str
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Find the tainted files that a command involves, and their sources."""
         lists: tuple[str, ...] = ()
-        if self._session_files.has_suspects() and any(map(_installs, verdict.findings)):
+        if self._session_files.has_tainted_files() and any(map(_installs, verdict.findings)):
             lists = tuple(each for each in self._lists(cwd) if self._session_files.sources(each))
         found = {
             *verdict.sources,
             *(by for each in lists for by in self._session_files.sources(each)),
         }
-        return tuple(dict.fromkeys((*verdict.suspects, *lists))), tuple(sorted(found))
+        return tuple(dict.fromkeys((*verdict.tainted_files, *lists))), tuple(sorted(found))
 
     def clear(self, paths: Iterable[str]) -> None:
-        """The person trusts the current content of these files."""
+        """Trust the current content of these files from now on."""
         self._session_files.clear(paths)
 
     def _lists(self, cwd: str) -> tuple[str, ...]:
         return self._session_files.manifests(cwd, self._folders[0])
 
     def _outward(self, verdict: Verdict, cwd: str, seen: ConversationText | None) -> Finding | None:
-        """The worst finding that untrusted text must not cause."""
+        """Return the worst finding that untrusted text must not cause."""
         found = [each for each in verdict.findings if self._leads_out(each, cwd, seen)]
         for command in verdict.commands:
             for url in outgoing.contacted_urls(command):
@@ -306,8 +311,8 @@ def _installs(finding: Finding) -> bool:
     )
 
 
-def _persistent(words: str) -> EffectVerdict:
-    return EffectVerdict(decision=Allow(), outward=words, outward_category="persistence")
+def _persistent(reason: str) -> EffectVerdict:
+    return EffectVerdict(decision=Allow(), outward=reason, outward_category="persistence")
 
 
 def _sends(piece: str, host: str) -> Ask:

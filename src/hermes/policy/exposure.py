@@ -31,7 +31,7 @@ def looks_like_key(name: str) -> bool:
 
 
 def check_words(call: Call) -> None:
-    """Checks the words of any program: they may hide a command, or name or show a credential."""
+    """Check the words of any program: they may hide a command, or name or show a credential."""
     flags = call.record.flags
     if "reads_subscripts" in flags and any(
         "[" in each and HIDDEN_RUN.search(each) for each in call.arguments
@@ -55,14 +55,14 @@ def check_words(call: Call) -> None:
 
 
 def check_secret_names(call: Call, code: str) -> None:
-    """Code that takes a variable named like a secret from the environment."""
+    """Check code that takes a variable named like a secret from the environment."""
     for found in FROM_ENVIRONMENT.finditer(code):
         if SECRET_NAME.search(found[1]):
             call.ask("credentials", f"It uses the secret in ${found[1]}.")
 
 
 def check_shown_variables(call: Call, words: Iterable[Word], state: State) -> None:
-    """Variables named like secrets that the environment gives and the command prints."""
+    """Check variables named like secrets that the environment gives and the command prints."""
     names = [
         part.name
         for word in words
@@ -80,7 +80,8 @@ def check_shown_variables(call: Call, words: Iterable[Word], state: State) -> No
 
 
 def plain_words(words: Iterable[Word], state: State) -> frozenset[str]:
-    """Words that hold nothing unknown but variables of the environment with harmless names."""
+    """Return words that hold nothing unknown but variables of the environment with harmless
+    names."""
     found = set()
     for word in words:
         variables = [part for part in word if isinstance(part, Variable)]

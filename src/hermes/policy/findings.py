@@ -10,13 +10,13 @@ from hermes.core.effects import Allow, Ask, Decision, Deny
 
 
 class Level(IntEnum):
-    """`DENIED` is refused in every mode; `NEVER` marks certain destruction."""
+    """How bad a finding is."""
 
     HARMLESS = 0
     WORK = 1
     ASKED = 2
-    DENIED = 3
-    NEVER = 4
+    DENIED = 3  # refused in every mode
+    NEVER = 4  # certain destruction
 
 
 ALL_SCOPES: tuple[str, ...] = ("once", "session", "always")
@@ -37,27 +37,26 @@ READS_ONLY = "It only reads."
 
 
 class Finding(Value):
-    """`command` is the simple command it is about, as it would really be run."""
+    """One reason to allow, ask about or deny an effect."""
 
     level: Level
     category: str
     reason: str
-    command: str = ""
+    command: str = ""  # the simple command it is about, as it would really be run
 
 
 class Verdict(Value):
-    """`commands` are the simple commands in order, as they would run. `hidden` findings come from
-    obfuscated code in new files; they count when untrusted text is in view. `touched` are the
-    absolute paths that are written, changed or deleted, as far as the text names them: for a
-    pattern its folder, for a program such as `make` nothing. `suspects` are tainted files that it
-    uses or runs; `sources` is where the untrusted text came from."""
+    """All findings about a script."""
 
     findings: tuple[Finding, ...] = ()
-    commands: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()  # the simple commands in order, as they would run
+    # Findings about obfuscated code in new files; they count when untrusted text is in view.
     hidden: tuple[Finding, ...] = ()
+    # The absolute paths that are written, changed or deleted, as far as the text names them: for a
+    # pattern its folder, for a program such as `make` nothing.
     touched: tuple[str, ...] = ()
-    suspects: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
+    tainted_files: tuple[str, ...] = ()  # those that the script uses or runs
+    sources: tuple[str, ...] = ()  # where the untrusted text behind them came from
 
     @property
     def reads_only(self) -> bool:
@@ -78,6 +77,7 @@ class Verdict(Value):
 
 
 def combine(findings: Iterable[Finding]) -> Finding:
+    """Return the finding to report for all of these: the worst and most specific one."""
     found = tuple(findings)
     level = max((each.level for each in found), default=Level.HARMLESS)
     top = [each for each in found if each.level == level]
@@ -100,6 +100,7 @@ def combine(findings: Iterable[Finding]) -> Finding:
 
 
 def decision_of(worst: Finding) -> Decision:
+    """Return the decision that the worst finding leads to."""
     match worst.level:
         case Level.NEVER:
             reason = f"This is never allowed: {worst.reason}."

@@ -38,8 +38,8 @@ from hermes.policy.patterns import vocabulary
 from hermes.policy.places.files import parse_member, references
 from hermes.policy.redact.redactor import Redactor
 from hermes.policy.redact.spans import Channel
-from hermes.policy.rule_setup import rules_for
-from hermes.policy.rules import Rules
+from hermes.policy.rule_setup import policy_for
+from hermes.policy.rules import SessionPolicy
 from hermes.policy.scan.scanner import TextScanner
 from hermes.policy.urls.url_policy import StaticResolver, UrlDecision, UrlPolicy
 
@@ -57,8 +57,7 @@ class Inquiry(Value):
 
 
 class DecisionRecord(Value):
-    """One decision from the journal: who asked, which tool, and what decided (the policy or a
-    side model). `answer` is the user's answer, if there was a question."""
+    """One decision from the journal: who asked, which tool, and what decided."""
 
     session_id: str
     n: int
@@ -91,15 +90,15 @@ class Scan(Value):
     files: dict[str, str] = {}
 
 
-def check_url(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
-    """Resolves the host name, from `dns` if given, but does not connect. `redirects` are followed
-    like `Location` headers."""
-    rules = _rules(config, inquiry, given)
-    passage = asyncio.run(_follow_redirects(rules.urls, inquiry.value, given.get("redirects", ())))
+def check_url(config: Config, inquiry: Inquiry, raw: JsonObject) -> JsonObject:
+    """Check a URL. Its host name is resolved, from `dns` if given, but nothing is connected.
+    `redirects` are followed like `Location` headers."""
+    policy = _make_policy(config, inquiry, raw)
+    passage = asyncio.run(_follow_redirects(policy.urls, inquiry.value, raw.get("redirects", ())))
     decision = passage.decision
     if passage.allowed:
         effect = FetchUrl(url=inquiry.value)
-        by_rules = rules.decide(effect, inquiry.principal, frozenset(inquiry.origins))
+        by_rules = policy.decide(effect, inquiry.principal, frozenset(inquiry.origins))
         decision = decision if isinstance(by_rules, Allow) else by_rules
     line = answer_of(inquiry, decision)
     return {**line, "connect": passage.connect} if isinstance(decision, Allow) else line
@@ -113,53 +112,54 @@ async def _follow_redirects(urls: UrlPolicy, url: str, redirects: object) -> Url
     return passage
 
 
-def _rules(config: Config, inquiry: Inquiry, given: JsonObject) -> Rules:
-    answers = given.get("dns")
-    return rules_for(
+def _make_policy(config: Config, inquiry: Inquiry, raw: JsonObject) -> SessionPolicy:
+    answers = raw.get("dns")
+    return policy_for(
         config,
         inquiry.cwd,
         inquiry.surface,
         resolver=StaticResolver(answers) if isinstance(answers, dict) else None,
-        private=given.get("allow_private") is True,
+        private=raw.get("allow_private") is True,
     )
 
 
-def check_attachment(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
-    return answer_of(inquiry, _rules(config, inquiry, given).files.attach(inquiry.value))
+def check_attachment(config: Config, inquiry: Inquiry, raw: JsonObject) -> JsonObject:
+    return answer_of(inquiry, _make_policy(config, inquiry, raw).files.attach(inquiry.value))
 
 
-def check_reference(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
-    """A message with all its `@` references."""
-    rules = _rules(config, inquiry, given)
-    decision = rules.files.refer_all(inquiry.value)
+def check_reference(config: Config, inquiry: Inquiry, raw: JsonObject) -> JsonObject:
+    """Check a message with all its `@` references."""
+    policy = _make_policy(config, inquiry, raw)
+    decision = policy.files.refer_all(inquiry.value)
     if isinstance(decision, Allow):
         for reference in references(inquiry.value):
             if reference.kind == "url" and isinstance(
-                denial := rules.urls.quick_check(reference.target), Deny
+                denial := policy.urls.quick_check(reference.target), Deny
             ):
                 decision = denial
     return answer_of(inquiry, decision)
 
 
-def check_member(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
-    """An archive member that would be unpacked in `cwd`. `link`, `kind`, `size`, `packed` and
+def check_member(config: Config, inquiry: Inquiry, raw: JsonObject) -> JsonObject:
+    """Check an archive member that would be unpacked in `cwd`. `link`, `kind`, `size`, `packed` and
     `mode` are optional."""
     try:
-        member = parse_member(given)
+        member = parse_member(raw)
     except DecodeError as error:
         return decision_fields(Deny(reason=f"Invalid member: {error}.", category="traversal"))
-    return answer_of(inquiry, _rules(config, inquiry, given).files.unpack(member))
+    return answer_of(inquiry, _make_policy(config, inquiry, raw).files.unpack(member))
 
 
-def check_effect(config: Config, inquiry: Inquiry, given: JsonObject) -> JsonObject:
-    """Commands and paths. Nothing is run or opened."""
-    rules = rules_for(config, inquiry.cwd, inquiry.surface)
+def check_effect(config: Config, inquiry: Inquiry, raw: JsonObject) -> JsonObject:
+    """Check commands and paths. Nothing is run or opened."""
+    policy = policy_for(config, inquiry.cwd, inquiry.surface)
     effect = _effect(inquiry)
-    return answer_of(inquiry, rules.decide(effect, inquiry.principal, frozenset(inquiry.origins)))
+    return answer_of(inquiry, policy.decide(effect, inquiry.principal, frozenset(inquiry.origins)))
 
 
 def _effect(inquiry: Inquiry) -> Effect:
-    """Paths are not normalized: their spelling is part of the check."""
+    """Return the effect of an inquiry. Its path is not normalized: the spelling is part of the
+    check."""
     if inquiry.effect == "command":
         return RunCommand(script=inquiry.value, cwd=os.path.realpath(inquiry.cwd))
     return PATH_EFFECTS[inquiry.effect](path=inquiry.value)
@@ -181,16 +181,16 @@ CHECKS: dict[str, Check] = {
 
 
 def answer(config: Config, line: bytes) -> JsonObject:
-    """The answer to one input line; an invalid line is denied."""
+    """Return the answer to one input line; an invalid line is denied."""
     try:
-        given = decode(dict, line)
-        inquiry = convert(Inquiry, given)
+        raw = decode(dict, line)
+        inquiry = convert(Inquiry, raw)
     except DecodeError as error:
         return _refusal(f"Invalid line: {error}.")
     check = CHECKS.get(inquiry.effect)
     if check is None:
         return _refusal(f"There is no check for {inquiry.effect!r}.")
-    return check(config, inquiry, given)
+    return check(config, inquiry, raw)
 
 
 def _refusal(reason: str) -> JsonObject:
@@ -198,7 +198,7 @@ def _refusal(reason: str) -> JsonObject:
 
 
 def answer_of(inquiry: Inquiry, decision: Decision) -> JsonObject:
-    """The decision as an answer. Unattended, a question becomes a denial."""
+    """Return the decision as an answer. Unattended, a question becomes a denial."""
     if inquiry.unattended and isinstance(decision, Ask):
         reason = f"No user is present to ask. {decision.reason}"
         return decision_fields(Deny(reason=reason, category=decision.category))
@@ -216,44 +216,45 @@ def decision_fields(decision: Decision) -> JsonObject:
 
 
 def answer_redact(config: Config, line: bytes) -> JsonObject:
-    """The answer to one line of `hermes policy redact`."""
+    """Return the answer to one line of `hermes policy redact`."""
     try:
-        given = decode(Redaction, line)
+        request = decode(Redaction, line)
     except DecodeError as error:
         return {"text": "", "found": [], "error": f"Invalid line: {error}."}
-    redactor = _redactor(config.secret_values() | set(given.values), given.pii)
-    found = redactor.redact(given.text, given.channel)
+    redactor = _redactor(config.secret_values() | set(request.values), request.pii)
+    found = redactor.redact(request.text, request.channel)
     return {"text": found.text, "found": list(found.found)}
 
 
 def answer_scan(line: bytes) -> JsonObject:
-    """The answer to one line of `hermes policy scan`."""
+    """Return the answer to one line of `hermes policy scan`."""
     try:
-        given = decode(Scan, line)
+        request = decode(Scan, line)
     except DecodeError as error:
         why = {"id": "unreadable", "line": 0, "severity": "high", "text": str(error)}
         return {"verdict": "caution", "findings": [why]}
     scanner = TextScanner()
-    if given.kind == "skill":
-        found = scanner.scan_skill(given.text, given.files)
+    if request.kind == "skill":
+        found = scanner.scan_skill(request.text, request.files)
     else:
-        found = scanner.scan(given.text, given.kind)
+        found = scanner.scan(request.text, request.kind)
     return {"verdict": found.verdict, "findings": [plain(each) for each in found.findings]}
 
 
 @lru_cache(maxsize=4)
 def _redactor(values: frozenset[str], pii: bool) -> Redactor:
-    """Cached between lines, so that a secret keeps its number."""
+    """Return a redactor for these values, cached between lines so that a secret keeps its
+    number."""
     return Redactor(values, pii=pii)
 
 
 def explain_command(config: Config, script: str, cwd: str) -> JsonObject:
-    """The decision about a command, with every command inside it and all findings."""
+    """Return the decision about a command, with every command inside it and all findings."""
     folder = os.path.realpath(cwd)
-    rules = rules_for(config, folder)
+    policy = policy_for(config, folder)
     effect = RunCommand(script=script, cwd=folder)
-    verdict: Verdict = rules.verdict(effect)
-    decision = rules.decide(effect, "owner", frozenset({"user"}))
+    verdict: Verdict = policy.verdict(effect)
+    decision = policy.decide(effect, "owner", frozenset({"user"}))
     found = dict.fromkeys(
         (each.level, each.category, each.reason, each.command)
         for each in verdict.findings
@@ -274,7 +275,7 @@ def categories() -> dict[str, str]:
 
 
 def decision_records(session_id: str, records: tuple[Record, ...]) -> list[DecisionRecord]:
-    """Every decision of a session, oldest first, with the users' answers."""
+    """Return every decision of a session, oldest first, with the users' answers."""
     answers = {
         record.event.id: record.event
         for record in records

@@ -48,7 +48,7 @@ _PLAIN_FETCH = load_regex("plain_fetch")
 
 
 def with_scheme(command: str) -> str:
-    """The command with `http://` before addresses without a scheme, as fetchers add it."""
+    """Return the command with `http://` before addresses without a scheme, as fetchers add it."""
     if command.partition(" ")[0] not in flagged("fetches"):
         return command
     return _BARE.sub(r"\1\2http://\3", command)
@@ -59,7 +59,7 @@ def urls_in(text: str) -> list[str]:
 
 
 def contacted_urls(command: str) -> list[str]:
-    """The addresses that a command contacts. Many programs only mention addresses."""
+    """Return the addresses that a command contacts. Many programs only mention addresses."""
     urls = [url for url in urls_in(with_scheme(command)) if not is_local(host_of(url))]
     program, _, rest = command.partition(" ")
     if not urls or program in flagged("opens_no_address"):
@@ -136,15 +136,15 @@ def _leaves(value: object) -> Iterator[str]:
 
 
 def find_carried(url: str, seen: ConversationText | None) -> str:
-    """The first piece of the address that was read in this conversation and not written by the
-    person, plain or encoded; "" for none."""
+    """Return the first piece of the address that was read in this conversation and not written by
+    the person, plain or encoded; "" for none."""
     if seen is None or is_local(host_of(url)) or seen.occurs(url):
         return ""
     return _read_before(url.partition("://")[2], seen)
 
 
 def find_carried_by(command: str, seen: ConversationText | None) -> str:
-    """The same for a command that contacts a host: an option may carry it, too."""
+    """Find such a piece in a command that contacts a host: an option may carry it, too."""
     command, urls = with_scheme(command), contacted_urls(command)
     if seen is None or not urls:
         return ""
@@ -171,7 +171,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _decode(piece: str) -> Iterator[str]:
-    """The piece decoded from base64 or hex, if that gives text."""
+    """Yield the piece decoded from base64 or hex, if that gives text."""
     whole = piece.rstrip("=").encode()
     for read in (_base64, binascii.unhexlify):
         try:

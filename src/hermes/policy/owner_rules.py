@@ -35,15 +35,15 @@ SEALED = regex(r"sealed:(?P<seal>[0-9a-f]{64}) (?P<shown>.*)", re.DOTALL)
 
 
 def mask_secrets(text: str) -> str:
-    """The text without anything that looks like a secret."""
+    """Return the text without anything that looks like a secret."""
     from hermes.policy.redact.redactor import Redactor
 
     return Redactor().redact(text).text
 
 
 def seal(text: str, mask: Mask) -> str:
-    """The text itself if it holds no secret; otherwise its masked form and a hash that recognises
-    the same text again."""
+    """Return the text itself if it holds no secret; otherwise its masked form and a hash that
+    recognises the same text again."""
     shown = mask(text)
     return text if shown == text else f"sealed:{_seal(text, shown)} {shown}"
 
@@ -75,7 +75,8 @@ class Allowlist:
 
 
 def _seal(text: str, shown: str) -> str:
-    """Slow on purpose: a reader of the settings must not find a short password by trying."""
+    """Return a hash that is slow on purpose: a reader of the settings must not find a short
+    password by trying."""
     import hashlib
 
     salt = hashlib.sha256(shown.encode()).digest()
@@ -101,7 +102,7 @@ Kind = Literal[
 
 
 def kind_and_target(effect: Effect) -> tuple[Kind, str]:
-    """The kind of an effect in rules, and the text that they match."""
+    """Return the kind of an effect in rules, and the text that they match."""
     match effect:
         case RunCommand(script=script):
             return "command", script
@@ -132,15 +133,14 @@ def kind_and_target(effect: Effect) -> tuple[Kind, str]:
 
 
 class Rule(Value, forbid_unknown_fields=True):
-    """One rule. `match` is a pattern with `*`, `?` and `[…]` over a whole command, path or URL.
-    `who` and `where` narrow it to people and surfaces; empty means all, but a rule that allows
-    is for the owner unless it names others."""
+    """One rule of the owner."""
 
     decision: Literal["allow", "ask", "deny"]
-    match: str
+    match: str  # a pattern with `*`, `?` and `[…]` over a whole command, path or URL
     effect: Kind = "command"
+    # Whose effects; empty means all, but for a rule that allows only the owner.
     who: tuple[Principal, ...] = ()
-    where: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()  # on which surfaces; empty means all
     reason: str = ""
 
 
@@ -149,8 +149,8 @@ class _File(Value, forbid_unknown_fields=True):
 
 
 def load_rules(path: Path) -> tuple[Rule, ...]:
-    """The rules of a TOML file with `[[rule]]` tables; none when there is no file. ConfigError
-    when it cannot be read: rules must not be skipped silently."""
+    """Load the rules of a TOML file with `[[rule]]` tables; none when there is no file. Raise
+    ConfigError when it cannot be read: rules must not be skipped silently."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -175,12 +175,12 @@ class OwnerRules:
     def find(
         self, decision: Literal["deny", "ask"], effect: Effect, who: Principal, texts: Iterable[str]
     ) -> Rule | None:
-        """The first such rule that matches one of the texts: the commands in a script, or without
-        any what the effect is about."""
+        """Return the first rule with this decision that matches one of the texts: the commands in a
+        script, or the target of the effect if there are none."""
         return next(self._matching(decision, effect, who, texts), None)
 
     def find_allow(self, effect: Effect, who: Principal, texts: Iterable[str]) -> Rule | None:
-        """An allow rule if every text has one; None otherwise."""
+        """Return an allow rule if every text has one; None otherwise."""
         found: Rule | None = None
         for text in tuple(texts) or (kind_and_target(effect)[1],):
             found = next(self._matching("allow", effect, who, (text,)), None)

@@ -34,7 +34,7 @@ GLOB = regex(r"[*?\[]")
 
 @cache
 def home_stores() -> dict[str, list[list[str]]]:
-    """The places of a home that hold credentials, by their first name."""
+    """Return the places of a home that hold credentials, by their first name."""
     found: dict[str, list[list[str]]] = {}
     for groups in (lists().home_folders, lists().home_files):
         for group in groups.values():
@@ -45,15 +45,16 @@ def home_stores() -> dict[str, list[list[str]]]:
 
 
 def normalize(path: str) -> str:
-    """An absolute path without `.`, `..`, doubled slashes and other spellings of the root."""
+    """Return the absolute path without `.`, `..`, doubled slashes and other spellings of the
+    root."""
     path = posixpath.normpath("/" + path.lstrip("/"))
     return OWN_ROOT.sub("", path) or "/"
 
 
 class Paths:
-    """Absolute paths of one workspace. Paths of a `remote` machine are not looked up on this one.
-    `shipped` is true for unchanged files of the distribution; `safe` holds the only folders in
-    which anything may be written."""
+    """Judges the absolute paths of one workspace. Paths of a `remote` machine are not looked up on
+    this one. `shipped` is true for unchanged files of the distribution; `safe` holds the only
+    folders in which anything may be written."""
 
     def __init__(
         self,
@@ -78,7 +79,7 @@ class Paths:
         self._guarded = GuardedFiles(self.home, self.places.state, now)
 
     def real(self, path: str) -> str:
-        """The path with links followed; on a remote machine, the path itself."""
+        """Return the path with links followed; on a remote machine, the path itself."""
         return path if self._remote else real_path(path)
 
     def is_shipped(self, path: str) -> bool:
@@ -93,11 +94,11 @@ class Paths:
         return not self._remote and self.places.of_another_person(path)
 
     def twin(self, path: str) -> str:
-        """The guarded file that this one is a hard link to, or nothing."""
+        """Return the guarded file that this one is a hard link to, or ""."""
         return "" if self._remote else self._guarded.twin(path)
 
     def place(self, path: str) -> Place:
-        """Where an absolute path lies. A pattern counts as the folder before it."""
+        """Return where an absolute path lies. A pattern counts as the folder before it."""
         if path.startswith("/dev/") and not is_inside(path, "/dev/shm"):
             return "disk" if DISK.match(path) else "device"
         if self.places.own_state(path):
@@ -113,12 +114,13 @@ class Paths:
         return "scratch" if self.places.is_scratch(path) else "outside"
 
     def why_runs_later(self, path: str) -> str:
-        """Why other programs run or obey the file later, or nothing."""
+        """Return why other programs run or obey the file later, or ""."""
         why = self._runs_later(path)
         return f"{path} {why}." if why else ""
 
     def is_root(self, path: str) -> bool:
-        """The system, the home, what the home lies in, all homes, or everything in one of these."""
+        """Whether the path is the system, the home, what the home lies in, all homes, or everything
+        in one of these."""
         bare = path
         while (head := posixpath.dirname(bare)) != bare and posixpath.basename(bare) in (
             "*",
@@ -140,7 +142,7 @@ class Paths:
         return False
 
     def covers_credentials(self, path: str) -> bool:
-        """A folder so wide that credentials lie somewhere in it."""
+        """Whether the folder is so wide that credentials lie somewhere in it."""
         return (
             is_inside(self.home, path)
             or path in (f"{self.home}/.config", f"{self.home}/Library", "/etc", "/home", "/Users")
@@ -148,9 +150,9 @@ class Paths:
         ) and not is_inside(path, self.root)
 
     def _why_sensitive(self, path: str) -> str:
-        """Why reading this path needs approval, or nothing."""
-        if words := self.places.secret(path):
-            return f"{path} holds {words}."
+        """Return why reading this path needs approval, or ""."""
+        if secrets := self.places.secret(path):
+            return f"{path} holds {secrets}."
         if self.is_own_state(path):
             return f"{path} is part of Hermes' own state."
         return self._may_match(path)
@@ -160,7 +162,7 @@ class Paths:
         return self.places.own_state(path) and not self.places.readable_state(path)
 
     def _may_match(self, pattern: str) -> str:
-        """A pattern that could stand for a credential counts as one."""
+        """Return why a pattern is sensitive, or "": it may stand for a credential."""
         if not GLOB.search(pattern):
             return ""
         low = pattern.lower()
@@ -201,7 +203,7 @@ EVERYTHING = frozenset(("*", ".*", "**", "*.*", ".[!.]*", ".??*"))
 
 
 def judge_read(paths: Paths, path: str) -> Finding | None:
-    """None when reading the absolute path is harmless."""
+    """Judge reading an absolute path; None when it is harmless."""
     if UNKNOWN in path and not path.split(UNKNOWN)[0].rstrip("/"):
         return None
     if paths.place(path) == "disk" or path in ("/dev/mem", "/dev/kmem", "/dev/port"):
@@ -223,7 +225,7 @@ def judge_read(paths: Paths, path: str) -> Finding | None:
 def judge_write(
     paths: Paths, path: str, *, append: bool = False, from_home: bool = False
 ) -> Finding | None:
-    """For everything that creates, changes or replaces a file; None for harmless devices.
+    """Judge everything that creates, changes or replaces a file; None for harmless devices.
     `from_home`: see `spelled_from_home`."""
     if path.startswith(("/dev/tcp/", "/dev/udp/")):
         return _finding(Level.ASKED, "network_out", f"It opens a connection through {path}.")
@@ -338,7 +340,8 @@ def _surely_here(paths: Paths, path: str) -> bool:
 
 
 def _names(paths: Paths, path: str) -> tuple[str, ...]:
-    """The path, and where its links lead: a link in the workspace may lead to a credential."""
+    """Return the path, and where its links lead: a link in the workspace may lead to a
+    credential."""
     if UNKNOWN in path or "\0" in path or path.startswith(("/dev/", "/proc/")):
         return (path,)
     real = paths.real(path)

@@ -40,7 +40,7 @@ class PythonCalls(msgspec.Struct):
 
 
 class Vocabulary(msgspec.Struct):
-    """See words.toml."""
+    """The content of words.toml, which explains the fields."""
 
     words: dict[str, tuple[str, ...]]
     patterns: dict[str, str]
@@ -71,7 +71,8 @@ class _Lazy:
         self._compile = compile_
 
     def __getattr__(self, name: str) -> Any:
-        """Reached once, for the first use; the slots then hold the compiled pattern's methods."""
+        """Compile the pattern at its first use; the slots then hold its methods, so this runs
+        once."""
         if name not in METHODS:
             raise AttributeError(name)
         compiled = self._compile()
@@ -85,5 +86,5 @@ def regex(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
 
 
 def load_regex(name: str) -> re.Pattern[str]:
-    """An expression of words.toml."""
+    """Compile an expression of words.toml."""
     return cast("re.Pattern[str]", _Lazy(lambda: re.compile(vocabulary().patterns[name])))

@@ -31,7 +31,7 @@ PLAIN_VIEWERS = frozenset(("", "cat", "less", "more", "true", ":", "vi", "vim", 
 
 
 def assign(follower: ScriptWalk, assignment: Assignment, expander: Expander, state: State) -> None:
-    """Sets a variable as the script says."""
+    """Set a variable as the script says."""
     name = assignment.name
     if assignment.items is not None:
         items = tuple(each for words in expander.commands(assignment.items) for each in words)
@@ -95,21 +95,21 @@ def _check_command(follower: ScriptWalk, name: str, value: str, state: State) ->
 
 
 def _check_places(call: Call, name: str, value: str) -> None:
-    """Asks about places that are neither part of the project nor known before."""
+    """Ask about places that are neither part of the project nor known before."""
     loads = any(word in value for word in ("-r", "--require", "--import", "agent", "exec", "-I"))
-    for place in value.split(":"):
-        if place in ("", UNKNOWN) and name in ("PATH", "PYTHONPATH", "NODE_PATH"):
+    for folder in value.split(":"):
+        if folder in ("", UNKNOWN) and name in ("PATH", "PYTHONPATH", "NODE_PATH"):
             continue
-        known = place in call.state.variables.get("PATH", ("",))[0].split(":")
+        known = folder in call.state.variables.get("PATH", ("",))[0].split(":")
         options = name.endswith(("OPTIONS", "OPT", "FLAGS"))
         if options and name not in word_set("injecting_variables") and not loads:
             continue
         allowed = name not in word_set("injecting_variables") and (
-            place != "." or name in ("PYTHONPATH", "NODE_PATH")
+            folder != "." or name in ("PYTHONPATH", "NODE_PATH")
         )
-        known = known or (name == "PATH" and bool(TOOL_FOLDERS.search(place)))
-        if not (known or (allowed and call.here(place) and "://" not in place and not options)):
-            call.follower.ask("shell_escape", f"{name} makes programs load code from `{place}`.")
+        known = known or (name == "PATH" and bool(TOOL_FOLDERS.search(folder)))
+        if not (known or (allowed and call.here(folder) and "://" not in folder and not options)):
+            call.follower.ask("shell_escape", f"{name} makes programs load code from `{folder}`.")
 
 
 def open_files(
@@ -119,7 +119,7 @@ def open_files(
     state: State,
     stdin: Stream,
 ) -> tuple[Stream, list[str]]:
-    """The input that the redirections give, and the files that receive the output."""
+    """Return the input that the redirections give, and the files that receive the output."""
     call = Call("", (), state, stdin, follower)
     written: list[str] = []
     for redirect in redirects:

@@ -51,47 +51,43 @@ class Blocked(Value):
 
 
 class PolicySettings(Value):
-    """`deny` holds patterns of commands that never run; `allowed` the exact effects that need no
-    question; `rules` the owner's rules. `surface` is where the session runs: "cli", "api" and so
-    on. `private` allows fetches from this machine and private networks. `hosts` may be sent data
-    that untrusted text asks for. If there are `trusted` folders, files elsewhere are untrusted
-    text. `since` is when the session began, in seconds since 1970: files written later are read
-    before they run. If there are `safe_roots`, nothing is written elsewhere."""
+    """The settings of the policy for one session."""
 
+    # "smart" lets a model approve simple effects; "off" allows what would be asked.
     mode: Literal["manual", "smart", "off"] = "manual"
-    deny: tuple[str, ...] = ()
-    allowed: tuple[str, ...] = ()
-    rules: tuple[Rule, ...] = ()
-    surface: str = ""
-    private: bool = False
+    deny: tuple[str, ...] = ()  # patterns of commands that never run
+    allowed: tuple[str, ...] = ()  # the exact effects that need no question
+    rules: tuple[Rule, ...] = ()  # the owner's rules
+    surface: str = ""  # where the session runs: "cli", "api" and so on
+    private: bool = False  # whether fetches may go to this machine and private networks
     blocked: Blocked = Blocked()
-    hosts: tuple[str, ...] = ()
-    trusted: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()  # hosts to which untrusted text may cause data to be sent
+    trusted: tuple[str, ...] = ()  # if there are such folders, files elsewhere are untrusted text
+    # When the session began, in seconds since 1970: files written later are read before they run.
     since: float | None = None
-    safe_roots: tuple[str, ...] = ()
+    safe_roots: tuple[str, ...] = ()  # if there are such folders, nothing is written elsewhere
 
 
 class Surroundings(TypedDict, total=False):
-    """Where a session works. Nothing of a `remote` workspace is looked up on this machine.
-    `shipped` is true for unchanged files of the distribution, which may run. `suspects` knows files
-    that were written while untrusted text was in view, `texts` their content on another machine.
-    `confined` is true when commands run without a network, write only in the workspace and can be
-    undone: unknown programs may run then."""
+    """Where a session works."""
 
-    root: Required[str]
-    home: Required[str]
-    state: Required[str]
+    root: Required[str]  # the folder of the session
+    home: Required[str]  # the home folder of the user
+    state: Required[str]  # the home of Hermes
     resolver: HostResolver | None
     now: Callable[[], float]
-    remote: bool
+    remote: bool  # whether it is another machine; its paths are not looked up on this one
+    # Whether a path is an unchanged file of the distribution, which may run.
     shipped: Callable[[str], bool]
-    shell: Callable[[], ShellSetup]
-    suspects: TaintedFiles | None
-    texts: FileTexts | None
+    shell: Callable[[], ShellSetup]  # what earlier commands have defined in the shell
+    tainted_files: TaintedFiles | None  # files that were written while untrusted text was in view
+    texts: FileTexts | None  # the contents of tainted files on another machine
+    # Whether commands run without a network, write only in the workspace and can be undone: unknown
+    # programs may run then.
     confined: Callable[[], bool]
 
 
-class Rules:
+class SessionPolicy:
     """The policy of one session. `keep` stores what a person allowed always, after `mask` removed
     secrets."""
 
@@ -112,7 +108,7 @@ class Rules:
         self._mask = mask
         self._keep = keep
         # Sources of untrusted text that effects were judged with or brought in.
-        self.in_sight: frozenset[str] = frozenset()
+        self.untrusted_sources: frozenset[str] = frozenset()
         self._allowed_here: set[str] = set()
 
     def decide(
@@ -122,26 +118,26 @@ class Rules:
         origins: frozenset[str],
         seen: ConversationText | None = None,
     ) -> Decision:
-        case = self._judge.judge(effect, seen)
-        self.in_sight |= set(self._judge.strangers(origins))
-        if isinstance(case.decision, Deny):
-            return case.decision
-        if refused := self._deny_by_rule(effect, principal, case):
+        verdict = self._judge.judge(effect, seen)
+        self.untrusted_sources |= set(self._judge.untrusted_origins(origins))
+        if isinstance(verdict.decision, Deny):
+            return verdict.decision
+        if refused := self._deny_by_rule(effect, principal, verdict):
             return refused
         if principal not in ("owner", "system"):
-            return self._for_others(effect, principal, case)
-        decision = self._add_questions(effect, principal, origins, case)
+            return self._for_others(effect, principal, verdict)
+        decision = self._add_questions(effect, principal, origins, verdict)
         if isinstance(decision, Ask):
-            if why := self._why_answered(effect, principal, case, decision):
+            if why := self._why_answered(effect, principal, verdict, decision):
                 return Allow(reason=why, lifted=True)
-            if case.single and decision.scopes == ALL_SCOPES and self.mode == "smart":
+            if verdict.single and decision.scopes == ALL_SCOPES and self.mode == "smart":
                 return replace(decision, simple=True)
         return decision
 
     def origin(self, effect: Effect) -> str:
         origin = self._judge.origin(effect)
         if origin:
-            self.in_sight |= set(self._judge.strangers((origin,)))
+            self.untrusted_sources |= set(self._judge.untrusted_origins((origin,)))
         return origin
 
     def remember(self, effect: Effect, scope: Scope) -> None:
@@ -151,15 +147,15 @@ class Rules:
         self._allowed_here.add(subject(effect))
         if scope != "always":
             return
-        if suspects := self._judge.judge(effect, None).suspects:
+        if tainted_files := self._judge.judge(effect, None).tainted_files:
             # Their current content is trusted from now on; the same command with other content is
             # asked about again.
-            self._judge.clear(suspects)
+            self._judge.clear(tainted_files)
         else:
             self._keep(seal(subject(effect), self._mask))
 
     def verdict(self, effect: RunCommand) -> Verdict:
-        """All findings about a command."""
+        """Return all findings about a command."""
         return self._judge.verdict(effect)
 
     @property
@@ -180,75 +176,75 @@ class Rules:
         return EffectJudge(self._settings, **self._surroundings)
 
     def _deny_by_rule(
-        self, effect: Effect, principal: Principal, case: EffectVerdict
+        self, effect: Effect, principal: Principal, verdict: EffectVerdict
     ) -> Deny | None:
         if isinstance(effect, RunCommand | SignalProcess):
-            texts = case.texts or (kind_and_target(effect)[1],)
+            texts = verdict.texts or (kind_and_target(effect)[1],)
             for pattern in self._settings.deny:
                 if any(fnmatchcase(text, pattern) for text in texts):
                     return Deny(reason=f"Your settings deny {pattern!r}.", category="settings")
-        rule = self._owner_rules.find("deny", effect, principal, case.texts)
+        rule = self._owner_rules.find("deny", effect, principal, verdict.texts)
         if rule is None:
             return None
         return Deny(reason=rule.reason or f"A rule denies {rule.match!r}.", category="settings")
 
-    def _for_others(self, effect: Effect, principal: Principal, case: EffectVerdict) -> Decision:
-        """Members and guests may read; everything else needs a rule that names them."""
-        harmless = isinstance(case.decision, Allow) and case.decision.harmless
+    def _for_others(self, effect: Effect, principal: Principal, verdict: EffectVerdict) -> Decision:
+        """Decide for members and guests: they may read; all else needs a rule that names them."""
+        harmless = isinstance(verdict.decision, Allow) and verdict.decision.harmless
         if harmless and not isinstance(effect, CallServer | Draw):
-            return case.decision
-        if rule := self._owner_rules.find_allow(effect, principal, case.texts[1:]):
+            return verdict.decision
+        if rule := self._owner_rules.find_allow(effect, principal, verdict.texts[1:]):
             return Allow(reason=f"A rule allows {rule.match!r} to a {principal}.")
         return Deny(reason="Only the owner may do this.", category="principal")
 
     def _add_questions(
-        self, effect: Effect, principal: Principal, origins: frozenset[str], case: EffectVerdict
+        self, effect: Effect, principal: Principal, origins: frozenset[str], verdict: EffectVerdict
     ) -> Decision:
-        """Adds the owner's `ask` rules and untrusted text. Every question names the sources of
-        untrusted text in view, because they may be behind the request."""
-        decision = case.decision
-        others = self._judge.strangers(origins)
-        sources = _behind(case)
+        """Apply the owner's `ask` rules and the rules for untrusted text. Every question names the
+        sources of untrusted text in view, because they may be behind the request."""
+        decision = verdict.decision
+        others = self._judge.untrusted_origins(origins)
+        sources = _describe_taint(verdict)
         if others:
             sources = (
                 f" Text from {', '.join(others)} is in view, which may have caused this.{sources}"
             )
         if isinstance(decision, Ask):
             scopes = decision.scopes
-            if others and not case.suspects:
+            if others and not verdict.tainted_files:
                 # Untrusted text rules out `always`, unless the answer is bound to file contents.
                 scopes = tuple(scope for scope in scopes if scope != "always")
             return replace(decision, reason=f"{decision.reason}{sources}", scopes=scopes)
-        if rule := self._owner_rules.find("ask", effect, principal, case.texts):
+        if rule := self._owner_rules.find("ask", effect, principal, verdict.texts):
             reason = rule.reason or f"A rule requires approval for {rule.match!r}."
             return Ask(reason=reason, category="settings")
-        if case.outward and sources:
-            scopes = ALL_SCOPES if case.suspects else ("once",)
-            reason = f"{case.outward}{sources}"
-            return Ask(reason=reason, category=case.outward_category, scopes=scopes)
+        if verdict.outward and sources:
+            scopes = ALL_SCOPES if verdict.tainted_files else ("once",)
+            reason = f"{verdict.outward}{sources}"
+            return Ask(reason=reason, category=verdict.outward_category, scopes=scopes)
         return decision
 
     def _why_answered(
-        self, effect: Effect, principal: Principal, case: EffectVerdict, ask: Ask
+        self, effect: Effect, principal: Principal, verdict: EffectVerdict, ask: Ask
     ) -> str:
-        """Why a question need not be asked, or nothing. The stored allowlist does not cover
+        """Return why a question need not be asked, or "". The stored allowlist does not cover
         commands that involve tainted files."""
-        allowed = self._allowed_here if case.suspects else self._allowed
+        allowed = self._allowed_here if verdict.tainted_files else self._allowed
         if subject(effect) in allowed:
             return "Allowed beforehand."
         if ask.category != "settings" and (
-            rule := self._owner_rules.find_allow(effect, principal, case.open_)
+            rule := self._owner_rules.find_allow(effect, principal, verdict.open_)
         ):
             return f"A rule allows {rule.match!r}."
         return "Questions are off." if self.mode == "off" else ""
 
 
-def _behind(case: EffectVerdict) -> str:
-    """Names the tainted files in a question."""
-    if not case.suspects:
+def _describe_taint(verdict: EffectVerdict) -> str:
+    """Return the sentence of a question that names the tainted files, or ""."""
+    if not verdict.tainted_files:
         return ""
-    shown = ", ".join(path.rpartition("/")[2] for path in case.suspects[:MOST_NAMED])
-    more = len(case.suspects) - MOST_NAMED
+    shown = ", ".join(path.rpartition("/")[2] for path in verdict.tainted_files[:MOST_NAMED])
+    more = len(verdict.tainted_files) - MOST_NAMED
     shown += f" and {more} more" if more > 0 else ""
-    were = "were" if len(case.suspects) > 1 else "was"
-    return f" {shown} {were} written while text from {', '.join(case.sources)} was in view."
+    were = "were" if len(verdict.tainted_files) > 1 else "was"
+    return f" {shown} {were} written while text from {', '.join(verdict.sources)} was in view."

@@ -38,7 +38,7 @@ class FileTexts(Protocol):
 
 
 class DiskTexts:
-    """Files of this machine."""
+    """Reads the contents of files on this machine."""
 
     def text(self, path: str) -> str | None:
         try:
@@ -59,8 +59,8 @@ class DiskTexts:
 
 
 class SessionFiles:
-    """New files are recognised by the change time of their inode, which cannot be set back. `known`
-    knows the tainted files, `texts` the contents."""
+    """Tells which files are new in this session or tainted, and reads them. New files are
+    recognised by the change time of their inode, which cannot be set back."""
 
     def __init__(
         self,
@@ -81,14 +81,14 @@ class SessionFiles:
             return False
 
     def sources(self, path: str) -> tuple[str, ...]:
-        """The untrusted sources that were in view when the file was written."""
+        """Return the untrusted sources that were in view when the file was written."""
         return self._known.sources(path) if self._known is not None else ()
 
-    def suspects(self, *folders: str) -> tuple[str, ...]:
-        """Files below these folders that may be tainted."""
+    def tainted_files(self, *folders: str) -> tuple[str, ...]:
+        """Return the files below these folders that may be tainted."""
         return self._known.names(*folders) if self._known is not None else ()
 
-    def has_suspects(self) -> bool:
+    def has_tainted_files(self) -> bool:
         """Whether there is any tainted file."""
         return self._known is not None and self._known.exist()
 
@@ -97,18 +97,19 @@ class SessionFiles:
             self._known.clear(paths)
 
     def text(self, path: str) -> str | None:
-        """The content of a new or tainted file; None for other files and for binary content."""
+        """Return the content of a new or tainted file; None for other files and for binary
+        content."""
         if not self.is_new(path) and not self.sources(path):
             return None
         return self._texts.text(path)
 
     def stamp(self, path: str) -> tuple[str, int, int] | None:
-        """Changes with the content of the file; None where there is no file."""
+        """Return a value that changes with the content of the file; None where there is no file."""
         return self._texts.stamp(path)
 
     def manifests(self, *folders: str) -> tuple[str, ...]:
-        """New or tainted dependency lists in one of these folders."""
-        if self._since == NEVER and not self.has_suspects():
+        """Return the new or tainted dependency lists in these folders."""
+        if self._since == NEVER and not self.has_tainted_files():
             return ()
         paths = [
             f"{folder}/{name}"
@@ -119,8 +120,8 @@ class SessionFiles:
 
 
 class ScriptFiles(dict[str, Stream]):
-    """The files whose content a script knows: those that it writes, and new ones on the disk.
-    `asked` are the latter that were read."""
+    """The files whose content is known while a script is followed: those that it writes, and new
+    ones on the disk. `asked` are the latter that were read."""
 
     def __init__(self, written: SessionFiles) -> None:
         super().__init__()

@@ -24,14 +24,14 @@ def is_trusted(origin: str) -> bool:
     return origin in TRUSTED or origin.startswith("process:")
 
 
-def strangers(origins: Iterable[str]) -> tuple[str, ...]:
-    """The untrusted sources, sorted."""
+def untrusted_origins(origins: Iterable[str]) -> tuple[str, ...]:
+    """Return the untrusted ones of these origins, sorted."""
     return tuple(sorted(each for each in origins if not is_trusted(each)))
 
 
 class Sources:
-    """For one session. If there are `trusted` folders, files elsewhere are untrusted, also those of
-    the workspace."""
+    """Tells which effects of one session bring untrusted text into view. If there are `trusted`
+    folders, files elsewhere are untrusted, also those of the workspace."""
 
     def __init__(self, root: str, home: str, trusted: tuple[str, ...]) -> None:
         self._downloads = posixpath.join(home, "Downloads")
@@ -44,7 +44,7 @@ class Sources:
             self.from_start = (f"folder:{root}",)
 
     def of(self, effect: Effect, verdict: Verdict | None = None) -> str:
-        """The source of the text that an effect brings in; "" for trusted text."""
+        """Return the source of the text that an effect brings in; "" for trusted text."""
         match effect:
             case FetchUrl(url=url):
                 return f"web:{host_of(url)}"

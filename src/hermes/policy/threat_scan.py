@@ -10,8 +10,8 @@ def untrusted_in(origins: frozenset[str]) -> tuple[str, ...]:
 
 
 def scan_for_threats(text: str) -> str:
-    """The first critical finding in a text, an instruction to the model or a secret; "" if there is
-    none."""
+    """Return the first critical finding in a text, an instruction to the model or a secret; "" if
+    there is none."""
     # The patterns are slow to load, and most runs do not need them.
     from hermes.policy.scan.scanner import TextScanner
 

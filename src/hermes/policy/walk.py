@@ -43,7 +43,7 @@ WORST = ("rm", "dd", "find", "mkfs", "chmod", "chown", "mv", "shutdown", "reboot
 
 
 class ScriptWalk:
-    """One script, followed once."""
+    """Follows one script once, as bash would run it, and collects findings."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class ScriptWalk:
         self._later: list[tuple[str, State]] = []
 
     def run(self, script: str, state: State) -> None:
-        """Follows the script, and then the functions and traps that it leaves in the shell."""
+        """Follow the script, and then the functions and traps that it leaves in the shell."""
         self.text(script, state, ANYTHING)
         while self._uncalled:
             body, left = self._uncalled.popitem()[1]
@@ -82,7 +82,7 @@ class ScriptWalk:
                 self.text(text, sprung, ANYTHING)
 
     def later(self, script: str, state: State) -> None:
-        """Follows a text at the end, with the variables of that time."""
+        """Follow a text at the end, with the variables of that time."""
         self._later.append((script, state))
 
     def add(self, finding: Finding) -> None:
@@ -96,7 +96,7 @@ class ScriptWalk:
     # Scripts.
 
     def text(self, script: str, state: State, stdin: Stream) -> Stream:
-        """Follows a script given as text. Unknown text is asked about."""
+        """Follow a script given as text. Unknown text is asked about."""
         if UNKNOWN in script:
             self.ask("obfuscated", "It runs text that is known only at run time.")
         if self._decoded and self._depth:
@@ -117,7 +117,7 @@ class ScriptWalk:
         self.ask("unclear", f"It contains {what}, so its effect cannot be determined.")
 
     def _pieces(self, script: str, state: State) -> None:
-        """Follows the lines of a text that cannot be parsed as a whole."""
+        """Follow the lines of a text that cannot be parsed as a whole."""
         if BOMB.search(script):
             self.add(Finding(level=Level.NEVER, category="power", reason="it is a fork bomb"))
         for line in re.split(r"[;\n]|&&|\|\|", script)[:200]:
@@ -187,7 +187,7 @@ class ScriptWalk:
         return out
 
     def _loop(self, block: Block, state: State, stdin: Stream) -> Stream:
-        """Follows the body twice, because a round may use what the previous round set."""
+        """Follow the body twice, because a round may use what the previous round set."""
         out = NOTHING
         before = len(self.commands)
         for _ in range(2):
@@ -250,7 +250,7 @@ class ScriptWalk:
     def _look(
         self, simple: Simple, choices: list[tuple[str, ...]], state: State, stdin: Stream
     ) -> None:
-        """Checks the words as they are written, whatever the program."""
+        """Check the words as they are written, whatever the program."""
         if self._decoded and not all(isinstance(part, Text) for part in simple.words[0]):
             self.ask("obfuscated", "The name of its command is decoded from other text.")
         if not choices or not choices[0]:
@@ -264,7 +264,7 @@ class ScriptWalk:
             check_shown_variables(call, (*simple.words[1:], *targets), state)
 
     def call(self, words: Sequence[str], state: State, stdin: Stream) -> Stream:
-        """Follows one command. Every command that runs passes here."""
+        """Follow one command. Every command that runs passes here."""
         if not words:
             return NOTHING
         if len(self.commands) > MOST_COMMANDS:
@@ -294,7 +294,7 @@ class ScriptWalk:
         return defined or out
 
     def outside(self, words: Sequence[str], state: State, stdin: Stream) -> Stream:
-        """Follows a command that a program runs, which sees no functions and aliases."""
+        """Follow a command that a program runs, which sees no functions and aliases."""
         if not words or (words[0] not in state.functions and words[0] not in state.aliases):
             return self.call(words, state, stdin)
         functions, aliases = state.functions, state.aliases

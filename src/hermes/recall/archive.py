@@ -58,8 +58,8 @@ class MessageRef(NamedTuple):
 
 
 class PastSessions:
-    """The sessions that `session_id` of `principal` may see. `strangers` returns the untrusted
-    ones among origins."""
+    """The sessions that `session_id` of `principal` may see. `untrusted_origins` returns the
+    untrusted ones of some origins."""
 
     def __init__(
         self,
@@ -68,16 +68,16 @@ class PastSessions:
         *,
         session_id: str,
         principal: Principal = "owner",
-        strangers: Callable[[Iterable[str]], tuple[str, ...]] = tuple,
+        untrusted_origins: Callable[[Iterable[str]], tuple[str, ...]] = tuple,
     ) -> None:
         self._journal = journal
         self._index = index
         self._session_id = session_id
         self._principal = principal
-        self._strangers = strangers
+        self._untrusted_origins = untrusted_origins
 
     async def discover(self, query: str, wanted: SearchFilter) -> SearchResults:
-        """Searches; scheduled sessions rank after others."""
+        """Search the sessions; scheduled sessions rank after others."""
         scope = await self._scope(wanted)
         if scope is None:
             return SearchResults(passages=(), sessions={})
@@ -100,22 +100,22 @@ class PastSessions:
     async def messages_around(
         self, session_id: str, n: int, window: int
     ) -> tuple[SessionInfo, list[ExportedMessage]]:
-        """Returns up to `window` messages before and after a record, or the start without one;
+        """Return up to `window` messages before and after a record, or the start without one;
         NotFound."""
         info = await self._readable(session_id)
         after = max(0, n - window * _RECORDS_PER_MESSAGE - 1)
         records = await self._journal.read(info.id, after=after)
-        said = [one for one in conversation_of(records) if one.text]
-        at = next((place for place, one in enumerate(said) if one.n >= n), len(said))
-        return info, said[max(0, at - window) : at + window + 1]
+        messages = [one for one in conversation_of(records) if one.text]
+        at = next((index for index, one in enumerate(messages) if one.n >= n), len(messages))
+        return info, messages[max(0, at - window) : at + window + 1]
 
     async def messages_of(self, session_id: str) -> list[ExportedMessage]:
-        """Returns all messages of a session; NotFound."""
+        """Return all messages of a session; NotFound."""
         info = await self._readable(session_id)
         return [one for one in conversation_of(await self._journal.read(info.id)) if one.text]
 
     async def origins(self, shown: Sequence[MessageRef]) -> tuple[str, ...]:
-        """Returns untrusted origins of the shown messages, or in view when they were written."""
+        """Return the untrusted origins of the shown messages, or in view when they were written."""
         ids = {one.session_id for one in shown}
         known = await self._journal.reading(lambda db: origins_of(db, ids))
         found = {
@@ -125,10 +125,10 @@ class PastSessions:
             # An assistant may repeat what it read before.
             if n == one.n or (one.role == "assistant" and n < one.n)
         }
-        return self._strangers(found)
+        return self._untrusted_origins(found)
 
     async def recent(self, limit: int) -> tuple[SessionInfo, ...]:
-        """Returns the last used sessions, without the current one and its relatives."""
+        """Return the last used sessions, without the current one and its relatives."""
         if self._principal != "owner":
             return ()
         hidden = await self._hidden(include_current=False)
@@ -142,7 +142,7 @@ class PastSessions:
     async def _scope(
         self, wanted: SearchFilter
     ) -> tuple[frozenset[str] | None, frozenset[str]] | None:
-        """Returns sessions to search (None for all) and to exclude; None for nothing."""
+        """Return the sessions to search (None for all) and to exclude; None for nothing."""
         if wanted.session_id:
             info = await self._readable(wanted.session_id)
             return frozenset({info.id}), frozenset()
@@ -152,7 +152,7 @@ class PastSessions:
         return None, await self._hidden(include_current=wanted.include_current)
 
     async def _readable(self, session_id: str) -> SessionInfo:
-        """Returns a readable session; a session may always read itself and its relatives."""
+        """Return a readable session; a session may always read itself and its relatives."""
         found = await sessions.find(self._journal, session_id)
         info = await listing.session_info(self._journal, found)
         kin = await self._relatives()
@@ -214,12 +214,11 @@ class RecapModel(Value):
 
 
 class Recap(Value):
-    """The recap of one session; `text` is empty when it `failed` for this reason. `shown` lists
-    all messages that the model read."""
+    """The recap of one session."""
 
     text: str = ""
-    failed: str = ""
-    shown: tuple[MessageRef, ...] = ()
+    failed: str = ""  # the reason why there is no text
+    shown: tuple[MessageRef, ...] = ()  # all messages that the model read
 
 
 async def recap_sessions(
@@ -229,7 +228,7 @@ async def recap_sessions(
     found: SearchResults,
     sessions: Sequence[str],
 ) -> dict[str, Recap]:
-    """Recaps the first few sessions concurrently."""
+    """Recap the first few sessions concurrently."""
     async with asyncio.TaskGroup() as group:
         tasks = {
             id: group.create_task(_recap(archive, model, query, found, id))
@@ -243,8 +242,8 @@ async def _recap(
 ) -> Recap:
     hits = [one.n for one in found.passages if one.session_id == session_id]
     try:
-        said = await archive.messages_of(session_id)
-        read = select_excerpt(said, hits, min(model.most_chars, MOST_SHOWN))
+        messages = await archive.messages_of(session_id)
+        read = select_excerpt(messages, hits, min(model.most_chars, MOST_SHOWN))
         text = await model.ask(recap_prompt(query, read))
     except HermesError as error:
         # The result lines are shown in any case.
@@ -257,21 +256,21 @@ async def _recap(
 
 
 def select_excerpt(
-    said: Sequence[ExportedMessage], hits: Sequence[int], most: int
+    messages: Sequence[ExportedMessage], hits: Sequence[int], most: int
 ) -> list[ExportedMessage]:
-    """Selects messages that fit into `most` characters, nearest to the best hits first, in
-    order."""
+    """Select messages that fit into `most` characters, nearest to the best hits first, in order."""
     ranks = {n: rank for rank, n in enumerate(hits)}
-    places = [(place, ranks[one.n]) for place, one in enumerate(said) if one.n in ranks] or [(0, 0)]
+    ranked = ((index, ranks[one.n]) for index, one in enumerate(messages) if one.n in ranks)
+    positions = list(ranked) or [(0, 0)]
     taken: list[int] = []
     left = most
-    for place in sorted(range(len(said)), key=lambda place: _distance(place, places)):
-        size = len(_line(said[place])) + 1
+    for index in sorted(range(len(messages)), key=lambda index: _distance(index, positions)):
+        size = len(_line(messages[index])) + 1
         if size > left:
             break
-        taken.append(place)
+        taken.append(index)
         left -= size
-    return [said[place] for place in sorted(taken)]
+    return [messages[index] for index in sorted(taken)]
 
 
 def recap_prompt(query: str, read: Sequence[ExportedMessage]) -> Prompt:
@@ -282,14 +281,14 @@ def recap_prompt(query: str, read: Sequence[ExportedMessage]) -> Prompt:
     )
 
 
-def _distance(place: int, hits: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Returns distance and rank of the nearest hit; hits are sorted by position."""
-    after = bisect_left(hits, (place, 0))
+def _distance(index: int, hits: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Return distance and rank of the nearest hit; hits are sorted by position."""
+    after = bisect_left(hits, (index, 0))
     near = hits[max(0, after - 1) : after + 1]
-    return min((abs(place - there), rank) for there, rank in near)
+    return min((abs(index - there), rank) for there, rank in near)
 
 
-def _line(said: ExportedMessage) -> str:
-    most = _LONGEST_RESULT if said.role == "tool" else _LONGEST_WORDS
-    text = said.text if len(said.text) <= most else f"{said.text[:most]}…"
-    return f"{_NAMES.get(said.role, 'Note')}: {text}"
+def _line(message: ExportedMessage) -> str:
+    most = _LONGEST_RESULT if message.role == "tool" else _LONGEST_WORDS
+    text = message.text if len(message.text) <= most else f"{message.text[:most]}…"
+    return f"{_NAMES.get(message.role, 'Note')}: {text}"

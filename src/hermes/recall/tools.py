@@ -58,8 +58,8 @@ def format_results(
     sort: Sort = "relevance",
     recaps: Mapping[str, Recap] = {},
 ) -> tuple[str, list[MessageRef]]:
-    """Groups messages by session in order; recaps precede the messages of their session. Returns
-    the text and the messages shown."""
+    """Group messages by session in order; recaps precede the messages of their session. Return the
+    text and the messages shown."""
     groups = _select(found, most_sessions)
     lines: list[str] = []
     # Groups have the order of relevance already.
@@ -83,10 +83,10 @@ def format_results(
     return "\n".join(lines), shown
 
 
-def format_messages(info: SessionInfo, said: Sequence[ExportedMessage], n: int) -> str:
-    """Formats consecutive messages; marks the requested one."""
+def format_messages(info: SessionInfo, messages: Sequence[ExportedMessage], n: int) -> str:
+    """Format consecutive messages; mark the requested one."""
     head = f"[{info.id}] {_format_time(info.started_at)}{_format_title(info.title)}"
-    lines = [("*" if one.n == n else "") + _format_message(one) for one in said]
+    lines = [("*" if one.n == n else "") + _format_message(one) for one in messages]
     if not lines:
         return f"{head}\nThere is no message at that position."
     last = f"{info.message_count} messages in all, up to {info.last_n}"
@@ -103,7 +103,7 @@ def format_sessions(sessions: Iterable[SessionInfo]) -> str:
 
 
 def _select(found: SearchResults, most_sessions: int) -> dict[str, list[RecallPassage]]:
-    """Selects the best passages that fit on a page, by session."""
+    """Select the best passages that fit on a page, by session."""
     groups: defaultdict[str, list[RecallPassage]] = defaultdict(list)
     left = PAGE_BYTES - len(LEGEND)
     best = found.passages[0].score if found.passages else 0.0
@@ -131,11 +131,11 @@ def _line(passage: RecallPassage) -> str:
     return f"{passage.n}{SIGNS[passage.role]} {passage.text}"
 
 
-def _format_message(said: ExportedMessage) -> str:
-    text = " ".join(said.text.split())
+def _format_message(message: ExportedMessage) -> str:
+    text = " ".join(message.text.split())
     if len(text) > _LONGEST_LINE:
         text = text[:_LONGEST_LINE] + "…"
-    return f"{said.n}{SIGNS.get(said.role, '#')} {text}"
+    return f"{message.n}{SIGNS.get(message.role, '#')} {text}"
 
 
 def _format_title(title: str) -> str:
@@ -169,7 +169,7 @@ class RecallService:
         self.summarize = summarize
 
     def recap_model(self, summarize: bool | None) -> RecapModel | None:
-        """Returns the model for recaps, or None."""
+        """Return the model for recaps, or None."""
         wanted = self.summarize if summarize is None else summarize
         return self.make_recap_model() if wanted and self.make_recap_model else None
 
@@ -217,10 +217,10 @@ async def session_search(
             return await _show(recall.archive, found, query, most, sort, model)
         if session_id:
             n, around = max(0, around_message_id), _clamp(window, MOST_AROUND)
-            info, said = await recall.archive.messages_around(session_id, n, around)
-            shown = [MessageRef(info.id, one.n, one.role) for one in said]
+            info, messages = await recall.archive.messages_around(session_id, n, around)
+            shown = [MessageRef(info.id, one.n, one.role) for one in messages]
             origins = await recall.archive.origins(shown)
-            text = format_messages(info, said, n)
+            text = format_messages(info, messages, n)
             return _mark_origins(text, {"session_id": info.id}, origins)
         return ToolOutput.text(format_sessions(await recall.archive.recent(BROWSED)))
     except NotFound as error:
@@ -228,7 +228,7 @@ async def session_search(
 
 
 def _clamp(wanted: int, most: int) -> int:
-    """Clamps a value instead of failing."""
+    """Clamp a value instead of failing."""
     return max(1, min(wanted, most))
 
 
@@ -240,7 +240,7 @@ async def _show(
     sort: Sort,
     model: RecapModel | None,
 ) -> ToolOutput:
-    """Formats the results; without a `model` there are no recaps."""
+    """Format the results; without a `model` there are no recaps."""
     if not found.passages:
         return ToolOutput.text(NOTHING)
     sessions = list(dict.fromkeys(one.session_id for one in found.passages))[:most]
@@ -253,13 +253,13 @@ async def _show(
 
 
 def _mark_origins(text: str, details: JsonObject, origins: tuple[str, ...]) -> ToolOutput:
-    """Marks the output with the untrusted origins in it."""
+    """Mark the output with the untrusted origins in it."""
     output = ToolOutput.text(text, details=details)
     return replace(output, origin=", ".join(origins)) if origins else output
 
 
 def _roles(text: str) -> frozenset[Role] | None:
-    """Parses roles; None (all) when none is known."""
+    """Parse roles; None (all) when none is known."""
     named = {name.strip().lower() for name in text.split(",")}
     known = frozenset(cast(Role, role) for role in get_args(Role) if role in named)
     return known or None

@@ -27,18 +27,16 @@ from hermes.undo.script_effects import ScriptEffects
 
 
 class OpenCall(msgspec.Struct):
-    """A call that has begun. `before` is the scan at its start and `gaps` what that misses;
-    `others` are the processes that ran already; `process` is the background process that it
-    started."""
+    """A call that has begun."""
 
     call_id: int
     kind: CallKind
     body: CallBody
     intent: ScriptEffects
-    before: Manifest = {}
-    gaps: dict[str, str] = {}
-    others: frozenset[int] = frozenset()
-    process: str = ""
+    before: Manifest = {}  # the scan at its start
+    gaps: dict[str, str] = {}  # what that scan misses, by path, and why
+    others: frozenset[int] = frozenset()  # the processes that ran already
+    process: str = ""  # the background process that it started
     observer: WriteObserver | None = None
 
 
@@ -132,9 +130,9 @@ def open_for_writing(pids: Collection[int], wanted: Collection[FileId]) -> set[F
                 looked += 1
                 with contextlib.suppress(OSError):
                     opened = os.stat(f"/proc/{pid}/fd/{name}")  # noqa: PTH116
-                    place = opened.st_dev, opened.st_ino
-                    if place in wanted and place not in found and _is_writable(pid, name):
-                        found.add(place)
+                    inode = opened.st_dev, opened.st_ino
+                    if inode in wanted and inode not in found and _is_writable(pid, name):
+                        found.add(inode)
         if looked > MOST_DESCRIPTORS:
             break
     return found

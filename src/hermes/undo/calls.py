@@ -68,17 +68,16 @@ class CallBody(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RecordedCall(Value):
-    """`words` is a short description. An `open` call has begun, and its end is unknown. A call gets
-    its `id` when it is stored."""
+    """A tool call or undo that changed files."""
 
     session: str
     turn: str
     root: str
     at: float
     kind: CallKind
-    words: str
-    id: int = 0
-    open: bool = False
+    description: str
+    id: int = 0  # 0 until the call is stored
+    open: bool = False  # whether its end is not recorded yet
     process: str = ""
     manifest: bytes = b""
     body: CallBody = CallBody()
@@ -107,9 +106,9 @@ class CallLog:
 
     def begin(self, call: RecordedCall) -> int:
         """Store a call that begins now, and return its id."""
-        root, words = path_text(call.root), path_text(call.words)
+        root, description = path_text(call.root), path_text(call.description)
         row = (
-            *(call.session, call.turn, root, call.at, call.kind, words, "open", ""),
+            *(call.session, call.turn, root, call.at, call.kind, description, "open", ""),
             *(call.manifest or None, _encoder.encode(call.body)),
         )
         query = f"INSERT INTO calls({', '.join(COLUMNS[1:])}) VALUES(?,?,?,?,?,?,?,?,?,?)"
@@ -135,7 +134,7 @@ class CallLog:
             db.executemany("DELETE FROM calls WHERE id = ?", [(each,) for each in call_ids])
 
     def of_session(self, session: str) -> list[RecordedCall]:
-        """Oldest first."""
+        """Return the calls of a session, oldest first."""
         return self._select("WHERE session = ? ORDER BY id", (session,))
 
     def left_open(self, session: str) -> list[RecordedCall]:
@@ -163,6 +162,7 @@ class CallLog:
             rows = [dict(zip(COLUMNS, row, strict=True)) for row in db.execute(query, values)]
         return [
             RecordedCall(
+                description=row.pop("words"),
                 open=row.pop("state") == "open",
                 manifest=row.pop("manifest") or b"",
                 body=_decoder.decode(row.pop("body")),

@@ -37,16 +37,16 @@ PARTNERS = ("-wal", "-journal")
 
 
 class CaptureResult(Value):
-    """The entries with their tokens, what could not be stored and why, and what had disappeared."""
+    """What was stored of some files."""
 
-    entries: Manifest
-    gaps: dict[str, str]
-    gone: tuple[str, ...] = ()
+    entries: Manifest  # with their tokens
+    gaps: dict[str, str]  # what could not be stored, by path, and why
+    gone: tuple[str, ...] = ()  # what had disappeared
 
 
 class ContentCapture:
-    """`room` returns how many bytes the store may still take; `now_ns` is the clock of the file
-    systems."""
+    """Stores the contents of files before they change. `room` returns how many bytes the store may
+    still take; `now_ns` is the clock of the file systems."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class ContentCapture:
     def capture_all(
         self, wanted: Mapping[str, PathEntry], *, is_named: Callable[[str], bool] = bool
     ) -> CaptureResult:
-        """Store these, the smallest first."""
+        """Store these entries, the smallest first."""
         entries: Manifest = {}
         gaps: dict[str, str] = {}
         gone: list[str] = []
@@ -118,7 +118,7 @@ class ContentCapture:
         self._blobs, self._pending = [], 0
 
     def _capture_unchanged(self, path: str, entry: PathEntry) -> PathEntry | None:
-        """The common case: store a small file that is unchanged since the scan in one step."""
+        """Store a small file that is unchanged since the scan in one step: the common case."""
         if entry.size > LARGE or entry.fresh:
             return None
         with open_file(path) as descriptor:
@@ -231,7 +231,7 @@ def link(store: CheckpointStore, path: str, token: bytes) -> bool:
 def release_links(
     store: CheckpointStore, guards: Sequence[tuple[bytes, bytes]], before: Mapping[str, PathEntry]
 ) -> Manifest:
-    """After the command, remove the second links of files that still exist unchanged. Return the
+    """Remove, after the command, the second links of files that still exist unchanged. Return the
     entries before, with their tokens."""
     found: Manifest = {}
     for name, token in guards:

@@ -41,9 +41,9 @@ STOPPED = "Hermes was stopped while it ran."
 
 
 class ChangeRecorder:
-    """For one session in one project; not thread-safe. `where` returns the session and the turn;
-    `now_ns` is the clock of the file systems. Every `prune_hours`, if not 0, old checkpoints are
-    removed when the session closes."""
+    """Records the file changes of one session in one project; not thread-safe. `where` returns the
+    session and the turn; `now_ns` is the clock of the file systems. Every `prune_hours`, if not 0,
+    old checkpoints are removed when the session closes."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class ChangeRecorder:
 
     # One path: the file tools
 
-    def begin_path(self, kind: CallKind, words: str, path: str) -> OpenCall:
+    def begin_path(self, kind: CallKind, description: str, path: str) -> OpenCall:
         self._start()
         if kind == "write":
             # A write follows a symbolic link, so the target is stored.
@@ -96,7 +96,7 @@ class ChangeRecorder:
             body = CallBody(
                 changes=with_losses(changes, gaps), notes=tuple(gaps.values()), guards=guards
             )
-            call_id = self._begin(kind, words, body)
+            call_id = self._begin(kind, description, body)
         self._world.kill_point("undo.begun")
         return OpenCall(call_id, kind, body, ScriptEffects(complete=True))
 
@@ -127,7 +127,7 @@ class ChangeRecorder:
     # Whole trees: commands
 
     def begin_command(
-        self, kind: CallKind, words: str, cwd: str, intent: ScriptEffects
+        self, kind: CallKind, description: str, cwd: str, intent: ScriptEffects
     ) -> OpenCall:
         self._start()
         others = list_pids() - {os.getpid()}
@@ -140,7 +140,7 @@ class ChangeRecorder:
             observer = WriteObserver(others)
             observer.start()
         try:
-            open_call = self._open_command(kind, words, cwd, intent, observer)
+            open_call = self._open_command(kind, description, cwd, intent, observer)
         except BaseException:
             if observer is not None:
                 observer.stop()
@@ -152,7 +152,7 @@ class ChangeRecorder:
     def _open_command(
         self,
         kind: CallKind,
-        words: str,
+        description: str,
         cwd: str,
         intent: ScriptEffects,
         observer: WriteObserver | None,
@@ -177,7 +177,7 @@ class ChangeRecorder:
                 now = self._world.clock.now()
                 self._manifest = self.store.save_manifest(self.root, before, now)
                 self._saved = dict(before)
-            call_id = self._begin(kind, words, body, self._manifest)
+            call_id = self._begin(kind, description, body, self._manifest)
         return OpenCall(call_id, kind, body, intent, before, gaps)
 
     def _end_command(self, open_call: OpenCall) -> Recorded:
@@ -213,7 +213,7 @@ class ChangeRecorder:
         return with_losses(changes, open_call.gaps, found.large), notes
 
     def mark_background(self, open_call: OpenCall, process_id: str) -> None:
-        """From now on, unexplained changes may come from this process."""
+        """Note that unexplained changes may come from this process from now on."""
         open_call.process = process_id
         self.calls.update(open_call.call_id, open_call.body, process=process_id)
         open_call.before.update(release_links(self.store, open_call.body.guards, open_call.before))
@@ -254,7 +254,9 @@ class ChangeRecorder:
             self._session_lock = None
         self.store.close()
 
-    def _begin(self, kind: CallKind, words: str, body: CallBody, manifest: bytes = b"") -> int:
+    def _begin(
+        self, kind: CallKind, description: str, body: CallBody, manifest: bytes = b""
+    ) -> int:
         session, turn = self._where()
         call = RecordedCall(
             session=session,
@@ -262,14 +264,14 @@ class ChangeRecorder:
             root=self.root,
             at=self._world.clock.now(),
             kind=kind,
-            words=words,
+            description=description,
             manifest=manifest,
             body=body,
         )
         return self.calls.begin(call)
 
     def _start(self) -> None:
-        """Before the first call: lock the session, and end what a dead Hermes left open."""
+        """Lock the session before the first call, and end what a dead Hermes left open."""
         if self._session_lock is not None:
             return
         session = self._where()[0]

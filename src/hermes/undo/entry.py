@@ -32,10 +32,7 @@ WrittenFile = tuple[int, int, int]
 
 
 class PathEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One path at one moment. Tens of thousands are created in a row, so it is a bare record.
-    `token` identifies the content in the store, b"" when it is not stored. `target` is the target
-    of a symbolic link; `attributes` are the extended ones. An entry is `fresh` when it changed so
-    shortly before the scan that its time stamp does not prove that it stayed the same."""
+    """One path at one moment. Tens of thousands are created in a row, so it is a bare record."""
 
     mode: int
     size: int
@@ -47,9 +44,11 @@ class PathEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     owner: int
     group: int
     blocks: int = 0
-    target: bytes = b""
-    token: bytes = b""
-    attributes: tuple[tuple[str, bytes], ...] = ()
+    target: bytes = b""  # of a symbolic link
+    token: bytes = b""  # identifies the content in the store; b"" when it is not stored
+    attributes: tuple[tuple[str, bytes], ...] = ()  # the extended ones
+    # It changed so shortly before the scan that its time stamp does not prove that it stayed the
+    # same.
     fresh: bool = False
 
     @property
@@ -115,7 +114,7 @@ def read_entry(path: str, now_ns: int = 0) -> PathEntry | None:
 
 
 def read_entry_without_links(path: str) -> PathEntry | None:
-    """Like `read_entry`, but None for a path that goes through a symbolic link."""
+    """Return the same as `read_entry`, but None for a path that goes through a symbolic link."""
     folder = posixpath.dirname(path)
     return read_entry(path) if os.path.realpath(folder) == folder else None
 
@@ -146,7 +145,7 @@ PLAIN, ODD = b"t", b"b"
 
 
 def pack_manifest(manifest: Mapping[str, PathEntry]) -> bytes:
-    """Names need not be UTF-8; if one is not, all are stored as bytes."""
+    """Encode a manifest. Names need not be UTF-8; if one is not, all are stored as bytes."""
     try:
         return PLAIN + _encoder.encode(manifest)
     except UnicodeEncodeError:

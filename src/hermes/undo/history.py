@@ -50,7 +50,7 @@ class StoreStatus(Value):
 
 
 class CheckpointHistory:
-    """All methods block, so call them in a thread."""
+    """Lists checkpoints and goes back to them. All methods block, so call them in a thread."""
 
     def __init__(self, store: CheckpointStore, *, world: World, limits: UndoLimits) -> None:
         self._store = store
@@ -66,7 +66,7 @@ class CheckpointHistory:
         return found
 
     def checkpoints(self, session: str) -> tuple[Checkpoint, ...]:
-        """Newest first."""
+        """Return all checkpoints, newest first."""
         if not self._store.exists:
             return ()
         calls = [call for call in self._calls.of_session(session) if call.changes]
@@ -121,7 +121,7 @@ class CheckpointHistory:
             root=first.root,
             at=self._world.clock.now(),
             kind="undo",
-            words=f"undo {first.words}",
+            description=f"undo {first.description}",
         )
         return restorer.apply(plan, call)
 
@@ -206,7 +206,7 @@ def _checkpoint(number: int, calls: list[RecordedCall], undone: set[int]) -> Che
         turn=first.turn,
         at=first.at,
         kind="undo" if first.kind == "undo" else "turn",
-        words=first.words + more,
+        words=first.description + more,
         created=counts[False, True],
         changed=counts[True, True],
         deleted=counts[True, False],

@@ -59,8 +59,8 @@ class FanotifyGroup:
 
 
 class WriteObserver:
-    """Active between `start` and `stop`. `others` are the processes that do not belong to the
-    command."""
+    """Observes, between `start` and `stop`, which files other processes write. `others` are the
+    processes that do not belong to the command."""
 
     def __init__(self, others: Collection[int]) -> None:
         self._others = others
@@ -75,7 +75,7 @@ class WriteObserver:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Without fanotify, or where it is not permitted, nothing is observed."""
+        """Start to observe; do nothing where fanotify is missing or not permitted."""
         writes = FanotifyGroup(0, FAN_MODIFY | FAN_CLOSE_WRITE)
         if writes.descriptor < 0:
             return

@@ -47,14 +47,13 @@ class KeptPath(Value):
 
 
 class RestorePlan(Value):
-    """`taken` are the calls that count as undone. `lost` cannot be restored; `notes` is what the
-    calls did outside the covered files."""
+    """What an undo will do, and what it cannot do."""
 
     steps: tuple[RestoreStep, ...] = ()
     kept: tuple[KeptPath, ...] = ()
-    lost: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    taken: tuple[int, ...] = ()
+    lost: tuple[str, ...] = ()  # what cannot be restored
+    notes: tuple[str, ...] = ()  # what the calls did outside the covered files
+    taken: tuple[int, ...] = ()  # the calls that count as undone
     turns: tuple[str, ...] = ()
 
 

@@ -29,22 +29,21 @@ SMALL_BYTES = 8 * MB
 
 
 class UndoLimits(Value):
-    """`max_file_bytes` applies to a file that the command does not name, `named_file_bytes` to one
-    that it names. Folders with `remade` names are covered while they are small, or when a command
-    names them. `skipped` are paths of Hermes itself. The store keeps `max_snapshots` turns per
-    project, for `retention_days`."""
+    """Which files undo covers, and how much it keeps."""
 
     max_files: int = 50_000
-    max_file_bytes: int = 100 * MB
+    max_file_bytes: int = 100 * MB  # for a file that the command does not name
     max_total_bytes: int = 2_000 * MB
+    # Names of folders that are covered while they are small, or when a command names them.
     remade: frozenset[str] = REMADE
-    skipped: frozenset[str] = frozenset()
-    untouched: frozenset[str] = frozenset(("/",))
-    max_snapshots: int = 20
+    skipped: frozenset[str] = frozenset()  # paths of Hermes itself
+    untouched: frozenset[str] = frozenset(("/",))  # folders that are not covered as a whole
+    max_snapshots: int = 20  # turns that are kept per project
     retention_days: float = 7
 
     @property
     def named_file_bytes(self) -> int:
+        """The largest file that is covered when the command names it."""
         return max(self.max_file_bytes, self.max_total_bytes // 2)
 
     @property
@@ -74,11 +73,7 @@ class TooManyFiles(Exception):
 
 
 class TreeScanner:
-    """One scan and its result. `gaps` says, by path, what is not covered and why; `large` are
-    recreatable folders that contain too much; `new` is what was not known in this state. `names`
-    are paths that a command names: they are covered whatever they are called. `known_large` are
-    folders that need not be counted again. `entering` is called with every folder before it is
-    scanned."""
+    """One scan and its result. `entering` is called with every folder before it is scanned."""
 
     def __init__(
         self,
@@ -93,13 +88,14 @@ class TreeScanner:
         self._limits = limits
         self._known = known
         self._now = now_ns
+        # Paths that a command names: they are covered whatever they are called.
         self._names = tuple(names)
-        self._known_large = frozenset(known_large)
+        self._known_large = frozenset(known_large)  # folders that need not be counted again
         self._entering = entering
         self.entries: Manifest = {}
-        self.gaps: dict[str, str] = {}
-        self.large: set[str] = set()
-        self.new: list[str] = []
+        self.gaps: dict[str, str] = {}  # what is not covered, by path, and why
+        self.large: set[str] = set()  # recreatable folders that contain too much
+        self.new: list[str] = []  # what was not known in this state
 
     def scan_tree(self, top: str) -> None:
         """Scan a folder with everything in it."""
@@ -201,7 +197,7 @@ class TreeScanner:
         return True
 
     def _scan_recreatable(self, folder: str, out: Manifest) -> None:
-        """A recreatable folder is covered while it is small."""
+        """Scan a recreatable folder, which is covered while it is small."""
         found: Manifest = {}
         if folder not in self._known_large:
             try:

@@ -28,13 +28,12 @@ class PathEffect(Value):
 
 
 class ScriptEffects(Value):
-    """`complete` means that nothing but `touches` can change. `names` are the paths in the script
-    itself. `sends` describes what leaves the machine."""
+    """What a script can do to files and to other machines."""
 
     touches: tuple[PathEffect, ...] = ()
-    names: tuple[str, ...] = ()
-    complete: bool = False
-    sends: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  # the paths in the script itself
+    complete: bool = False  # whether nothing but `touches` can change
+    sends: tuple[str, ...] = ()  # descriptions of what leaves the machine
 
     @property
     def reads_only(self) -> bool:

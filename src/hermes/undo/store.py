@@ -51,7 +51,8 @@ class StoreError(HermesError):
 
 
 class CheckpointStore:
-    """Shared by sessions and processes; thread-safe."""
+    """The database and files with earlier contents. It is shared by sessions and processes, and
+    thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -81,7 +82,7 @@ class CheckpointStore:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction."""
+        """Open one write transaction."""
         with self._lock, _explain_errors():
             db = self._open()
             if db.in_transaction:

@@ -34,9 +34,10 @@ SHORT = 1_000
 
 
 class UndoableWorkspace(DelegatingWorkspace):
-    """`make_recorder` is called with the first change, because many sessions make none. `touched`
-    returns what a command does to files; by default its text is read. `warn` receives a message
-    when a call cannot be covered; `clean` redacts the description of a call."""
+    """A workspace whose file changes can be undone. `make_recorder` is called with the first
+    change, because many sessions make none. `touched` returns what a command does to files; by
+    default its text is read. `warn` receives a message when a call cannot be covered; `clean`
+    redacts the description of a call."""
 
     def __init__(
         self,
@@ -75,8 +76,10 @@ class UndoableWorkspace(DelegatingWorkspace):
     async def _change_path(
         self, kind: CallKind, path: str, work: Callable[[], Awaitable[None]]
     ) -> None:
-        words = self._clean(f"{kind} {path.removeprefix(self.root + '/')}")
-        open_call = await self._run_guarded(lambda: self._recorder.begin_path(kind, words, path))
+        description = self._clean(f"{kind} {path.removeprefix(self.root + '/')}")
+        open_call = await self._run_guarded(
+            lambda: self._recorder.begin_path(kind, description, path)
+        )
         try:
             await work()
         finally:
@@ -136,7 +139,8 @@ class UndoableWorkspace(DelegatingWorkspace):
                 return ()
 
     async def _intent(self, effect: RunCommand) -> ScriptEffects:
-        """Reading a short script is faster than waking a thread."""
+        """Return what a script does to files. Reading a short script is faster than waking a
+        thread."""
         if len(effect.script) <= SHORT:
             return self._read(effect)
         return await asyncio.to_thread(self._read, effect)
@@ -158,18 +162,18 @@ class UndoableWorkspace(DelegatingWorkspace):
     ) -> OpenCall | None:
         await self.settle()
         # Redact before cutting: half a secret would not be recognized.
-        words = " ".join(self._clean(effect.script).split())[:WORDS]
+        description = " ".join(self._clean(effect.script).split())[:WORDS]
         return await self._run_guarded(
-            lambda: self._recorder.begin_command(kind, words, effect.cwd, intent)
+            lambda: self._recorder.begin_command(kind, description, effect.cwd, intent)
         )
 
     async def _end(self, open_call: OpenCall | None) -> None:
-        """Also after a cancellation: what the call did until then counts."""
+        """End a call, also after a cancellation: what it did until then counts."""
         if open_call is not None:
             await asyncio.shield(self._run_guarded(lambda: self._recorder.end(open_call)))
 
     async def _run_guarded(self, work: Callable[[], T]) -> T | None:
-        """One at a time, in a thread. A broken store stops no work, but is reported."""
+        """Run work in a thread, one at a time. A broken store stops no work, but is reported."""
         async with self._one:
             try:
                 return await asyncio.to_thread(work)
@@ -180,7 +184,8 @@ class UndoableWorkspace(DelegatingWorkspace):
 
 
 class UndoService:
-    """Nothing is imported or created before it is needed."""
+    """Gives sessions their recorders and commands the history. Nothing is imported or created
+    before it is needed."""
 
     def __init__(self, run: RunContext) -> None:
         self._run = run
@@ -201,7 +206,7 @@ class UndoService:
         )
 
     def make_recorder(self, root: str, where: Callable[[], tuple[str, str]]) -> ChangeRecorder:
-        """For one session in one project; `where` returns session and turn."""
+        """Make the recorder for one session in one project; `where` returns session and turn."""
         from hermes.undo.change_recorder import ChangeRecorder
         from hermes.undo.store import CheckpointStore
 

@@ -27,11 +27,11 @@ GIT_SECONDS = 60
 
 
 class Worktree(Value):
-    """`path` is where the session works, on `branch`; `repository` is where it came from."""
+    """A git worktree of its own for one session."""
 
-    path: str
+    path: str  # where the session works
     branch: str
-    repository: str
+    repository: str  # where it came from
 
 
 def make_worktree(cwd: str, world: World, env: Mapping[str, str]) -> Worktree:
@@ -124,10 +124,10 @@ def _git(cwd: str, env: Mapping[str, str], *arguments: str) -> str:
 
 def _run(cwd: str, env: Mapping[str, str], *arguments: str) -> tuple[int, str]:
     """Return the exit code and the output of git."""
-    words = ("git", "-c", "core.hooksPath=/dev/null", *arguments)
+    argv = ("git", "-c", "core.hooksPath=/dev/null", *arguments)
     try:
         done = subprocess.run(
-            words,
+            argv,
             cwd=cwd,
             env=dict(env),
             stdin=DEVNULL,

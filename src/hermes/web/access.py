@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
     from hermes.config.run_context import RunContext
     from hermes.config.settings import NetworkSettings
-    from hermes.policy.rules import Rules
+    from hermes.policy.rules import SessionPolicy
 
 
-def web_access(run: RunContext, rules: Rules) -> Fetcher:
+def web_access(run: RunContext, rules: SessionPolicy) -> Fetcher:
     return NoWeb() if run.offline else LazyFetcher(run.settings.network, rules)
 
 
 class LazyFetcher:
     """Most sessions fetch nothing, so the fetcher is loaded with the first fetch."""
 
-    def __init__(self, network: NetworkSettings, rules: Rules) -> None:
+    def __init__(self, network: NetworkSettings, rules: SessionPolicy) -> None:
         self._network = network
         self._rules = rules
         self._fetcher: Fetcher | None = None

@@ -8,7 +8,7 @@ USER, ASSISTANT = "message_received", "reply_added"
 
 
 def part(speakers: Speakers, kind: str, text: str) -> float:
-    found = speakers.part("mira", kind, text, said="mira" in text)
+    found = speakers.part("mira", kind, text, is_named="mira" in text)
     assert found is not None
     return found
 
@@ -17,7 +17,7 @@ def test_the_name_before_the_words_says_who_speaks() -> None:
     speakers = Speakers(["mira"])
     own = part(speakers, USER, "mira: i went to the lake")
     assert own > part(speakers, ASSISTANT, "jon: mira, how was the lake?")
-    assert speakers.part("mira", ASSISTANT, "jon: how was the lake?", said=False) is None
+    assert speakers.part("mira", ASSISTANT, "jon: how was the lake?", is_named=False) is None
 
 
 def test_a_short_name_is_that_of_the_long_one() -> None:
@@ -37,10 +37,10 @@ def test_whoever_is_called_by_one_side_is_the_other_side() -> None:
 def test_who_is_only_spoken_of_is_not_taken_for_a_speaker() -> None:
     speakers = Speakers(["mira"])
     speakers.hear((USER, f"mira ate my shoe number {number}") for number in range(9))
-    assert speakers.part("mira", ASSISTANT, "oh no", said=False) is None
+    assert speakers.part("mira", ASSISTANT, "oh no", is_named=False) is None
 
 
 def test_a_name_that_both_sides_call_belongs_to_neither() -> None:
     speakers = Speakers(["mira"])
     speakers.hear([(USER, "hey mira!"), (ASSISTANT, "hey mira!")] * 4)
-    assert speakers.part("mira", USER, "i went to the lake", said=False) is None
+    assert speakers.part("mira", USER, "i went to the lake", is_named=False) is None

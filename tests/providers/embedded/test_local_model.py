@@ -23,7 +23,7 @@ from hermes.core.session_deps import SessionDeps, TurnLimits
 from hermes.core.world import World
 from hermes.journal.journal import SqliteJournal
 from hermes.net.http import HttpClient
-from hermes.policy.rules import PolicySettings, Rules
+from hermes.policy.rules import PolicySettings, SessionPolicy
 from hermes.providers.embedded.constrained_calls import answer_schema
 from hermes.providers.embedded.engine_client import EngineClient, GenerationSettings, PromptFitter
 from hermes.providers.embedded.engines import EnginePool
@@ -274,7 +274,7 @@ async def test_a_whole_session_in_reduced_mode(model: EmbeddedModel, tmp_path: P
         view=lambda said: Prompt(system=SYSTEM, messages=said.seen, max_tokens=16),
         toolbox=NoTools(),
         workspace=LocalWorkspace(root, state=tmp_path / "state", world=world, env={}),
-        policy=Rules(
+        policy=SessionPolicy(
             PolicySettings(), root=root, home=root, state=root, keep=lambda _subject: None
         ),
         world=world,

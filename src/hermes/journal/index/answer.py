@@ -37,19 +37,17 @@ _SCANNED_AT_ONCE = 512
 
 
 class SearchRequest(Value):
-    """`count` is the number of messages wanted, best first; `enough` is the number that makes a
-    looser search unnecessary. `beside` also asks for messages that are relevant only because of
-    their neighbours."""
+    """What a search asks of the index."""
 
     question: Question
     filters: Filters
-    count: int
-    enough: int
-    beside: bool
+    count: int  # the number of messages wanted, best first
+    enough: int  # the number that makes a looser search unnecessary
+    beside: bool  # whether messages count that are relevant only because of their neighbours
 
 
 def answer(file: IndexFile, source: JournalFile, request: SearchRequest) -> list[ScoredMessage]:
-    """The best messages, best first."""
+    """Return the best messages, best first."""
     with file.reading():
         lookup = Lookup(file, file.manifest(), request.filters)
         return _Search(lookup, source, request).run() if lookup.scopes else []
@@ -74,7 +72,7 @@ def scan(
 
 
 def order(judged: ScoredMessage) -> tuple[float, int]:
-    """Best first; of equals, the newest first."""
+    """Return a sort key: best first; of equals, the newest first."""
     return -judged.score, -judged.row.id
 
 
@@ -90,7 +88,8 @@ class _Search:
         self._spare = _MOST_READ
 
     def run(self) -> list[ScoredMessage]:
-        """A required clause that matches nothing becomes optional in the second attempt."""
+        """Search, twice if necessary: a required clause that matches nothing is optional the second
+        time."""
         clauses = self._request.question.clauses
         found = self._with_all(clauses)
         if not found and any(clause.rule == "must" for clause in clauses):
@@ -98,8 +97,9 @@ class _Search:
         return found
 
     def _with_all(self, clauses: tuple[QueryClause, ...]) -> list[ScoredMessage]:
-        """Parts of words count for words that no message has, and for a single rare word. A single
-        clause of several words means these words together, as long as a message has them."""
+        """Search for all clauses. Parts of words count for words that no message has, and for a
+        single rare word. A single clause of several words means these words together, as long as a
+        message has them."""
         if len(clauses) == 1 and len(clauses[0].atoms) > 1:
             together = replace(clauses[0], rule="must")
             found = self._judge_evidence(self._evidence([together]))
@@ -136,7 +136,8 @@ class _Search:
     def _with_parts(
         self, evidence: Sequence[Evidence], unknown: list[QueryClause]
     ) -> list[ScoredMessage]:
-        """A question has enough other words without guesses for the unknown ones."""
+        """Search with parts of words for unknown clauses. A question has enough other words without
+        these guesses."""
         guessed = unknown if len(evidence) <= _FEW_CLAUSES or len(unknown) == len(evidence) else []
         if wide := _widen(evidence, guessed):
             return self._judge_evidence(self._evidence(wide))
@@ -151,7 +152,7 @@ class _Search:
         return found
 
     def _evidence(self, clauses: Sequence[QueryClause]) -> list[Evidence]:
-        """The evidence for the clauses; a single optional clause is satisfied by the newest
+        """Return the evidence for the clauses; a single optional clause is satisfied by the newest
         messages."""
         most = _MOST_READ if _is_strict(clauses) else _ENOUGH_ALIKE
         return self._lookup.survey(clauses, enough=max(most, self._request.count))
@@ -180,8 +181,8 @@ class _Search:
         return heapq.nsmallest(count, wanted, key=order)
 
     def _read(self, ids: Sequence[int], judge: MessageScorer) -> Iterator[Message]:
-        """The messages that still exist, pass the filters and can be read in time, without those
-        that the judge would reject anyway."""
+        """Yield the messages that still exist, pass the filters and can be read in time, without
+        those that the judge would reject anyway."""
         for start in range(0, len(ids), _FETCHED_AT_ONCE):
             some = ids[start : start + _FETCHED_AT_ONCE]
             for row in self._source.fetch([id for id in some if id not in self._messages]):
@@ -200,7 +201,7 @@ def _is_strict(clauses: Sequence[QueryClause]) -> bool:
 def _append_new(
     found: list[ScoredMessage], more: list[ScoredMessage], count: int
 ) -> list[ScoredMessage]:
-    """The first results, followed by those of the looser search."""
+    """Return the first results, followed by those of the looser search."""
     known = {one.row.id for one in found}
     new = [one for one in more if one.row.id not in known]
     if found and new:
@@ -210,7 +211,7 @@ def _append_new(
 
 
 def _widen(evidence: Sequence[Evidence], chosen: Sequence[QueryClause]) -> list[QueryClause]:
-    """The clauses with the selected ones loosened; empty when none can be."""
+    """Return the clauses with the selected ones loosened; empty when none can be."""
     shortest = 1 if len(evidence) == 1 else _SHORTEST_LOOSENED
     loose = {c: loosen(c) for c in chosen[:_MOST_LOOSENED] if len(c.word) >= shortest}
     if not any(loose.values()):

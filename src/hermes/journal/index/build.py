@@ -29,7 +29,8 @@ _LATEST = (1 << 32) - 1
 
 
 def session_term(session_id: str) -> str:
-    """The term that all messages of a session share. No word begins with a control character."""
+    """Return the term that all messages of a session share. No word begins with a control
+    character."""
     storable = session_id.encode("utf-8", "replace").decode()
     return "\x01s" + storable.replace("\n", "\x02")
 
@@ -58,7 +59,7 @@ def size_of(characters: int) -> int:
 
 
 def seconds_of(at: float) -> int:
-    """Whole seconds in four bytes; times before 1970 or after 2106 are clamped."""
+    """Return whole seconds in four bytes; times before 1970 or after 2106 are clamped."""
     return int(min(max(at, 0.0), _LATEST)) if at == at else 0
 
 
@@ -106,7 +107,7 @@ def place_of(row: EventRow) -> JournalPosition:
 
 
 def merge(file: IndexFile, number: int, segments: Sequence[Segment]) -> SegmentInfo:
-    """One segment with the messages of several neighbours, in their order."""
+    """Merge several neighbours into one segment with their messages in order."""
     total = sum(segment.info.docs for segment in segments)
 
     def merge_postings() -> Iterator[tuple[bytes, bytes]]:
@@ -124,7 +125,7 @@ def merge(file: IndexFile, number: int, segments: Sequence[Segment]) -> SegmentI
 def without(
     file: IndexFile, number: int, segment: Segment, removed: set[int], last: JournalPosition
 ) -> SegmentInfo:
-    """The segment with only the positions of the removed messages left."""
+    """Return the segment with only the positions of the removed messages left."""
     count = segment.info.docs
     postings = ((term, sets.without(stored, removed, count)) for term, stored in segment.postings())
     non_empty = ((term, stored) for term, stored in postings if stored)

@@ -28,15 +28,13 @@ _LEAST_FACTOR = min(factor for _, factor in SIZES)
 
 
 class CandidateMessage(NamedTuple):
-    """What the index knows of a message, given by its scope and number. `shares` is, per clause,
-    how much of it the message or a neighbour matches, times its rarity. `extra` is other evidence;
-    `own` is whether the message itself has any of the words; `factor` is below 1 in a session about
-    other people."""
+    """What the index knows of a message, given by its scope and number."""
 
+    # Per clause, how much of it the message or a neighbour matches, times its rarity.
     shares: Sequence[float]
-    extra: float = 0.0
-    own: bool = False
-    factor: float = 1.0
+    extra: float = 0.0  # other evidence
+    own: bool = False  # whether the message itself has any of the words
+    factor: float = 1.0  # below 1 in a session about other people
     worth: float = 0.0
     scope: int = 0
     number: int = 0
@@ -56,8 +54,8 @@ def choose(
     most: int,
     period: Period | None = None,
 ) -> Iterable[CandidateMessage]:
-    """At most so many messages, the most promising first, and of equals the newest. The scopes
-    begin with the newest; `total` is their number of messages."""
+    """Return at most so many messages, the most promising first, and of equals the newest. The
+    scopes begin with the newest; `total` is their number of messages."""
     positive = [one for one in _without_unwanted(evidence) if one.clause.rule != "not"]
     sought = [one for one in positive if one.docs]
     if not any(one.is_known for one in sought) and (period is None or not sought):
@@ -67,8 +65,8 @@ def choose(
     people = NamedPeople(positive, scopes[:spans], total)
     wide = most * _WIDE if people else most
     tallies = [
-        _Tally(positive, counted, scope, place, total, period, people, wide)
-        for place, scope in enumerate(scopes[:spans])
+        _Tally(positive, counted, scope, index, total, period, people, wide)
+        for index, scope in enumerate(scopes[:spans])
     ]
     ranked: list[_Rank] = []
     for tally in tallies:
@@ -76,7 +74,7 @@ def choose(
         least = -ranked[-1][0] if len(ranked) == wide else 0.0
         if more := tally.rank(above=least):
             ranked = sorted(ranked + more)[:wide]
-    found = (tallies[place].candidate(-number, -worth) for worth, place, number in ranked)
+    found = (tallies[index].candidate(-number, -worth) for worth, index, number in ranked)
     silent = [tally for tally in tallies if not tally.has_found] if len(ranked) < most else []
     if not people and not silent:
         return found
@@ -88,7 +86,8 @@ def choose(
 
 
 def _without_unwanted(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """An excluded phrase is only certain once the text is read."""
+    """Remove messages with excluded words. An excluded phrase is only certain once the text is
+    read."""
     wanted = list(evidence)
     for bad in (e for e in evidence if e.clause.rule == "not" and len(e.clause.atoms) == 1):
         wanted = [
@@ -101,17 +100,17 @@ def _without_unwanted(evidence: Sequence[Evidence]) -> list[Evidence]:
 
 
 def _affordable(sought: Sequence[Evidence], total: int) -> set[int]:
-    """The indices of the rarest clauses, whose messages can be enumerated; in a small index, of
-    all."""
+    """Return the indices of the rarest clauses, whose messages can be enumerated; in a small index,
+    of all."""
     spent = 0
     found: set[int] = set()
-    order = sorted(range(len(sought)), key=lambda place: sought[place].frequency)
-    for place in order:
-        near = [one.frequency for one in sought[place].near]
-        spent += sought[place].frequency + sum(n for n in near if _is_countable(n, total))
+    order = sorted(range(len(sought)), key=lambda index: sought[index].frequency)
+    for index in order:
+        near = [one.frequency for one in sought[index].near]
+        spent += sought[index].frequency + sum(n for n in near if _is_countable(n, total))
         if spent > _MOST_COUNTED and (found or total > _MOST_COUNTED):
             break
-        found.add(id(sought[place].clause))
+        found.add(id(sought[index].clause))
     return found
 
 
@@ -123,7 +122,7 @@ class _Tally:
         positive: Sequence[Evidence],
         counted: set[int],
         scope: SegmentScope,
-        place: int,
+        index: int,
         total: int,
         period: Period | None,
         people: NamedPeople,
@@ -133,7 +132,7 @@ class _Tally:
         self._people = people
         self._most = most
         self._scope = scope
-        self._place = place
+        self._scope_index = index
         self._rarities = [one.rarity(total) for one in positive]
         self._own: set[int] = set()
         self._shares: list[Share] = [{} for _ in positive]
@@ -148,7 +147,7 @@ class _Tally:
         for number in common:
             self._add_common(number)
         # Only messages that pass the filters and match all required clauses remain.
-        limits = [one.docs[place] for one in positive if _is_must(one)]
+        limits = [one.docs[index] for one in positive if _is_must(one)]
         for limit in limits if scope.allowed is None else [*limits, scope.allowed]:
             passed = sets.among(set(self._totals), limit)
             self._totals = {number: self._totals[number] for number in passed}
@@ -158,8 +157,8 @@ class _Tally:
         return bool(self._totals)
 
     def rank(self, *, above: float) -> list[_Rank]:
-        """The best messages that score higher than `above`. Short answers and printouts count
-        less."""
+        """Return the best messages that score higher than `above`. Short answers and printouts
+        count less."""
         most = self._most
         totals = self._totals
         if above:
@@ -177,19 +176,19 @@ class _Tally:
         if len(some) > 2 * most:
             # Very many are equal: take the newest.
             some = set(heapq.nlargest(most, some, key=lambda number: (weighed[number], number)))
-        return [(-weighed[number], self._place, -number) for number in some]
+        return [(-weighed[number], self._scope_index, -number) for number in some]
 
     def _count(self, number: int, total: int) -> None:
         """Add all messages of a clause and their neighbours."""
         one = self._positive[number]
-        docs = one.docs[self._place]
+        docs = one.docs[self._scope_index]
         if len(self._positive) == 1:
             docs = set(islice(sets.newest(docs), max(_MOST_ALIKE, self._most)))
         levels = [(self._rarities[number], docs)]
         levels += [
-            (near.weight * rarity(near.frequency, total), near.docs[self._place])
+            (near.weight * rarity(near.frequency, total), near.docs[self._scope_index])
             for near in one.near
-            if near.docs[self._place] and _is_countable(near.frequency, total)
+            if near.docs[self._scope_index] and _is_countable(near.frequency, total)
         ]
         plain = [(value, _numbers(docs)) for value, docs in levels if docs]
         share = self._spread(plain) if _is_countable(one.frequency, total) else _level(plain)
@@ -201,7 +200,7 @@ class _Tally:
             totals[message] = before(message, 0.0) + value
 
     def _spread(self, levels: list[tuple[float, set[int]]]) -> Share:
-        """Each message with the highest score of its own words or its neighbours'."""
+        """Return each message with the highest score of its own words or its neighbours'."""
         begins = self._scope.begins
         reached: list[tuple[float, set[int]]] = []
         for value, here in levels:
@@ -228,8 +227,8 @@ class _Tally:
         return extra
 
     def _add_common(self, number: int) -> None:
-        """A very common clause only adds to messages that others found."""
-        docs = self._positive[number].docs[self._place]
+        """Add a very common clause, which only counts for messages that others found."""
+        docs = self._positive[number].docs[self._scope_index]
         if self._totals:
             held = sets.among(set(self._totals), docs)
             self._shares[number] = dict.fromkeys(held, self._rarities[number])
@@ -238,7 +237,7 @@ class _Tally:
                 self._totals[message] += self._rarities[number]
 
     def newest(self, most: int) -> list[CandidateMessage]:
-        """When all clauses are common: the newest messages with all of them, then without the
+        """Return the newest messages with all clauses when all are common, then without the
         commonest, and so on."""
         musts = [one for one in self._positive if _is_must(one)]
         rest = [one for one in self._positive if one.docs and one.frequency and not _is_must(one)]
@@ -246,16 +245,20 @@ class _Tally:
         found: dict[int, CandidateMessage] = {}
         for wanted in range(len(ordered), max(1, len(musts)) - 1, -1):
             together = reduce(
-                sets.intersection, [one.docs[self._place] for one in ordered[:wanted]]
+                sets.intersection, [one.docs[self._scope_index] for one in ordered[:wanted]]
             )
             for number in sets.newest(together):
                 if len(found) == most:
                     return list(found.values())
                 shares = [
-                    rarity if one.docs and sets.among({number}, one.docs[self._place]) else 0.0
+                    rarity
+                    if one.docs and sets.among({number}, one.docs[self._scope_index])
+                    else 0.0
                     for one, rarity in zip(self._positive, self._rarities, strict=True)
                 ]
-                plain = CandidateMessage(shares, 0.0, True, 1.0, sum(shares), self._place, number)
+                plain = CandidateMessage(
+                    shares, 0.0, True, 1.0, sum(shares), self._scope_index, number
+                )
                 found.setdefault(number, plain)
         return list(found.values())
 
@@ -263,13 +266,13 @@ class _Tally:
         shares = tuple([share.get(number, 0.0) for share in self._shares])
         named, factor = 0.0, 1.0
         if self._people:
-            said = self._people.names_in_session(self._place, number)
-            named = sum([value for place, value in said.items() if not shares[place]])
-            factor = 1.0 if said else self._people.elsewhere
+            named_people = self._people.names_in_session(self._scope_index, number)
+            named = sum([value for index, value in named_people.items() if not shares[index]])
+            factor = 1.0 if named_people else self._people.elsewhere
         extra = named + self._extra.get(number, 0.0)
         worth = (worth + named) * factor
         return CandidateMessage(
-            shares, extra, number in self._own, factor, worth, self._place, number
+            shares, extra, number in self._own, factor, worth, self._scope_index, number
         )
 
 
@@ -279,8 +282,8 @@ def _is_countable(frequency: int, total: int) -> bool:
 
 
 def _promising(totals: Share, most: int, *, least: float = 1.0) -> set[int]:
-    """The `most` best numbers, and all others that score at least `least` times the lowest of
-    them."""
+    """Return the `most` best numbers, and all others that score at least `least` times the lowest
+    of them."""
     if len(totals) <= most:
         return set(totals)
     limit = least * heapq.nlargest(most, totals.values())[-1]

@@ -46,8 +46,8 @@ def decode(stored: bytes, count: int) -> Docs:
 
 
 def _in_steps(numbers: array[int], size: int) -> bytes:
-    """One byte per delta; a long one has additional bytes of 255 before it. A final padding byte
-    makes the length odd and different from that of a bitmap."""
+    """Encode deltas, one byte each; a long one has additional bytes of 255 before it. A final
+    padding byte makes the length odd and different from that of a bitmap."""
     gaps = chain(numbers[:1], map(sub, numbers[1:], numbers))
     steps = b"".join([_STEPS[gap] if gap < len(_STEPS) else _step(gap) for gap in gaps])
     steps += b"\xff" * (1 - len(steps) % 2)
@@ -62,14 +62,14 @@ _STEPS = tuple(map(_step, range(2_048)))
 
 
 def _few_numbers(stored: bytes) -> Iterable[int]:
-    """The numbers of a set that is not a bitmap."""
+    """Return the numbers of a set that is not a bitmap."""
     if len(stored) % 2:
         return compress(accumulate(stored), stored.translate(_ARRIVES))
     return array("H", stored)
 
 
 def without(stored: bytes, removed: set[int], count: int) -> bytes:
-    """The stored set without some numbers; empty when none is left."""
+    """Return the stored set without some numbers; empty when none is left."""
     is_bitmap = len(stored) == bitmap_size(count)
     numbers = list(_set_bits(stored) if is_bitmap else _few_numbers(stored))
     remaining = [number for number in numbers if number not in removed]
@@ -79,8 +79,8 @@ def without(stored: bytes, removed: set[int], count: int) -> bytes:
 
 
 def join(parts: list[tuple[int, bytes, int]], count: int) -> bytes:
-    """The stored set of several segments together. Each part has the number of its segment's first
-    message in the whole, its stored set and its segment's size."""
+    """Return the stored set of several segments together. Each part has the number of its segment's
+    first message in the whole, its stored set and its segment's size."""
     if all(len(stored) != (own + 7) // 8 for _, stored, own in parts):
         return encode(b"".join([_shift(stored, start) for start, stored, _ in parts]), count)
     bits = 0
@@ -92,8 +92,8 @@ def join(parts: list[tuple[int, bytes, int]], count: int) -> bytes:
 
 
 def _shift(stored: bytes, start: int) -> bytes:
-    """The two-byte numbers of a set that is not a bitmap, with `start` added to each. All are added
-    at once, as one long integer: none exceeds its two bytes."""
+    """Return the two-byte numbers of a set that is not a bitmap, with `start` added to each. All
+    are added at once, as one long integer: none exceeds its two bytes."""
     if len(stored) % 2:
         stored = array("H", _few_numbers(stored)).tobytes()
     if not start:
@@ -129,13 +129,13 @@ def members(docs: Docs) -> Iterable[int]:
 
 
 def newest(docs: Docs) -> Iterator[int]:
-    """The numbers in falling order, lazily."""
+    """Yield the numbers in falling order, lazily."""
     if not isinstance(docs, bytes):
         yield from sorted(docs, reverse=True)
         return
-    for place in range(len(docs) - 1, -1, -1):
-        if byte := docs[place]:
-            yield from (place * 8 + bit for bit in reversed(_BITS[byte]))
+    for index in range(len(docs) - 1, -1, -1):
+        if byte := docs[index]:
+            yield from (index * 8 + bit for bit in reversed(_BITS[byte]))
 
 
 def intersection(left: Docs, right: Docs) -> Docs:
@@ -155,21 +155,21 @@ def difference(left: Docs, right: Docs) -> Docs:
 
 
 def among(numbers: set[int], docs: Docs) -> set[int]:
-    """The numbers that are in the set."""
+    """Return the numbers that are in the set."""
     if isinstance(docs, bytes):
         return {n for n in numbers if docs[n >> 3] >> (n & 7) & 1}
     return numbers & docs
 
 
 def not_among(numbers: set[int], docs: Docs) -> set[int]:
-    """The numbers that are not in the set."""
+    """Return the numbers that are not in the set."""
     if isinstance(docs, bytes):
         return {n for n in numbers if not docs[n >> 3] >> (n & 7) & 1}
     return numbers - docs
 
 
 def extend(bitmap: bytes, number: int) -> bytes:
-    """The set with one more number, which may follow the last."""
+    """Return the set with one more number, which may follow the last."""
     return _combine(_integer(bitmap) | 1 << number, bitmap_size(number + 1))
 
 

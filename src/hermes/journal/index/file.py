@@ -67,16 +67,15 @@ class JournalPosition(Value):
 
 
 class SegmentInfo(Value):
-    """`docs` messages in the order of their ids, up to `last`; times are whole seconds. A closed
-    segment is not merged again, and its words are in the word lists."""
+    """A segment of the index: messages in the order of their ids."""
 
     number: int
-    docs: int
+    docs: int  # the number of messages
     leaves: int
-    oldest: int
+    oldest: int  # in whole seconds, like `newest`
     newest: int
-    last: JournalPosition
-    closed: bool = False
+    last: JournalPosition  # the last message
+    closed: bool = False  # it is not merged again, and its words are in the word lists
 
 
 class WordList(Value):
@@ -124,7 +123,7 @@ class IndexFile:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """A consistent state of the file, whatever others write meanwhile."""
+        """Hold a consistent state of the file, whatever others write meanwhile."""
         self._execute("BEGIN")
         try:
             yield
@@ -134,7 +133,7 @@ class IndexFile:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """All that is written inside, or nothing."""
+        """Write everything that is written inside, or nothing."""
         self._execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -195,7 +194,7 @@ class IndexFile:
             raise self._describe_error(error) from error
 
     def blocks(self, segment: int, kind: BlockKind, first: int, end: int) -> Iterator[bytes]:
-        """Neighbouring blocks of a kind, in order."""
+        """Yield neighbouring blocks of a kind, in order."""
         expected, last = _key(segment, kind, first), _key(segment, kind, end) - 1
         sql = "SELECT key, data FROM blocks WHERE key BETWEEN ? AND ? ORDER BY key"
         with self._translate_errors():
@@ -225,7 +224,7 @@ class IndexFile:
                 self._db.executescript("PRAGMA incremental_vacuum")
 
     def problems(self) -> list[str]:
-        """The problems that SQLite itself finds."""
+        """Return the problems that SQLite itself finds."""
         with self._translate_errors():
             found = [str(row[0]) for row in self._db.execute("PRAGMA integrity_check(20)")]
         return [] if found == ["ok"] else found

@@ -41,12 +41,11 @@ _DAYS_AFTER_DAY, _DAYS_AFTER_MONTH = 7, 14
 
 
 class Period(Value):
-    """Seconds since 1970, `since` inclusive, `until` exclusive. Without a year it is that time of
-    any year, given by `months`."""
+    """A period in seconds since 1970."""
 
-    since: float
-    until: float
-    months: tuple[int, ...] = ()
+    since: float  # inclusive
+    until: float  # exclusive
+    months: tuple[int, ...] = ()  # without a year, the period is these months of any year
 
     def holds(self, at: float) -> bool:
         if not self.since <= at < self.until:
@@ -55,7 +54,7 @@ class Period(Value):
 
 
 def named_in(query: str, now: float) -> Period | None:
-    """The time that a text names, in English or as an ISO date."""
+    """Return the time that a text names, in English or as an ISO date."""
     low = query.lower()
     if found := _ISO.search(low):
         return _period(int(found["year"]), int(found["month"]), found["day"])
@@ -74,8 +73,8 @@ def named_in(query: str, now: float) -> Period | None:
 
 
 def _month_first(query: str, low: str) -> re.Match[str] | None:
-    """A month by its name. `may` and `march` are also verbs: they count with a capital letter, or
-    beside a number or time word."""
+    """Return a month by its name. `may` and `march` are also verbs: they count with a capital
+    letter, or beside a number or time word."""
     for found in _MONTH_FIRST.finditer(low):
         if found["name"] not in ("may", "march", "mar", "sep", "dec", "jan", "jun", "sun"):
             return found
@@ -153,7 +152,7 @@ class SegmentScope:
         return {*sets.members(stored), end}
 
     def within(self, period: Period) -> Docs:
-        """The messages written in a period, regardless of the filters."""
+        """Return the messages written in a period, regardless of the filters."""
         info = self.segment.info
         if info.newest < period.since or info.oldest >= period.until:
             return sets.NOTHING
@@ -162,13 +161,13 @@ class SegmentScope:
 
 
 class Filters(Value):
-    """None allows all. Times are seconds since 1970: `since` inclusive, `until` exclusive."""
+    """Which messages a search may find; None allows all. Times are seconds since 1970."""
 
     sessions: frozenset[str] | None = None
     exclude: frozenset[str] = frozenset()
     roles: frozenset[Role] | None = None
-    since: float | None = None
-    until: float | None = None
+    since: float | None = None  # inclusive
+    until: float | None = None  # exclusive
 
     def allows(self, row: EventRow) -> bool:
         return (
@@ -180,7 +179,7 @@ class Filters(Value):
         )
 
     def scopes(self, file: IndexFile, segments: Sequence[SegmentInfo]) -> list[SegmentScope]:
-        """The segments that can hold such messages, newest first."""
+        """Return the segments that can hold such messages, newest first."""
         first, last = self._seconds()
         scopes = [
             SegmentScope(Segment(file, info), self)
@@ -191,7 +190,7 @@ class Filters(Value):
         return [scope for scope in scopes if scope.allowed] if few else scopes
 
     def _seconds(self) -> tuple[float, float]:
-        """The whole seconds that contain all allowed messages."""
+        """Return the whole seconds that contain all allowed messages."""
         first = seconds_of(self.since) if self.since is not None else 0
         return first, seconds_of(self.until) if self.until is not None else float("inf")
 

@@ -32,7 +32,7 @@ _LEAF_ROWS, _WORD_ROWS = 16, 3
 
 
 def rarity(frequency: int, total: int) -> float:
-    """The information of a word that so many of all messages have."""
+    """Return the information of a word that so many of all messages have."""
     return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
 
 
@@ -45,14 +45,12 @@ class NearWord(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """A clause with the messages that may match it, one set per scope, or no sets when it was not
-    looked up. `frequency` counts them regardless of the filters. `near` are messages with near
-    words."""
+    """A clause with the messages that may match it."""
 
     clause: QueryClause
-    docs: list[Docs]
-    frequency: int
-    near: tuple[NearWord, ...] = ()
+    docs: list[Docs]  # one set per scope; empty when the clause was not looked up
+    frequency: int  # the number of the messages, regardless of the filters
+    near: tuple[NearWord, ...] = ()  # messages with near words
 
     def rarity(self, total: int) -> float:
         return rarity(self.frequency, total) * self.clause.weight
@@ -81,7 +79,8 @@ class Lookup:
     def evidence(
         self, clauses: Sequence[QueryClause], *, enough: int | None = None
     ) -> list[Evidence]:
-        """Evidence for every clause. A single clause may be satisfied by the newest messages."""
+        """Return evidence for every clause. A single clause may be satisfied by the newest
+        messages."""
         parts = {a.text.encode() for c in clauses for a in c.atoms if a.how == "part"}
         known = self._words_with(parts)
         found: list[list[Docs]] = [[] for _ in clauses]
@@ -89,10 +88,10 @@ class Lookup:
         gathered = 0
         for scope in self.scopes:
             inside = _Inside(scope.segment, parts, known)
-            for place, clause in enumerate(clauses):
+            for index, clause in enumerate(clauses):
                 docs = _holding(clause, scope.segment, inside)
-                frequencies[place] += sets.size_of(docs)
-                found[place].append(_apply_filters(docs, scope))
+                frequencies[index] += sets.size_of(docs)
+                found[index].append(_apply_filters(docs, scope))
             gathered += sets.size_of(found[0][-1])
             if enough is not None and gathered >= enough:
                 break
@@ -111,8 +110,8 @@ class Lookup:
         return [Evidence(*one) for one in zip(clauses, found, frequencies, near, strict=True)]
 
     def similar_words(self, word: str, *, whole: bool) -> list[str]:
-        """Indexed words that an unknown word may stand for; none when it is a part of some, unless
-        a `whole` word is wanted."""
+        """Return indexed words that an unknown word may stand for; none when it is a part of some,
+        unless a `whole` word is wanted."""
         open_segments = (s.segment for s in self.scopes if not s.segment.info.closed)
         fresh = list(chain.from_iterable(segment.words() for segment in open_segments))
         part = word.encode()
@@ -121,15 +120,15 @@ class Lookup:
         return alike(word, [*self._vocabulary, *fresh], most=_MOST_ALIKE)
 
     def _words_with(self, parts: Collection[bytes]) -> Mapping[bytes, Sequence[bytes]]:
-        """The words of the full segments that contain each part. Every part is searched only
+        """Return the words of the full segments that contain each part. Every part is searched only
         once."""
         if new := [part for part in parts if part not in self._known]:
             self._known |= words_with(self._vocabulary, new, most=_MOST_WORDS)
         return self._known
 
     def survey(self, clauses: Sequence[QueryClause], *, enough: int | None) -> list[Evidence]:
-        """Only the rarest clauses of a long query are looked up everywhere. The largest segment
-        shows how common the others are; very common ones are dropped."""
+        """Look up only the rarest clauses of a long query everywhere. The largest segment shows how
+        common the others are; very common ones are dropped."""
         if self.total <= _SMALL:
             found = self.evidence(clauses, enough=enough if len(clauses) == 1 else None)
             distinctive = _distinctive({one.clause: one.frequency for one in found}, _FEW)
@@ -155,27 +154,27 @@ def _near_word(atom: Atom, weight: float, scopes: Sequence[SegmentScope]) -> Nea
 
 
 def _apply_filters(docs: Docs, scope: SegmentScope) -> Docs:
-    """The messages that pass the filters."""
+    """Return the messages that pass the filters."""
     if docs and scope.allowed is not None:
         return sets.intersection(docs, scope.allowed)
     return docs
 
 
 def _frequency(clause: QueryClause, segment: Segment) -> int:
-    """How many messages match the clause; parts of words count as rare without a look-up."""
+    """Return how many messages match the clause; parts of words count as rare without a look-up."""
     if any(atom.how == "part" for atom in clause.atoms):
         return 0
     return sets.size_of(_holding(clause, segment))
 
 
 def _distinctive(counts: Mapping[QueryClause, int], most: float) -> list[QueryClause]:
-    """The clauses without very common words, unless only those are left."""
+    """Return the clauses without very common words, unless only those are left."""
     rest = [clause for clause, count in counts.items() if clause.rule != "may" or count <= most]
     return rest if any(clause.rule != "not" for clause in rest) else list(counts)
 
 
 class _Inside:
-    """For parts of words, the messages of a segment with words that contain them."""
+    """The messages of a segment with words that contain given parts."""
 
     def __init__(
         self, segment: Segment, parts: Collection[bytes], known: Mapping[bytes, Sequence[bytes]]
@@ -185,7 +184,7 @@ class _Inside:
         self._known = known
 
     def cost(self, part: bytes) -> int:
-        """The cost of a look-up, in messages that could be read in the same time."""
+        """Return the cost of a look-up, in messages that could be read in the same time."""
         closed = self._segment.info.closed
         return _WORD_ROWS * len(self._known[part]) if closed else self._segment.info.leaves // 2
 
@@ -200,7 +199,7 @@ class _Inside:
 
 
 def _holding(clause: QueryClause, segment: Segment, inside: _Inside | None = None) -> Docs:
-    """The messages with all atoms of the clause, or with another form of its word."""
+    """Return the messages with all atoms of the clause, or with another form of its word."""
     together: Docs | None = None
     for atom in clause.atoms:
         if together and _is_cheaper_to_read(atom, clause, sets.size_of(together), segment, inside):
@@ -258,8 +257,8 @@ class NamedPeople:
         self, positive: Sequence[Evidence], scopes: Sequence[SegmentScope], total: int
     ) -> None:
         self._docs = {
-            place: one.docs
-            for place, one in enumerate(positive)
+            index: one.docs
+            for index, one in enumerate(positive)
             if one.clause.name and one.docs and one.frequency
         }
         self._worth = {p: _NAMED_IN_SESSION * positive[p].rarity(total) for p in self._docs}
@@ -272,16 +271,16 @@ class NamedPeople:
         return bool(self._docs)
 
     def names_in_session(self, scope: int, number: int) -> Mapping[int, float]:
-        """The names that occur in the session of a message, by the index of their clause, with
-        their weight: a name concerns the whole session."""
+        """Return the names that occur in the session of a message, by the index of their clause,
+        with their weight: a name concerns the whole session."""
         begins = self._beginnings(scope)
         session = bisect_right(begins, number)
         if (scope, session) not in self._known:
             first, end = begins[session - 1] if session else 0, begins[session]
             self._known[scope, session] = {
-                place: worth
-                for place, worth in self._worth.items()
-                if (some := self._mention_positions(scope, place))
+                index: worth
+                for index, worth in self._worth.items()
+                if (some := self._mention_positions(scope, index))
                 and (at := bisect_left(some, first)) < len(some)
                 and some[at] < end
             }
@@ -291,14 +290,15 @@ class NamedPeople:
     def elsewhere(self) -> float:
         """The weight of a message in a session without any of the names: lower when these people
         are usually named often, as speakers are."""
-        often = max((self._mentions_per_session(place) for place in self._docs), default=1.0)
+        often = max((self._mentions_per_session(index) for index in self._docs), default=1.0)
         return max(_OTHER_PEOPLE, _OTHER_TALK - _PER_MENTION * (often - 1))
 
-    def _mentions_per_session(self, place: int) -> float:
-        """How often a name occurs per session that contains it, estimated from the first ones."""
+    def _mentions_per_session(self, index: int) -> float:
+        """Return how often a name occurs per session that contains it, estimated from the first
+        ones."""
         mentions = sessions = 0
-        for scope in range(len(self._docs[place])):
-            some = self._mention_positions(scope, place)[:_MOST_MENTIONS]
+        for scope in range(len(self._docs[index])):
+            some = self._mention_positions(scope, index)[:_MOST_MENTIONS]
             begins = self._beginnings(scope)
             mentions += len(some)
             sessions += len({bisect_right(begins, number) for number in some})
@@ -306,10 +306,10 @@ class NamedPeople:
                 break
         return mentions / max(1, sessions)
 
-    def _mention_positions(self, scope: int, place: int) -> list[int]:
-        if (scope, place) not in self._mentions:
-            self._mentions[scope, place] = sorted(sets.members(self._docs[place][scope]))
-        return self._mentions[scope, place]
+    def _mention_positions(self, scope: int, index: int) -> list[int]:
+        if (scope, index) not in self._mentions:
+            self._mentions[scope, index] = sorted(sets.members(self._docs[index][scope]))
+        return self._mentions[scope, index]
 
     def _beginnings(self, scope: int) -> list[int]:
         if scope not in self._begins:

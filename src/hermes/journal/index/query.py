@@ -75,8 +75,8 @@ class QueryClause(Value):
 
 
 def parse(query: str) -> tuple[QueryClause, ...]:
-    """Quoted words are a phrase; `word*` is a prefix; AND, OR and NOT work in capitals; all other
-    characters only separate."""
+    """Parse a query. Quoted words are a phrase; `word*` is a prefix; AND, OR and NOT work in
+    capitals; all other characters only separate."""
     text = query[:LONGEST_QUERY].encode("utf-8", "replace").decode().translate(_QUOTES)
     clauses: list[QueryClause] = []
     pending: Rule = "may"
@@ -96,8 +96,8 @@ def parse(query: str) -> tuple[QueryClause, ...]:
 
 
 def loosen(clause: QueryClause) -> list[QueryClause]:
-    """The clause with parts of words allowed, then each of its pieces alone; empty when it cannot
-    be looser."""
+    """Return the clause with parts of words allowed, then each of its pieces alone; empty when it
+    cannot be looser."""
     strict = clause.rule == "must"
     alone = [] if strict else [replace(one, rule="may") for one in clause.pieces]
     first, *middle = clause.atoms
@@ -157,7 +157,8 @@ def _word_atom(word: str, stem: str) -> Atom:
 
 
 def _run(text: str) -> QueryClause:
-    """A short run of a script without spaces: it may be part of a longer run."""
+    """Return the clause of a short run of a script without spaces: it may be part of a longer
+    run."""
     units = pairs(text)
     return QueryClause(
         atoms=tuple(_dense_atoms(text)),
@@ -175,7 +176,8 @@ def _dense_atoms(text: str) -> list[Atom]:
 
 
 def _sequence(folded: str, found: list[tuple[str, int]], *, open_end: bool) -> QueryClause:
-    """Pieces that must follow each other; an open end may be the beginning of a longer word."""
+    """Return a clause of pieces that must follow each other; an open end may be the beginning of a
+    longer word."""
     atoms: list[Atom] = []
     pattern = ""
     end = found[0][1]
@@ -210,15 +212,15 @@ Asks = Literal["anything", "time", "amount"]
 
 
 class Question(Value):
-    """`asks` is the kind of answer that is wanted, `period` the time that the question names."""
+    """A parsed question."""
 
     clauses: tuple[QueryClause, ...]
-    asks: Asks = "anything"
-    period: Period | None = None
+    asks: Asks = "anything"  # the kind of answer that is wanted
+    period: Period | None = None  # the time that the question names
 
 
 def parse_question(query: str, now: float) -> Question:
-    """Every string is a valid question."""
+    """Parse a question; every string is a valid one."""
     clauses = parse(query)
     if not clauses:
         return Question(clauses=())
@@ -238,7 +240,7 @@ def parse_question(query: str, now: float) -> Question:
 
 
 def soften(clauses: tuple[QueryClause, ...]) -> tuple[QueryClause, ...]:
-    """The same clauses, all optional."""
+    """Return the same clauses, all optional."""
     found: list[QueryClause] = []
     for clause in clauses:
         if clause.rule != "must":
@@ -258,8 +260,8 @@ def is_spelt_wrong(clause: QueryClause) -> bool:
 
 
 def respell(clause: QueryClause, words: Sequence[str]) -> QueryClause:
-    """The same clause for the words that were probably meant, the first above all. Dictionary words
-    are not taken for names."""
+    """Return the same clause for the words that were probably meant, the first above all.
+    Dictionary words are not taken for names."""
     telling = [word for word in words if not is_stop_word(word)]
     meant = [word for word in telling if not (clause.name and is_listed(word))][:_MOST_GUESSES]
     if not meant:
@@ -271,8 +273,8 @@ def respell(clause: QueryClause, words: Sequence[str]) -> QueryClause:
 
 
 def _settle_quotes(clause: QueryClause, names: frozenset[str], bare: bool) -> list[QueryClause]:
-    """Quoted words beside others are an optional clause; alone they are required. The parts of a
-    hyphenated word also count alone."""
+    """Make quoted words beside others optional; alone they are required. The parts of a hyphenated
+    word also count alone."""
     if clause.rule == "must" and clause.pattern and bare:
         return [_add_near_words(one, names) for one in soften((clause,))]
     if clause.rule == "may" and "-" in clause.word and clause.pieces:
@@ -282,7 +284,7 @@ def _settle_quotes(clause: QueryClause, names: frozenset[str], bare: bool) -> li
 
 
 def _add_near_words(clause: QueryClause, names: frozenset[str]) -> QueryClause:
-    """The clause with words that may replace it; a name has none."""
+    """Return the clause with words that may replace it; a name has none."""
     if clause.rule == "not" or len(clause.atoms) != 1 or not clause.word.isalpha():
         return clause
     if clause.word in names:
@@ -297,13 +299,14 @@ def _add_near_words(clause: QueryClause, names: frozenset[str]) -> QueryClause:
 
 
 def _near_atom(word: str) -> Atom:
-    """A near word must be certain: a short stem has forms that are other words."""
+    """Return the atom of a near word, which must be certain: a short stem has forms that are other
+    words."""
     stem = forms.stem(word)
     return _word_atom(word, stem if len(stem) > 3 else "")
 
 
 def _names(query: str) -> frozenset[str]:
-    """Capitalised words that do not begin a sentence."""
+    """Return capitalised words that do not begin a sentence."""
     found = set()
     begins = True
     for raw in query.split():

@@ -34,12 +34,12 @@ class Speakers:
         self._calls = {n: re.compile(rf"{before}{re.escape(n)}(?=[,.!?]|$)") for n in names}
         self._callers: dict[str, str] = {}
 
-    def hear(self, said: Iterable[tuple[str, str]]) -> None:
+    def hear(self, messages: Iterable[tuple[str, str]]) -> None:
         """Learn from messages, each with its kind and folded text, who is addressed by name: the
         person that one side of a conversation addresses is the other side."""
         if not self._calls:
             return
-        bare = [one for one in said if not _BEFORE_WORDS.match(one[1])]
+        bare = [one for one in messages if not _BEFORE_WORDS.match(one[1])]
         for name, pattern in self._calls.items():
             kinds = [kind for kind, folded in bare if name in folded and pattern.search(folded)]
             named = sum(name in folded for _, folded in bare)
@@ -49,14 +49,14 @@ class Speakers:
                 if kinds.count(kind) >= _MOSTLY * len(kinds):
                     self._callers[name] = kind
 
-    def part(self, name: str, kind: str, folded: str, *, said: bool) -> float | None:
-        """The weight of a message for a person's name: highest when that person wrote it. None when
-        the speaker is unknown. `said` is whether the message contains the name."""
+    def part(self, name: str, kind: str, folded: str, *, is_named: bool) -> float | None:
+        """Return the weight of a message for a person's name: highest when that person wrote it.
+        None when the speaker is unknown. `is_named` is whether the message contains the name."""
         if before := _BEFORE_WORDS.match(folded):
             is_short_form = len(name) >= _SHORTEST_NAME and before[1].startswith(name)
             if is_short_form or before[1] == name:
                 return _SPEAKS
-            return _SPOKEN_OF if said else None
+            return _SPOKEN_OF if is_named else None
         if name in self._callers:
             return _CALLS if self._callers[name] == kind else _CALLED_SPEAKS
         return None
@@ -116,18 +116,17 @@ class Message(NamedTuple):
 
 
 class ScoredMessage(NamedTuple):
-    """`found` are the matches of each clause, `rarities` the weights of the clauses. A message that
-    is not `own` has none of the words, but its neighbours do."""
+    """A message with its score."""
 
     score: float
     row: EventRow
     text: str
-    found: list[list[Span]]
-    rarities: list[float]
-    own: bool = True
+    found: list[list[Span]]  # the matches of each clause
+    rarities: list[float]  # the weights of the clauses
+    own: bool = True  # otherwise it has none of the words, but its neighbours do
 
     def spans(self) -> list[Span]:
-        """All matches with their full weight."""
+        """Return all matches with their full weight."""
         pairs = zip(self.found, self.rarities, strict=True)
         return [(start, end, w * rarity) for some, rarity in pairs for start, end, w in some]
 
@@ -172,7 +171,7 @@ class MessageScorer:
         return any(pattern.search(low) is None for pattern in self._together)
 
     def judge(self, message: Message, hint: CandidateMessage | None = None) -> ScoredMessage | None:
-        """None when a required clause is not matched, or none is at all."""
+        """Score a message; None when a required clause is not matched, or none is at all."""
         row, text, folded = message
         hint = hint or self._nothing
         found = self._find_matches(folded)
@@ -181,9 +180,9 @@ class MessageScorer:
             found = self._find_matches(folded)
         if not any(found) and not any(hint.shares) and not hint.extra:
             return None
-        for place, clause in self._musts:
+        for index, clause in self._musts:
             # A word may also match in a form that only the index knows.
-            if not found[place] and not (clause.near and hint.own):
+            if not found[index] and not (clause.near and hint.own):
                 return None
         if any(matcher.spans(folded) for matcher in self._unwanted):
             return None
@@ -204,7 +203,7 @@ class MessageScorer:
             part = None
             if clause.name and hint.factor >= 1:
                 # The weight of the speaker for a name that occurs in the session.
-                part = self._speakers.part(clause.word, row.kind, folded, said=bool(spans))
+                part = self._speakers.part(clause.word, row.kind, folded, is_named=bool(spans))
             if part is not None:
                 # In a store with one conversation, names occur everywhere and matter no less.
                 relevance += part * max(rarity, _LEAST_FOR_NAME)
@@ -268,7 +267,7 @@ class _Matcher:
             start = folded.find(wanted, end)
 
     def _apart(self, folded: str) -> list[Span]:
-        """The pieces of the clause when each occurs, though not together."""
+        """Return the pieces of the clause when each occurs, though not together."""
         found: list[Span] = []
         for piece in self._pieces:
             spans = piece.spans(folded, most=_FEW_SPANS)
@@ -279,13 +278,14 @@ class _Matcher:
 
 
 def _frequency(count: int, length: int) -> float:
-    """Each further match adds less, and matches in a long text count less than in a short one."""
+    """Return the value of so many matches: each further one adds less, and those in a long text
+    count less than in a short one."""
     relative = 1 + _LENGTH_MATTERS * max(0, length - _LONG) / _LONG
     return count * (_SATURATION + 1) / (count + _SATURATION * relative)
 
 
 def _closeness(found: list[list[Span]]) -> float:
-    """1 when the clauses occur in the order of the query, near 0 when they are far apart."""
+    """Return 1 when the clauses occur in the order of the query, near 0 when they are far apart."""
     total = 0.0
     for left, right in pairwise(found):
         best = 0.0

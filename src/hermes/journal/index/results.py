@@ -18,7 +18,7 @@ _AGAIN = 0.6
 
 
 def with_sessions(found: Sequence[ScoredMessage]) -> list[ScoredMessage]:
-    """A message counts more when its session has other matches."""
+    """Raise the score of messages whose session has other matches."""
     worth = session_worth(found)
     return [
         one._replace(score=one.score + _SESSION_SAYS * worth[one.row.session_id]) for one in found
@@ -26,14 +26,14 @@ def with_sessions(found: Sequence[ScoredMessage]) -> list[ScoredMessage]:
 
 
 def session_worth(found: Sequence[ScoredMessage]) -> dict[str, float]:
-    """The best message of each session, and a part of the next ones."""
+    """Return the best message of each session, and a part of the next ones."""
     scores: defaultdict[str, list[float]] = defaultdict(list)
     for one in found:
         scores[one.row.session_id].append(one.score)
     worth: dict[str, float] = {}
     for session, some in scores.items():
         best, *others = sorted(some, reverse=True)
-        more = sum(score / 2**place for place, score in enumerate(others[:_OTHERS]))
+        more = sum(score / 2**index for index, score in enumerate(others[:_OTHERS]))
         worth[session] = best + _OTHERS_SAY * more
     return worth
 
@@ -43,10 +43,10 @@ def diversify(found: Sequence[ScoredMessage]) -> list[ScoredMessage]:
     session counts less than the one before it."""
     seen: defaultdict[str, int] = defaultdict(int)
     ranked: list[tuple[float, int, ScoredMessage]] = []
-    for place, one in enumerate(found):
+    for index, one in enumerate(found):
         factor = _AGAIN ** seen[one.row.session_id]
         seen[one.row.session_id] += 1
-        ranked.append((-one.score * factor, place, one))
+        ranked.append((-one.score * factor, index, one))
     return [one for _, _, one in sorted(ranked, key=lambda entry: entry[:2])]
 
 
@@ -56,8 +56,8 @@ _SPACE = re.compile(r"\s+")
 
 
 def snippet(text: str, spans: Sequence[Span]) -> str:
-    """About 160 characters of the text on one line, with marked matches. The spans refer to the
-    folded text."""
+    """Return about 160 characters of the text on one line, with marked matches. The spans refer to
+    the folded text."""
     places = _in_original(text, spans)
     start, end = _window(text, places, _WIDTH)
     shown: list[str] = []
@@ -71,8 +71,8 @@ def snippet(text: str, spans: Sequence[Span]) -> str:
 
 
 def excerpt(text: str, spans: Sequence[Span], width: int) -> str:
-    """The text on one line; of a longer one the best excerpt of about `width` characters, without
-    marks."""
+    """Return the text on one line; of a longer one the best excerpt of about `width` characters,
+    without marks."""
     start, end = 0, len(text)
     if end > width:
         start, end = _window(text, _in_original(text, spans), width)
@@ -84,18 +84,18 @@ def _on_one_line(text: str, *, cut_before: bool, cut_after: bool) -> str:
 
 
 def _in_original(text: str, spans: Sequence[Span]) -> list[Span]:
-    """The spans in the text itself, in order; of overlapping ones, the one that begins first and is
-    longest."""
+    """Return the spans in the text itself, in order; of overlapping ones, the one that begins first
+    and is longest."""
     apart: list[Span] = []
     for span in sorted(spans, key=lambda span: (span[0], -span[1])):
         if not apart or span[0] >= apart[-1][1]:
             apart.append(span)
-    found = iter(origins(text, [place for span in apart for place in span[:2]]))
+    found = iter(origins(text, [position for span in apart for position in span[:2]]))
     return [(next(found), next(found), weight) for _, _, weight in apart]
 
 
 def _window(text: str, places: list[Span], width: int) -> tuple[int, int]:
-    """The excerpt with the most valuable matches in its middle, cut between words."""
+    """Return the excerpt with the most valuable matches in its middle, cut between words."""
     if not places:
         return 0, _cut(text, min(len(text), width), forward=False)
     stretches = [
@@ -114,7 +114,8 @@ def _window(text: str, places: list[Span], width: int) -> tuple[int, int]:
 
 
 def _worth(stretch: list[Span]) -> float:
-    """Different words count more than one repeated word: a repeated weight is halved each time."""
+    """Return the value of matches. Different words count more than one repeated word: a repeated
+    weight is halved each time."""
     worth, before, factor = 0.0, -1.0, 1.0
     for weight in sorted((weight for _, _, weight in stretch), reverse=True):
         factor = factor / 2 if weight == before else 1.0
@@ -124,7 +125,7 @@ def _worth(stretch: list[Span]) -> float:
 
 
 def _cut(text: str, at: int, *, forward: bool) -> int:
-    """A position near `at` where a word ends, or `at` itself."""
+    """Return a position near `at` where a word ends, or `at` itself."""
     if at <= 0 or at >= len(text):
         return at
     if forward:
@@ -150,7 +151,7 @@ class KnownSession(NamedTuple):
 def sessions_of(
     db: sqlite3.Connection, *, sources: Collection[str], principals: Collection[str]
 ) -> frozenset[str]:
-    """The ids of sessions from any of these sources or principals."""
+    """Return the ids of sessions from any of these sources or principals."""
     sql = (
         "SELECT s.id FROM summaries AS m JOIN sessions AS s USING (session)"
         f" WHERE m.source IN ({', '.join('?' * len(sources))})"
@@ -160,7 +161,7 @@ def sessions_of(
 
 
 def facts_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, KnownSession]:
-    """The facts of these sessions, without unknown ones."""
+    """Return the facts of these sessions, without unknown ones."""
     found: dict[str, KnownSession] = {}
     for start in range(0, len(ids), _AT_ONCE):
         some = ids[start : start + _AT_ONCE]
@@ -174,7 +175,7 @@ def facts_of(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, KnownSessi
 
 
 def origins_of(db: sqlite3.Connection, ids: Collection[str]) -> dict[str, list[tuple[int, str]]]:
-    """By session, the records with text from third parties, and their origins, in order."""
+    """Return, by session, the records with text from third parties, and their origins, in order."""
     # The usual origin is not stored, so only records with another one are decoded.
     sql = (
         "SELECT n, json_extract(body, ?) FROM events"
@@ -191,7 +192,7 @@ def origins_of(db: sqlite3.Connection, ids: Collection[str]) -> dict[str, list[t
 
 
 def kin_of(db: sqlite3.Connection, session_id: str) -> frozenset[str]:
-    """The session with all its ancestors and all forks of these."""
+    """Return the session with all its ancestors and all forks of these."""
     sql = (
         "WITH RECURSIVE above(session, parent) AS ("
         " SELECT session, parent FROM sessions WHERE id = ?"

@@ -42,28 +42,27 @@ removed."""
 
 
 class FoundMessage(Value):
-    """`n` is the record number in the session. Scores are comparable within one search only."""
+    """A message that a search found."""
 
     session_id: str
-    n: int
+    n: int  # the record number in the session
     event_id: int
     at: float
     role: Role
-    score: float
+    score: float  # comparable within one search only
 
 
 class MessageHit(FoundMessage):
-    """The snippet marks matches with `>>>` and `<<<`."""
+    """A found message with a snippet, which marks matches with `>>>` and `<<<`."""
 
     snippet: str
 
 
 class RecallPassage(FoundMessage):
-    """A message that may hold an answer, on one line; of a long one the best excerpt. One that is
-    not `own` has none of the words, but its neighbours do."""
+    """A message that may hold an answer, on one line; of a long one the best excerpt."""
 
     text: str
-    own: bool
+    own: bool  # otherwise it has none of the words, but its neighbours do
 
 
 class SearchIndex:
@@ -92,8 +91,8 @@ class SearchIndex:
     async def search(
         self, query: str, filters: Filters = NO_FILTERS, *, limit: int = 10
     ) -> tuple[MessageHit, ...]:
-        """The best messages, best first, from several sessions where possible. Any string is a
-        query (see `parse_question`)."""
+        """Return the best messages, best first, from several sessions where possible. Any string is
+        a query (see `parse_question`)."""
         count = min(limit, _MOST_HITS)
         if count <= 0:
             return ()
@@ -106,8 +105,8 @@ class SearchIndex:
     async def recall(
         self, query: str, filters: Filters = NO_FILTERS, *, limit: int = 96
     ) -> tuple[RecallPassage, ...]:
-        """Messages that may hold the answer to a question, best first: those with its words and
-        their neighbours."""
+        """Return messages that may hold the answer to a question, best first: those with its words
+        and their neighbours."""
         found = await self._find(query, filters, min(limit, _MOST_HITS), beside=True)
         return tuple(
             RecallPassage(
@@ -185,7 +184,7 @@ class SearchIndex:
                     return outcome
 
     def _try_find(self, request: SearchRequest, patient: bool) -> list[ScoredMessage] | Outcome:
-        """The best messages; an impatient caller gets them from what is indexed so far."""
+        """Return the best messages; an impatient caller gets them from what is indexed so far."""
         if not self._source.exists():
             return []
         try:
@@ -226,7 +225,7 @@ class SearchIndex:
         return outcome if patient or outcome == "more" else "done"
 
     def _try_forget(self, sessions: Collection[str], patient: bool) -> Outcome:
-        """An impatient caller removes the whole file, which forgets the messages too."""
+        """Forget messages. An impatient caller removes the whole file, which forgets them too."""
         if not self._path.exists():
             return "done"
         try:
@@ -250,7 +249,8 @@ class SearchIndex:
         return "done"
 
     def _with_file(self, work: Callable[[IndexFile], T], patient: bool) -> T | Outcome:
-        """Damage is repaired for a patient caller and reported to any other."""
+        """Run work with the open file. Damage is repaired for a patient caller and reported to any
+        other."""
         create(self._path)
         identity = _identity(self._path)
         try:
@@ -272,7 +272,7 @@ class SearchIndex:
         return "mended"
 
     def _warn(self, message: str, error: Exception | None) -> None:
-        """At most one warning per minute, because searches may be frequent."""
+        """Log at most one warning per minute, because searches may be frequent."""
         now = self._clock.monotonic()
         if now - self._warned_at >= _WARNING_SECONDS:
             self._warned_at = now
@@ -280,7 +280,8 @@ class SearchIndex:
 
 
 def _identity(path: Path) -> int:
-    """Identifies the file, as opposed to one that replaced it; 0 when there is none."""
+    """Return a number that identifies the file, as opposed to one that replaced it; 0 when there is
+    none."""
     try:
         return path.stat().st_ino
     except OSError:

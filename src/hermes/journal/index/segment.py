@@ -25,17 +25,18 @@ _FIRST_WORD, _FIRST_PAIR = b" ", b"\xe3"
 
 
 class Leaf(NamedTuple):
-    """`terms` are between newlines; the set of the n-th lies between two offsets."""
+    """A block of sorted terms with their sets."""
 
-    terms: bytes
-    offsets: array[int]
+    terms: bytes  # between newlines
+    offsets: array[int]  # the set of the n-th term lies between two of these
 
     def ordinal(self, at: int) -> int:
-        """The number of the term that follows the newline at that position."""
+        """Return the number of the term that follows the newline at that position."""
         return self.terms.count(b"\n", 0, at)
 
     def span(self, start: bytes) -> tuple[int, int]:
-        """The newlines before and after the terms with this prefix; zeros when there are none."""
+        """Return the newlines before and after the terms with this prefix; zeros when there are
+        none."""
         sought = b"\n" + start
         first = self.terms.find(sought)
         if first < 0:
@@ -66,7 +67,7 @@ class Segment:
         return NOTHING if at < 0 else self._docs(number, leaf.ordinal(at))
 
     def docs_of(self, start: bytes, terms: Collection[bytes]) -> Docs:
-        """The messages of any of the terms, which all begin with `start`."""
+        """Return the messages of any of the terms, which all begin with `start`."""
         if len(terms) <= _FEW_TERMS:
             return sets.union([self.docs(term) for term in terms])
         found: list[Docs] = []
@@ -76,53 +77,53 @@ class Segment:
         return sets.union(found)
 
     def docs_of_forms(self, stem: str) -> Docs:
-        """The messages of all words with that stem."""
+        """Return the messages of all words with that stem."""
         start = stem.encode()
         found: list[Docs] = []
         for number in self.leaves_of(start):
             leaf = self.leaf(number)
             first, end = leaf.span(start)
             words = leaf.terms[first + 1 : end].decode().split("\n") if end else []
-            forms = [place for place, word in enumerate(words) if is_form(stem, word)]
+            forms = [index for index, word in enumerate(words) if is_form(stem, word)]
             if forms:
                 before = leaf.ordinal(first)
-                found += [self._docs(number, before + place) for place in forms]
+                found += [self._docs(number, before + index) for index in forms]
         return sets.union(found)
 
     def docs_starting(self, start: bytes) -> Docs:
-        """The messages of the terms that begin with `start`. A prefix that is so short that it
-        fills many leaves finds enough in the first of them."""
+        """Return the messages of the terms that begin with `start`. A prefix that is so short that
+        it fills many leaves finds enough in the first of them."""
         found: list[Docs] = []
         for number in self.leaves_of(start)[:_MOST_LEAVES]:
             leaf = self.leaf(number)
             first, end = leaf.span(start)
-            places = range(leaf.ordinal(first), leaf.ordinal(end)) if end else ()
-            found += [self._docs(number, place) for place in places]
+            indexes = range(leaf.ordinal(first), leaf.ordinal(end)) if end else ()
+            found += [self._docs(number, index) for index in indexes]
         return sets.union(found)
 
     def docs_containing(self, parts: Collection[bytes], *, most: int) -> dict[bytes, Docs]:
-        """For each part the messages of words that contain it, of at most `most` words. Reads all
-        terms, so it is for small segments."""
+        """Return, for each part, the messages of words that contain it, of at most `most` words.
+        Reads all terms, so it is for small segments."""
         found: dict[bytes, list[Docs]] = {part: [] for part in parts}
         for number, block in enumerate(self._term_blocks):
             for part, some in found.items():
                 if part in block and len(some) < most:
                     leaf = self._leaves[number] = _decode_leaf(block)
                     inside = (
-                        self._docs(number, place)
-                        for place, term in enumerate(leaf.terms[1:-1].split(b"\n"))
+                        self._docs(number, index)
+                        for index, term in enumerate(leaf.terms[1:-1].split(b"\n"))
                         if part in term and is_wordlike(term)
                     )
                     some += islice(inside, most)
         return {part: sets.union(some) for part, some in found.items()}
 
     def id_of(self, number: int) -> int:
-        """The journal's id of the message."""
+        """Return the journal's id of the message."""
         part, offset = divmod(number, PLACES_PER_BLOCK)
         if part not in self._places:
             self._places[part] = _decode_places(self._file.block(self.info.number, "places", part))
-        places = self._places[part]
-        return places.first_id + places.distances[offset]
+        locations = self._places[part]
+        return locations.first_id + locations.distances[offset]
 
     def _all_places(self) -> Iterator[DocLocations]:
         count = -(-self.info.docs // PLACES_PER_BLOCK)
@@ -132,10 +133,10 @@ class Segment:
         return [one.first_id + distance for one in self._all_places() for distance in one.distances]
 
     def seconds(self) -> list[int]:
-        return [second for places in self._all_places() for second in places.seconds]
+        return [second for locations in self._all_places() for second in locations.seconds]
 
     def postings(self) -> Iterator[tuple[bytes, bytes]]:
-        """Every term with its stored set, sorted."""
+        """Return every term with its stored set, sorted."""
         return (posting for leaf in self.postings_by_leaf() for posting in leaf)
 
     def postings_by_leaf(self) -> Iterator[list[tuple[bytes, bytes]]]:
@@ -145,7 +146,7 @@ class Segment:
             yield list(zip(leaf.terms[1:-1].split(b"\n"), stored, strict=True))
 
     def words(self) -> Iterator[bytes]:
-        """All terms, between newlines; for small segments."""
+        """Return all terms, between newlines; for small segments."""
         return (block[_end_of_offsets(block) :] for block in self._term_blocks)
 
     def terms_by_leaf(self) -> Iterator[list[bytes]]:
@@ -168,7 +169,7 @@ class Segment:
         return max(0, bisect_right(self._firsts, term) - 1)
 
     def leaves_of(self, start: bytes) -> range:
-        """The leaves that can hold terms with that prefix."""
+        """Return the leaves that can hold terms with that prefix."""
         end = bisect_left(self._firsts, start + b"\xff")
         first = self._leaf_of(start)
         return range(first, max(first + 1, end))
@@ -228,7 +229,7 @@ _ENOUGH = 2_048
 
 
 def extend_lists(file: IndexFile, manifest: IndexManifest, closed: SegmentInfo) -> IndexManifest:
-    """The manifest with a list of the words that are new in a segment."""
+    """Return the manifest with a list of the words that are new in a segment."""
     words = set(chain.from_iterable(Segment(file, closed).terms_by_leaf()))
     for block in blocks(file, manifest.words):
         words.difference_update(block.split(b"\n"))
@@ -236,7 +237,7 @@ def extend_lists(file: IndexFile, manifest: IndexManifest, closed: SegmentInfo) 
 
 
 def rebuild_lists(file: IndexFile, manifest: IndexManifest) -> IndexManifest:
-    """The manifest with one list of the current words, which replaces all earlier ones."""
+    """Return the manifest with one list of the current words, which replaces all earlier ones."""
     file.drop([known.number for known in manifest.words])
     closed = [Segment(file, info) for info in manifest.segments if info.closed]
     bare = replace(manifest, words=())
@@ -248,7 +249,7 @@ def rebuild_lists(file: IndexFile, manifest: IndexManifest) -> IndexManifest:
 def words_with(
     blocks: Iterable[bytes], parts: Collection[bytes], *, most: int
 ) -> dict[bytes, list[bytes]]:
-    """For each part the words that contain it; the shortest when there are too many."""
+    """Return, for each part, the words that contain it; the shortest when there are too many."""
     found: dict[bytes, list[bytes]] = {part: [] for part in parts}
     for block in blocks:
         for part, words in found.items():
@@ -281,8 +282,9 @@ def _join_words(words: list[bytes]) -> bytes:
 def merge_sorted(
     streams: Sequence[Iterator[list[T]]], key: Callable[[T], bytes]
 ) -> Iterator[list[T]]:
-    """The items of several sorted streams, in sorted batches. Whole leaves are sorted at a time, up
-    to the term that every stream has been read to, which is much faster than one by one."""
+    """Yield the items of several sorted streams, in sorted batches. Whole leaves are sorted at a
+    time, up to the term that every stream has been read to, which is much faster than one by
+    one."""
     waiting: list[list[T]] = [[] for _ in streams]
     while any(waiting := [some or next(s, []) for some, s in zip(waiting, streams, strict=True)]):
         end = min(key(some[-1]) for some in waiting if some)
@@ -292,6 +294,6 @@ def merge_sorted(
 
 
 def blocks(file: IndexFile, lists: Sequence[WordList]) -> Iterator[bytes]:
-    """The words of the lists, between newlines."""
+    """Yield the words of the lists, between newlines."""
     for known in lists:
         yield from file.blocks(known.number, "terms", 0, known.blocks)

@@ -63,8 +63,8 @@ class _Body(Value):
 
 
 def text_of(row: EventRow) -> str:
-    """The text of an event: messages and the arguments of tool calls, without reasoning. Empty for
-    a body that cannot be read."""
+    """Return the text of an event: messages and the arguments of tool calls, without reasoning.
+    Empty for a body that cannot be read."""
     if row.kind not in ROLES:
         return ""
     try:
@@ -112,8 +112,8 @@ class JournalFile:
         return self._path.exists()
 
     def rows(self, after_id: int, limit: int) -> list[EventRow]:
-        """The next rows of `KINDS` with a greater id, ordered by id; fewer than the limit only at
-        the end."""
+        """Return the next rows of `KINDS` with a greater id, ordered by id; fewer than the limit
+        only at the end."""
         with self._translate_errors():
             with ignore_damage():
                 return self._all(_NEXT, (after_id, limit))
@@ -126,7 +126,7 @@ class JournalFile:
             return found[:limit]
 
     def fetch(self, ids: Sequence[int]) -> list[EventRow]:
-        """The rows that exist, unordered."""
+        """Return the rows that exist, unordered."""
         found: list[EventRow] = []
         for start in range(0, len(ids), _IDS_AT_ONCE):
             some = tuple(ids[start : start + _IDS_AT_ONCE])

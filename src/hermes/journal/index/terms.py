@@ -46,8 +46,9 @@ def _dense() -> re.Pattern[str]:
 
 @cache
 def _marks() -> re.Pattern[str]:
-    """Accents of Latin, Greek and Cyrillic, points of Hebrew and Arabic, and zero-width characters.
-    Marks of other scripts (Japanese voiced sounds) make different letters."""
+    """Compile the characters that folding drops: accents of Latin, Greek and Cyrillic, points of
+    Hebrew and Arabic, and zero-width characters. Marks of other scripts (Japanese voiced sounds)
+    make different letters."""
     return re.compile(
         "[\u00ad\u0300-\u036f\u0591-\u05c7\u064b-\u0652\u0670"
         "\u200b-\u200f\u202a-\u202e\u2060\ufe0f\ufeff]+"
@@ -59,7 +60,7 @@ _NOT_PLAIN = re.compile("[øđłıæœð]")
 
 
 def fold(text: str) -> str:
-    """The text without case, accents and compatibility forms; the length may change."""
+    """Return the text without case, accents and compatibility forms; the length may change."""
     if text.isascii():
         return text.lower()
     bare = _marks().sub("", unicodedata.normalize("NFKD", text))
@@ -69,8 +70,8 @@ def fold(text: str) -> str:
 
 
 def terms(folded: str) -> set[str]:
-    """The terms of a folded text. A run without spaces gives its pairs of neighbours and its last
-    character alone, so that a single character is always the prefix of a term."""
+    """Return the terms of a folded text. A run without spaces gives its pairs of neighbours and its
+    last character alone, so that a single character is always the prefix of a term."""
     if folded.isascii():
         return set(_ASCII_WORD.findall(folded))
     found: set[str] = set()
@@ -84,7 +85,7 @@ def terms(folded: str) -> set[str]:
 
 
 def pieces(folded: str) -> list[tuple[str, int]]:
-    """Words and runs in order, each with its start."""
+    """Return words and runs in order, each with its start."""
     return [(piece[0], piece.start()) for piece in _piece().finditer(folded)]
 
 
@@ -93,7 +94,7 @@ def pairs(run: str) -> list[str]:
 
 
 def end_of_word(text: str, at: int) -> int:
-    """The end of the word that reaches to this position."""
+    """Return the end of the word that reaches to this position."""
     rest = (_ASCII_REST if text.isascii() else _rest()).match(text, at)
     return rest.end() if rest else at
 
@@ -110,24 +111,25 @@ def continues_word(text: str, at: int) -> bool:
     return character.isalnum() and not is_dense(character)
 
 
-def origins(text: str, places: Sequence[int]) -> list[int]:
-    """For rising positions in the folded text, the positions in the text itself."""
+def origins(text: str, positions: Sequence[int]) -> list[int]:
+    """Return, for rising positions in the folded text, the positions in the text itself."""
     if text.isascii():
-        return list(places)
+        return list(positions)
     found: list[int] = []
     start = before = 0
     for end in _blocks(text):
         length = len(fold(text[start:end]))
-        inside = [place - before for place in places[len(found) :] if place < before + length]
+        last = before + length
+        inside = [position - before for position in positions[len(found) :] if position < last]
         if inside:
             exact = _exact_origins(text, start, end)
-            found += [exact[place] for place in inside]
+            found += [exact[position] for position in inside]
         start, before = end, before + length
-    return found + [len(text)] * (len(places) - len(found))
+    return found + [len(text)] * (len(positions) - len(found))
 
 
 def _blocks(text: str) -> Iterator[int]:
-    """The ends of parts that fold independently."""
+    """Yield the ends of parts that fold independently."""
     end = _BLOCK
     while end < len(text):
         while end < len(text) and _joins(text[end]):
@@ -138,7 +140,7 @@ def _blocks(text: str) -> Iterator[int]:
 
 
 def _exact_origins(text: str, start: int, end: int) -> list[int]:
-    """For each character of the folded part, its position in the text."""
+    """Return, for each character of the folded part, its position in the text."""
     found: list[int] = []
     while start < end:
         plain = _plain_end(text, start, end)
@@ -154,8 +156,8 @@ def _exact_origins(text: str, start: int, end: int) -> list[int]:
 
 
 def _plain_end(text: str, start: int, end: int) -> int:
-    """The end of the part where each character folds into one. The last character before another
-    script may combine with it."""
+    """Return the end of the part where each character folds into one. The last character before
+    another script may combine with it."""
     run = _ASCII.match(text, start, end)
     stop = run.end() if run else start
     return stop if stop == end else max(start, stop - 1)
@@ -171,7 +173,7 @@ def _joins(character: str) -> bool:
 
 
 def _longest_first(endings: str) -> dict[str, None]:
-    """The endings and the empty one, which comes last."""
+    """Return the endings and the empty one, which comes last."""
     return dict.fromkeys([*sorted(endings.split(), key=len, reverse=True), ""])
 
 
@@ -190,7 +192,8 @@ _SHORTEST_WORD = 4
 
 
 def stem(word: str) -> str:
-    """The word without its longest ending; empty for a word that is too short to have forms."""
+    """Return the word without its longest ending; empty for a word that is too short to have
+    forms."""
     if len(word) < _SHORTEST_WORD or not word.isalpha():
         return ""
     for ending in _endings(word):
@@ -225,8 +228,8 @@ neighbours."""
 
 
 def alike(word: str, blocks: Iterable[bytes], *, most: int) -> list[str]:
-    """The words that differ by an extra, missing or wrong letter or by two swapped letters; those
-    with the same prefix first. A block is words between newlines."""
+    """Return the words that differ by an extra, missing or wrong letter or by two swapped letters;
+    those with the same prefix first. A block is words between newlines."""
     found = {other for block in blocks for other in _one_slip_away(word, block)}
     found.discard(word)
     order = sorted(found, key=lambda other: (other[0] != word[0], len(other) != len(word), other))
@@ -249,8 +252,8 @@ def is_one_slip(word: str, other: str) -> bool:
 
 
 def _one_slip_away(word: str, block: bytes) -> Iterator[str]:
-    """A typing error leaves one half of a word intact, unless two letters are swapped in its
-    middle."""
+    """Yield the words of the block that are one typing error away. An error leaves one half of a
+    word intact, unless two letters are swapped in its middle."""
     middle = len(word) // 2
     begins, ends = b"\n" + word[:middle].encode(), word[middle:].encode() + b"\n"
     swapped = word[: middle - 1] + word[middle] + word[middle - 1] + word[middle + 1 :]
@@ -269,7 +272,8 @@ def _one_slip_away(word: str, block: bytes) -> Iterator[str]:
 
 
 def _with_beginning(block: bytes, start: bytes) -> bytes:
-    """The block, if words with this prefix can be in it, otherwise nothing. A block is sorted."""
+    """Return the block, if words with this prefix can be in it, otherwise nothing. A block is
+    sorted."""
     first, last = block[1 : 1 + len(start)], block[block.rfind(b"\n", 0, -1) + 1 : -1]
     return block if first <= start <= last[: len(start)] else b""
 
@@ -282,10 +286,10 @@ _ENDINGS = (("ies", "y"), ("ing", "e"), ("ing", ""), ("ed", "e"), ("ed", ""), ("
 
 
 class Related(NamedTuple):
-    """`forms` count like the word itself; each of `near` counts for its part."""
+    """Other words for a word."""
 
-    forms: tuple[str, ...] = ()
-    near: tuple[tuple[str, float], ...] = ()
+    forms: tuple[str, ...] = ()  # these count like the word itself
+    near: tuple[tuple[str, float], ...] = ()  # each counts for its part
 
 
 def is_stop_word(word: str) -> bool:
@@ -307,7 +311,7 @@ def is_listed(word: str) -> bool:
 
 
 def related_words(word: str) -> Related:
-    """Other words for a folded word."""
+    """Return other words for a folded word."""
     known = _lexicon()
     forms = [form for form in _entry(known["forms"], word) if form != word]
     near: dict[str, float] = {}
@@ -324,7 +328,7 @@ def related_words(word: str) -> Related:
 
 
 def _entry(table: dict[str, list[str]], word: str) -> list[str]:
-    """The entry of the word or of its base form."""
+    """Return the entry of the word or of its base form."""
     if word in table:
         return table[word]
     for ending, instead in _ENDINGS:
@@ -335,7 +339,8 @@ def _entry(table: dict[str, list[str]], word: str) -> list[str]:
 
 @cache
 def _lexicon() -> dict[str, dict[str, list[str]]]:
-    """The parts of the file, and for each word of `near` and `kinds` the entries that name it."""
+    """Return the parts of the file, and for each word of `near` and `kinds` the entries that name
+    it."""
     parts: defaultdict[str, dict[str, list[str]]] = defaultdict(dict)
     name = ""
     for line in _FILE.read_text(encoding="utf-8").splitlines():

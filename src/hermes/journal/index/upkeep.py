@@ -33,7 +33,7 @@ from hermes.journal.index.source import ROLES, JournalFile
 
 
 def problems(file: IndexFile) -> list[str]:
-    """Each problem as text; empty for a valid file."""
+    """Return each problem as text; empty for a valid file."""
     try:
         with file.reading():
             found = file.problems()
@@ -71,10 +71,10 @@ Progress = Literal["done", "more", "busy"]
 
 
 class Sizes(Value):
-    """Messages that are indexed at once, and those of a full segment (at most 65,536)."""
+    """How many messages a segment has."""
 
-    draft: int = 16_384
-    segment: int = MOST_DOCS
+    draft: int = 16_384  # messages that are indexed at once
+    segment: int = MOST_DOCS  # messages of a full segment, at most 65,536
 
 
 @contextmanager
@@ -133,8 +133,8 @@ def forget(file: IndexFile, source: JournalFile, sessions: Collection[str]) -> P
 def merge_due(
     segments: Sequence[SegmentInfo], sizes: Sizes, *, thorough: bool
 ) -> Sequence[SegmentInfo]:
-    """The neighbours to merge: those that fill a segment, or the newest that together outweigh the
-    next older one, so that a message is rewritten only when its segment doubles."""
+    """Return the neighbours to merge: those that fill a segment, or the newest that together
+    outweigh the next older one, so that a message is rewritten only when its segment doubles."""
     newest = takewhile(lambda info: not info.closed, reversed(segments))
     small = list(newest)[::-1]
     if sum(info.docs for info in small) >= sizes.segment and thorough:
@@ -179,7 +179,7 @@ def _exchange(
 def _with_new_rows(
     file: IndexFile, source: JournalFile, manifest: IndexManifest, sizes: Sizes
 ) -> tuple[IndexManifest, bool]:
-    """The manifest with a segment of the next rows, and whether more rows may wait."""
+    """Return the manifest with a segment of the next rows, and whether more rows may wait."""
     draft = SegmentBuilder()
     seen = manifest.seen
     full = True
@@ -199,15 +199,15 @@ def _with_new_rows(
     return after, full
 
 
-def _is_in_journal(source: JournalFile, place: JournalPosition | None) -> bool:
+def _is_in_journal(source: JournalFile, position: JournalPosition | None) -> bool:
     """Whether the journal still has this event; another journal or an older copy does not."""
-    if place is None:
+    if position is None:
         return True
-    return any(place_of(row) == place for row in source.fetch([place.id]))
+    return any(place_of(row) == position for row in source.fetch([position.id]))
 
 
 def _rewind(file: IndexFile, source: JournalFile, manifest: IndexManifest) -> IndexManifest:
-    """The manifest without the newest segments that do not match the journal."""
+    """Return the manifest without the newest segments that do not match the journal."""
     if _is_in_journal(source, manifest.seen):
         return manifest
     rest = list(manifest.segments)

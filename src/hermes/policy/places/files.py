@@ -48,12 +48,13 @@ class Files:
         self.places = self._paths.places
 
     def read(self, text: str, cwd: str = "") -> Decision:
-        """`text` is a path as a person or model writes it, relative to `cwd` or the root."""
+        """Decide about reading. `text` is a path as a person or model writes it, relative to `cwd`
+        or the root."""
         _, paths, refused = self._readings(text, cwd)
         return refused or _decide(judge_read(self._paths, path) for path in paths)
 
     def write(self, text: str, cwd: str = "") -> Decision:
-        """For tools that create, change or move a file."""
+        """Decide about a tool that creates, changes or moves a file."""
         _, paths, refused = self._readings(text, cwd)
         return refused or _decide(judge_write(self._paths, path) for path in paths)
 
@@ -65,7 +66,7 @@ class Files:
         return _decide(judge_delete(self._paths, path, recursive=folder) for path in paths)
 
     def attach(self, text: str, cwd: str = "") -> Decision:
-        """A file that is sent. Files from outside the workspace need approval."""
+        """Decide about a file that is sent. Files from outside the workspace need approval."""
         for prefix in MEDIA:
             text = text.strip().removeprefix(prefix).strip("\"'` ")
         real, paths, refused = self._readings(text, cwd)
@@ -78,7 +79,7 @@ class Files:
         return Ask(reason=reason, category="outside", scopes=("once",))
 
     def refer(self, text: str, cwd: str = "") -> Decision:
-        """A file that a message refers to with `@`. It must lie in the workspace."""
+        """Decide about a file that a message refers to with `@`. It must lie in the workspace."""
         real, paths, refused = self._readings(text, cwd)
         if refused := refused or self._private(paths):
             return refused
@@ -88,8 +89,8 @@ class Files:
         return Allow(harmless=True)
 
     def refer_all(self, message: str, cwd: str = "") -> Decision:
-        """The strictest decision about the files that a message refers to. References to URLs are
-        checked where they are fetched."""
+        """Return the strictest decision about the files that a message refers to. References to
+        URLs are checked where they are fetched."""
         for reference in references(message):
             if reference.kind in ("file", "folder"):
                 decision = self.refer(reference.target, cwd)
@@ -110,8 +111,8 @@ class Files:
         return self.write(posixpath.join(folder, member.name))
 
     def _readings(self, text: str, cwd: str) -> tuple[str, tuple[str, ...], Deny | None]:
-        """The path with links followed, every path that the text may name, and the refusal if it
-        cannot name a file."""
+        """Return the path with links followed, every path that the text may name, and the refusal
+        if it cannot name a file."""
         if why := why_unusable(text):
             return "", (), Deny(reason=why, category="unclear")
         follow = not self._remote
@@ -129,7 +130,7 @@ class Files:
         return real, paths, None
 
     def _private(self, paths: tuple[str, ...]) -> Deny | None:
-        """Refuses what may be read after approval but never attached or referred to."""
+        """Refuse what may be read after approval but never attached or referred to."""
         for path in paths:
             reading = judge_read(self._paths, path)
             if reading is not None and reading.category != "outside":
@@ -156,13 +157,14 @@ WORDS = frozenset(("diff", "staged"))
 
 
 class Reference(Value):
-    """`kind` is "file", "folder", "url", "git", "diff" or "staged"."""
+    """An `@` reference in a message."""
 
     kind: str
     target: str
 
 
 def references(message: str) -> tuple[Reference, ...]:
+    """Find the `@` references in a message."""
     found: list[Reference] = []
     for match in _REFERENCE.finditer(message):
         quoted = match["double"] or match["single"] or match["tick"]
@@ -184,7 +186,7 @@ def references(message: str) -> tuple[Reference, ...]:
 
 
 def _trim(target: str) -> str:
-    """The reference without closing punctuation."""
+    """Return the reference without closing punctuation."""
     while target:
         last = target[-1]
         ends = last in ",.;!?" and not target.endswith("..")
@@ -216,13 +218,13 @@ class Member(Value):
     mode: int = 0
 
 
-def parse_member(given: JsonObject) -> Member:
-    """A member from loose fields, as a listing or a dialogue has them; DecodeError. A name of the
-    form `a -> b` is a symbolic link, as `tar` and `unzip` list them."""
+def parse_member(raw: JsonObject) -> Member:
+    """Make a member from loose fields, as a listing or a dialogue has them; DecodeError. A name of
+    the form `a -> b` is a symbolic link, as `tar` and `unzip` list them."""
     fields: JsonObject = {
-        name: given[name] for name in ("kind", "link", "size", "packed", "mode") if name in given
+        name: raw[name] for name in ("kind", "link", "size", "packed", "mode") if name in raw
     }
-    name = str(given.get("value", given.get("name", "")))
+    name = str(raw.get("value", raw.get("name", "")))
     if "link" not in fields and " -> " in name:
         name, _, fields["link"] = name.partition(" -> ")
     if "link" in fields:

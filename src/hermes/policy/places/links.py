@@ -17,19 +17,19 @@ Inode = tuple[int, int]
 
 
 def describe_special(path: str) -> str:
-    """What a path is if it is neither a file nor a folder, or nothing."""
+    """Return what a path is if it is neither a file nor a folder, or ""."""
     try:
         mode = Path(path).stat().st_mode
     except (OSError, ValueError):
         return ""
-    for test, words in (
+    for test, description in (
         (stat.S_ISCHR, "a device"),
         (stat.S_ISBLK, "a disk"),
         (stat.S_ISFIFO, "a pipe"),
         (stat.S_ISSOCK, "a socket"),
     ):
         if test(mode):
-            return words
+            return description
     return ""
 
 
@@ -44,7 +44,7 @@ class GuardedFiles:
         self._names: dict[Inode, str] = {}
 
     def twin(self, path: str) -> str:
-        """The path of the guarded file that this one is a hard link to, or nothing."""
+        """Return the path of the guarded file that this one is a hard link to, or ""."""
         try:
             info = os.stat(path)  # noqa: PTH116
         except (OSError, ValueError):

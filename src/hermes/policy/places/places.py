@@ -20,7 +20,7 @@ Groups = dict[str, tuple[str, ...]]
 
 
 class Lists(msgspec.Struct, forbid_unknown_fields=True):
-    """See places.toml. Groups are paths by what they hold."""
+    """The content of places.toml, which explains the fields. Groups are paths by what they hold."""
 
     home_folders: Groups
     home_files: Groups
@@ -61,9 +61,9 @@ class PathTable:
     def __init__(self, groups: Mapping[str, Iterable[str]]) -> None:
         self._exact: dict[str, str] = {}
         self._globs: dict[str, str] = {}
-        for words, patterns in groups.items():
+        for description, patterns in groups.items():
             for pattern in patterns:
-                (self._globs if "*" in pattern else self._exact).setdefault(pattern, words)
+                (self._globs if "*" in pattern else self._exact).setdefault(pattern, description)
         # By their first name, with the number of names.
         self._lengths: dict[str, set[int]] = {}
         for pattern in self._exact:
@@ -72,7 +72,7 @@ class PathTable:
         self._compiled: dict[str, re.Pattern[str]] = {}
 
     def below(self, path: str) -> str:
-        """What a path or a folder around it holds, or nothing."""
+        """Return what a path or a folder around it holds, or ""."""
         found = self._exact.get(path)
         end = len(path)
         while found is None and (end := path.rfind("/", 0, end)) > 0:
@@ -80,7 +80,7 @@ class PathTable:
         return found or self._glob(path, r"(?:%s)(?:/|$)")
 
     def anywhere(self, path: str) -> str:
-        """The same, with the pattern beginning at any folder of the path."""
+        """Return the same with the pattern beginning at any folder of the path."""
         parts = path.split("/")
         for start, part in enumerate(parts):
             for length in self._lengths.get(part, ()):
@@ -107,7 +107,7 @@ def _expression(pattern: str) -> str:
 
 @cache
 def table(name: str) -> PathTable:
-    """One of the lists as a table; a plain list is one group."""
+    """Return one of the lists as a table; a plain list is one group."""
     found = getattr(lists(), name)
     return PathTable(found if isinstance(found, dict) else {name: found})
 
@@ -130,7 +130,7 @@ class SafeRoots:
         return TEMPORARY if self._roots else "/tmp"
 
     def why_refused(self, path: str) -> str:
-        """Why nothing may be written at an absolute path, or nothing."""
+        """Return why nothing may be written at an absolute path, or ""."""
         known = path.split(UNKNOWN)[0]
         if not self._roots or not known or known.startswith(TEMPORARY) or self._holds(known):
             return ""
@@ -185,7 +185,7 @@ class Places:
         return False
 
     def secret(self, path: str) -> str:
-        """The secrets that a path holds, in words, or nothing."""
+        """Return the secrets that a path holds, in words, or ""."""
         low = path.lower()
         name = posixpath.basename(low)
         if _is_env(name):
@@ -202,7 +202,7 @@ class Places:
         return not any(is_inside(each.lower(), found[1]) for each in (self.home, self.root))
 
     def not_a_file(self, path: str) -> str:
-        """What a path is if its name shows that it is not a file, or nothing."""
+        """Return what a path is if its name shows that it is not a file, or ""."""
         low = path.lower()
         if is_inside(low, "/dev") and not is_inside(low, "/dev/shm"):
             return "a device"
@@ -213,7 +213,7 @@ class Places:
         return ""
 
     def runs_later(self, path: str) -> str:
-        """Why other programs run or obey the file later, or nothing."""
+        """Return why other programs run or obey the file later, or ""."""
         low = path.lower()
         rest = self._in_home(low)
         if rest and (table("shell_files").below(rest) or table("started_in_home").below(rest)):
@@ -243,7 +243,8 @@ class Places:
         return not (is_inside(self.root, top) and self.root != top)
 
     def in_workspace(self, path: str) -> bool:
-        """A workspace that is a root does not contain the other roots."""
+        """Whether the path lies in the workspace. A workspace that is a root does not contain the
+        other roots."""
         if not is_inside(path, self.root):
             return False
         if self.root not in lists().roots:
@@ -252,14 +253,14 @@ class Places:
 
     def _store(self, low: str) -> str:
         rest = self._in_home(low)
-        if rest and (words := table("home_folders").below(rest) or table("home_files").below(rest)):
-            return words
-        if words := table("anywhere").anywhere(low):
-            return words
+        if rest and (found := table("home_folders").below(rest) or table("home_files").below(rest)):
+            return found
+        if found := table("anywhere").anywhere(low):
+            return found
         return "secrets of the system" if table("system_secrets").below(low) else ""
 
     def _in_home(self, low: str) -> str:
-        """The part of a path below any home."""
+        """Return the part of a path below any home."""
         if low.startswith(self._home_prefix):
             return low[len(self._home_prefix) :]
         found = _HOMES.match(low)
@@ -276,8 +277,8 @@ def _proc_secret(low: str) -> str:
 
 
 def _by_name(name: str) -> str:
-    words = table("names").whole(name)
-    return "" if not words or table("harmless_names").whole(name) else words
+    description = table("names").whole(name)
+    return "" if not description or table("harmless_names").whole(name) else description
 
 
 def _is_env(name: str) -> bool:

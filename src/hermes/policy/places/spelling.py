@@ -23,7 +23,7 @@ CONTROL = regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def fold_lookalikes(name: str) -> str:
-    """The ASCII name that this one looks like; usually itself."""
+    """Return the ASCII name that this one looks like; usually itself."""
     if name.isascii():
         return name
     plain = unicodedata.normalize("NFKC", HIDDEN.sub("", name)).translate(LOOKALIKES)
@@ -31,7 +31,7 @@ def fold_lookalikes(name: str) -> str:
 
 
 def why_disguised(script: str) -> str:
-    """Why the text differs from what a person sees, or nothing."""
+    """Return why the text differs from what a person sees, or ""."""
     if CONTROL.search(script):
         return "It contains control characters, which can hide what it does."
     if not script.isascii() and HIDDEN.search(script):
@@ -61,7 +61,7 @@ _PROC_CWD = regex(r"^/proc/(?:self|thread-self)(?:/task/[^/]+)?/cwd(?=/|$)")
 
 
 def why_unusable(text: str) -> str:
-    """Why the text cannot name a file, or nothing."""
+    """Return why the text cannot name a file, or ""."""
     if not text.strip():
         return "No path is given."
     if found := _CONTROL.search(text):
@@ -72,7 +72,8 @@ def why_unusable(text: str) -> str:
 
 
 def readings(text: str, home: str) -> tuple[str, ...]:
-    """The path as it is written, then as a lenient program could read it, if that differs."""
+    """Return the path as it is written, then as a lenient program could read it, if that
+    differs."""
     plain = _expand_home(text, home)
     lenient = text
     for _ in range(3):
@@ -115,16 +116,16 @@ def _expand_home(text: str, home: str) -> str:
 
 
 def absolute_paths(text: str, cwd: str, *, follow: bool = True) -> tuple[str, ...]:
-    """The absolute path by name, and with links followed."""
+    """Return the absolute path by name, and with links followed."""
     joined = posixpath.join(cwd, text)
-    by_words = remove_detours(posixpath.normpath(joined), cwd)
+    by_name = remove_detours(posixpath.normpath(joined), cwd)
     if not follow:
-        return (by_words,)
-    return tuple(dict.fromkeys((by_words, real_path(joined), real_path(by_words))))
+        return (by_name,)
+    return tuple(dict.fromkeys((by_name, real_path(joined), real_path(by_name))))
 
 
 def remove_detours(path: str, cwd: str) -> str:
-    """The path without doubled slashes and detours through /proc."""
+    """Return the path without doubled slashes and detours through /proc."""
     path = "/" + path.lstrip("/")
     for _ in range(8):
         shorter = posixpath.normpath(_PROC_CWD.sub(cwd, _PROC_ROOT.sub("", path)) or "/")
@@ -135,7 +136,7 @@ def remove_detours(path: str, cwd: str) -> str:
 
 
 def real_path(path: str) -> str:
-    """The path with links followed, or as it is written where a link cannot be read."""
+    """Return the path with links followed, or as it is written where a link cannot be read."""
     try:
         return os.path.realpath(path)
     except (OSError, ValueError):

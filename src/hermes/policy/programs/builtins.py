@@ -97,7 +97,7 @@ def check_read(call: Call) -> Stream:
 
 
 def _row(line: str, signs: str, count: int) -> list[str]:
-    """The fields of a line; the last one takes the rest."""
+    """Return the fields of a line; the last one takes the rest."""
     if UNKNOWN in line or UNKNOWN in signs or not signs:
         return [UNKNOWN] * count
     fields = re.split(f"[{re.escape(signs)}]+", line, maxsplit=count - 1)
@@ -189,7 +189,7 @@ CONVERSION = regex(r"%%|%[^a-zA-Z%]*([a-zA-Z]?)")
 
 
 def format_printf(pattern: str, values: list[str]) -> str:
-    """Formats like `printf`: the pattern is reused while there are values."""
+    """Format like `printf`: the pattern is reused while there are values."""
     out: list[str] = []
     rest = list(values)
 

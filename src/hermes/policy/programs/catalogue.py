@@ -17,7 +17,8 @@ READING_CMDLET = load_regex("reading_cmdlet")
 
 
 def follow_chosen_command(call: Call, runs: Runs) -> bool:
-    """Follows the command that the call runs, if `runs` of its record says so. True if it does."""
+    """Follow the command that the call runs, if `runs` of its record says so; return whether it
+    does."""
     verb = (call.options(runs.values, permute=False).operands or [""])[0]
     if not verb or verb not in runs.verbs.split():
         return False
@@ -71,7 +72,7 @@ def _check(name: str) -> Check:
 
 
 def check_call(call: Call) -> Stream | None:
-    """Checks a call by the record of its program."""
+    """Check a call by the record of its program."""
     if "/" in call.name:
         return check_path_program(call)
     record = call.record
@@ -95,7 +96,7 @@ def check_call(call: Call) -> Stream | None:
 
 
 def apply_record(call: Call) -> Stream | None:
-    """Applies the steps of the record, and then its check."""
+    """Apply the steps of the record, and then its check."""
     record = call.record
     if record.steps or record.check == "steps":
         done, output = apply_steps(call)
@@ -118,7 +119,7 @@ def _tells_about_itself(call: Call) -> bool:
 
 
 def is_dry_run(call: Call) -> bool:
-    """Only programs with the flag know such an option."""
+    """Whether an option asks for a dry run. Only programs with the flag know such an option."""
     return "dry_run" in call.record.flags and any(map(REHEARSAL.fullmatch, call.arguments))
 
 
@@ -132,7 +133,7 @@ ONLY_TELLING = (["--version"], ["--help"], ["-V"], ["-version"], ["-h"])
 
 
 def check_unknown(call: Call) -> Stream | None:
-    """A program without a record."""
+    """Check a program without a record."""
     lower = call.name.lower()
     if lower != call.name and record_of(lower).check == "windows.windows":
         return _check("windows.windows")(call)
@@ -160,7 +161,7 @@ def check_unknown(call: Call) -> Stream | None:
 
 
 def _find_sibling(call: Call) -> list[str]:
-    """A known program under a longer name: gcc-13, curl.exe, arm-none-eabi-objdump."""
+    """Find a known program under a longer name: gcc-13, curl.exe, arm-none-eabi-objdump."""
     plain = re.sub(r"(\.exe|-?\d+(\.\d+)*)$", "", call.name, flags=re.IGNORECASE)
     last = call.name.rpartition("-")[2]
     crossed = CROSS.match(call.name) and last in flagged("cross")
@@ -170,7 +171,7 @@ def _find_sibling(call: Call) -> list[str]:
 
 
 def _find_inner_command(call: Call) -> list[str]:
-    """A command among the arguments: behind `--`, or one that wrappers often run."""
+    """Find a command among the arguments: behind `--`, or one that wrappers often run."""
     behind = call.arguments[call.arguments.index("--") + 1 :] if "--" in call.arguments else []
     if behind and is_known(behind[0].rpartition("/")[2]):
         return behind

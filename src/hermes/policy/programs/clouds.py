@@ -77,7 +77,7 @@ def _run(call: Call, words: list[str]) -> Stream | None:
 
 
 def _inside(call: Call, command: list[str], mounts: dict[str, str]) -> None:
-    """Checks what the container does to mounted folders, and whether it runs fetched code."""
+    """Check what the container does to mounted folders, and whether it runs fetched code."""
     if command and not any(UNKNOWN in word for word in command):
         elsewhere = call.part(call.arguments, call.state.copy())
         elsewhere.state.cwd = UNKNOWN

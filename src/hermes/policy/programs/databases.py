@@ -35,7 +35,7 @@ SECRETS = regex(r"(?i)\bduckdb_secrets\s*\(|\bcreate\s+(?:persistent\s+)?secret\
 
 
 def check_outside(call: Call, text: str) -> None:
-    """Checks every file and remote location that the statements name."""
+    """Check every file and remote location that the statements name."""
     check_secret_names(call, text)
     if TAKEN_IN.search(text):
         call.ask("remote_code", "It loads code into the database.")
@@ -106,7 +106,7 @@ DOT_FILES = regex(
 
 
 def check_sql(call: Call, text: str, *, own: bool) -> None:
-    """`own`: a database file of the workspace, where only losses matter."""
+    """Check SQL statements. `own`: a database file of the workspace, where only losses matter."""
     if UNKNOWN in text:
         call.ask("database", "It runs SQL that is known only at run time.")
     check_outside(call, text)
@@ -138,7 +138,8 @@ def _own_attach(call: Call, lost: str, text: str) -> bool:
 
 
 def check_client(call: Call) -> None:
-    """`code_options` of the record hold statements, `file_options` files with statements."""
+    """Check a database client. `code_options` of the record hold statements, `file_options` files
+    with statements."""
     record = call.record
     # A password follows its letter directly; it is not a group of options.
     takes_p = "-p" in record.values.split()
@@ -161,7 +162,7 @@ def check_client(call: Call) -> None:
 
 
 def _sqlite_files(call: Call, text: str) -> None:
-    """Checks files that dot-commands read or write."""
+    """Check files that dot-commands read or write."""
     for found in DOT_FILES.finditer(text):
         name = found[2].strip("'\"")
         if name.startswith("|"):

@@ -164,20 +164,21 @@ def _order(call: Call, text: str) -> None:
 
 
 def _runs(call: Call, command: str, *, filters: bool) -> None:
-    """A filter edits lines; any other command is asked about."""
+    """Check a command that an editor runs: a filter edits lines; any other command is asked
+    about."""
     if not filters:
         call.ask("shell_escape", "It makes an editor run a command.")
     call.runs_text(command, ANYTHING)
 
 
 def commands_in(text: str) -> Iterator[tuple[bool, str]]:
-    """The commands that an editor command runs, and whether they filter lines."""
+    """Yield the commands that an editor command runs, and whether they filter lines."""
     for found in RUN.finditer(_bare(text)):
         yield bool(found["lines"]), found["command"]
 
 
 def _bare(text: str) -> str:
-    """The text without search patterns."""
+    """Return the text without search patterns."""
     return CHOOSING.sub(r"\1", SUBSTITUTION.sub("s///", text))
 
 
@@ -199,7 +200,7 @@ def _starts(text: str) -> bool:
 
 
 def _split_commands(words: list[str], *, grouped: bool) -> tuple[list[str], list[str]]:
-    """The commands for an editor, and the files it opens."""
+    """Return the commands for an editor, and the files it opens."""
     told, names = list[str](), list[str]()
     rest = list(words)
     while rest:

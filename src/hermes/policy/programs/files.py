@@ -47,7 +47,8 @@ def check_tar(call: Call) -> Stream | None:
 
 
 def _old_style(words: list[str]) -> list[str]:
-    """`tar xzf a -C b`: the letters first, then the values in their order."""
+    """Rewrite old-style arguments like `tar xzf a -C b`: the letters first, then the values in
+    their order."""
     letters, rest = words[0], words[1:]
     out: list[str] = []
     for letter in letters:
@@ -90,7 +91,7 @@ def check_rm(call: Call) -> Stream:
 
 
 def _destination(call: Call) -> tuple[list[str], str, bool]:
-    """Sources, target, and whether folders are copied recursively."""
+    """Return sources, target, and whether folders are copied recursively."""
     options = call.options(call.record.values)
     names = options.operands
     whole = options.has("-r", "-R", "-a", "--recursive", "--archive")
@@ -101,7 +102,7 @@ def _destination(call: Call) -> tuple[list[str], str, bool]:
 
 
 def _created_paths(sources: list[str], target: str) -> list[str]:
-    """The files that copying creates."""
+    """Return the files that copying creates."""
     folder = target.endswith("/") or len(sources) != 1
     if not folder:
         return [target]
@@ -248,20 +249,20 @@ def check_find(call: Call) -> Stream | None:
         words = words[1:]
     at = next((i for i, each in enumerate(words) if each[:1] in ("-", "(", "!")), len(words))
     bases, terms = words[:at] or ["."], words[at:]
-    acts = [place for place, each in enumerate(terms) if each in FIND_ACTS] or [len(terms)]
-    filtered = all(_is_filtered(_terms_of_action(terms, place)) for place in acts)
+    acts = [index for index, each in enumerate(terms) if each in FIND_ACTS] or [len(terms)]
+    filtered = all(_is_filtered(_terms_of_action(terms, index)) for index in acts)
     if UNKNOWN in "".join(bases):
         filtered = False
     targets = [_target_below(base, terms, filtered) for base in bases]
     targets += [each for base in bases for each in find_stores(call, base, _searched_names(terms))]
     _find_names(call, bases, terms)
-    for place, term in enumerate(terms):
+    for index, term in enumerate(terms):
         if term == "-delete":
             call.deletes(*(targets if filtered else bases), recursive=not filtered)
-        elif term in FIND_FILES and place + 1 < len(terms):
-            call.writes(terms[place + 1])
+        elif term in FIND_FILES and index + 1 < len(terms):
+            call.writes(terms[index + 1])
         elif term in FIND_RUNS:
-            words = terms[place + 1 :]
+            words = terms[index + 1 :]
             end = next((i for i, each in enumerate(words) if each in (";", "+")), len(words))
             for target in targets:
                 call.runs([each.replace("{}", target) for each in words[:end]])
@@ -269,17 +270,17 @@ def check_find(call: Call) -> Stream | None:
 
 
 def _searched_names(terms: list[str]) -> list[str]:
-    """The names that find searches for."""
+    """Return the names that find searches for."""
     return [
-        terms[place + 1].rstrip("/")
-        for place, term in enumerate(terms[:-1])
+        terms[index + 1].rstrip("/")
+        for index, term in enumerate(terms[:-1])
         if term in ("-name", "-iname", "-path", "-ipath", "-wholename")
-        and (place == 0 or terms[place - 1] not in ("!", "-not"))
+        and (index == 0 or terms[index - 1] not in ("!", "-not"))
     ]
 
 
 def _terms_of_action(terms: list[str], action: int) -> list[str]:
-    """The terms that select files for the action: those since the last `or`."""
+    """Return the terms that select files for the action: those since the last `or`."""
     before = [i for i, each in enumerate(terms[:action]) if each in ("-o", "-or", ",")]
     return terms[before[-1] + 1 : action] if before else terms
 
@@ -287,9 +288,9 @@ def _terms_of_action(terms: list[str], action: int) -> list[str]:
 def _is_filtered(terms: list[str]) -> bool:
     return any(
         term in word_set("find_filters")
-        and terms[place + 1 : place + 2] not in (["*"], ["*.*"], [".*"])
-        for place, term in enumerate(terms)
-        if place == 0 or terms[place - 1] not in ("!", "-not")
+        and terms[index + 1 : index + 2] not in (["*"], ["*.*"], [".*"])
+        for index, term in enumerate(terms)
+        if index == 0 or terms[index - 1] not in ("!", "-not")
     )
 
 
@@ -303,10 +304,10 @@ def _target_below(base: str, terms: list[str], filtered: bool) -> str:
 
 def _find_names(call: Call, bases: list[str], terms: list[str]) -> None:
     hunted = [
-        terms[place + 1]
-        for place, term in enumerate(terms[:-1])
+        terms[index + 1]
+        for index, term in enumerate(terms[:-1])
         if term in ("-name", "-iname", "-path")
-        and looks_like_key(terms[place + 1].rpartition("/")[2])
+        and looks_like_key(terms[index + 1].rpartition("/")[2])
     ]
     if "-perm" in terms and any("4000" in each or "u+s" in each for each in terms):
         call.ask("privilege", "It searches for programs that run with higher privileges.")

@@ -37,7 +37,7 @@ def check_grep(call: Call) -> Stream:
 
 
 def _matching_paths(call: Call, paths: str, patterns: list[str]) -> str:
-    """The paths that match; those that the pattern names may be credential stores."""
+    """Return the paths that match; those that the pattern names may be credential stores."""
     bases = {line.rpartition("/")[0] for line in paths.split("\n") if line.endswith(f"/{SOME}")}
     plain = [re.sub(r"[\^$\\]", "", each) for each in patterns[:1]]
     stores = [each for base in sorted(bases) for each in find_stores(call, base, plain)]
@@ -115,7 +115,7 @@ def check_mktemp(call: Call) -> Stream:
 
 
 def find_stores(call: Call, base: str, names: list[str]) -> list[str]:
-    """Credential stores that a search below `base` for these names may find."""
+    """Return credential stores that a search below `base` for these names may find."""
     found = []
     parts = dict.fromkeys(part for name in names for part in name.split("/"))
     for last in filter(lambda part: part.strip("*?."), parts):

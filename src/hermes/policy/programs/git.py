@@ -20,7 +20,7 @@ HARMLESS_VALUE = frozenset(
 
 
 def check_setting(call: Call, key: str, value: str) -> None:
-    """Checks a setting for one run."""
+    """Check a setting for one run."""
     if UNKNOWN in key or DANGEROUS_KEY.match(key):
         if value in HARMLESS_VALUE and not key.lower().startswith("core.hookspath"):
             return
@@ -125,11 +125,11 @@ def _verb(call: Call, verb: str) -> Stream | None:
 
 
 def _run_option(call: Call, verb: str, option: str) -> None:
-    for place, word in enumerate(call.arguments):
+    for index, word in enumerate(call.arguments):
         name, equals, value = word.partition("=")
         if name != option or (option == "--exec" and verb not in ("archive", "rebase", "push")):
             continue
-        value = value if equals else (call.arguments[place + 1 : place + 2] or [""])[0]
+        value = value if equals else (call.arguments[index + 1 : index + 2] or [""])[0]
         call.ask("shell_escape", f"`{option}` makes git run another program.")
         if value and not value.startswith("-"):
             call.runs_text(value)

@@ -92,7 +92,7 @@ def _http_server(call: Call, words: list[str]) -> None:
 
 
 def run_script(call: Call, name: str, arguments: list[str]) -> Stream | None:
-    """Runs a script of the project, one that this command wrote, or with `-` the input."""
+    """Follow a script of the project, one that this command wrote, or with `-` the input."""
     stream = call.state.files.get(call.path(name))
     if stream is not None and name != "-":
         call.stdin = stream
@@ -135,8 +135,8 @@ def _from_input(call: Call) -> Stream | None:
 
 
 def check_inline(call: Call) -> Stream | None:
-    """Languages with options for code: `code_options` of the record stand for the script; the
-    values of `module_options` are code, too."""
+    """Check an interpreter with options for code: `code_options` of the record stand for the
+    script; the values of `module_options` are code, too."""
     record = call.record
     options = call.options(
         f"{record.code_options} {record.values} {record.module_options}", permute=False

@@ -53,7 +53,7 @@ def _show_urls(urls: list[str]) -> str:
 
 
 def _transfer(call: Call, urls: list[str], sends: bool, local: bool) -> None:
-    """Checks the addresses, and whether data goes there. `local`: they are of this machine."""
+    """Check the addresses, and whether data goes there. `local`: they are of this machine."""
     if sends:
         call.ask("network_out", f"It sends data to {_show_urls(urls)}.")
     for url in urls:

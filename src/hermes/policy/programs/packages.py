@@ -55,7 +55,7 @@ def _pip_install(call: Call, options: Options) -> None:
 
 
 def _of_project(call: Call, name: str) -> bool:
-    """A file or folder of the workspace, possibly with extras: `.[dev]`."""
+    """Whether the word is a file or folder of the workspace, possibly with extras: `.[dev]`."""
     bare = re.sub(r"\[[^\]]*\]$", "", name)
     looks_local = bare.startswith((".", "/")) or bare.endswith(
         (".txt", ".whl", ".toml", ".tar.gz", ".in")
@@ -123,7 +123,7 @@ def _npm_script(call: Call, names: list[str]) -> None:
 
 
 def _fetched_tool(call: Call, words: list[str], *, making: bool = False) -> Stream | None:
-    """npx, uvx and others run a tool of the project, or fetch and run one."""
+    """Check npx, uvx and others, which run a tool of the project, or fetch and run one."""
     name = words[0] if words else ""
     bare = re.sub(r"(?<=.)@[^/]*$", "", name)
     making = making or bare.startswith("create-")

@@ -23,15 +23,15 @@ ADDRESS = regex(r"(?i)(?:DATABASE|DB|MYSQL|PG|POSTGRES|MONGO|REDIS)\w*(?:URL|URI
 
 def targets_tests(call: Call) -> bool:
     """Whether variables or arguments select the test stage, and nothing contradicts."""
-    given = {name: values for name, values in call.state.variables.items() if name.isupper()}
+    variables = {name: values for name, values in call.state.variables.items() if name.isupper()}
     matches = [found for word in call.arguments if (found := STAGE_OPTION.fullmatch(word))]
     for found in matches:
         if found["word"]:
-            given[found["word"]] = (*given.get(found["word"], ()), found[4])
-    if any(ADDRESS.search(name) for name in given):
+            variables[found["word"]] = (*variables.get(found["word"], ()), found[4])
+    if any(ADDRESS.search(name) for name in variables):
         return False
-    stages = [value for name in word_list("stage_variables") for value in given.get(name, ())]
-    modules = [value for name in SETTINGS for value in given.get(name, ())]
+    stages = [value for name in word_list("stage_variables") for value in variables.get(name, ())]
+    modules = [value for name in SETTINGS for value in variables.get(name, ())]
     for found in matches:
         if found["name"] == "settings":
             modules.append(found["value"])
@@ -58,7 +58,7 @@ CODE_FILE = regex(r"(?i)\.(git|py|js|mjs|ts|sh|rb|r|jar|go|pl|php|lua|whl|tgz|zi
 
 
 def ask_if_foreign_folder(call: Call) -> None:
-    """Asks if the current folder, whose code a tool runs, is not the project's."""
+    """Ask for approval if the current folder, whose code a tool runs, is not the project's."""
     cwd = call.state.cwd
     if UNKNOWN in cwd or SOME in cwd:
         return
@@ -86,12 +86,12 @@ def check_worker(call: Call) -> Stream | None:
     if any(SENDS.match(word) for word in words):
         call.ask("remote_state", f"`{call.name}` publishes its output.")
     _reaches_out(call, words)
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         if goes := GOES.match(word):
             call.writes(goes[1])
         found = OUTPUT.match(word)
         if found:
-            target = found[1] if found[1] is not None else (words[place + 1 : place + 2] or [""])[0]
+            target = found[1] if found[1] is not None else (words[index + 1 : index + 2] or [""])[0]
             if target[:1] in "/~." and target:
                 call.writes(target)
                 call.state.own.add(call.path(target))
@@ -107,16 +107,16 @@ def check_worker(call: Call) -> Stream | None:
 
 
 def _reaches_out(call: Call, words: list[str]) -> None:
-    """Asks about settings, plugins and tests from outside the project, and about edits there."""
+    """Ask about settings, plugins and tests from outside the project, and about edits there."""
     edits = "edits" in call.record.flags or any(EDITING.match(word) for word in words)
-    for place, word in enumerate(words):
-        option, value = _option(word, (words[place + 1 : place + 2] or [""])[0])
+    for index, word in enumerate(words):
+        option, value = _option(word, (words[index + 1 : index + 2] or [""])[0])
         data = HARMLESS_OPTION.search(option) and not CODE_SEARCH.match(option)
         if option and value.startswith("/dev/fd/") and is_fetched(call, value) and not data:
             call.ask("remote_code", f"`{option}` makes it follow remote instructions.")
         elif option and is_foreign(call, value) and not data:
             call.ask("unknown_program", f"`{option}` makes it use {value}, outside the workspace.")
-        elif not option and is_foreign(call, word) and (place == 0 or words[place - 1][:1] != "-"):
+        elif not option and is_foreign(call, word) and (index == 0 or words[index - 1][:1] != "-"):
             if "tests" in call.record.flags:
                 call.ask("unknown_program", f"It runs {word}, outside the workspace.")
             elif edits:
@@ -124,7 +124,7 @@ def _reaches_out(call: Call, words: list[str]) -> None:
 
 
 def _option(word: str, following: str) -> tuple[str, str]:
-    """The name and the value of an option."""
+    """Return name and value of an option."""
     if word[:1] != "-":
         return "", ""
     if found := re.match(r"(-[A-Za-z])([/~].*)$|(--?[\w.-]+)=(.*)$", word):
@@ -146,7 +146,7 @@ def is_foreign(call: Call, text: str) -> bool:
 
 
 def _check_words(call: Call, words: list[str]) -> None:
-    """Asks about recording, open servers and remote code."""
+    """Ask about recording, open servers and remote code."""
     text = " ".join(words)
     if OPEN_TO_ALL.search(text):
         call.ask("network_listen", "It lets everyone on the network use this machine.")
@@ -171,7 +171,7 @@ INSTALLS = regex(r"^(un)?install(-(?!deps|dev|tool|dependenc|requirement|test|lo
 
 
 def check_targets(call: Call) -> None:
-    """make and other task runners: targets with outward names are asked about."""
+    """Check make and other task runners: targets with outward names are asked about."""
     dry = ("-n", "--dry-run", "--just-print", "--recon", "-q", "--question", "--list", "--summary")
     if call.name in ("make", "gmake", "just", "task") and call.options("-f -C").has(*dry):
         call.work(reason="It is a dry run.")
@@ -207,7 +207,7 @@ def check_targets(call: Call) -> None:
 
 
 def _check_install_target(call: Call, target: str, words: list[str]) -> None:
-    """The target folder is given here or was given to `configure`."""
+    """Check the target folder, which is given here or was given to `configure`."""
     places = [
         word.partition("=")[2] for word in words if re.match(r"(DESTDIR|PREFIX|prefix)=", word)
     ]
@@ -218,7 +218,7 @@ def _check_install_target(call: Call, target: str, words: list[str]) -> None:
 
 
 def _recipes(call: Call, rules: Stream) -> None:
-    """Follows the recipes of a makefile that is input, new, or written by this script."""
+    """Follow the recipes of a makefile that is input, new, or written by this script."""
     if not rules.known:
         call.ask("obfuscated", "It follows rules that are known only at run time.")
     known: dict[str, str] = {}
@@ -241,7 +241,7 @@ def _recipes(call: Call, rules: Stream) -> None:
 
 
 def _for_shell(line: str, known: dict[str, str]) -> str:
-    """A line of a recipe as make gives it to a shell."""
+    """Return a line of a recipe as make gives it to a shell."""
 
     def value(found: re.Match[str]) -> str:
         if found[0] == "$$":
@@ -261,21 +261,21 @@ def _for_shell(line: str, known: dict[str, str]) -> str:
 
 def check_java(call: Call) -> None:
     options = call.arguments
-    for place, word in enumerate(options):
-        following = (options[place + 1 : place + 2] or [""])[0]
+    for index, word in enumerate(options):
+        following = (options[index + 1 : index + 2] or [""])[0]
         if word in ("-cp", "-classpath", "--class-path", "-p", "--module-path"):
             for part in following.split(":"):
                 if is_foreign(call, part):
                     own_program(call, part)
         if word.startswith(("-javaagent", "-agentpath", "-agentlib")):
             call.ask("shell_escape", "It loads code into Java.")
-        if word == "-jar" and place + 1 < len(options):
-            own_program(call, options[place + 1])
+        if word == "-jar" and index + 1 < len(options):
+            own_program(call, options[index + 1])
     call.work(reason="It runs a program of the project.")
 
 
 def check_reader(call: Call) -> Stream | None:
-    """Changes nothing and prints no file contents."""
+    """Check a tool that changes nothing and prints no file contents."""
     if call.name in ("locate", "plocate", "mlocate") and any(map(looks_like_key, call.arguments)):
         call.ask("credentials", "It searches for keys outside the workspace.")
     for option, name in zip(call.arguments, call.arguments[1:], strict=False):

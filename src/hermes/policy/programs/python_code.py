@@ -28,7 +28,7 @@ DECODERS: dict[str, Callable[[str], bytes]] = {
 
 @cache
 def _writes() -> dict[str, tuple[int, ...]]:
-    """Which arguments of a function are written."""
+    """Return, by function, which of its arguments are files that it writes."""
     entries = (entry.partition("=") for entry in word_list("python_writes"))
     return {name: tuple(map(int, places.split(","))) for name, _, places in entries}
 
@@ -39,7 +39,7 @@ def _asked_calls() -> dict[str, PythonCalls]:
 
 
 def follow_python(call: Call, code: str) -> bool:
-    """True when the code could be parsed."""
+    """Follow Python code; return whether it could be parsed."""
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -63,7 +63,7 @@ def follow_python(call: Call, code: str) -> bool:
 
 
 def _nodes(tree: ast.AST) -> list[ast.AST]:
-    """All nodes of a tree, several times faster than `ast.walk`."""
+    """Return all nodes of a tree, several times faster than `ast.walk`."""
     found = [tree]
     for node in found:
         for part in vars(node).values():
@@ -153,7 +153,8 @@ class _Reader:
                 self._values[target.id] = text if same else UNKNOWN
 
     def _bind_items(self, target: ast.expr, source: ast.expr) -> None:
-        """`for path in Path("src").rglob("*.py")`: something below that folder."""
+        """Bind the variable of a loop like `for path in Path("src").rglob("*.py")` to something
+        below that folder."""
         if isinstance(source, ast.Call) and isinstance(source.func, ast.Name) and source.args:
             # sorted(…), list(…), enumerate(…)
             self._bind_items(target, source.args[0])
@@ -174,7 +175,8 @@ class _Reader:
                 self._values[target.id] = f"{base}/{SOME}"
 
     def _bind_walk(self, target: ast.Tuple, base: str) -> None:
-        """`for root, folders, files in os.walk(".")`: all of it lies below that folder."""
+        """Bind the variables of `for root, folders, files in os.walk(".")`: all of it lies below
+        that folder."""
         names = [each.id for each in target.elts if isinstance(each, ast.Name)]
         if len(names) == 3:
             self._values[names[0]] = f"{base}/{SOME}"
@@ -214,8 +216,8 @@ class _Reader:
             path = self._text(node.args[0]) if deletes and node.args else self._owner(node)
             call.deletes(path, recursive="rmtree" in name)
         elif name in _writes():
-            for place in _writes()[name]:
-                call.writes(self._text(node.args[place]) if place < len(node.args) else UNKNOWN)
+            for index in _writes()[name]:
+                call.writes(self._text(node.args[index]) if index < len(node.args) else UNKNOWN)
         elif name in ("open", "io.open", "codecs.open") or (tail == "open" and "Path" in name):
             self._opens(node, name)
         elif tail in word_set("python_path_writes"):
@@ -290,16 +292,16 @@ class _Reader:
             self._runs_text(self._text(words) if words is not None else UNKNOWN)
 
     def visit_text(self, text: str) -> None:
-        """Reads a literal that looks like a path."""
+        """Read a literal that looks like a path."""
         if 3 < len(text) < 200 and " " not in text and ("/" in text or text[0] in "~."):
             self._call.reads(text)
 
     def _owner(self, node: ast.Call) -> str:
-        """The path that a method is called on."""
+        """Return the path that a method is called on."""
         return self._text(node.func.value) if isinstance(node.func, ast.Attribute) else UNKNOWN
 
     def _dotted_name(self, node: ast.expr) -> str:
-        """The full name of a function, its module's alias undone; "?" for what has none."""
+        """Return the full name of a function, its module's alias undone; "?" for what has none."""
         match node:
             case ast.Name(id=name):
                 return self._names.get(name, name)
@@ -320,7 +322,7 @@ class _Reader:
                 return "?"
 
     def _text(self, node: ast.expr) -> str:
-        """The value of an expression as far as its text tells."""
+        """Return the value of an expression as far as its text tells."""
         match node:
             case ast.Constant(value=str() as text):
                 return text
@@ -365,7 +367,7 @@ class _Reader:
         return UNKNOWN
 
     def _decode(self, node: ast.Call, name: str) -> str | None:
-        """The decoded literal of a call such as b64decode."""
+        """Return the decoded literal of a call such as b64decode."""
         tail = name.rpartition(".")[2]
         inner = node.func.value if isinstance(node.func, ast.Attribute) else None
         if tail in ("decode", "encode") and isinstance(inner, ast.Call):
@@ -382,6 +384,6 @@ class _Reader:
 
 
 def strings(code: str) -> Iterator[str]:
-    """The string literals in code of any language."""
+    """Yield the string literals in code of any language."""
     for found in re.finditer(r"'((?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)*)\"", code):
         yield found[1] if found[1] is not None else found[2]

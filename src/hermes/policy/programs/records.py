@@ -15,21 +15,18 @@ COMPILED = Path(__file__).with_name("programs.json")
 
 
 class Runs(Value, forbid_unknown_fields=True):
-    """How a program runs another one in a version or environment of its choice. `verbs` start a
-    command, `values` are their options with a value; `named` words before the command say what is
-    chosen; with `marked` the command stands behind `--`. For some, an unknown name is a `script` of
-    the project."""
+    """How a program runs another one in a version or environment of its choice."""
 
-    verbs: str
-    values: str = ""
-    named: int = 0
-    marked: bool = False
-    script: bool = False
+    verbs: str  # the subcommands that start a command
+    values: str = ""  # their options with a value
+    named: int = 0  # how many words before the command say what is chosen
+    marked: bool = False  # whether the command stands behind `--`
+    script: bool = False  # whether an unknown name is a script of the project
 
 
 class Step(Value, forbid_unknown_fields=True):
-    """If all conditions hold, everything else follows. Fields that name `words` hold selectors:
-    `steps.select` explains them. Lists are words separated by blanks."""
+    """A part of a program's record: if all conditions hold, everything else follows. Fields marked
+    `words` hold selectors, which `steps.select` explains. Lists are words separated by blanks."""
 
     # Conditions on the call. Verbs are subcommands; `a:b` is one below another.
     names: str = ""  # the program is called by one of these names
@@ -92,9 +89,9 @@ class Step(Value, forbid_unknown_fields=True):
 
 
 class Program(Value, forbid_unknown_fields=True):
-    """One record. `check` names the function that checks a call: `git.git` is `check_git` in
-    `programs/git.py`. README.md explains the other fields."""
+    """The record of a program. README.md explains the fields."""
 
+    # The function that checks a call: `git.git` is `check_git` in `programs/git.py`.
     check: str = ""
     category: str = ""
     reason: str = ""
@@ -122,12 +119,12 @@ UNKNOWN_PROGRAM = Program()
 
 
 class _Compiled(msgspec.Struct):
-    """`names` leads to the place of a record, `flags` and `languages` to names."""
+    """The content of programs.json."""
 
-    names: dict[str, int]
+    names: dict[str, int]  # the index of a program's record in `records`, by name
     records: list[msgspec.Raw]
-    flags: dict[str, frozenset[str]]
-    languages: dict[str, str]
+    flags: dict[str, frozenset[str]]  # the programs with a flag, by flag
+    languages: dict[str, str]  # the language of a program, by name
 
 
 @cache
@@ -140,9 +137,9 @@ _decoder = msgspec.json.Decoder(Program)
 
 @lru_cache(2048)
 def record_of(name: str) -> Program:
-    """What is known about a program, even if no function checks it."""
-    place = _load().names.get(name)
-    return UNKNOWN_PROGRAM if place is None else _decoder.decode(_load().records[place])
+    """Return what is known about a program, even if no function checks it."""
+    index = _load().names.get(name)
+    return UNKNOWN_PROGRAM if index is None else _decoder.decode(_load().records[index])
 
 
 def is_known(name: str) -> bool:
@@ -156,10 +153,10 @@ def known_names() -> Iterator[str]:
 
 @cache
 def flagged(flag: str) -> frozenset[str]:
-    """The names of all programs with this flag."""
+    """Return the names of all programs with this flag."""
     return _load().flags.get(flag, frozenset())
 
 
 def language_of(name: str) -> str:
-    """The language whose files a program runs without naming them; "any" for build tools."""
+    """Return the language whose files a program runs without naming them; "any" for build tools."""
     return _load().languages.get(name, "")

@@ -17,7 +17,7 @@ OWN_RUNNERS = frozenset(("gradlew", "mvnw", "artisan", "rails", "rake", "make"))
 
 
 def run_stream(call: Call, stream: Stream) -> Stream:
-    """Follows the commands of a stream."""
+    """Follow the commands of a stream."""
     if stream.origin == "network":
         call.ask("remote_code", "It runs code that it downloads.")
     elif stream.origin == "own":
@@ -71,7 +71,7 @@ def is_project_tool(call: Call, name: str) -> bool:
 
 
 def run_file(call: Call, text: str, arguments: list[str], *, same_shell: bool = False) -> Stream:
-    """Follows the commands of a file."""
+    """Follow the commands of a file."""
     path = call.path(text)
     stream = call.stdin if path in ("/dev/stdin", "/dev/fd/0") else call.state.files.get(path)
     if stream is not None:
@@ -88,7 +88,7 @@ def run_file(call: Call, text: str, arguments: list[str], *, same_shell: bool = 
 
 
 def check_path_program(call: Call) -> Stream | None:
-    """Checks a program given by its path."""
+    """Check a program given by its path."""
     path = call.path(call.name)
     stream = call.state.files.get(path)
     first_word, _, rest = call.name.partition(" ")
@@ -123,20 +123,20 @@ def check_path_program(call: Call) -> Stream | None:
 
 
 def ask_if_destroying(call: Call, arguments: list[str]) -> None:
-    """Asks about arguments of the project's programs that destroy data."""
+    """Ask about arguments of the project's programs that destroy data."""
     if order := find_destroying_verb([each for each in arguments if not each.startswith("-")][:2]):
         call.ask("database", f"`{order}` seems to delete something permanently.")
 
 
 def check_title(call: Call, title: str, words: list[str]) -> None:
-    """Asks about a program that shows another process name."""
+    """Ask about a program that shows another process name."""
     if words and title.rpartition("/")[2].lstrip("-") != words[0].rpartition("/")[2]:
         known = title.replace(UNKNOWN, "…")
         call.ask("obfuscated", f"It shows {words[0]} as `{known}` among the processes.")
 
 
 def check_shell(call: Call) -> Stream | None:
-    """sh, bash and other shells."""
+    """Check sh, bash and other shells."""
     words = list(call.arguments)
     wants_text = from_input = False
     while words and words[0][:1] in ("-", "+") and words[0] not in ("-", "--"):

@@ -43,7 +43,7 @@ IMPORTS = load_regex("code_imports_url")
 
 
 def usual_quotes(name: str, code: str) -> str:
-    """The code with all literals in common quotes."""
+    """Return the code with all literals in common quotes."""
     if name in LUA:
         return LONG.sub(lambda found: _quote(found[2]), code)
     if name == "ruby":
@@ -54,7 +54,7 @@ def usual_quotes(name: str, code: str) -> str:
 
 
 def _inside(found: re.Match[str]) -> str:
-    return next((found[place] for place in (1, 2, 3, 4, 6) if found[place] is not None), "")
+    return next((found[group] for group in (1, 2, 3, 4, 6) if found[group] is not None), "")
 
 
 def _quote(text: str) -> str:
@@ -63,7 +63,7 @@ def _quote(text: str) -> str:
 
 
 def check_taken_in(call: Call, code: str, bare: str, *, fetches: bool) -> None:
-    """Checks code that is loaded from elsewhere; `fetches`: its commands fetch something."""
+    """Check code that is loaded from elsewhere; `fetches`: its commands fetch something."""
     for found in TAKEN_IN.finditer(code):
         own_program(call, found[2])
     urls = (
@@ -124,7 +124,7 @@ PLACE = regex(r"(?<=\s)(?:~|/[\w.~-]+)/[\w./~-]+")
 
 
 class CodeRule(Value, forbid_unknown_fields=True):
-    """See code_rules.toml."""
+    """One rule of code_rules.toml, which explains the fields."""
 
     expression: str
     category: str
@@ -141,7 +141,8 @@ def code_rules() -> tuple[tuple[CodeRule, re.Pattern[str]], ...]:
 
 
 def check_code(call: Call, code: str, *, backticks: bool) -> None:
-    """`backticks` run a command in the language; elsewhere they only quote."""
+    """Check code of a language. `backticks` run a command in the language; elsewhere they only
+    quote."""
     call.work(reason=f"It runs inline code with {call.name}.")
     code = usual_quotes(call.name, code)
     bare = QUOTED.sub(lambda found: found[0][0] + found[0][-1], code)
@@ -171,7 +172,8 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
 
 
 def _look_for_patterns(call: Call, code: str, bare: str, *, ran: bool) -> None:
-    """`bare` is the code without literals; `ran`: its commands were followed."""
+    """Check the code with the rules of code_rules.toml. `bare` is the code without literals; `ran`:
+    its commands were followed."""
     for rule, expression in code_rules():
         if rule.names and call.name not in split_words(rule.names):
             continue
@@ -191,9 +193,9 @@ def _look_for_patterns(call: Call, code: str, bare: str, *, ran: bool) -> None:
 
 
 def _look_for_paths(call: Call, code: str, *, backticks: bool) -> None:
-    """Reads every literal that may be a path."""
+    """Read every literal that may be a path."""
     at_home = bool(HOME.search(code))
-    call.reads(*(place for place in _home_places(code) if place != "~"))
+    call.reads(*(path for path in _home_places(code) if path != "~"))
     for text in (*strings(code), *(() if backticks else TEMPLATE.findall(code))):
         if 3 < len(text) < 200 and " " not in text and ("/" in text or text[0] in "~."):
             call.reads(text)
@@ -202,7 +204,7 @@ def _look_for_paths(call: Call, code: str, *, backticks: bool) -> None:
 
 
 def _probe(call: Call, code: str) -> None:
-    """Probes all literals: commands may be assembled from them."""
+    """Probe all literals: commands may be assembled from them."""
     texts = [text for text in strings(code) if text.strip()][:40]
     for text in texts:
         call.probes(text)
@@ -211,7 +213,7 @@ def _probe(call: Call, code: str) -> None:
 
 
 def _run_texts(call: Call, code: str, *, backticks: bool) -> tuple[bool, bool]:
-    """Follows literal commands; returns whether there were any, and whether one fetches."""
+    """Follow literal commands; return whether there were any, and whether one fetches."""
     found = [_words(call, code, match) for match in RUNS.finditer(code)]
     found += [list(strings(match[1])) for match in SENT.finditer(code)]
     if call.name == "gnuplot":
@@ -238,7 +240,7 @@ def _run_texts(call: Call, code: str, *, backticks: bool) -> tuple[bool, bool]:
 
 
 def _words(call: Call, code: str, runner: re.Match[str]) -> list[str]:
-    """The literals, and the user's home where it is joined to them."""
+    """Return the literals, and the user's home where it is joined to them."""
     words = list(strings(runner[1]))
     joined = JOINED.match(code, runner.end())
     if joined and words and HOME.search(joined["rest"]):
@@ -250,18 +252,18 @@ def _words(call: Call, code: str, runner: re.Match[str]) -> list[str]:
 
 
 def _fill_template(call: Call, template: str) -> str:
-    """A command in backticks with its known insertions."""
+    """Return a command in backticks with its known insertions."""
     return PUT_IN.sub(lambda part: call.paths.home if HOME.search(part[1]) else UNKNOWN, template)
 
 
 def _home_places(code: str) -> list[str]:
-    """The paths in the user's home that the code names."""
+    """Return the paths in the user's home that the code names."""
     found = islice(HOME.finditer(code), MOST_PLACES)
     return ["~/" + each["path"].strip("/ ") if each["path"] else "~" for each in found]
 
 
 def _unknown_parts(text: str) -> str:
-    """Insertions become unknown."""
+    """Replace insertions by unknown parts."""
     return re.sub(r"#\{[^}]*\}|\$\{[^}]*\}|\\(.)", lambda found: found[1] or UNKNOWN, text)
 
 
@@ -287,7 +289,7 @@ def _check_deletes(call: Call, code: str) -> None:
 
 
 def _check_removals(call: Call, code: str, bare: str) -> None:
-    """Ambiguous words for deletion count when a path outside the project is named."""
+    """Check ambiguous words for deletion, which count when a path outside the project is named."""
     if not REMOVES.search(bare):
         return
     if REMOVES_HOME.search(bare):

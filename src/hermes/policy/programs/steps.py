@@ -31,7 +31,7 @@ _FILE_EFFECTS: tuple[tuple[str, Callable[..., None]], ...] = (
 
 
 def apply_steps(call: Call) -> tuple[bool, Stream | None]:
-    """Applies the steps of the record: whether one of them ends the check, and the output."""
+    """Apply the steps of the record; return whether one of them ends the check, and the output."""
     record = call.record
     options = call.options(record.values, permute=not record.command)
     inner: Stream | None = None
@@ -46,7 +46,7 @@ def apply_steps(call: Call) -> tuple[bool, Stream | None]:
 
 
 def _holds(step: Step, call: Call, options: Options) -> str | None:
-    """The word that fits, if all conditions hold; None otherwise."""
+    """Return the word that fits, if all conditions hold; None otherwise."""
     words, arguments = options.operands, call.arguments
     if (
         (step.names and call.name not in split_words(step.names))
@@ -107,7 +107,7 @@ def is_plain(call: Call, word: str) -> bool:
 
 
 def _apply(step: Step, call: Call, options: Options, word: str) -> Stream | None:
-    """The output of what the step runs, if anything."""
+    """Return the output of what the step runs, if anything."""
 
     def choose(selectors: str) -> list[str]:
         found = select(selectors, call, options) if selectors else []
@@ -178,7 +178,7 @@ def _follow_code(step: Step, call: Call, options: Options) -> None:
 
 
 def select(selectors: str, call: Call, options: Options) -> list[str]:
-    """The words of a call that the selectors name; README.md has a table of selectors."""
+    """Return the words of a call that the selectors name; README.md has a table of selectors."""
     found: list[str] = []
     for each in selectors.split():
         selector, _, default = each.rstrip("+/").partition("|")
@@ -234,7 +234,8 @@ _DECODERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def make_output(kind: str, call: Call, words: list[str], inner: Stream | None) -> Stream | None:
-    """`words` are the operands, `inner` is the output of the command that the program runs."""
+    """Return what a program prints. `words` are the operands, `inner` is the output of the command
+    that the program runs."""
     if kind in _FIXED:
         return _FIXED[kind]
     if kind in _DECODERS:
@@ -287,7 +288,7 @@ def part_of(text: str) -> str:
 
 
 def content_of(call: Call, words: list[str]) -> Stream:
-    """The content of the files among the words, or the input when there are none."""
+    """Return the content of the files among the words, or the input when there are none."""
     names = [each for each in words if not each.lstrip("+").isdigit()]
     if not names:
         return call.stdin

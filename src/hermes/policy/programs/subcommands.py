@@ -40,7 +40,7 @@ def only_looks(words: Sequence[str]) -> bool:
 
 
 def find_destroying_verb(words: Sequence[str]) -> str:
-    """The first argument that names a destroying verb, such as `schema:drop`."""
+    """Return the first argument that names a destroying verb, such as `schema:drop`."""
     for word in words:
         parts = re.split(r"[:_-]", word.lower())
         if not set(word) & set("./= ") and not word_set("destroying_verbs").isdisjoint(parts):
@@ -93,9 +93,9 @@ def _asks(words: Sequence[str], letters: Sequence[str]) -> bool:
 
 
 def check_subcommands(call: Call) -> Stream | None:
-    """`reads`, `works` and the words in `asks` of the record are subcommands; `a:b` is one below
-    another. What is in no list is asked about as `otherwise`; with `otherwise` empty it is
-    ordinary work. `bare` says what the program does without a subcommand."""
+    """Check a program by its subcommands: `reads`, `works` and the words in `asks` of the record;
+    `a:b` is one below another. What is in no list is asked about as `otherwise`; with `otherwise`
+    empty it is ordinary work. `bare` says what the program does without a subcommand."""
     record = call.record
     options = call.options(record.values)
     words = options.operands
@@ -134,7 +134,8 @@ def _names_secret(record: Program, words: list[str]) -> bool:
 
 
 def _find_subcommand(record: Program, words: list[str]) -> tuple[str, str]:
-    """The longest subcommand that the record lists, and where: reads, works or a category."""
+    """Return the longest subcommand that the record lists, and where: reads, works or a
+    category."""
     for count in (3, 2, 1):
         if len(words) < count:
             continue
@@ -155,7 +156,7 @@ WIPES = regex(r"--zero-superblock|\b(eraseDisk|eraseVolume|zeroDisk|secureErase|
 
 
 def check_asked(call: Call) -> None:
-    """Asks as the record says, unless the call only reads."""
+    """Ask as the record says, unless the call only reads."""
     record, text = call.record, " ".join(call.arguments)
     for word in call.arguments:
         if DISK.match(word) and ("wipes" in record.flags or WIPES.search(text)):

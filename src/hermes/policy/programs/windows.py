@@ -36,7 +36,7 @@ def only_shows(text: str) -> bool:
 
 
 def check_text(call: Call, text: str) -> None:
-    """Checks a line of another shell as text."""
+    """Check a line of another shell as text."""
     for pattern, category, reason in NEVER:
         if re.search(pattern, text):
             call.never(category, reason)

@@ -29,7 +29,7 @@ def check_wrapper(call: Call) -> Stream | None:
 
 
 def _run_given(call: Call, words: list[str]) -> Stream | None:
-    """A single operand with blanks is a script for a shell."""
+    """Follow the operands as a command; a single one with blanks is a script for a shell."""
     if len(words) == 1 and " " in words[0].strip():
         return call.runs_text(words[0])
     return call.runs(words) if words else None
@@ -47,9 +47,9 @@ def check_rights(call: Call) -> Stream | None:
         return call.runs_text(text)
     if inner and inner[0] == "--":
         inner = inner[1:]
-    for place, word in enumerate(call.arguments[1:20], 1):
+    for index, word in enumerate(call.arguments[1:20], 1):
         if word in GIVEN:
-            call.probes(quote_words(call.arguments[place:]))
+            call.probes(quote_words(call.arguments[index:]))
     if call.name == "sudo":
         _enter(call, options.value("-D", "--chdir"))
         if not inner and options.has("-s", "-i", "--shell", "--login"):
@@ -58,7 +58,7 @@ def check_rights(call: Call) -> Stream | None:
 
 
 def _enter(call: Call, folder: str | None) -> None:
-    """Sets the folder of the inner command."""
+    """Set the folder of the inner command."""
     if folder is not None:
         call.state = call.state.copy()
         call.state.cwd = call.path(folder)
@@ -124,9 +124,9 @@ def _arguments(stdin: Stream, *, lines: bool, nulls: bool = False) -> list[str]:
 def check_parallel(call: Call) -> None:
     words = call.options(call.record.values, permute=False).operands
     at = next((i for i, each in enumerate(words) if re.fullmatch(r":{3,4}\+?", each)), len(words))
-    command, given = words[:at], [each for each in words[at:] if not each.startswith(":::")]
+    command, inputs = words[:at], [each for each in words[at:] if not each.startswith(":::")]
     values = (
-        given
+        inputs
         if at < len(words) and words[at].startswith(":::")
         else _arguments(call.stdin, lines=True)
     )
@@ -151,7 +151,7 @@ def _fill(word: str, value: str) -> str:
 
 
 def check_cargo_watch(call: Call) -> Stream | None:
-    """`--` and -s take a command, -x a subcommand of cargo."""
+    """Check cargo watch: `--` and -s take a command, -x a subcommand of cargo."""
     options = call.options("-x -s -w -i -d -C --exec --shell --watch --ignore --delay --workdir")
     for text in options.values("-s", "--shell"):
         call.runs_text(text)
@@ -179,7 +179,7 @@ def check_perf(call: Call) -> Stream | None:
 
 
 def check_nix(call: Call) -> Stream | None:
-    """The project's own flake may be built and run."""
+    """Check nix. The project's own flake may be built and run."""
     words = call.options(call.record.values, permute=False)
     verb, rest = (words.operands[:1] or [""])[0], words.operands[1:]
     at = next((i for i, word in enumerate(rest) if word in ("-c", "--command")), len(rest))

@@ -37,7 +37,7 @@ def find_in_columns(page: SearchText) -> Iterator[SecretSpan]:
 
 
 def _names(line: str, sign: str) -> dict[int, str]:
-    """Column numbers of secret names; a table head has short words only."""
+    """Return the column numbers of secret names; a table head has short words only."""
     cells = [cell.strip(" \"'*`") for cell in line.split(sign)]
     if any(len(cell) > 30 or not re.fullmatch(r"[\w .#-]*", cell) for cell in cells):
         return {}
@@ -268,8 +268,9 @@ class _Field:
         return None
 
     def _next(self, at: int) -> SecretSpan | None:
-        """The value behind a name in a sentence: `use the token 0123…`. It must be long and random,
-        or it is probably the next word; after `password` it may be shorter if it is no word."""
+        """Return the value behind a name in a sentence: `use the token 0123…`. It must be long and
+        random, or it is probably the next word; after `password` it may be shorter if it is no
+        word."""
         match = _OPEN.match(self.text, at)
         if match is None:
             return None
@@ -334,7 +335,7 @@ class _Field:
         return self._check(_BLOCK.match(text, at) or _BARE.match(text, at))
 
     def _unwrap(self, call: re.Match[str]) -> SecretSpan | None:
-        """`SecretStr("…")`, `[]byte("…")`, and the default of a look-up."""
+        """Find the value in `SecretStr("…")` or `[]byte("…")`, or the default of a look-up."""
         if not _FETCHING.search(call["call"]):
             random = looks_random(call["value"], strict=False)
             return self._check(call, quoted=True) if random else None
@@ -370,12 +371,12 @@ class _Field:
 
 
 def _without_closers(value: str) -> str:
-    """Strips closing brackets that were opened before the value."""
+    """Strip closing brackets that were opened before the value."""
     while value.endswith(")") and value.count(")") > value.count("("):
         value = value[:-1]
     return value
 
 
 def _not_any_word(found: NameWeight) -> NameWeight:
-    """In a sentence or a table, a password must not look like a word."""
+    """Limit the weight to TOKEN: in a sentence or a table, a password must not look like a word."""
     return min(found, NameWeight.TOKEN)

@@ -32,14 +32,14 @@ _ID = regex(
 
 
 def find_numbers(text: str) -> Iterator[SecretSpan]:
-    """Phone numbers, which are always masked."""
+    """Find phone numbers, which are always masked."""
     for match in _PHONE.finditer(text):
         if not _NOT_BEFORE_PHONE.match(text, match.start() - 1) or not match.start():
             yield span_of(match, "phone", 0)
 
 
 def find_people(text: str) -> Iterator[SecretSpan]:
-    """Phone numbers in any spelling, mail addresses and user ids, if `pii` is on."""
+    """Find phone numbers in any spelling, mail addresses and user ids, if `pii` is on."""
     for expression, kind in ((_PHONE, "phone"), (_SPACED_PHONE, "phone"), (_MAIL, "email")):
         for match in expression.finditer(text):
             yield span_of(match, f"pii_{kind}", 0)
@@ -83,7 +83,7 @@ _LISTS = TABLES.lists
 
 
 def find_keys(page: SearchText) -> Iterator[SecretSpan]:
-    """Private keys, and signed tokens."""
+    """Find private keys, and signed tokens."""
     if "PRIVATE KEY" in page.text:
         for match in _BLOCK.finditer(page.text):
             # A block without a body is only mentioned.
@@ -95,7 +95,8 @@ def find_keys(page: SearchText) -> Iterator[SecretSpan]:
 
 
 def find_in_urls(page: SearchText) -> Iterator[SecretSpan]:
-    """Passwords and tokens in URLs: before the host, in the query, in the path of a webhook."""
+    """Find passwords and tokens in URLs: before the host, in the query, in the path of a
+    webhook."""
     done = 0
     for at in page.places(b":/"):
         if match := _FOLDED.match(page.text, at):
@@ -179,7 +180,7 @@ _REST = regex(r"[^\s\"']*")
 
 
 def find_operands(page: SearchText) -> Iterator[SecretSpan]:
-    """Passwords as operands of programs."""
+    """Find passwords as operands of programs."""
     done = 0
     for option in _OPTION.finditer(page.data):
         at = option.start()
@@ -215,7 +216,7 @@ _STRING = regex(r"[\"'](?P<secret>[A-Za-z0-9_+/=.-]{20,256})[\"']")
 
 
 def find_in_client_calls(page: SearchText) -> Iterator[SecretSpan]:
-    """Positional secrets of client calls."""
+    """Find positional secrets of client calls."""
     for opening in (b'("', b"('"):
         for at in page.places(opening, exact=True):
             if _PROOF.search(page.low, max(0, at - 24), at):
@@ -228,15 +229,15 @@ def find_in_client_calls(page: SearchText) -> Iterator[SecretSpan]:
 
 
 def _last_argument(text: str, at: int) -> Iterator[SecretSpan]:
-    given = _GIVEN.match(text, at)
-    words = list(_WORD.finditer(text, at, given.end())) if given else []
+    arguments = _GIVEN.match(text, at)
+    words = list(_WORD.finditer(text, at, arguments.end())) if arguments else []
     if words and not is_not_secret(words[-1]["secret"]) and is_chosen(words[-1]["secret"]):
         yield span_of(words[-1], "password")
 
 
 def _random_arguments(text: str, at: int) -> Iterator[SecretSpan]:
-    given = _GIVEN.match(text, at)
-    for match in _STRING.finditer(text, at, given.end()) if given else ():
+    arguments = _GIVEN.match(text, at)
+    for match in _STRING.finditer(text, at, arguments.end()) if arguments else ():
         value = match["secret"]
         mixed = value != value.lower() and value != value.upper()
         if mixed and not is_not_secret(value) and looks_random(value, strict=True):
@@ -278,7 +279,7 @@ for _search in TABLES.search:
 
 
 def run_searches(page: SearchText) -> Iterator[SecretSpan]:
-    """Runs the searches of searches.toml."""
+    """Run the searches of searches.toml."""
     for search, match in _matches(page):
         secret = match["secret"]
         if search.trim and (end := compiled(search.trim).search(secret)):
@@ -305,7 +306,7 @@ def _matches(page: SearchText) -> Iterator[tuple[Search, re.Match[str]]]:
 
 
 def _match_at(search: Search, page: SearchText, at: int, length: int) -> re.Match[str] | None:
-    """The match of a search at a word."""
+    """Return the match of a search at a word."""
     text = page.text
     if search.before and not compiled(search.before).search(text, max(0, at - 16), at):
         return None

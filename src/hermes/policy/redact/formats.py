@@ -34,20 +34,20 @@ _LINE = regex(r"(?P<mark>[!~]?)(?P<kind>\w+) +(?:<(?P<part>[^>]+)> )?(?P<pattern
 
 
 class Format(NamedTuple):
-    """`mixed` formats need a digit and a letter after their prefix."""
+    """One format of secrets."""
 
     kind: str
     expression: re.Pattern[str]
-    mixed: bool
+    mixed: bool  # whether a digit and a letter must follow the prefix
 
 
 class FormatTable:
-    """Formats by how they are searched. `by_letter`: by the first letter of a token, with one
-    expression for all. `by_prefix`: formats with characters that end a run, by their prefix.
-    `by_part`: formats without a fixed prefix, by what a text must contain."""
+    """All formats of secrets, by how they are searched."""
 
     def __init__(self, text: str) -> None:
+        # Formats with characters that end a run, by their prefix.
         self.by_prefix: list[tuple[bytes, Format]] = []
+        # Formats without a fixed prefix, by what a text must contain.
         self.by_part: list[tuple[str, Format]] = []
         self.kinds: list[str] = []
         groups: dict[str, list[tuple[str, Format]]] = {}
@@ -122,7 +122,7 @@ def _beside(text: str, at: int) -> Iterator[SecretSpan]:
 
 
 def _by_part(table: FormatTable, text: str, start: int, end: int) -> Iterator[SecretSpan]:
-    """Formats that contain characters which end a run."""
+    """Find formats that contain characters which end a run."""
     window = text[start:end]
     for part, form in table.by_part:
         if part in window:
@@ -132,7 +132,7 @@ def _by_part(table: FormatTable, text: str, start: int, end: int) -> Iterator[Se
 
 
 def _runs(data: bytes) -> Iterator[tuple[int, int]]:
-    """Long runs of token characters; few words are as long."""
+    """Yield long runs of token characters; few words are as long."""
     marks = data.translate(_RUNS)
     start = marks.find(_RUN)
     while start >= 0:

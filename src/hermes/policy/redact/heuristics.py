@@ -47,13 +47,12 @@ _WORD = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 class NameWeight(IntEnum):
-    """What a name implies. PASSWORD: any value is secret. TOKEN: any value that is not a plain
-    word. HINT: a random-looking value. NONE: nothing."""
+    """What a name implies about its value."""
 
-    NONE = 0
-    HINT = 1
-    TOKEN = 2
-    PASSWORD = 3
+    NONE = 0  # nothing
+    HINT = 1  # a random-looking value is secret
+    TOKEN = 2  # any value that is not a plain word is secret
+    PASSWORD = 3  # any value is secret
 
 
 _LISTS = TABLES.lists
@@ -62,7 +61,7 @@ _ENDINGS = tuple(_LISTS["endings"])
 
 @lru_cache(maxsize=4096)
 def name_weight(name: str) -> NameWeight:
-    """What the name of a field implies about its value."""
+    """Return what the name of a field implies about its value."""
     words = [word.lower() for word in _WORD.findall(name)]
     while words and words[-1].isdigit():
         words.pop()
@@ -153,7 +152,8 @@ _ONE_NAME = regex(r"[A-Za-z][a-z]+(?:[A-Z][a-z]+)*\d{0,2}")
 
 
 def is_secret(value: str, name: str, found: NameWeight, *, quoted: bool, environment: bool) -> bool:
-    """`environment`: the value comes from `NAME=value`, where it cannot be code."""
+    """Whether a value is secret under this name. `environment`: it comes from `NAME=value`, where
+    it cannot be code."""
     # The beginning of a long value is enough, and hostile texts have very long ones.
     bare = value[:256].strip()
     if len(bare) < (3 if environment else 4) or is_not_secret(bare) or bare.lower() == name.lower():

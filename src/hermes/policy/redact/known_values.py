@@ -31,7 +31,7 @@ KIND = "known"
 
 
 def squeeze(data: bytes) -> bytes:
-    """Only letters and digits, so that separators of a split value do not matter."""
+    """Return only letters and digits, so that separators of a split value do not matter."""
     return data.translate(None, _OTHERS)
 
 
@@ -50,7 +50,7 @@ class KnownValues:
         self.add(values)
 
     def add(self, values: Iterable[str]) -> None:
-        """Adds values; known ones and very short ones are ignored."""
+        """Add values; known ones and very short ones are ignored."""
         fresh = {value for value in values if len(value.strip()) >= SHORTEST}
         fresh.difference_update(self._literal)
         if not fresh:
@@ -91,7 +91,7 @@ class KnownValues:
         return any(letters in low for letters in self._first_letters)
 
     def begins_at_end(self, data: bytes) -> int:
-        """The length of the suffix that could be the beginning of a known value."""
+        """Return the length of the suffix that could be the beginning of a known value."""
         if self._beginnings is None:
             needles = {needle for group in self._by_gram.values() for needle in group}
             needles.update(self._rare)
@@ -136,7 +136,7 @@ class KnownValues:
                 start = thin.find(needle, start + 1)
 
     def _whole(self, text: str, start: int, end: int) -> SecretSpan:
-        """Extends a match by the punctuation at the ends of the value."""
+        """Extend a match by the punctuation at the ends of the value."""
         for value in self._literal:
             at = text.find(value, max(0, start - len(value)), end + len(value))
             if at >= 0 and at <= start and at + len(value) >= end:
@@ -162,7 +162,7 @@ def _literally(value: str, text: str) -> Iterator[SecretSpan]:
 
 
 def _forms(value: str) -> Iterator[bytes]:
-    """The value and its encodings."""
+    """Yield the value and its encodings."""
     raw = value.encode("utf-8", "surrogatepass")
     for data in (raw, raw[::-1], raw.upper(), raw.lower(), raw.swapcase()):
         yield data
@@ -191,7 +191,7 @@ def _in_html(value: str) -> str:
 
 
 def _in_base64(raw: bytes) -> Iterator[bytes]:
-    """Its base64 forms at the three possible offsets in a longer text."""
+    """Yield the base64 forms at the three possible offsets in a longer text."""
     for before, cut in ((0, 0), (1, 2), (2, 3)):
         whole = (before + len(raw)) * 8 // 6
         for encode in (base64.b64encode, base64.urlsafe_b64encode):

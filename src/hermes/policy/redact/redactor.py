@@ -20,8 +20,9 @@ from hermes.policy.redact.spans import (
 
 
 class Redactor:
-    """`values` are the configured secrets, found in any encoding; `know` adds more. `formats` also
-    finds text that looks like a secret. `pii` also replaces personal identifiers by digests."""
+    """Replaces secrets in text by labels. `values` are the configured secrets, found in any
+    encoding; `know` adds more. With `formats`, text that looks like a secret is replaced too; with
+    `pii`, personal identifiers are replaced by digests."""
 
     def __init__(
         self, values: Iterable[str] = (), *, formats: bool = True, pii: bool = False
@@ -35,7 +36,7 @@ class Redactor:
         return f"Redactor({self.values!r})"
 
     def know(self, values: Iterable[str]) -> None:
-        """Adds secrets."""
+        """Add secrets."""
         self.values.add(values)
 
     def redact(self, text: str, channel: Channel = "log") -> Redacted:
@@ -45,7 +46,7 @@ class Redactor:
         return self.written(text, spans, channel)
 
     def redact_known(self, text: str, channel: Channel = "log") -> Redacted:
-        """Redacts only the configured values, for texts that are otherwise redacted."""
+        """Redact only the configured values, for texts that are otherwise redacted."""
         found = join_spans(self._find_known(SearchText(text)))
         return self.written(text, found, channel) if found else Redacted(text=text)
 
@@ -57,7 +58,7 @@ class Redactor:
         return not self._formats or is_plain(text)
 
     def written(self, text: str, spans: list[SecretSpan], channel: Channel) -> Redacted:
-        """The text with labels instead of the spans, which must not overlap."""
+        """Return the text with labels instead of the spans, which must not overlap."""
         parts: list[str] = []
         at = 0
         for span in spans:
@@ -68,7 +69,7 @@ class Redactor:
         return Redacted(text="".join(parts), found=kinds)
 
     def spans(self, text: str) -> list[SecretSpan]:
-        """The secrets, in order and without overlap."""
+        """Return the secrets, in order and without overlap."""
         found = list(self._find(text))
         if not found:
             return []
@@ -80,7 +81,7 @@ class Redactor:
         )
 
     def label(self, text: str, span: SecretSpan, channel: Channel) -> str:
-        """The replacement of this span."""
+        """Return the replacement of this span."""
         return self._labels.label(text[span.start : span.end], span.kind, channel)
 
     def _find(self, text: str) -> Iterator[SecretSpan]:
@@ -130,7 +131,8 @@ _KEY_MAY_FOLLOW = regex(r"(?i)2fa|otp|authenticator|two.factor|mfa|setup key")
 
 
 class RedactedStream:
-    """`feed` returns what can be shown already; `close` returns the rest."""
+    """Redacts text that arrives in pieces. `feed` returns what can be shown already; `close`
+    returns the rest."""
 
     def __init__(self, redactor: Redactor, channel: Channel = "log") -> None:
         self._redactor = redactor
@@ -150,14 +152,14 @@ class RedactedStream:
         return self._emit_redacted(len(self._held))
 
     def _emit_words(self, last: re.Match[str] | None) -> str:
-        """Emits ordinary words; only the last one may still become part of a secret."""
+        """Emit ordinary words; only the last one may still become part of a secret."""
         cut = last.start() if last else len(self._held)
         ready, self._held = self._held[:cut], self._held[cut:]
         self._context = (self._context + ready)[-CONTEXT:]
         return ready
 
     def _emit_redacted(self, length: int) -> str:
-        """Redacts the held text together with its context and returns the new part."""
+        """Redact the held text together with its context and return the new part."""
         if length <= 0:
             return ""
         before = len(self._context)
@@ -187,7 +189,7 @@ class RedactedStream:
         return min(start, self._beginning_of_known(held))
 
     def _undecided_line(self) -> int | None:
-        """The start of a line in the held text that must be seen completely."""
+        """Return the start of a line in the held text that must be seen completely."""
         text = self._context + self._held
         if len(self._held) > LONGEST_HELD:
             return None
@@ -208,7 +210,7 @@ class RedactedStream:
         return at if at >= 0 and not closed else len(held)
 
     def _beginning_of_known(self, held: str) -> int:
-        """The position where the suffix could begin a known value."""
+        """Return the position where the suffix could begin a known value."""
         if not self._redactor.values:
             return len(held)
         count = self._redactor.values.begins_at_end(held.encode("latin-1", "replace"))

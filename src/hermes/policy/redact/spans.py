@@ -14,8 +14,8 @@ _ASCII = bytes(range(128))
 
 
 class SearchText:
-    """`data` has one byte per character, so offsets are those of the text. `low` is the same in
-    lower case."""
+    """A text prepared for searches. `data` has one byte per character, so offsets are those of the
+    text. `low` is the same in lower case."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -23,15 +23,15 @@ class SearchText:
         self.low = self.data.lower()
 
     def places(self, word: bytes, *, exact: bool = False) -> Iterable[int]:
-        """The offsets of a word, ignoring case unless `exact`. Several searches are faster than one
-        expression for all words."""
+        """Yield the offsets of a word, ignoring case unless `exact`. Several searches are faster
+        than one expression for all words."""
         data = self.data if exact else self.low
         at = data.find(word)
         # Most words do not occur.
         return _places(data, word, at) if at >= 0 else ()
 
     def places_in_other_scripts(self, words: Iterable[str]) -> Iterator[tuple[int, int]]:
-        """The offsets and lengths of words with letters that are not Latin, ignoring case."""
+        """Yield the offsets and lengths of words with letters that are not Latin, ignoring case."""
         # Most texts that are not ASCII only have dashes or symbols, and none of these scripts.
         beyond = self.text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
         letters = beyond.decode("utf-8", "surrogatepass").lower()
@@ -66,15 +66,15 @@ def span_of(match: re.Match[str], kind: str, group: str | int = "secret") -> Sec
 
 
 class Redacted(Value):
-    """`found` are the kinds, each once, in order."""
+    """A redacted text. `found` are the kinds of secrets, each once, in order."""
 
     text: str
     found: tuple[str, ...] = ()
 
 
 def join_spans(spans: Iterable[SecretSpan]) -> list[SecretSpan]:
-    """Sorts spans and merges overlapping ones; the union has the kind of the first, or of the
-    longer of two that start together."""
+    """Sort spans and merge overlapping ones; the union has the kind of the first, or of the longer
+    of two that start together."""
     found: list[SecretSpan] = []
     for span in sorted(spans, key=lambda each: (each.start, -each.end)):
         if found and span.start < found[-1].end:
@@ -87,7 +87,7 @@ def join_spans(spans: Iterable[SecretSpan]) -> list[SecretSpan]:
 
 
 def mask_secret(secret: str) -> str:
-    """Shortens a secret so that its owner recognises it but nobody can use it."""
+    """Shorten a secret so that its owner recognises it but nobody can use it."""
     return "***" if len(secret) < 18 else f"{secret[:6]}...{secret[-4:]}"
 
 

@@ -43,7 +43,7 @@ _topics = _Topics()
 
 
 def topics(plain: str) -> Counter[str]:
-    """Counts topic words."""
+    """Count topic words."""
     spaced = plain.encode("latin-1", "replace").translate(_WORDS).decode("ascii")
     found = Counter(filter(None, map(_topics.__getitem__, spaced.split())))
     # Most texts that are not ASCII contain none of these letters.
@@ -55,8 +55,8 @@ def topics(plain: str) -> Counter[str]:
 def position_features(
     plain: str, start: int, end: int, whole: Counter[str]
 ) -> dict[str, AbstractSet[str]]:
-    """Features of the position of a passage: in quotation marks, near topic words, alone. `whole`
-    are the topics of the text."""
+    """Return features of the position of a passage: in quotation marks, near topic words, alone.
+    `whole` are the topics of the text."""
     passage = plain[start:end]
     quoted = set()
     if sum(map(passage.count, _QUOTES)) > 1:
@@ -115,7 +115,7 @@ class PassageScore(Value):
 
 
 def passages(ideas: str) -> Iterator[tuple[int, int]]:
-    """The bounds of the passages of a row: one sentence, or several short ones."""
+    """Yield the bounds of the passages of a row: one sentence, or several short ones."""
     ends = [match.start() for match in _END.finditer(ideas)] + [len(ideas)]
     for number, start in enumerate(ends[:-1]):
         end = ends[number + 1]
@@ -128,10 +128,11 @@ def passages(ideas: str) -> Iterator[tuple[int, int]]:
 
 
 def features(row: ConceptRow, first: int, last: int, kind: str) -> Features:
-    """Ideas, pairs of ideas, stems and pairs of stems; ideas and stems again by kind of text."""
+    """Return the features of a passage: ideas, pairs of ideas, stems and pairs of stems; ideas and
+    stems again by kind of text."""
     passage = row.ideas[first:last]
-    said = row.words[first - 1 : last - 1]
-    words = stems(said)
+    tokens = row.words[first - 1 : last - 1]
+    words = stems(tokens)
     single = set(words)
     if len(single) < _FEWEST:
         return {}
@@ -140,7 +141,7 @@ def features(row: ConceptRow, first: int, last: int, kind: str) -> Features:
         "i": ideas,
         "w": single,
         "p": set(_followers(passage)),
-        "s": set(_beginnings(passage, said)),
+        "s": set(_beginnings(passage, tokens)),
         "b": set(pairwise(words)),
     }
     if group := _KINDS.get(kind):
@@ -149,7 +150,7 @@ def features(row: ConceptRow, first: int, last: int, kind: str) -> Features:
 
 
 def _followers(passage: str) -> Iterator[str]:
-    """Pairs of concepts that are close together."""
+    """Yield pairs of concepts that are close together."""
     found = [(at, idea) for at, idea in enumerate(passage) if idea not in _EMPTY]
     for number, (at, idea) in enumerate(found):
         for later, other in found[number + 1 : number + 1 + _FOLLOWERS]:
@@ -158,12 +159,12 @@ def _followers(passage: str) -> Iterator[str]:
             yield idea + other
 
 
-def _beginnings(passage: str, said: Sequence[str]) -> Iterator[str]:
-    """The first concept and the first words of each sentence."""
+def _beginnings(passage: str, tokens: Sequence[str]) -> Iterator[str]:
+    """Yield the first concept and the first words of each sentence."""
     at = -1
     while True:
         yield passage[at + 1 : at + 2]
-        first = stems(said[at + 1 : at + 3])
+        first = stems(tokens[at + 1 : at + 3])
         yield from ("=" + " ".join(first[:count]) for count in (1, 2) if len(first) >= count)
         at = passage.find(END, at + 1, -1)
         if at < 0:
@@ -172,7 +173,7 @@ def _beginnings(passage: str, said: Sequence[str]) -> Iterator[str]:
 
 @cache
 def _weights() -> dict[str, dict[Key, int]]:
-    """Hundredths, by family of features."""
+    """Return the weights in hundredths, by family of features."""
     text = files("hermes.policy.scan").joinpath("weights.txt").read_text(encoding="utf-8")
     found: dict[str, dict[Key, int]] = {}
     for line in text.splitlines():
@@ -186,13 +187,13 @@ def _weights() -> dict[str, dict[Key, int]]:
 
 @cache
 def _best_position() -> float:
-    """The most that the features of a position can add to a score."""
+    """Return the most that the features of a position can add to a score."""
     weights = [*_weights().get("q", {}).values(), *_weights().get("d", {}).values()]
     return sum(weight for weight in weights if weight > 0) / 100
 
 
 def score_features(features: Features) -> float:
-    """The log odds that a passage is an injection."""
+    """Return the log odds that a passage is an injection."""
     weights = _weights()
     # Integers, so that the order of the keys does not matter.
     total = weights[BIAS][""]
@@ -203,14 +204,14 @@ def score_features(features: Features) -> float:
 
 
 def feature_names(features: Features) -> Iterator[str]:
-    """The feature names used in weights.txt."""
+    """Yield the feature names used in weights.txt."""
     for family, keys in features.items():
         for key in keys:
             yield f"{family}:{key if isinstance(key, str) else ' '.join(key)}"
 
 
 def _select_passages(rows: list[tuple[int, ConceptRow]]) -> list[tuple[int, ConceptRow, int, int]]:
-    """All passages of a short text; of a long one those with the highest triage scores."""
+    """Return all passages of a short text; of a long one those with the highest triage scores."""
     every = [(start, row, *span) for start, row in rows for span in passages(row.ideas)]
     if len(every) <= _MOST_WEIGHED:
         return every
@@ -230,7 +231,8 @@ def passage_features(
     kind: str,
     hopeless: float = -math.inf,
 ) -> Iterator[tuple[int, int, Features]]:
-    """Bounds and features of the passages of a text, without those that score below `hopeless`."""
+    """Yield bounds and features of the passages of a text, without those that score below
+    `hopeless`."""
     whole: Counter[str] | None = None
     for start, row, first, last in _select_passages(rows):
         found = features(row, first, last, kind)
@@ -250,7 +252,7 @@ def passage_features(
 def score_passages(
     plain: str, rows: list[tuple[int, ConceptRow]], signs: Sequence[CheckedMatch], kind: str
 ) -> Iterator[PassageScore]:
-    """Scores the passages of a text that can reach the threshold, in any order."""
+    """Score the passages of a text that can reach the threshold, in any order."""
     needed = _THRESHOLDS[kind] + _CHANCE * math.log(max(len(plain) / _USUAL, 1.0))
     # A passage that its position and rule matches cannot lift over the threshold is skipped.
     lacking = _best_position() + _SAID * bool(signs)

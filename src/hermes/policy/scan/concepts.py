@@ -44,7 +44,7 @@ _MISSPELT = {_letters(word): word for word in TABLES.lists["misspelt"]}
 
 
 def _look_up(word: str) -> LexiconEntry:
-    """The entry of a word in any of its forms."""
+    """Return the entry of a word in any of its forms."""
     found = _LEXICON.words.get(word, _NOTHING)
     if found.idea != OTHER:
         return found
@@ -115,7 +115,7 @@ class ConceptRow:
         self.ideas = _mark_addressees(END + "".join(_ideas(self.words)))
 
     def place(self, first: int, last: int) -> tuple[int, int]:
-        """The position of the concepts from `first` to `last` in the text."""
+        """Return the position of the concepts from `first` to `last` in the text."""
         spans = self._spans[max(first - 1, 0) : last]
         return (spans[0][0], spans[-1][1]) if spans else (0, 0)
 
@@ -144,7 +144,7 @@ def _ideas(words: list[str]) -> list[str]:
 def _apply_phrase(
     phrases: tuple[tuple[str, ...], ...], words: list[str], ideas: list[str], at: int
 ) -> int:
-    """Replaces the concepts of a phrase; returns the index after it."""
+    """Replace the concepts of a phrase; return the index after it."""
     for idea, *rest in phrases:
         end = at + 1 + len(rest)
         if end <= len(words) and all(map(_is_same, rest, words[at + 1 : end])):
@@ -158,7 +158,7 @@ def _is_same(wanted: str, word: str) -> bool:
 
 
 def _mark_addressees(ideas: str) -> str:
-    """Marks addressees at the start of a sentence; drops "without asking" after a negation."""
+    """Mark addressees at the start of a sentence; drop "without asking" after a negation."""
     asked = _ASKED.sub(r"\1.", ideas) if "N" in ideas else ideas
     return _CALLED.sub(
         lambda found: found[1] + ("T" if found[2][0] == "t" else "A") + found[2][1:], asked
@@ -168,7 +168,7 @@ def _mark_addressees(ideas: str) -> str:
 def read_concepts(
     plain: str, spans: Iterable[tuple[int, int]] | None = None
 ) -> Iterator[tuple[int, ConceptRow]]:
-    """Reads a folded text, or parts of it, into rows with their offsets."""
+    """Read a folded text, or parts of it, into rows with their offsets."""
     for first, last in spans if spans is not None else ((0, len(plain)),):
         for start, block in _blocks(plain[first:last]):
             yield first + start, ConceptRow(block)
@@ -189,7 +189,7 @@ def _shapes(
 def match_concepts(
     row: ConceptRow, start: int, scope: Scope, kind: str = ""
 ) -> Iterator[RuleMatch]:
-    """Matches of the concept rules in a row that begins at `start` of the text."""
+    """Yield matches of the concept rules in a row that begins at `start` of the text."""
     ideas = frozenset(row.ideas)
     for rule, expression, needs in _shapes(scope, kind):
         if not needs <= ideas:
@@ -202,7 +202,7 @@ def match_concepts(
 
 
 def _blocks(plain: str) -> Iterator[tuple[int, str]]:
-    """Splits a text at paragraphs or lines, with offsets."""
+    """Split a text at paragraphs or lines, with offsets."""
     start = 0
     while start < len(plain):
         end = len(plain)

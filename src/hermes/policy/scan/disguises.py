@@ -29,7 +29,8 @@ _ESCAPE = regex("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]")
 
 
 def find_hidden(text: str) -> Iterator[tuple[int, str, str]]:
-    """Position, id and weight ("strong", "weak") of hidden characters; ignores an initial BOM."""
+    """Yield position, id and weight ("strong", "weak") of hidden characters, except an initial
+    BOM."""
     start = 1 if text.startswith("\ufeff") else 0
     seen: set[str] = set()
     letters = alphabet(text)
@@ -111,7 +112,8 @@ _EVERY_ROTATED = frozenset().union(*_ROTATED.values())
 
 
 def disguises(text: str, plain: str) -> Iterator[tuple[str, str]]:
-    """The name of each disguise found, and the text behind it, with lines in place if possible."""
+    """Yield the name of each disguise found, and the text behind it, with lines in place if
+    possible."""
     data = plain.encode("latin-1", "replace")
     marks = data.translate(_CLASSES)
     # The expression is much slower than a search for bytes.
@@ -142,7 +144,7 @@ def disguises(text: str, plain: str) -> Iterator[tuple[str, str]]:
 
 
 def _only(text: str, places: Iterable[re.Match[AnyStr]], reading: Callable[[str], str]) -> str:
-    """Only the lines with these places, decoded, at their line numbers; "" without any."""
+    """Return only the lines with these places, decoded, at their line numbers; "" without any."""
     found: list[str] = []
     done = 0
     for place in places:
@@ -158,7 +160,7 @@ def _only(text: str, places: Iterable[re.Match[AnyStr]], reading: Callable[[str]
 
 
 def _changed_lines(plain: str, reading: str) -> str:
-    """Only the changed lines, at their line numbers."""
+    """Return only the changed lines, at their line numbers."""
     before, after = plain.split("\n"), reading.split("\n")
     if len(before) != len(after):
         return reading
@@ -170,7 +172,7 @@ def _together(line: str) -> str:
 
 
 def _apart(text: str) -> str:
-    """Splits words that were run together."""
+    """Split words that were run together."""
 
     def split(run: re.Match[str]) -> str:
         words = _TORN.findall(run[0])
@@ -181,7 +183,7 @@ def _apart(text: str) -> str:
 
 
 def _torn(data: bytes) -> Iterator[tuple[str, str]]:
-    """Words with spaces or punctuation inside: known words appear only after removing it."""
+    """Yield words with spaces or punctuation inside: known words appear only after removing it."""
     letters = data.translate(None, _NOT_LETTERS)
     for pair in _LISTS["torn_pairs"]:
         first, second = pair.split(b"+")
@@ -205,28 +207,28 @@ def _unescape_line(text: str) -> str:
 
 
 def _decode_codes(text: str, depth: int = 0) -> Iterator[tuple[str, str]]:
-    for name, start, words in _decode(text):
+    for name, start, decoded in _decode(text):
         # Keeps the line number.
-        yield name, "\n" * text.count("\n", 0, start) + fold(words)
+        yield name, "\n" * text.count("\n", 0, start) + fold(decoded)
         if depth < 2:
-            yield from _decode_codes(words, depth + 1)
+            yield from _decode_codes(decoded, depth + 1)
 
 
 def _decode(text: str) -> Iterator[tuple[str, int, str]]:
     data = text.encode("latin-1", "replace")
     for start, end in _runs(data, _PACKED, 24):
         for name, decode in (("base64", _base64), ("base32", _base32)):
-            if words := _readable(decode, data[start:end]):
-                yield name, start, words
+            if decoded := _readable(decode, data[start:end]):
+                yield name, start, decoded
     for name, signs, shortest, expression, decode in _NUMBERS:
         for start, end in _runs(data, signs, shortest):
             for match in expression.finditer(text, start, end):
-                if words := _readable(decode, match[0].encode()):
-                    yield name, match.start(), words
+                if decoded := _readable(decode, match[0].encode()):
+                    yield name, match.start(), decoded
 
 
 def _runs(data: bytes, signs: bytes, shortest: int) -> Iterator[tuple[int, int]]:
-    """Long runs of these signs, up to the limit that bounds the time."""
+    """Yield long runs of these signs, up to the limit that bounds the time."""
     marks = data.translate(signs)
     at = marks.find(b"1" * shortest)
     for _ in range(_MOST_RUNS):
@@ -245,11 +247,11 @@ def _signs(letters: bytes) -> bytes:
 def _readable(decode: Callable[[bytes], bytes], packed: bytes) -> str:
     try:
         raw = decode(packed)
-        words = raw.decode("utf-16-le" if raw[1:8:2] == b"\0\0\0\0" else "utf-8")
+        decoded = raw.decode("utf-16-le" if raw[1:8:2] == b"\0\0\0\0" else "utf-8")
     except (binascii.Error, UnicodeDecodeError, ValueError):
         return ""
-    spaced = " " in words or _RUN_ALONE.fullmatch(words)
-    return words if _READABLE.fullmatch(words) and spaced else ""
+    spaced = " " in decoded or _RUN_ALONE.fullmatch(decoded)
+    return decoded if _READABLE.fullmatch(decoded) and spaced else ""
 
 
 def _base64(packed: bytes) -> bytes:

@@ -52,12 +52,12 @@ _BEFORE, _AFTER = frozenset((b" ", b"\n", b"(")), frozenset((b" ", b"\n", b".", 
 
 
 def fold(text: str) -> str:
-    """Lower case, without accents and emphasis."""
+    """Return the text in lower case, without accents and emphasis."""
     return readings(text)[0]
 
 
 def readings(text: str) -> tuple[str, str]:
-    """The folded text, and the same without mapping look-alike letters to Latin."""
+    """Return the folded text, and the same without mapping look-alike letters to Latin."""
     own = own_letters(text)
     if _FOREIGN.search(alphabet(own)) and _MIXED.search(own):
         return _strip_emphasis(own.translate(_LOOKALIKES)), _strip_emphasis(own)
@@ -66,7 +66,7 @@ def readings(text: str) -> tuple[str, str]:
 
 
 def _strip_emphasis(plain: str) -> str:
-    """Removes emphasis; backticks become quotation marks."""
+    """Remove emphasis; backticks become quotation marks."""
     # Searching bytes is much faster than searching a text that is not ASCII.
     data = plain.encode("utf-8", "surrogatepass")
     first, *rest = data.replace(b"*", b"").replace(b"~~", b"").replace(b"`", b'"').split(b"_")
@@ -78,7 +78,8 @@ def _strip_emphasis(plain: str) -> str:
 
 
 def alphabet(text: str) -> str:
-    """The distinct non-ASCII letters: searching these is much faster than searching the text."""
+    """Return the distinct non-ASCII letters: searching these is much faster than searching the
+    text."""
     if text.isascii():
         return ""
     beyond = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
@@ -86,7 +87,7 @@ def alphabet(text: str) -> str:
 
 
 def own_letters(text: str) -> str:
-    """Lower case without accents, in the script of the text."""
+    """Return the text in lower case without accents, in its own script."""
     if text.isascii():
         return text.lower()
     beyond = len(text.encode("utf-8", "surrogatepass").translate(None, _ASCII))
@@ -121,7 +122,7 @@ _own_run = lru_cache(maxsize=2000)(_own_letters)
 
 @cache
 def _accents() -> tuple[re.Pattern[str], dict[str, str]]:
-    """A pattern of accented letters, and their base letters."""
+    """Return a pattern of accented letters, and their base letters."""
     bare = dict(zip("łøđıßæœðħŧ", "lodisaodht", strict=True))
     for first, last in _ACCENTED:
         for letter in map(chr, range(first, last + 1)):

@@ -41,7 +41,8 @@ class _Start(NamedTuple):
 
 @cache
 def _starts(scope: Scope, kind: str) -> tuple[dict[str, list[_Start]], list[_Start]]:
-    """The starts by each form of their first word, and those that do not begin with a word."""
+    """Return the starts by each form of their first word, and those that do not begin with a
+    word."""
     known: dict[str, _Start] = {}
     by_word: dict[str, dict[str, _Start]] = {}
     others: dict[str, _Start] = {}
@@ -64,14 +65,14 @@ def _starts(scope: Scope, kind: str) -> tuple[dict[str, list[_Start]], list[_Sta
 
 
 def _encode(text: str) -> bytes:
-    """One byte per character: searching bytes is much faster."""
+    """Encode a text with one byte per character: searching bytes is much faster."""
     return text.encode("latin-1", "replace")
 
 
 def match_rules(
     plain: str, scope: Scope, kind: str, spans: Iterable[tuple[int, int]] | None = None
 ) -> Iterator[RuleMatch]:
-    """All rule matches in the folded text, or in parts of it."""
+    """Yield all rule matches in the folded text, or in parts of it."""
     padded = "\n" + plain
     data = _encode(padded)
     by_word, others = _starts(scope, kind)
@@ -178,7 +179,8 @@ def is_known_installer(text: str) -> bool:
 
 
 class ScanFinding(Value):
-    """`line` counts from 1; `text` is the matched text, shortened."""
+    """A match of a rule in a scanned text. `line` counts from 1; `text` is the matched text,
+    shortened."""
 
     id: str
     line: int
@@ -188,7 +190,7 @@ class ScanFinding(Value):
 
 
 def scan_files(texts: Mapping[str, str]) -> Iterator[ScanFinding]:
-    """Findings in the files of a skill."""
+    """Yield the findings in the files of a skill."""
     if len(texts) > MOST_FILES or sum(map(len, texts.values())) > MOST_BYTES:
         yield ScanFinding(id="too_much", line=0, severity="high")
     for name, text in texts.items():
@@ -204,14 +206,14 @@ def scan_files(texts: Mapping[str, str]) -> Iterator[ScanFinding]:
 
 
 def scan_hidden(text: str) -> Iterator[ScanFinding]:
-    """Findings of hidden characters."""
+    """Yield the findings about hidden characters."""
     for at, name, weight in find_hidden(text):
         line = text.count("\n", 0, at) + 1
         yield ScanFinding(id=name, line=line, severity="critical" if weight == "strong" else "high")
 
 
 def scan_code(text: str, name: str) -> Iterator[tuple[int, ScanFinding]]:
-    """Findings in a script, or in the commands of a text, with their offsets."""
+    """Yield the findings in a script, or in the commands of a text, with their offsets."""
     for pattern in TABLES.code:
         for match in compiled(pattern.expression).finditer(text):
             if pattern.id == "fetched_code" and is_known_installer(match[0]):

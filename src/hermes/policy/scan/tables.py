@@ -52,21 +52,20 @@ class ConceptRule(Value, forbid_unknown_fields=True):
 
 
 class LexiconEntry(Value, forbid_unknown_fields=True):
-    """The concept of a word, and the phrases that begin with it by second word, longest first. A
-    phrase is its concept and the words after the first one; a word that ends in `*` matches any
-    ending. `loose` are phrases whose second word may have any ending."""
+    """The concept of a word, and the phrases that begin with it. A phrase is its concept and the
+    words after the first one; a word that ends in `*` matches any ending."""
 
     idea: str = OTHER
-    phrases: dict[str, tuple[tuple[str, ...], ...]] = {}
-    loose: tuple[tuple[str, ...], ...] = ()
+    phrases: dict[str, tuple[tuple[str, ...], ...]] = {}  # by second word, longest first
+    loose: tuple[tuple[str, ...], ...] = ()  # phrases whose second word may have any ending
 
 
 class Lexicon(Value, forbid_unknown_fields=True):
-    """`joined` are the concepts of words of scripts without spaces."""
+    """The concepts of words and stems."""
 
     words: dict[str, LexiconEntry]
     stems: dict[str, LexiconEntry]
-    joined: dict[str, str]
+    joined: dict[str, str]  # concepts of words in scripts without spaces
 
 
 class ScanTables(Value, forbid_unknown_fields=True):

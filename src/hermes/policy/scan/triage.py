@@ -16,8 +16,8 @@ _SENTENCE_ENDS = ".!?;\n。！？।؟"
 
 
 def stems(words: Sequence[str]) -> list[str]:
-    """The stem of each word, `|` for the end of a sentence; for scripts without spaces, pairs of
-    adjacent letters at the end."""
+    """Return the stem of each word, `|` for the end of a sentence; for scripts without spaces,
+    pairs of adjacent letters at the end."""
     found: list[str] = []
     joined = ""
     for word in words:
@@ -88,7 +88,7 @@ def stem_scores() -> StemScores:
 
 
 def select_parts(plain: str) -> Spans:
-    """The parts of a folded text to read closely, in order."""
+    """Return the parts of a folded text to read closely, in order."""
     spans = [(0, len(plain))]
     if _APART in plain:
         spans = [match.span() for match in _UNBROKEN.finditer(plain)]
@@ -120,7 +120,7 @@ def is_uninteresting(plain: str) -> bool:
 
 
 def _find_turns(data: bytes, every: Spans) -> Iterator[int]:
-    """The pieces that contain a marker of a conversation turn."""
+    """Yield the pieces that contain a marker of a conversation turn."""
     for mark in _TURNS:
         at = data.find(mark)
         if at >= 0:
@@ -128,7 +128,7 @@ def _find_turns(data: bytes, every: Spans) -> Iterator[int]:
 
 
 def split_pieces(plain: str, start: int, last: int) -> Iterator[tuple[int, int]]:
-    """Splits a part at lines, sentences or words."""
+    """Split a part at lines, sentences or words."""
     while last - start > _PART:
         middle, end = start + _PART // 2, start + _PART
         for sign in ("\n", ". ", " "):

@@ -32,7 +32,8 @@ Fields = tuple[str, ...]
 
 
 class Expander:
-    """`run` gives the output of a substitution; `receive` runs what reads from a command."""
+    """Expands the words of a command. `run` returns the output of a substitution; `receive` runs
+    what reads from a command."""
 
     def __init__(self, state: State, run: Run, receive: Receive) -> None:
         self._state = state
@@ -40,7 +41,7 @@ class Expander:
         self._receive = receive
 
     def commands(self, words: Iterable[Word]) -> list[Fields]:
-        """Every list of words that the command may expand to, most likely first."""
+        """Return every list of words that the command may expand to, most likely first."""
         whole: list[list[str]] = [[]]
         for word in words:
             choices = self.fields(word)
@@ -64,7 +65,7 @@ class Expander:
         return choices
 
     def texts(self, word: Word) -> tuple[str, ...]:
-        """The values of a word that is not split: an assignment, a file, a here-document."""
+        """Return the values of a word that is not split: an assignment, a file, a here-document."""
         found = [""]
         for number, part in enumerate(word):
             if isinstance(part, Text):
@@ -79,7 +80,7 @@ class Expander:
         return limit_values(found)
 
     def _split(self, word: Word) -> list[Fields]:
-        """Splits a word into fields; states are finished fields and the open one, if any."""
+        """Split a word into fields; states are finished fields and the open one, if any."""
         states: list[tuple[Fields, str | None]] = [((), None)]
         for number, part in enumerate(word):
             if isinstance(part, Text):
@@ -201,7 +202,7 @@ def _length(fields: Fields) -> int:
 
 
 def _few(choices: list[Fields]) -> list[Fields]:
-    """At most `MOST_VALUES` choices: the worst-looking stay, the rest becomes unknown."""
+    """Return at most `MOST_VALUES` choices: the worst-looking stay, the rest becomes unknown."""
     kept = list(dict.fromkeys(choices))
     if len(kept) <= MOST_VALUES:
         return kept
@@ -287,7 +288,7 @@ def _slice(value: str, argument: str) -> str:
 
 
 def braces(word: Word) -> list[Word]:
-    """`a{b,c}` is two words; what has quotes or expansions inside keeps them."""
+    """Expand braces: `a{b,c}` is two words; what has quotes or expansions inside keeps them."""
     if not any(isinstance(part, Text) and not part.quoted and "{" in part.text for part in word):
         return [word]
     if any(_names_another(one, two) for one, two in pairwise(word)):
@@ -307,7 +308,8 @@ def braces(word: Word) -> list[Word]:
 
 
 def _names_another(part: Part, following: Part) -> bool:
-    """`$x{a,b}` is `$xa $xb`: braces come first, and make other variables."""
+    """Whether braces change a variable's name: `$x{a,b}` is `$xa $xb`, because braces come
+    first."""
     return (
         isinstance(part, Variable)
         and isinstance(following, Text)

@@ -33,7 +33,7 @@ def is_fork_bomb(name: str, body: Command) -> bool:
 
 
 def _calls(name: str, command: Command | Script, *, loose: bool) -> list[bool]:
-    """One entry for each call of the function: whether it runs beside its caller."""
+    """Return one entry for each call of the function: whether it runs beside its caller."""
     match command:
         case Simple(words=words):
             first = words[0] if words else ()
@@ -49,8 +49,8 @@ def _calls(name: str, command: Command | Script, *, loose: bool) -> list[bool]:
             background = command.background
             return [
                 found
-                for place, each in enumerate(commands)
-                for found in _calls(name, each, loose=loose or place in background)
+                for index, each in enumerate(commands)
+                for found in _calls(name, each, loose=loose or index in background)
             ]
 
 
@@ -67,10 +67,10 @@ def spawns_endlessly(block: Block) -> bool:
 
 
 def _names(script: Script, *, loose: bool = True) -> set[str]:
-    """The plain names of its commands; without `loose` only of those that it waits for."""
+    """Return the plain names of its commands; without `loose` only of those that it waits for."""
     found: set[str] = set()
-    for place, command in enumerate(script.commands):
-        if not loose and place in script.background:
+    for index, command in enumerate(script.commands):
+        if not loose and index in script.background:
             continue
         match command:
             case Simple(words=words):
@@ -98,7 +98,8 @@ Definitions = dict[str, list[str]]
 
 @lru_cache(maxsize=16)
 def _read(text: str) -> tuple[Definitions, Definitions]:
-    """Functions and aliases by name. Text inside a function can look like another definition."""
+    """Return functions and aliases by name. Text inside a function can look like another
+    definition."""
     functions: Definitions = {}
     aliases: Definitions = {}
     for name, body in _FUNCTION.findall(text):
@@ -109,7 +110,7 @@ def _read(text: str) -> tuple[Definitions, Definitions]:
 
 
 def load_definitions(setup: ShellSetup, script: str, state: State) -> None:
-    """Loads the definitions that the script may use into the state. Those of the person's own start
+    """Load the definitions that the script may use into the state. Those of the person's own start
     files are trusted."""
     if not setup.definitions or setup.definitions == setup.own:
         return

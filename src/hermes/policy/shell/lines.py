@@ -41,14 +41,14 @@ class Lines(Words):
         return ""
 
     def _blanks(self) -> None:
-        """Skips blanks and a comment."""
+        """Skip blanks and a comment."""
         if self._text[self._at : self._at + 1] in BLANK and (
             found := BLANKS.match(self._text, self._at)
         ):
             self._at = found.end()
 
     def _lines(self) -> None:
-        """Skips blanks, comments and empty lines."""
+        """Skip blanks, comments and empty lines."""
         while True:
             self._blanks()
             if not self._starts("\n"):

@@ -33,7 +33,7 @@ DECLARING = frozenset(("declare", "typeset", "local", "export", "readonly"))
 
 
 def parse(script: str, depth: int = 0) -> Script:
-    """The whole script, or Unclear."""
+    """Parse the whole script; raise Unclear if that is not certain."""
     if len(script) > LONGEST:
         raise Unclear("too much text to follow")
     parser = _Parser(script, depth)
@@ -257,7 +257,7 @@ class _Parser(Lines):
         return Block(kind="test", words=(self._expansions(inner),))
 
     def _function(self, *, named: bool = False) -> Function | None:
-        """`name () …`, or after `function` also without the parentheses."""
+        """Parse `name () …`, or after `function` also without the parentheses."""
         self._blanks()
         found = FUNCTION.match(self._text, self._at)
         if found is None or not (named or found[2]):
@@ -308,7 +308,8 @@ class _Parser(Lines):
         return len(words[0]) == 1 and isinstance(first, Text) and first.text in DECLARING
 
     def _assignment(self, declared: bool) -> Assignment | None:
-        """After `declare` and the like, only arrays: the other words are left as they are."""
+        """Parse an assignment. After `declare` and the like, only arrays: the other words are left
+        as they are."""
         found = ASSIGNMENT.match(self._text, self._at)
         if found is None or (declared and not self._text.startswith("(", found.end())):
             return None
@@ -331,7 +332,7 @@ class _Parser(Lines):
 
     @staticmethod
     def _without_key(word: Word) -> Word:
-        """`[key]=value` in an array is the value."""
+        """Return the value of `[key]=value` in an array."""
         first = word[0]
         if isinstance(first, Text) and not first.quoted:
             return (replace(first, text=KEY.sub("", first.text)), *word[1:])

@@ -29,13 +29,12 @@ from hermes.policy.shell.tree import (
 
 
 class SimpleCommand(Value):
-    """Words without their quotes, and the operator that ends the command ("" at the end). `written`
-    are the targets of its redirections. One that is `nested` stands in a loop, a `case` or a
-    function, so that it may run any number of times."""
+    """A simple command of a script."""
 
-    words: tuple[str, ...]
-    end: str = ""
-    written: tuple[str, ...] = ()
+    words: tuple[str, ...]  # without their quotes
+    end: str = ""  # the operator that ends the command; "" at the end
+    written: tuple[str, ...] = ()  # the targets of its redirections
+    # It stands in a loop, a `case` or a function, so it may run any number of times.
     nested: bool = False
 
 
@@ -64,7 +63,7 @@ def simple_commands(script: str) -> list[SimpleCommand]:
 
 
 def executed(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The program that really runs, without assignments and programs that only pass on."""
+    """Return the program that really runs, without assignments and programs that only pass on."""
     rest = list(words)
     while rest:
         name = rest[0].rpartition("/")[2]
@@ -78,7 +77,7 @@ def executed(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def sudo_options(words: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The options of a `sudo` among the wrappers of a command; None when there is none."""
+    """Return the options of a `sudo` among the wrappers of a command; None when there is none."""
     for at, word in enumerate(words):
         name = word.rpartition("/")[2]
         if name == "sudo":
@@ -89,7 +88,7 @@ def sudo_options(words: tuple[str, ...]) -> tuple[str, ...] | None:
 
 
 def options(words: tuple[str, ...], with_value: str) -> tuple[str, ...]:
-    """The words after the first that are options, or values of options."""
+    """Return the words after the first that are options, or values of options."""
     found: list[str] = []
     rest = list(words[1:])
     while rest and rest[0].startswith("-") and rest[0] != "-":
@@ -147,7 +146,7 @@ def _targets(redirects: tuple[Redirect, ...]) -> Iterator[str]:
 
 
 def _text(word: Word) -> str:
-    """The word as far as its text tells; expansions are shown as such."""
+    """Return the word as far as its text tells; expansions are shown as such."""
     return "".join(map(_part, word))
 
 

@@ -17,7 +17,7 @@ LASTING = frozenset(("HOME", "PATH", "USER", "LOGNAME", "SHELL", "IFS", "TMPDIR"
 
 
 def limit_values(values: Iterable[str]) -> tuple[str, ...]:
-    """At most `MOST_VALUES` values: the worst-looking stay, the rest becomes unknown."""
+    """Return at most `MOST_VALUES` values: the worst-looking stay, the rest becomes unknown."""
     kept = tuple(dict.fromkeys(values))
     if len(kept) <= MOST_VALUES:
         return kept
@@ -26,11 +26,11 @@ def limit_values(values: Iterable[str]) -> tuple[str, ...]:
 
 
 class Stream(Value):
-    """What flows between commands, or the content of a file. `origin` is "network" for text
-    that comes from elsewhere, "decoded" for text that was hidden in other text, "environment" for
-    the variables that programs are given."""
+    """What flows between commands, or the content of a file."""
 
     text: str = UNKNOWN
+    # "network" for text from elsewhere, "decoded" for text that was hidden in other text,
+    # "environment" for the variables that programs are given.
     origin: str = ""
 
     @property
@@ -58,10 +58,7 @@ class Budget:
 
 
 class State:
-    """What is known about a shell at one point of a script. `variables` have every possible value.
-    `files` are the contents that the script has written, `links` the targets of the symbolic links
-    that it has made, `own` the paths that it has built or copied from the project. `plain` are
-    words of the current command whose only unknown parts are environment variables."""
+    """What is known about a shell at one point of a script."""
 
     __slots__ = (
         "aliases",
@@ -79,19 +76,20 @@ class State:
 
     def __init__(self, cwd: str, variables: dict[str, tuple[str, ...]]) -> None:
         self.cwd = cwd
-        self.variables = variables
+        self.variables = variables  # every possible value of each
         self.arrays: dict[str, tuple[str, ...]] = {}
         self.functions: dict[str, Command] = {}
         self.aliases: dict[str, str] = {}
         self.arguments: tuple[str, ...] | None = None
-        self.files: dict[str, Stream] = {}
-        self.links: dict[str, str] = {}
-        self.own: set[str] = set()
+        self.files: dict[str, Stream] = {}  # contents that the script has written
+        self.links: dict[str, str] = {}  # targets of the symbolic links that it has made
+        self.own: set[str] = set()  # paths that it has built or copied from the project
+        # Words of the current command whose only unknown parts are environment variables.
         self.plain: frozenset[str] = frozenset()
         self.budget = Budget()
 
     def copy(self) -> State:
-        """A copy for a subshell, which shares only files and links."""
+        """Return a copy for a subshell, which shares only files and links."""
         other = State(self.cwd, dict(self.variables))
         other.arrays = dict(self.arrays)
         other.functions = dict(self.functions)
@@ -116,13 +114,13 @@ class State:
                 self.variables[name] = value
 
     def forget(self) -> None:
-        """Any variable may have changed: unknown code ran in this shell."""
+        """Forget all variables: unknown code ran in this shell and may have changed them."""
         for name, values in self.variables.items():
             if name not in LASTING:
                 self.variables[name] = limit_values((*values, UNKNOWN))
 
     def join(self, other: State) -> None:
-        """Adds the outcome of a branch that may have run."""
+        """Add the outcome of a branch that may have run."""
         for name in {*self.variables, *other.variables}:
             mine = self.variables.get(name, (UNKNOWN, ""))
             theirs = other.variables.get(name, (UNKNOWN, ""))

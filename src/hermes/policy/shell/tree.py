@@ -15,26 +15,25 @@ class Text(Value):
 
 
 class Variable(Value):
-    """`$name` or `${name…}`. `operator` and `argument` are what follows the name in braces;
-    `index` is what stands between brackets; `prefix` is `!` or `#` before the name."""
+    """The expansion of a variable: `$name` or `${name…}`."""
 
     name: str
-    operator: str = ""
+    operator: str = ""  # what follows the name in braces, like `:-`
     argument: Word = ()
-    index: str = ""
-    prefix: str = ""
+    index: str = ""  # what stands between brackets
+    prefix: str = ""  # `!` or `#` before the name
     quoted: bool = False
 
 
 class Substitution(Value):
-    """`$(…)` or backticks: the output of a script."""
+    """The output of a script: `$(…)` or backticks."""
 
     script: Script
     quoted: bool = False
 
 
 class ProcessSubstitution(Value):
-    """`<(…)` or `>(…)`: a script in place of a file."""
+    """A script in place of a file: `<(…)` or `>(…)`."""
 
     script: Script
     direction: Literal["<", ">"]
@@ -63,20 +62,20 @@ class HereDocument:
 
 
 class Redirect(Value):
-    """`target` is the file, or the text itself for `<<<`; `here` is the text for `<<`."""
+    """A redirection of a command."""
 
     operator: str
-    target: Word = ()
+    target: Word = ()  # the file, or the text itself for `<<<`
     descriptor: str = ""
-    here: HereDocument | None = None
+    here: HereDocument | None = None  # the text for `<<`
 
 
 class Assignment(Value):
-    """`items` are the elements of an array, else None."""
+    """An assignment to a variable."""
 
     name: str
     value: Word = ()
-    items: tuple[Word, ...] | None = None
+    items: tuple[Word, ...] | None = None  # the elements of an array
     append: bool = False
 
 
@@ -91,13 +90,13 @@ class Pipeline(Value):
 
 
 class Block(Value):
-    """A compound command. `words` are expanded by it (the list of a `for`, what a `case` or a
-    test looks at), `variable` is what a loop sets, `bodies` are the scripts it may run."""
+    """A compound command."""
 
     kind: Literal["group", "subshell", "if", "loop", "for", "case", "test"]
-    bodies: tuple[Script, ...] = ()
+    bodies: tuple[Script, ...] = ()  # the scripts that it may run
+    # What it expands: the list of a `for`, the subject of a `case` or a test.
     words: tuple[Word, ...] = ()
-    variable: str = ""
+    variable: str = ""  # what a loop sets
     redirects: tuple[Redirect, ...] = ()
 
 
@@ -110,15 +109,15 @@ Command: TypeAlias = Simple | Pipeline | Block | Function
 
 
 class Script(Value):
-    """Commands in order. `ends` are the operators behind them, "" behind the last."""
+    """Commands in order. `ends` are the operators that end them, "" for the last."""
 
     commands: tuple[Command, ...] = ()
     ends: tuple[str, ...] = ()
 
     @property
     def background(self) -> tuple[int, ...]:
-        """The places of the commands that end with `&`."""
-        return tuple(place for place, end in enumerate(self.ends) if end == "&")
+        """The indexes of the commands that end with `&`."""
+        return tuple(index for index, end in enumerate(self.ends) if end == "&")
 
 
 class Unclear(Exception):

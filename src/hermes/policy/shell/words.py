@@ -36,7 +36,7 @@ METACHARACTERS = " \t\n;|&<>()"
 
 
 def ansi(text: str) -> str:
-    """Backslash escapes as `$'…'` understands them."""
+    """Replace backslash escapes as `$'…'` understands them."""
     return ANSI.sub(_escape, text)
 
 
@@ -60,11 +60,11 @@ class Words:
 
     @abstractmethod
     def _nested(self, end: str) -> Script:
-        """Parses the script up to the closing sign and skips the sign."""
+        """Parse the script up to the closing sign and skip the sign."""
 
     @abstractmethod
     def _inner(self, text: str) -> Script:
-        """Parses a script in a text of its own."""
+        """Parse a script in a text of its own."""
 
     def _deeper(self) -> None:
         self._depth += 1
@@ -78,7 +78,7 @@ class Words:
         return self._text[self._at : self._at + 1]
 
     def _word(self) -> Word:
-        """A word; empty if none begins here."""
+        """Read a word; empty if none begins here."""
         parts: list[Part] = []
         while self._at < len(self._text):
             char = self._text[self._at]
@@ -145,7 +145,7 @@ class Words:
         return parts or [Text(text="", quoted=True)]
 
     def _expanding(self, end: str, plain: re.Pattern[str]) -> list[Part]:
-        """Text in which only expansions have a meaning, up to the closing sign or the end."""
+        """Read text in which only expansions have a meaning, up to the closing sign or the end."""
         parts: list[Part] = []
         while self._at < len(self._text) and not (end and self._starts(end)):
             char = self._text[self._at]
@@ -223,7 +223,7 @@ class Words:
         return Substitution(script=self._nested(")"), quoted=quoted)
 
     def _arithmetic_end(self, start: int) -> int:
-        """The position of the `))` that ends an arithmetic expression, or 0."""
+        """Return the position of the `))` that ends an arithmetic expression, or 0."""
         depth, at = 0, start
         while 0 <= at < len(self._text):
             char = self._text[at]
@@ -253,7 +253,7 @@ class Words:
         return Arithmetic(parts=self._expansions(inner))
 
     def _expansions(self, text: str) -> Word:
-        """The expansions in a text of its own, read as between double quotes."""
+        """Return the expansions in a text of its own, read as between double quotes."""
         inner = type(self)(text, self._depth + 1)
         if inner._depth > DEEPEST:
             raise Unclear("commands nested too deeply")

@@ -31,8 +31,9 @@ Follow = Callable[[str, str], tuple[Finding, ...]]
 
 
 class ImpliedFiles:
-    """For one session. `follow` returns the findings about a script in a folder. Findings about a
-    file are cached while its content stays the same."""
+    """Finds tainted files that the commands of one session run without naming them. `follow`
+    returns the findings about a script in a folder. Findings about a file are cached while its
+    content stays the same."""
 
     def __init__(self, written: SessionFiles, root: str, follow: Follow) -> None:
         self._session_files = written
@@ -41,11 +42,11 @@ class ImpliedFiles:
         self._looked: dict[tuple[str, int, int], tuple[Finding, ...]] = {}
 
     def of(self, commands: Iterable[str], cwd: str) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
-        """Findings in tainted files that these commands run, and the files."""
-        if not self._session_files.has_suspects():
+        """Return the findings in tainted files that these commands run, and the files."""
+        if not self._session_files.has_tainted_files():
             return (), ()
-        given = tuple(dict.fromkeys(commands))
-        kinds = {kind: command for command in given for kind in _kinds(command)}
+        unique_commands = tuple(dict.fromkeys(commands))
+        kinds = {kind: command for command in unique_commands for kind in _kinds(command)}
         if not kinds:
             return (), ()
         found, files = list[Finding](), list[str]()
@@ -64,7 +65,7 @@ class ImpliedFiles:
         ]
         if "hooks" in wanted:
             usual += _hooks(folders)
-        named = self._session_files.suspects(*folders)
+        named = self._session_files.tainted_files(*folders)
         near = dict.fromkeys(path for path in (*usual, *named) if _kinds_of(path) & wanted)
         return [path for path in near if self._session_files.sources(path)][:MOST_FILES]
 
@@ -73,7 +74,7 @@ class ImpliedFiles:
         if stamp is None:
             return ()
         if stamp not in self._looked:
-            # A fetch by tainted code sends data to a host of the stranger's choice.
+            # A fetch by tainted code sends data to a host that the author of the text chose.
             self._looked[stamp] = tuple(
                 replace(each, category="network_out") if each.category == "network" else each
                 for each in self._follow_file(path)
@@ -83,7 +84,7 @@ class ImpliedFiles:
         return self._looked[stamp]
 
     def _follow_file(self, path: str) -> tuple[Finding, ...]:
-        """Follows the file as if a command ran it."""
+        """Follow the file as if a command ran it."""
         kind = next(iter(_kinds_of(path)))
         if kind == "compiled":
             return (_TALKS,) if _REACHES.search(self._session_files.text(path) or "") else ()
@@ -96,7 +97,7 @@ class ImpliedFiles:
 
 
 def _kinds(command: str) -> frozenset[str]:
-    """The kinds of files that a command may run without naming them."""
+    """Return the kinds of files that a command may run without naming them."""
     words = command.split(None, 3) or [""]
     program = words[0].rpartition("/")[2]
     if found := _VERSIONED.match(program):
@@ -117,7 +118,7 @@ def _kinds(command: str) -> frozenset[str]:
 
 @cache
 def _languages() -> dict[str, str]:
-    """Languages by the names and suffixes of files."""
+    """Return languages by the names and suffixes of files."""
     files = vocabulary().code_files
     return {name: kind for kind, names in files.items() for name in names.split()}
 

@@ -16,26 +16,24 @@ from hermes.codec.values import Value
 
 
 class Began(Value, tag="began"):
-    """Something began that may write files below `root` and those in `names`, with the text of
-    `by` in view. It lasts until its `Ended`, or until the process `owner` is gone. Times are
-    nanoseconds since 1970, like those of file systems."""
+    """Something began that may write files while untrusted text is in view. It lasts until its
+    `Ended`, or until the process `owner` is gone."""
 
     id: str
-    at: int
-    root: str
-    by: tuple[str, ...]
-    owner: int
-    names: tuple[str, ...] = ()
+    at: int  # in nanoseconds since 1970, like times of file systems
+    root: str  # files below this folder may be written
+    by: tuple[str, ...]  # the sources of the text
+    owner: int  # a process id
+    names: tuple[str, ...] = ()  # other files that may be written
 
 
 class Ended(Value, tag="ended"):
-    """`names` are the files that were written meanwhile, `prints` the sizes and digests of their
-    content."""
+    """The period with this id has ended."""
 
     id: str
     at: int
-    names: tuple[str, ...] = ()
-    prints: tuple[tuple[int, str], ...] = ()
+    names: tuple[str, ...] = ()  # the files that were written meanwhile
+    prints: tuple[tuple[int, str], ...] = ()  # sizes and digests of their contents
 
 
 class Held(Value, tag="held"):
@@ -65,21 +63,21 @@ class Record(Generic[L]):
     def __init__(self, path: Path, kinds: Any) -> None:
         self._path = str(path)
         self._kinds = kinds
-        self._place = (0, 0)
+        self._identity = (0, 0)
         self._read = 0
 
     def news(self) -> tuple[bool, list[L]] | None:
-        """Whether the file was replaced, and the lines since the last call, or all lines if it was;
-        None if nothing was written."""
+        """Return whether the file was replaced, and the lines since the last call (all lines if it
+        was); None if nothing was written."""
         try:
             seen = os.stat(self._path)  # noqa: PTH116
         except OSError:
             if not self._read:
                 return None
-            self._place, self._read = (0, 0), 0
+            self._identity, self._read = (0, 0), 0
             return True, []
-        place = (seen.st_dev, seen.st_ino)
-        afresh = place != self._place or seen.st_size < self._read
+        identity = (seen.st_dev, seen.st_ino)
+        afresh = identity != self._identity or seen.st_size < self._read
         if not afresh and seen.st_size == self._read:
             return None
         start = 0 if afresh else self._read
@@ -89,7 +87,7 @@ class Record(Generic[L]):
                 whole = file.read().rpartition(b"\n")
         except OSError:
             return None
-        self._place, self._read = place, start + len(whole[0]) + len(whole[1])
+        self._identity, self._read = identity, start + len(whole[0]) + len(whole[1])
         found: list[L] = []
         for line in filter(None, whole[0].split(b"\n")):
             with contextlib.suppress(DecodeError):
@@ -97,7 +95,7 @@ class Record(Generic[L]):
         return afresh, found
 
     def add(self, lines: Iterable[L], *, safely: bool = False) -> None:
-        """Blocks; OSError. With `safely`, the lines survive a power failure."""
+        """Append lines. Blocks; OSError. With `safely`, the lines survive a power failure."""
         # An unfinished line must not swallow this one.
         data = b"".join(b"\n" + encode(line) + b"\n" for line in lines)
         with self._open_locked() as descriptor:
@@ -106,8 +104,8 @@ class Record(Generic[L]):
                 os.fdatasync(descriptor)
 
     def rewrite(self, lines: Iterable[L], *, while_as_long: int) -> int:
-        """Replaces all lines, unless another process has added some since `while_as_long` bytes
-        were read. Returns the length of the file."""
+        """Replace all lines, unless another process has added some since `while_as_long` bytes were
+        read. Return the length of the file."""
         data = b"".join(encode(line) + b"\n" for line in lines)
         with self._open_locked() as descriptor:
             if os.fstat(descriptor).st_size != while_as_long:
@@ -150,12 +148,12 @@ MOST_FILES = 300
 
 
 class Copied(Value, tag="copied"):
-    """`text` is None before the file was read, and for binary content."""
+    """A copy of a tainted file on another machine."""
 
     place: str
     path: str
     by: tuple[str, ...]
-    text: str | None = None
+    text: str | None = None  # None before the file was read, and for binary content
 
 
 class Dropped(Value, tag="dropped"):
@@ -169,8 +167,8 @@ CopyEntry = Copied | Dropped
 
 
 class Copies:
-    """Copies of files on one other machine. Answers the same questions as `Suspects` does for files
-    of this machine."""
+    """Copies of the tainted files on one other machine. Answers the same questions as
+    `TaintRegistry` does for files of this machine."""
 
     def __init__(self, path: Path, place: str) -> None:
         self._record: Record[CopyEntry] = Record(path, CopyEntry)
@@ -199,13 +197,13 @@ class Copies:
         return None if text is None else (path, hash(text), len(text))
 
     def clear(self, paths: Iterable[str]) -> None:
-        """A person trusts their current content."""
+        """Trust the current content of these files."""
         self.drop(paths)
 
     # Writing. All of it blocks; OSError where the home cannot be written.
 
     def keep(self, texts: Mapping[str, str | None], by: Iterable[str]) -> None:
-        """Durable when it returns."""
+        """Store the contents of tainted files. Durable when it returns."""
         sources = tuple(sorted(by))
         self._add(
             Copied(place=self._place, path=path, by=sources, text=text)
@@ -219,8 +217,8 @@ class Copies:
         )
 
     def _add(self, lines: Iterable[CopyEntry]) -> None:
-        if told := tuple(lines):
-            self._record.add(told, safely=True)
+        if entries := tuple(lines):
+            self._record.add(entries, safely=True)
             newest = list(self._current().values())[-MOST_FILES:]
             if self._record.length > LONG:
                 self._record.rewrite(newest, while_as_long=self._record.length)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from hermes.core.errors import HermesError
 from hermes.core.ports import ProcessInfo, Workspace
-from hermes.policy.rules import Rules
+from hermes.policy.rules import SessionPolicy
 from hermes.policy.taint.record import FILE, LARGEST, Copies
-from hermes.policy.taint.suspects import Suspects
+from hermes.policy.taint.registry import TaintRegistry
 from hermes.policy.taint.tracker import LocalTaintTracker, TaintTracker
 from hermes.policy.taint.workspace import TaintTrackedWorkspace
 
@@ -35,8 +35,8 @@ def copies_of(run: RunContext, session_id: str) -> Copies:
 
 
 def location_name(terminal: TerminalSettings, session_id: str) -> str:
-    """Names the location of a session's files. A container or sandbox belongs to its session,
-    unless it works in a folder of this machine."""
+    """Return a name for the location of a session's files. A container or sandbox belongs to its
+    session, unless it works in a folder of this machine."""
     if terminal.backend == "ssh":
         return f"ssh {terminal.ssh_user}@{terminal.ssh_host}:{terminal.ssh_port}"
     if terminal.docker_mount_cwd_to_workspace:
@@ -45,7 +45,7 @@ def location_name(terminal: TerminalSettings, session_id: str) -> str:
 
 
 def track_remote_taint(
-    run: RunContext, session_id: str, rules: Rules, suspects: Suspects, parts: SessionDeps
+    run: RunContext, session_id: str, rules: SessionPolicy, taint: TaintRegistry, parts: SessionDeps
 ) -> None:
     clean = run.redactor.text
     remote = parts.workspace
@@ -54,14 +54,14 @@ def track_remote_taint(
     )
     for there, here in shared_folders(run.settings.terminal).items():
         shared = SharedFolderTaintTracker(
-            rules, suspects, clean, there=there or remote.root, here=here
+            rules, taint, clean, there=there or remote.root, here=here
         )
         parts.workspace = TaintTrackedWorkspace(parts.workspace, shared)
 
 
 def shared_folders(terminal: TerminalSettings) -> dict[str, str]:
-    """The writable folders of this machine that a container sees, by their path there; "" is the
-    session's folder."""
+    """Return the writable folders of this machine that a container sees, by their path there; "" is
+    the session's folder."""
     if terminal.backend not in ("docker", "podman"):
         return {}
     found = {"": str(Path.cwd())} if terminal.docker_mount_cwd_to_workspace else {}
@@ -74,18 +74,18 @@ def shared_folders(terminal: TerminalSettings) -> dict[str, str]:
 
 
 class SharedFolderTaintTracker(LocalTaintTracker):
-    """For a folder with the path `here` on this machine and `there` in the container."""
+    """Tracks a folder with the path `here` on this machine and `there` in the container."""
 
     def __init__(
         self,
-        rules: Rules,
-        suspects: Suspects,
+        rules: SessionPolicy,
+        taint: TaintRegistry,
         clean: Callable[[str], str],
         *,
         there: str,
         here: str,
     ) -> None:
-        super().__init__(rules, suspects, clean)
+        super().__init__(rules, taint, clean)
         self._there, self._here = there.rstrip("/"), here
 
     @asynccontextmanager
@@ -101,7 +101,7 @@ class SharedFolderTaintTracker(LocalTaintTracker):
             yield
 
     async def track_process(self, root: str, info: ProcessInfo, names: Iterable[str] = ()) -> None:
-        """Its process id is meaningless here, so all writes until the session closes count."""
+        """Track all writes until the session closes: the id of the process is meaningless here."""
         if info.status == "running":
             async with self.track_command(root, names, stays=True):
                 pass
@@ -113,7 +113,11 @@ class RemoteTaintTracker(TaintTracker):
     deeper by a program are not found."""
 
     def __init__(
-        self, rules: Rules, copies: Copies, workspace: Workspace, clean: Callable[[str], str] = str
+        self,
+        rules: SessionPolicy,
+        copies: Copies,
+        workspace: Workspace,
+        clean: Callable[[str], str] = str,
     ) -> None:
         super().__init__(rules, clean)
         self._copies = copies

@@ -14,8 +14,8 @@ from hermes.core.effects import RunCommand
 from hermes.core.errors import EffectDenied
 from hermes.core.ports import ProcessInfo
 from hermes.policy.patterns import word_set
-from hermes.policy.rules import Rules
-from hermes.policy.taint.suspects import TICK_NS, Suspects
+from hermes.policy.rules import SessionPolicy
+from hermes.policy.taint.registry import TICK_NS, TaintRegistry
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -27,18 +27,19 @@ SEARCH_SECONDS = 0.2
 
 
 class TaintTracker:
-    """For one session. `clean` redacts secrets; a path that contains one is not recorded."""
+    """Records which files one session may have written under the influence of untrusted text.
+    `clean` redacts secrets; a path that contains one is not recorded."""
 
-    def __init__(self, rules: Rules, clean: Callable[[str], str] = str) -> None:
+    def __init__(self, rules: SessionPolicy, clean: Callable[[str], str] = str) -> None:
         self._rules = rules
         self._clean = clean
 
     @property
     def has_untrusted_text(self) -> bool:
-        return bool(self._rules.in_sight)
+        return bool(self._rules.untrusted_sources)
 
     def written_paths(self, effect: RunCommand) -> tuple[str, ...] | None:
-        """The paths that a command writes according to its text; None if it only reads or no
+        """Return the paths that a command writes according to its text; None if it only reads or no
         untrusted text is in context."""
         if not self.has_untrusted_text:
             return None
@@ -48,32 +49,32 @@ class TaintTracker:
     def track_command(
         self, root: str, names: Iterable[str], *, look: bool = False, stays: bool = False
     ) -> AbstractAsyncContextManager[None]:
-        """Recorded before the command starts. With `look`, changed files are searched for; with
-        `stays`, tracking continues until the session closes."""
+        """Record a command before it starts. With `look`, search for changed files; with `stays`,
+        track until the session closes."""
         raise NotImplementedError
 
     async def track_process(self, root: str, info: ProcessInfo, names: Iterable[str] = ()) -> None:
-        """A background process started; everything it writes until it exits counts."""
+        """Record that a background process started; everything it writes until it exits counts."""
         raise NotImplementedError
 
     def track_write(self, root: str, path: str, data: bytes) -> AbstractAsyncContextManager[None]:
-        """A file is written as a whole."""
+        """Record that a file is written as a whole."""
         return self.track_command(root, (path,))
 
     async def clear(self, paths: Iterable[str]) -> None:
-        """The content of these files is no longer tainted."""
+        """Record that the content of these files is no longer tainted."""
 
     async def on_process_poll(self, root: str, info: ProcessInfo) -> None:
-        """A process was polled and may have exited."""
+        """Note that a process was polled and may have exited."""
 
     async def finish(self, root: str) -> None:
-        """The session ends; its workspace is still open."""
+        """Finish tracking at the end of the session, while its workspace is still open."""
 
     async def close(self) -> None:
-        """The workspace is closed."""
+        """End tracking when the workspace is closed."""
 
     async def _record(self, note: Callable[[frozenset[str]], T]) -> T:
-        by = self._rules.in_sight
+        by = self._rules.untrusted_sources
         try:
             return await asyncio.to_thread(note, by)
         except OSError as error:
@@ -88,12 +89,14 @@ class TaintTracker:
 
 
 class LocalTaintTracker(TaintTracker):
-    """For local files: times and contents show later whether untrusted text may have influenced
+    """Tracks local files: times and contents show later whether untrusted text may have influenced
     them."""
 
-    def __init__(self, rules: Rules, suspects: Suspects, clean: Callable[[str], str] = str) -> None:
+    def __init__(
+        self, rules: SessionPolicy, taint: TaintRegistry, clean: Callable[[str], str] = str
+    ) -> None:
         super().__init__(rules, clean)
-        self._suspects = suspects
+        self._registry = taint
         # Background processes that received input while untrusted text was in context.
         self._followed: set[str] = set()
         self._open_periods: list[str] = []
@@ -124,13 +127,13 @@ class LocalTaintTracker(TaintTracker):
     async def _begin(self, root: str, names: Iterable[str], owner: int = 0) -> str:
         def begin(by: Iterable[str]) -> str:
             sources = [self._clean(each) for each in by]
-            return self._suspects.begin(root, self._without_secrets(names), sources, owner)
+            return self._registry.begin(root, self._without_secrets(names), sources, owner)
 
         return await self._record(begin)
 
     def _end(self, period: str, root: str, started: int, look: bool) -> None:
         try:
-            self._suspects.end(
+            self._registry.end(
                 period, self._without_secrets(_changed_since(root, started)) if look else ()
             )
         except OSError as error:
@@ -139,7 +142,7 @@ class LocalTaintTracker(TaintTracker):
 
 
 def _changed_since(root: str, started: int) -> tuple[str, ...]:
-    """Files changed since then, those near the root first."""
+    """Return the files changed since then, those near the root first."""
     found, folders, left = list[str](), [root], MAX_ENTRIES
     until = time.monotonic() + SEARCH_SECONDS
     while folders and left > 0 and len(found) < MAX_NAMES and time.monotonic() < until:

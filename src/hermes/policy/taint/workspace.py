@@ -83,7 +83,8 @@ class _TrackedProcesses(DelegatingProcesses):
         return info
 
     async def write(self, process_id: str, data: str) -> ProcessInfo:
-        """A program may write input from untrusted text to files."""
+        """Write input to a process. It may come from untrusted text, and the process may write it
+        to files."""
         if self._tracker.has_untrusted_text:
             for info in await self._inner.list():
                 if info.id == process_id:

@@ -17,15 +17,15 @@ from hermes.policy.patterns import Reach, vocabulary, word_list, word_set
 
 
 class AddressKind(Value):
-    """`odd` is an IPv6 address that embeds an IPv4 one."""
+    """What kind of IP address a host has. `odd` is an IPv6 address that embeds an IPv4 one."""
 
     reach: Reach
-    words: str
+    description: str
     odd: bool = False
 
 
-GLOBAL = AddressKind(reach="global", words="a public address")
-METADATA = AddressKind(reach="metadata", words="a cloud metadata service")
+GLOBAL = AddressKind(reach="global", description="a public address")
+METADATA = AddressKind(reach="metadata", description="a cloud metadata service")
 
 _V6_GLOBAL = IPv6Network("2000::/3")
 _MAPPED = IPv6Network("::ffff:0:0/96")
@@ -36,7 +36,7 @@ _ISATAP = (0x00005EFE, 0x02005EFE)
 
 
 def address_kind(text: str) -> AddressKind | None:
-    """Classifies an address in canonical form; None if it is not an address."""
+    """Classify an address in canonical form; None if it is not an address."""
     try:
         address = ip_address(text)
     except ValueError:
@@ -48,9 +48,9 @@ def address_kind(text: str) -> AddressKind | None:
 
 @cache
 def _networks() -> tuple[tuple[IPv4Network | IPv6Network, AddressKind], ...]:
-    """The networks that are not public, narrow ones first."""
+    """Return the networks that are not public, narrow ones first."""
     return tuple(
-        (ip_network(each.network), AddressKind(reach=each.reach, words=each.words))
+        (ip_network(each.network), AddressKind(reach=each.reach, description=each.words))
         for each in vocabulary().networks
     )
 
@@ -65,26 +65,30 @@ def _v4(address: IPv4Address) -> AddressKind:
 
 def _v6(address: IPv6Address) -> AddressKind:
     if address.scope_id:
-        return AddressKind(reach="never", words="bound to one network card", odd=True)
+        return AddressKind(reach="never", description="bound to one network card", odd=True)
     inner = _inner(address)
     if any(_v4(each).reach == "metadata" for each in inner):
-        return AddressKind(reach="metadata", words=METADATA.words, odd=True)
+        return AddressKind(reach="metadata", description=METADATA.description, odd=True)
     if inner and address in _NAT64:
         # DNS64 networks return these for every host that only has IPv4.
-        return AddressKind(reach=_v4(inner[0]).reach, words=_v4(inner[0]).words, odd=True)
+        return AddressKind(
+            reach=_v4(inner[0]).reach, description=_v4(inner[0]).description, odd=True
+        )
     if kind := _find_network(address):
         return kind
     if inner:
         found = _v4(inner[0])
         reach = "never" if found.reach == "global" else found.reach
-        return AddressKind(reach=reach, words=f"another spelling of {inner[0]}", odd=True)
+        return AddressKind(reach=reach, description=f"another spelling of {inner[0]}", odd=True)
     return (
-        GLOBAL if address in _V6_GLOBAL else AddressKind(reach="never", words="a reserved address")
+        GLOBAL
+        if address in _V6_GLOBAL
+        else AddressKind(reach="never", description="a reserved address")
     )
 
 
 def _inner(address: IPv6Address) -> list[IPv4Address]:
-    """The IPv4 addresses embedded in an IPv6 address."""
+    """Return the IPv4 addresses embedded in an IPv6 address."""
     number = int(address)
     low = IPv4Address(number & 0xFFFFFFFF)
     if any(address in network for network in (_MAPPED, _TRANSLATED, _NAT64)):
@@ -100,11 +104,11 @@ def _inner(address: IPv6Address) -> list[IPv4Address]:
     return []
 
 
-_HERE = AddressKind(reach="private", words="a name of this machine or its own network")
+_HERE = AddressKind(reach="private", description="a name of this machine or its own network")
 
 
 def name_kind(name: str) -> AddressKind | None:
-    """Classifies a host name; None if only its addresses can tell."""
+    """Classify a host name; None if only its addresses can tell."""
     if name in word_set("metadata_hosts") or name.endswith(
         (".metadata.google.internal", ".metadata.goog")
     ):

@@ -20,7 +20,7 @@ _NOT_IN_NAMES = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp", "Sk",
 
 
 class RefusedUrl(ValueError):
-    """`category` is the kind of refusal; the message explains it."""
+    """A URL is refused. `category` is the kind of refusal; the message explains it."""
 
     def __init__(self, reason: str, category: str = "ambiguous_url") -> None:
         super().__init__(reason)
@@ -28,14 +28,14 @@ class RefusedUrl(ValueError):
 
 
 class UrlHost(Value):
-    """`address` is set if the host is an address; `name` is in ASCII form."""
+    """The host of a URL. `address` is set if it is an address; `name` is in ASCII form."""
 
     name: str
     address: str = ""
 
 
 def parse_host(text: str) -> UrlHost:
-    """Raises RefusedUrl if the host is empty, ambiguous or invalid."""
+    """Parse a host; raise RefusedUrl if it is empty, ambiguous or invalid."""
     if not text:
         raise RefusedUrl("The URL names no host.")
     if text.startswith("["):
@@ -61,7 +61,7 @@ def _v6(text: str) -> UrlHost:
         raise RefusedUrl(f"{text!r} is not an address.") from None
     kind = address_kind(address)
     if kind is not None and kind.odd and kind.reach == "global":
-        raise RefusedUrl(f"{text!r} is {kind.words} in an unusual spelling.")
+        raise RefusedUrl(f"{text!r} is {kind.description} in an unusual spelling.")
     return UrlHost(name=f"[{address}]", address=address)
 
 
@@ -115,14 +115,13 @@ _TARGET_SAFE = "/?%:@!$&'()*+,;=-._~[]|^`{}\""
 
 
 class Target(Value):
-    """A parsed URL. `path` is for the request line, `host` for SNI and the Host header, `user` (the
-    part before `@`) for the Authorization header."""
+    """A parsed URL."""
 
     scheme: str
-    host: UrlHost
+    host: UrlHost  # for SNI and the Host header
     port: int
-    path: str
-    user: str = ""
+    path: str  # for the request line
+    user: str = ""  # the part before `@`, for the Authorization header
 
     @property
     def url(self) -> str:
@@ -136,7 +135,7 @@ class Target(Value):
 
 
 def parse_url(text: str) -> Target:
-    """Raises RefusedUrl unless the URL is http(s) and unambiguous."""
+    """Parse a URL; raise RefusedUrl unless it is http(s) and unambiguous."""
     text = text.strip(" ")
     if len(text) > LONGEST:
         raise RefusedUrl("The URL is too long.")
@@ -162,10 +161,10 @@ def _target(scheme: str, rest: str) -> Target:
     path = tail.partition("#")[0]
     if "\\" in path.partition("?")[0]:
         raise RefusedUrl("The URL contains a backslash, which may end the host.")
-    user, at, place = authority.rpartition("@")
+    user, at, host_port = authority.rpartition("@")
     if at and not _USER.fullmatch(user):
         raise RefusedUrl("The part before @ looks like a host.")
-    host, port = _host_and_port(place)
+    host, port = _host_and_port(host_port)
     return Target(
         scheme=scheme,
         host=parse_host(host),
@@ -175,15 +174,15 @@ def _target(scheme: str, rest: str) -> Target:
     )
 
 
-def _host_and_port(place: str) -> tuple[str, str]:
-    if "%" in place:
+def _host_and_port(host_port: str) -> tuple[str, str]:
+    if "%" in host_port:
         raise RefusedUrl("The host contains a percent sign.")
-    if place.startswith("["):
-        host, bracket, port = place.partition("]")
+    if host_port.startswith("["):
+        host, bracket, port = host_port.partition("]")
         if not bracket or (port and not port.startswith(":")):
-            raise RefusedUrl(f"{place!r} is not an address.")
+            raise RefusedUrl(f"{host_port!r} is not an address.")
         return host + bracket, port[1:]
-    host, _, port = place.partition(":")
+    host, _, port = host_port.partition(":")
     return host, port
 
 
@@ -197,7 +196,7 @@ def _port(text: str) -> int:
 
 
 def join(here: Target, location: str) -> str:
-    """Resolves a redirect's `Location` against its base; the result is not checked yet."""
+    """Resolve a redirect's `Location` against its base; the result is not checked yet."""
     location = location.strip(" ")
     if _SCHEME.match(location) or "\\" in location:
         return location

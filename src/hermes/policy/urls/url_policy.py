@@ -26,8 +26,9 @@ FRESH_SECONDS = 30.0
 
 
 class Blocklist:
-    """A rule is a domain, including its subdomains, or a pattern with `*`. Schemes and paths in a
-    rule are ignored; `#` begins a comment. Files with more rules are read again now and then."""
+    """The websites that the settings block. A rule is a domain, including its subdomains, or a
+    pattern with `*`. Schemes and paths in a rule are ignored; `#` begins a comment. Files with more
+    rules are read again now and then."""
 
     def __init__(
         self,
@@ -43,7 +44,7 @@ class Blocklist:
         self._patterns: tuple[str, ...] = ()
 
     def matching(self, host: str) -> str:
-        """The rule that blocks this host, or ""."""
+        """Return the rule that blocks this host, or ""."""
         if self._read_at == -math.inf or (
             self._files and self._now() - self._read_at >= FRESH_SECONDS
         ):
@@ -83,7 +84,7 @@ _LONGEST_CHAIN = 8
 
 class HostResolver(Protocol):
     async def resolve(self, name: str) -> Sequence[str]:
-        """All addresses of a host, in the order to try them. Raises OSError."""
+        """Return all addresses of a host, in the order to try them. Raises OSError."""
         ...
 
 
@@ -99,10 +100,11 @@ class SystemResolver:
 
 
 class StaticResolver:
-    """Answers by host. A list of lists gives one list per look-up; the last one repeats."""
+    """Resolves hosts from a table. A list of lists gives one list per look-up; the last one
+    repeats."""
 
     def __init__(self, answers: Mapping[str, object]) -> None:
-        self._answers = {_name(host): _rounds(given) for host, given in answers.items()}
+        self._answers = {_name(host): _rounds(addresses) for host, addresses in answers.items()}
         self._asked: dict[str, int] = {}
 
     async def resolve(self, name: str) -> Sequence[str]:
@@ -121,18 +123,18 @@ class StaticResolver:
         return tuple(found)
 
 
-def _rounds(given: object) -> list[list[str]]:
-    if isinstance(given, str):
-        return [[given]]
-    if not isinstance(given, list):
+def _rounds(addresses: object) -> list[list[str]]:
+    if isinstance(addresses, str):
+        return [[addresses]]
+    if not isinstance(addresses, list):
         return []
-    if any(isinstance(each, list) for each in given):
-        return [_texts(each if isinstance(each, list) else [each]) for each in given]
-    return [_texts(given)]
+    if any(isinstance(each, list) for each in addresses):
+        return [_texts(each if isinstance(each, list) else [each]) for each in addresses]
+    return [_texts(addresses)]
 
 
-def _texts(given: list[object]) -> list[str]:
-    return [each for each in given if isinstance(each, str)]
+def _texts(addresses: list[object]) -> list[str]:
+    return [each for each in addresses if isinstance(each, str)]
 
 
 def _name(text: str) -> str:
@@ -160,7 +162,8 @@ class UrlDecision(Value):
 
 
 class UrlPolicy:
-    """`allow_private` allows this machine and private networks, but never metadata services."""
+    """Decides whether a URL may be fetched. `allow_private` allows this machine and private
+    networks, but never metadata services."""
 
     def __init__(
         self,
@@ -176,7 +179,7 @@ class UrlPolicy:
         self._most_redirects = most_redirects
 
     def quick_check(self, text: str) -> Decision:
-        """Checks the text of a URL without resolving its name."""
+        """Check the text of a URL without resolving its name."""
         try:
             self._check_text(text)
         except RefusedUrl as refused:
@@ -184,7 +187,7 @@ class UrlPolicy:
         return Allow(harmless=True)
 
     async def check(self, text: str) -> UrlDecision:
-        """Resolves the name once and checks all its addresses."""
+        """Resolve the name once and check all its addresses."""
         try:
             target = self._check_text(text)
             addresses = (
@@ -193,12 +196,12 @@ class UrlPolicy:
         except RefusedUrl as refused:
             return UrlDecision(decision=_deny(refused))
         kind = address_kind(addresses[0])
-        what = kind.words if kind else "known"
+        what = kind.description if kind else "known"
         allowed = Allow(harmless=True, reason=f"{target.host.name} is {what}.")
         return UrlDecision(decision=allowed, target=target, connect=addresses[0])
 
     async def redirect(self, passage: UrlDecision, location: str) -> UrlDecision:
-        """The decision about the target of a redirect."""
+        """Return the decision about the target of a redirect."""
         if passage.target is None:
             return passage
         count = passage.redirects + 1
@@ -244,12 +247,14 @@ class UrlPolicy:
                 return
             case "private":
                 hint = "set security.allow_private_urls to true to allow it"
-                raise RefusedUrl(f"{shown} is {kind.words}; {hint}.", "private_address")
+                raise RefusedUrl(f"{shown} is {kind.description}; {hint}.", "private_address")
             case "metadata":
-                raise RefusedUrl(f"{shown} is {kind.words}, which is never opened.", "metadata")
+                raise RefusedUrl(
+                    f"{shown} is {kind.description}, which is never opened.", "metadata"
+                )
             case "never":
                 raise RefusedUrl(
-                    f"{shown} is {kind.words}, not a public address.", "reserved_address"
+                    f"{shown} is {kind.description}, not a public address.", "reserved_address"
                 )
 
 

@@ -17,7 +17,7 @@ from hermes.config.schema import Effort
 from hermes.core.effects import Allow, FetchUrl
 from hermes.core.errors import EffectDenied, ToolError, UsageError
 from hermes.core.messages import AssistantMessage, Image, Message, Text, UserMessage
-from hermes.policy.rule_setup import rules_for
+from hermes.policy.rule_setup import policy_for
 from hermes.surfaces.api.encoding import strip_images
 from hermes.surfaces.api.http import HttpError, invalid_value, text_field
 from hermes.web.access import web_access
@@ -188,7 +188,7 @@ async def load_image(run: RunContext, url: str, param: str) -> bytes:
 async def _fetch(run: RunContext, url: str, param: str) -> bytes:
     """The policy for the agent's own unattended fetches applies, because a client could otherwise
     read private addresses that it cannot reach itself."""
-    rules = rules_for(run.config, run.settings.terminal.cwd, "api")
+    rules = policy_for(run.config, run.settings.terminal.cwd, "api")
     effect = FetchUrl(url=url)
     decision = rules.decide(effect, "owner", frozenset({"user"}))
     if not isinstance(decision, Allow):

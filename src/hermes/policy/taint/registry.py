@@ -31,7 +31,7 @@ MOST_PRINTS = 100
 Stamp = tuple[str, int, int]
 
 
-class Suspects:
+class TaintRegistry:
     """Tells which files of a home untrusted text may have influenced. A file is tainted if the time
     of its content or its inode lies in a recorded period, or if its content equals that of such a
     file: a copy, or a checkout from git. Editing it later removes the taint; moving it, changing
@@ -53,8 +53,8 @@ class Suspects:
         self._cleared: dict[str, None] = {}
         self._digests: dict[Stamp, str] = {}
         # Cached answers, until the record changes.
-        self._told: dict[tuple[str, int, int, int, int], tuple[str, ...]] = {}
-        self._near: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._sources_by_file: dict[tuple[str, int, int, int, int], tuple[str, ...]] = {}
+        self._names_below: dict[tuple[str, ...], tuple[str, ...]] = {}
         # By size and digest: the sources in view when the content was written.
         self._prints: dict[int, dict[str, tuple[str, ...]]] = {}
         self._open: list[str] = []
@@ -72,7 +72,7 @@ class Suspects:
         return self._refresh()
 
     def sources(self, path: str) -> tuple[str, ...]:
-        """The untrusted sources in view when the file was written; () for other files."""
+        """Return the untrusted sources in view when the file was written; () for other files."""
         if not self._refresh():
             return ()
         try:
@@ -80,13 +80,13 @@ class Suspects:
         except (OSError, ValueError):
             return ()
         stamp = (path, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns)
-        if stamp not in self._told:
+        if stamp not in self._sources_by_file:
             found = self._by_time(path, seen)
             if not found and (prints := self._prints.get(seen.st_size)):
                 found = set(prints.get(self._digest(path, seen), ()))
             cleared = found and self._cleared and self._digest(path, seen) in self._cleared
-            self._told[stamp] = () if cleared else tuple(sorted(found))
-        return self._told[stamp]
+            self._sources_by_file[stamp] = () if cleared else tuple(sorted(found))
+        return self._sources_by_file[stamp]
 
     def _by_time(self, path: str, seen: os.stat_result) -> set[str]:
         times = {seen.st_ctime_ns, seen.st_mtime_ns}
@@ -102,13 +102,13 @@ class Suspects:
         }
 
     def names(self, *folders: str) -> tuple[str, ...]:
-        """Files below the folders that may be tainted, newest first, including copies of tainted
-        files in another worktree."""
+        """Return files below the folders that may be tainted, newest first, including copies of
+        tainted files in another worktree."""
         if not self._refresh():
             return ()
-        if folders not in self._near:
-            self._near[folders] = tuple(self._names(folders))[:MOST_NAMES]
-        return self._near[folders]
+        if folders not in self._names_below:
+            self._names_below[folders] = tuple(self._names(folders))[:MOST_NAMES]
+        return self._names_below[folders]
 
     def _names(self, folders: tuple[str, ...]) -> dict[str, None]:
         near: dict[str, None] = {}
@@ -122,7 +122,7 @@ class Suspects:
         return near
 
     def _refresh(self) -> bool:
-        """Reads new entries. False when there are no entries."""
+        """Read new entries; return whether there are any entries."""
         with self._lock:
             news = self._record.news()
             if news is not None:
@@ -144,7 +144,7 @@ class Suspects:
             return True
 
     def _take(self, lines: Iterable[TaintEntry]) -> None:
-        self._told, self._near = {}, {}
+        self._sources_by_file, self._names_below = {}, {}
         for line in lines:
             match line:
                 case Began():
@@ -174,13 +174,13 @@ class Suspects:
             self._prints.setdefault(size, {})[digest] = by
 
     def _periods(self, at: int) -> Iterator[Began]:
-        """The periods that contain this moment, newest first."""
-        place = bisect_right(self._starts, at) - 1
-        while place >= 0 and at <= self._until[place]:
-            period = self._ordered[place]
+        """Yield the periods that contain this moment, newest first."""
+        index = bisect_right(self._starts, at) - 1
+        while index >= 0 and at <= self._until[index]:
+            period = self._ordered[index]
             if at <= self._ended.get(period.id, math.inf):
                 yield period
-            place -= 1
+            index -= 1
 
     def _digest(self, path: str, seen: os.stat_result) -> str:
         stamp = (path, seen.st_ctime_ns, seen.st_size)
@@ -191,8 +191,8 @@ class Suspects:
     # Writing. All of it blocks; OSError where the home cannot be written.
 
     def begin(self, root: str, names: Iterable[str], by: Iterable[str], owner: int = 0) -> str:
-        """Records that files may be written from now on while these sources are in view. `end`
-        takes the returned id. Durable when it returns."""
+        """Record that files may be written from now on while these sources are in view. Pass the
+        returned id to `end`. Durable when it returns."""
         owner = owner or os.getpid()
         self._own += 1
         at = self._now_ns()
@@ -209,7 +209,7 @@ class Suspects:
         return began.id
 
     def end(self, id_: str, names: Iterable[str] = ()) -> None:
-        """`names` are more files that were written meanwhile."""
+        """Record the end of a period. `names` are more files that were written meanwhile."""
         began, found = self._mine.pop(id_), tuple(os.path.realpath(name) for name in names)
         prints = (_print(name, began.at) for name in dict.fromkeys((*began.names, *found)))
         written = tuple(each for each in prints if each is not None)[:MOST_PRINTS]
@@ -217,12 +217,12 @@ class Suspects:
         self._shorten()
 
     def clear(self, paths: Iterable[str]) -> None:
-        """A person trusts the current content of these files."""
+        """Trust the current content of these files, wherever it occurs."""
         digests = {digest for path in paths if (digest := _digest(path))}
         self._record.add(Cleared(digest=each) for each in sorted(digests))
 
     def _shorten(self) -> None:
-        """Merges old periods with their neighbours, which taints more files and never fewer."""
+        """Merge old periods with their neighbours, which taints more files and never fewer."""
         if not self._refresh() or self._record.length < max(LONG, 2 * self._short):
             return
         with self._lock:
@@ -249,7 +249,7 @@ class Suspects:
 
 
 def _merge(periods: list[Began], ends: dict[str, int]) -> Iterable[Began]:
-    """Merges up to `TOGETHER` neighbouring periods of one folder; open periods are kept."""
+    """Merge up to `TOGETHER` neighbouring periods of one folder; open periods are kept."""
     folders: dict[str, list[Began]] = {}
     for each in periods:
         if each.id in ends:
@@ -278,7 +278,7 @@ def _is_alive(owner: int) -> bool:
 
 
 def _print(path: str, since: int) -> tuple[int, str] | None:
-    """Size and digest of a file that was written since then and is not empty."""
+    """Return size and digest of a file that was written since then and is not empty."""
     try:
         seen = os.stat(path)  # noqa: PTH116
     except (OSError, ValueError):
@@ -290,7 +290,7 @@ def _print(path: str, since: int) -> tuple[int, str] | None:
 
 
 def _digest(path: str) -> str:
-    """The digest of the content; "" for unreadable and very large files."""
+    """Return the digest of the content; "" for unreadable and very large files."""
     import hashlib
 
     try:
@@ -303,6 +303,6 @@ def _digest(path: str) -> str:
     return hashlib.sha256(data).hexdigest() if len(data) <= LARGEST else ""
 
 
-def suspects_of(root: Path) -> Suspects:
-    """The suspects of the home in this folder."""
-    return Suspects(root / FILE)
+def open_taint_registry(root: Path) -> TaintRegistry:
+    """Return the taint registry of the home in this folder."""
+    return TaintRegistry(root / FILE)
