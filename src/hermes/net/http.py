@@ -40,8 +40,8 @@ class StallPolicy(Protocol):
     """Decides how long to wait for a silent server."""
 
     async def wait_for(self, attempt: Callable[[float], Awaitable[T]]) -> T:
-        """Runs `attempt(seconds)`, which may be repeated after a TimeoutError and continues where
-        it was. Raises ProviderError when waiting is pointless."""
+        """Run `attempt(seconds)`, which may be repeated after a TimeoutError and continues where it
+        was. Raise ProviderError when waiting is pointless."""
         ...
 
 
@@ -87,7 +87,7 @@ class HttpResponse:
         self._seconds = seconds
 
     def wrap(self, listen: Callable[[ResponseSource], ResponseSource]) -> HttpResponse:
-        """The same response, read through a listener."""
+        """Return the same response, read through a listener."""
         return HttpResponse(listen(self._exchange), self._host, self._seconds)
 
     @property
@@ -103,7 +103,7 @@ class HttpResponse:
                 yield unpack.decompress(data) if unpack else data
 
     async def read(self, limit: int = MAX_BODY_BYTES) -> bytes:
-        """The whole body, or its first `limit` bytes."""
+        """Return the whole body, or its first `limit` bytes."""
         body = bytearray()
         async with aclosing(self.chunks()) as chunks:
             async for chunk in chunks:
@@ -113,7 +113,7 @@ class HttpResponse:
         return bytes(body[:limit])
 
     async def read_error(self) -> str:
-        """The body of an error response, as far as it arrived."""
+        """Return the body of an error response, as far as it arrived."""
         try:
             body = await self.read(_ERROR_BODY_BYTES)
         except ProviderError:
@@ -121,8 +121,8 @@ class HttpResponse:
         return body.decode("utf-8", "replace")
 
     async def drain(self) -> None:
-        """Reads the rest of a finished response, so that the connection can be reused. If the
-        server keeps the response open, the connection is closed."""
+        """Read the rest of a finished response, so that the connection can be reused. If the server
+        keeps the response open, the connection is closed."""
         try:
             async with asyncio.timeout(_DRAIN_SECONDS), aclosing(self.chunks()) as chunks:
                 async for _ in chunks:
@@ -177,8 +177,8 @@ class HttpClient:
     def send(
         self, method: str, url: str, *, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
     ) -> ResponseContext:
-        """The response to a request. Leaving the block before the end of the response closes the
-        connection."""
+        """Return the response to a request. Leaving the block before the end of the response closes
+        the connection."""
         interceptor = current_interceptor.get()
         if interceptor is None:
             return self._exchange(method, url, body, headers, timeouts)
@@ -186,7 +186,7 @@ class HttpClient:
         return interceptor.exchange(url, body, real)
 
     def preload_certificates(self, url: str) -> None:
-        """Loads certificates for this address in advance; sends nothing."""
+        """Load certificates for this address in advance; send nothing."""
         if self._address(url).secure:
             self._tls_context()
 
@@ -246,17 +246,17 @@ class HttpClient:
                 raise
 
     def _address(self, url: str) -> ConnectionTarget:
-        place = urlsplit(url)
-        secure = place.scheme == "https"
-        host = place.hostname or ""
-        if place.scheme not in ("http", "https") or not host:
+        parts = urlsplit(url)
+        secure = parts.scheme == "https"
+        host = parts.hostname or ""
+        if parts.scheme not in ("http", "https") or not host:
             raise ValueError("not an http address")
         direct = is_local(host) or any(
             host == name or host.endswith(f".{name}") or name == "*" for name in self._no_proxy
         )
         return ConnectionTarget(
             host=host,
-            port=place.port or (443 if secure else 80),
+            port=parts.port or (443 if secure else 80),
             secure=secure,
             proxy="" if direct else self._proxy,
         )
@@ -321,7 +321,7 @@ async def _open(
 
 @contextmanager
 def _translate_errors(host: str, *, begun: bool, unsent: bool = False) -> Iterator[None]:
-    """Turns network errors into ProviderError. The original may quote a header with the key, so it
+    """Turn network errors into ProviderError. The original may quote a header with the key, so it
     is not kept as the cause."""
     failed: ProviderError | None = None
     try:
