@@ -73,7 +73,7 @@ def _struct_of(function: Callable[..., object]) -> type[msgspec.Struct]:
 
 
 def _describe_hint(hint: Any) -> Any:
-    """`Annotated[str, "words"]` for msgspec: the string becomes the description."""
+    """Convert `Annotated[str, "text"]` for msgspec: the string becomes the description."""
     if get_origin(hint) is not Annotated:
         return hint
     kind, *notes = get_args(hint)

@@ -210,7 +210,7 @@ def _strings(value: Any) -> Iterable[str]:
 
 
 def find_named_secrets(value: dict[str, Any]) -> Iterable[str]:
-    """Values under names that mark a secret, at any depth."""
+    """Yield the values under names that mark a secret, at any depth."""
     for name, inner in value.items():
         if is_secret_name(name) or name.lower() == "authorization":
             yield from _strings(inner)

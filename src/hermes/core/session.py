@@ -141,7 +141,7 @@ class Session:
         return self._recorder.subscribe()
 
     def attach(self, listener: EventListener) -> None:
-        """Like `subscribe`, for listeners that need no queue."""
+        """Call the listener with every record, without the queue of `subscribe`."""
         self._recorder.attach(listener)
 
     def detach(self, listener: EventListener) -> None:
@@ -241,7 +241,7 @@ class Session:
         await self._recorder.commit(*import_events(messages, model, provider))
 
     def notices(self) -> AsyncIterator[ProcessNotice]:
-        """Notices of the session's background processes."""
+        """Return notices of the session's background processes."""
         return self._deps.workspace.processes.notices()
 
     async def ask_secret(self, question: str, seconds: float) -> str | None:

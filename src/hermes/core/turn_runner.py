@@ -74,7 +74,7 @@ class TurnRunner:
         self._connection = wrap_provider(self._deps.middleware, connected), limits
 
     def disconnect(self) -> None:
-        """The next turn connects to its model again."""
+        """Drop the connection; the next turn connects to its model again."""
         self._connection = None
 
     def start(self) -> None:

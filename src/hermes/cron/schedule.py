@@ -33,14 +33,14 @@ _FIELDS = (
 
 
 class CronExpression(NamedTuple):
-    """`any_day` and `any_weekday` mark a field that starts with `*`. When neither does, one
-    match suffices."""
+    """A cron expression. If neither the day nor the weekday starts with `*`, one match suffices."""
 
     minutes: frozenset[int]
     hours: frozenset[int]
     days: frozenset[int]
     months: frozenset[int]
     weekdays: frozenset[int]
+    # The field starts with `*`.
     any_day: bool
     any_weekday: bool
 
@@ -128,13 +128,15 @@ _OF_DAYS = {"weekdays": "1-5", "weekends": "0,6"}
 
 
 class Schedule(Value):
-    """`run_at` is for `once`, `seconds` for `interval`, `expr` for `cron`. Times of day are in
-    the process's time zone."""
+    """When a job runs. Times of day are in the process's time zone."""
 
     kind: Literal["once", "interval", "cron"]
     display: str
+    # For "once".
     run_at: str = ""
+    # For "interval".
     seconds: int = 0
+    # For "cron".
     expr: str = ""
 
 

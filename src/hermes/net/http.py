@@ -46,14 +46,16 @@ class StallPolicy(Protocol):
 
 
 class Timeouts(Value):
-    """In seconds. `read` limits the time without a byte, `stale` the time with nothing but
-    keep-alives, and `whole` the wait for a response that is not streamed. A response that keeps
-    arriving has no limit. A `stall_policy` replaces these three."""
+    """The time limits of a request, in seconds. A response that keeps arriving has no limit."""
 
     connect: float = 10.0
+    # Without a byte.
     read: float = 120.0
+    # With nothing but keep-alives.
     stale: float = 180.0
+    # For a response that is not streamed.
     whole: float = 1800.0
+    # Replaces the last three.
     stall_policy: StallPolicy | None = None
 
     def for_unstreamed(self) -> Timeouts:
@@ -147,9 +149,9 @@ current_interceptor: ContextVar[Interceptor | None] = ContextVar("interceptor", 
 
 
 class HttpClient:
-    """Shared by all providers of a process. Connects on first use and loads certificates for the
-    first HTTPS address. Local hosts bypass the proxy. `only_ipv4` is for networks where IPv6 is
-    broken."""
+    """An HTTP client that all providers of a process share. Connects on first use and loads
+    certificates for the first HTTPS address. Local hosts bypass the proxy. `only_ipv4` is for
+    networks where IPv6 is broken."""
 
     def __init__(
         self,
@@ -309,7 +311,8 @@ class _StallCheckedExchange:
 async def _open(
     address: ConnectionTarget, trust: ssl.SSLContext | None, seconds: float, family: int
 ) -> HttpConnection:
-    """Some machines resolve `localhost` to an address without a listener, or not at all."""
+    """Connect. Try 127.0.0.1 for `localhost` too: some machines resolve that name to an address
+    without a listener, or not at all."""
     try:
         return await open_http_connection(address, trust, seconds, family=family)
     except (OSError, TimeoutError):

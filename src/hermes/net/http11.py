@@ -27,7 +27,9 @@ class ConnectionTarget(Value):
     host: str
     port: int
     secure: bool
+    # The URL of an HTTP proxy, or "".
     proxy: str = ""
+    # The numeric address of the host; if set, DNS is not used.
     connect: str = ""
 
 

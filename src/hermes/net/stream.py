@@ -123,7 +123,7 @@ class ByteStream(asyncio.Protocol):
         _wake(self._writing)
 
     def _set_deadline(self, due: float) -> None:
-        """Sets the deadline of the current read. A timer that fires too early is rescheduled then:
+        """Set the deadline of the current read. A timer that fires too early is rescheduled then:
         most reads end long before."""
         self._deadline = due
         if self._timer is not None and (due < self._timer.when() or due == math.inf):
