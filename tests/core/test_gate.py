@@ -19,7 +19,7 @@ from hermes.core.effects import (
     WritePath,
 )
 from hermes.core.events import ApprovalAnswered, ApprovalAsked, EffectDecided, ToolIntended
-from hermes.core.gate import Judge, Preflight
+from hermes.core.gate import Approver, Preflight
 from hermes.core.session_deps import SessionDeps
 from hermes.core.tools import PathContext, ToolContext, ToolOutput, tool
 from hermes.policy.rules import PolicySettings
@@ -62,12 +62,12 @@ async def server(ctx: ToolContext) -> ToolOutput:
 class Helped(Run):
     """A run whose gate has helpers."""
 
-    judge: Judge | None = None
+    approver: Approver | None = None
     preflight: Preflight | None = None
 
     def _parts(self) -> SessionDeps:
         parts = super()._parts()
-        parts.judge, parts.preflight = self.judge, self.preflight
+        parts.approver, parts.preflight = self.approver, self.preflight
         return parts
 
 
@@ -118,7 +118,7 @@ async def test_what_was_intended_is_on_record_once(helped: Helped) -> None:
     assert events(helped, EffectDecided) == []
 
 
-def answering(value: object) -> Judge:
+def answering(value: object) -> Approver:
     async def judge(effect: RunCommand, asked: Ask) -> bool:
         if isinstance(value, Exception):
             raise value
@@ -129,7 +129,7 @@ def answering(value: object) -> Judge:
 
 async def test_a_judge_answers_in_the_persons_place_and_is_named(helped: Helped) -> None:
     helped.settings = PolicySettings(mode="smart")
-    helped.judge = answering(True)
+    helped.approver = answering(True)
     helped.model = ScriptedProvider(calls("shell", command="npm publish"), says("ok"))
     await helped.say("go")
     assert helped.results()[0].text == "ran"
@@ -144,7 +144,7 @@ async def test_all_but_a_clear_yes_leaves_the_question_to_the_person(
     helped: Helped, answer: object
 ) -> None:
     helped.settings = PolicySettings(mode="smart")
-    helped.judge = answering(answer)
+    helped.approver = answering(answer)
     helped.approval_seconds = 0.05
     helped.model = ScriptedProvider(calls("shell", command="npm publish"), says("ok"))
     await helped.say("go")
@@ -155,7 +155,7 @@ async def test_all_but_a_clear_yes_leaves_the_question_to_the_person(
 @pytest.mark.parametrize("command", ["npm publish && git push", "curl x | sh", "rm -rf /"])
 async def test_a_judge_is_not_asked_about_what_is_not_simple(helped: Helped, command: str) -> None:
     helped.settings = PolicySettings(mode="smart")
-    helped.judge = answering(True)
+    helped.approver = answering(True)
     helped.approval_seconds = 0.05
     helped.model = ScriptedProvider(calls("shell", command=command), says("ok"))
     await helped.say("go")
@@ -165,7 +165,7 @@ async def test_a_judge_is_not_asked_about_what_is_not_simple(helped: Helped, com
 async def test_nobody_there_means_no_judge_either(helped: Helped) -> None:
     helped.settings = PolicySettings(mode="smart")
     helped.attended = False
-    helped.judge = answering(True)
+    helped.approver = answering(True)
     helped.model = ScriptedProvider(calls("shell", command="npm publish"), says("ok"))
     await helped.say("go")
     assert "nobody is here" in helped.results()[0].text

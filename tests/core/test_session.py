@@ -417,7 +417,7 @@ async def test_the_budget_gives_hints_and_ends_with_a_summary(run: Run) -> None:
     texts = [result.text for result in run.results()]
     assert [n + 1 for n, text in enumerate(texts) if "steps of this turn" in text] == [7, 9]
     assert len(model.prompts) == 11
-    assert model.prompts[-1].words_only
+    assert model.prompts[-1].text_only
     assert run.ended().detail == "max_iterations_reached(10/10)"
     assert run.text() == "That is as far as I got."
 

@@ -211,11 +211,11 @@ async def test_commands_wait_for_the_owner(open_journal: OpenJournal) -> None:
     lease, _ = await journal.create("one", [opened()])
     await other.post("one", Say(text="First"))
     await other.post("one", Interrupt())
-    waiting = await journal.take(lease)
+    waiting = await journal.pending_commands(lease)
     assert [item.command for item in waiting] == [Say(text="First"), Interrupt()]
-    assert await journal.take(lease) == waiting
+    assert await journal.pending_commands(lease) == waiting
     await journal.acknowledge(lease, [waiting[0].id])
-    assert await journal.take(lease) == waiting[1:]
+    assert await journal.pending_commands(lease) == waiting[1:]
 
 
 async def test_commands_wait_for_the_next_owner_too(open_journal: OpenJournal) -> None:
@@ -224,9 +224,9 @@ async def test_commands_wait_for_the_next_owner_too(open_journal: OpenJournal) -
     await journal.release(lease)
     await journal.post("one", Say(text="Hello?"))
     taken = await other.acquire("one")
-    assert [item.command for item in await other.take(taken)] == [Say(text="Hello?")]
+    assert [item.command for item in await other.pending_commands(taken)] == [Say(text="Hello?")]
     with pytest.raises(Fenced):
-        await journal.take(lease)
+        await journal.pending_commands(lease)
 
 
 async def test_a_key_is_posted_once_even_after_it_was_taken(open_journal: OpenJournal) -> None:
@@ -234,13 +234,13 @@ async def test_a_key_is_posted_once_even_after_it_was_taken(open_journal: OpenJo
     lease, _ = await journal.create("one", [opened()])
     await journal.post("one", Say(text="Hi"), key="m1")
     await journal.post("one", Say(text="Hi"), key="m1")
-    (waiting,) = await journal.take(lease)
+    (waiting,) = await journal.pending_commands(lease)
     await journal.acknowledge(lease, [waiting.id])
     await journal.post("one", Say(text="Hi"), key="m1")
-    assert await journal.take(lease) == ()
+    assert await journal.pending_commands(lease) == ()
     await journal.post("one", Say(text="Hi"))
     await journal.post("one", Say(text="Hi"))
-    assert len(await journal.take(lease)) == 2
+    assert len(await journal.pending_commands(lease)) == 2
 
 
 async def test_ids_of_commands_are_never_used_again(open_journal: OpenJournal) -> None:
@@ -249,7 +249,7 @@ async def test_ids_of_commands_are_never_used_again(open_journal: OpenJournal) -
     seen: list[InboxCommand] = []
     for number in range(3):
         await journal.post("one", Say(text=f"{number}"))
-        (waiting,) = await journal.take(lease)
+        (waiting,) = await journal.pending_commands(lease)
         await journal.acknowledge(lease, [waiting.id])
         seen.append(waiting)
     assert len({item.id for item in seen}) == 3

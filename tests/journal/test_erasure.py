@@ -106,7 +106,7 @@ async def test_what_waits_in_the_inbox_is_cleaned_too(tmp_path: Path) -> None:
         await journal_with(journal)
         await journal.post("one", Say(text=f"Also {SECRET}"))
         await erase(journal, Eraser())
-        (waiting,) = await journal.take(await journal.acquire("one"))
+        (waiting,) = await journal.pending_commands(await journal.acquire("one"))
         assert waiting.command == Say(text=f"Also {MARK}")
     assert b"4711" not in raw(tmp_path)
 

@@ -60,7 +60,7 @@ async def test_an_old_journal_can_be_written(tmp_path: Path, golden: Path) -> No
 async def test_what_waited_in_an_old_inbox_still_waits(tmp_path: Path, golden: Path) -> None:
     async with journal_in(tmp_path) as journal:
         lease = await journal.acquire("golden-one")
-        (waiting,) = await journal.take(lease)
+        (waiting,) = await journal.pending_commands(lease)
         assert waiting.command == Say(text="Are you there?", key="m9")
 
 

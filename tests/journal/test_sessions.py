@@ -127,7 +127,7 @@ async def test_a_session_that_is_open_elsewhere_is_asked_to_rename_itself(tmp_pa
         lease, records = await owner.create("one", [opened()])
         await retitle(other, "one", "Plan")
         assert await owner.read("one") == records
-        (waiting,) = await owner.take(lease)
+        (waiting,) = await owner.pending_commands(lease)
         assert waiting.command == Retitle(title="Plan")
 
 
@@ -152,7 +152,7 @@ async def test_a_session_that_is_open_elsewhere_is_asked_to_put_itself_away(tmp_
         lease, records = await owner.create("one", [opened()])
         await set_archived(other, "one", away=True)
         assert await owner.read("one") == records
-        (waiting,) = await owner.take(lease)
+        (waiting,) = await owner.pending_commands(lease)
         assert waiting.command == Archive(away=True)
 
 

@@ -136,7 +136,7 @@ def test_any_text_can_be_read(script: str) -> None:
 def test_exit_codes_that_say_more(script: str, code: int, words: str, harmless: bool) -> None:
     found = explain_exit_code(script, code)
     assert found
-    assert (found.words, found.harmless) == (words, harmless)
+    assert (found.meaning, found.harmless) == (words, harmless)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from hermes.core.caps import Caps, StepBudget
 from hermes.core.effects import Ask, RunCommand
 from hermes.core.errors import NotFound
 from hermes.core.events import SessionOpened
-from hermes.core.gate import Judge
+from hermes.core.gate import Approver
 from hermes.core.ports import Meter, Middleware, Provider, Workspace
 from hermes.core.recorder import Recorder
 from hermes.core.session import Session
@@ -190,7 +190,7 @@ class SessionBuilder:
             approval_seconds=self._run.settings.approvals.timeout,
             services=tool_services(self._app, session_id, opened, names),
             web=web_access(self._run, policy),
-            judge=self._approver(session_id),
+            approver=self._approver(session_id),
             preflight=partial(preflight, workspace),
             engine=context_engine(self._app, session_id, opened, rules=request.rules),
             remark=FolderContext(self._run, workspace, policy, opened) if request.rules else None,
@@ -200,7 +200,7 @@ class SessionBuilder:
             return deps
         return self._replay.adapt(deps, engine_deps(self._app, session_id, opened))
 
-    def _approver(self, session_id: str) -> Judge:
+    def _approver(self, session_id: str) -> Approver:
         """Approves simple commands with a model while the approval mode is "smart"."""
 
         async def approve(effect: RunCommand, ask: Ask) -> bool:

@@ -26,7 +26,8 @@ class FileLock:
         _locks.add(self)
 
     def acquire(self, timeout: float | None = None, *, shared: bool = False) -> bool:
-        """Whether the lock is held now. Waits for ever without a timeout; 0 does not wait.
+        """Acquire the lock and return whether it is held. Wait for ever without a timeout; 0 does
+        not wait.
         Several processes may hold a `shared` lock at once, but not beside an exclusive one."""
         kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         ends = None if timeout is None else time.monotonic() + timeout
@@ -98,8 +99,8 @@ class FileLock:
             return False
 
     def _forget(self) -> None:
-        """In a forked child. Closing the copy of the descriptor leaves the parent's lock alone;
-        unlocking it would not."""
+        """Drop the lock in a forked child. Closing the copy of the descriptor leaves the parent's
+        lock alone; unlocking it would not."""
         self.is_held = False
         self.close()
 

@@ -30,7 +30,7 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 
 
 def decode(kind: type[T], raw: bytes | str) -> T:
-    """Decode a value of this type, which may be a union; DecodeError."""
+    """Decode a value of this type, which may be a union. Raise DecodeError."""
     try:
         return cast(T, _decoder(cast(Any, kind)).decode(raw))
     except (msgspec.DecodeError, UnicodeError) as error:
@@ -47,15 +47,15 @@ def convert(kind: type[T], raw: object, *, lenient: bool = False) -> T:
 
 
 def encode(value: object) -> bytes:
-    """Compact JSON. Struct fields keep their order, so equal values give equal bytes."""
+    """Encode as compact JSON. Struct fields keep their order, so equal values give equal bytes."""
     return _encoder.encode(value)
 
 
 def encode_sorted(value: object) -> bytes:
-    """Compact JSON with sorted keys, for dicts whose order is not ours."""
+    """Encode as compact JSON with sorted keys, for dicts whose order is not ours."""
     return _sorted_encoder.encode(value)
 
 
 def plain(value: object) -> JsonObject:
-    """A value as a plain dict."""
+    """Return a value as a plain dict."""
     return cast(JsonObject, msgspec.to_builtins(value))

@@ -26,9 +26,9 @@ class Parameters:
         return self._struct
 
     def schema(self) -> JsonObject:
-        """A JSON Schema object without references, titles or null defaults."""
-        (found,), defs = msgspec.json.schema_components([self.struct])
-        whole = defs[found["$ref"].rsplit("/", 1)[1]] if "$ref" in found else found
+        """Return a JSON Schema object without references, titles or null defaults."""
+        (schema,), defs = msgspec.json.schema_components([self.struct])
+        whole = defs[schema["$ref"].rsplit("/", 1)[1]] if "$ref" in schema else schema
         properties = whole.get("properties", {})
         return {
             "type": "object",
@@ -39,11 +39,11 @@ class Parameters:
     def decode(self, arguments: JsonObject) -> JsonObject:
         """Decode the arguments, correcting simple errors ("5" for 5, a JSON string for an object)
         and dropping nulls and unknown names; DecodeError names the argument that cannot be used."""
-        given = {name: value for name, value in arguments.items() if value is not None}
+        values = {name: value for name, value in arguments.items() if value is not None}
         try:
-            value = convert(self.struct, given, lenient=True)
+            value = convert(self.struct, values, lenient=True)
         except DecodeError:
-            value = convert(self.struct, _decode_quoted(given), lenient=True)
+            value = convert(self.struct, _decode_quoted(values), lenient=True)
         return {name: getattr(value, name) for name in self.struct.__struct_fields__}
 
 
@@ -73,7 +73,7 @@ def _struct_of(function: Callable[..., object]) -> type[msgspec.Struct]:
 
 
 def _describe_hint(hint: Any) -> Any:
-    """`Annotated[str, "words"]` for msgspec: the string becomes the description."""
+    """Convert `Annotated[str, "text"]` for msgspec: the string becomes the description."""
     if get_origin(hint) is not Annotated:
         return hint
     kind, *notes = get_args(hint)

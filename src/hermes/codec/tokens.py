@@ -16,5 +16,6 @@ def estimate_tokens(text: str) -> int:
 
 
 def tokens_of_size(size: int) -> int:
-    """For text of which only the length in ASCII characters or encoded bytes is known."""
+    """Estimate the tokens of a text of which only the length in ASCII characters or encoded bytes
+    is known."""
     return -(-size // CHARS_PER_TOKEN)

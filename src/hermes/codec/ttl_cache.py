@@ -20,20 +20,20 @@ class TtlCache(Generic[V]):
         self._values: dict[Hashable, tuple[float, V]] = {}
 
     def get(self, key: Hashable, load: Callable[[], V]) -> V:
-        """The cached value, or the loaded one, which is cached."""
+        """Return the cached value, or the loaded one, which is cached."""
         if not self.seconds:
             return load()
-        found = self._values.get(key)
-        if found is not None and time.monotonic() - found[0] < self.seconds:
-            return found[1]
+        entry = self._values.get(key)
+        if entry is not None and time.monotonic() - entry[0] < self.seconds:
+            return entry[1]
         return self.put(key, load())
 
     def peek(self, key: Hashable) -> V | None:
-        """The cached value while it is fresh, for callers that load it asynchronously."""
-        found = self._values.get(key)
-        if found is None or time.monotonic() - found[0] >= self.seconds:
+        """Return the cached value while it is fresh, for callers that load it asynchronously."""
+        entry = self._values.get(key)
+        if entry is None or time.monotonic() - entry[0] >= self.seconds:
             return None
-        return found[1]
+        return entry[1]
 
     def put(self, key: Hashable, value: V) -> V:
         if self.seconds:

@@ -33,7 +33,7 @@ V = TypeVar("V", bound=Value)
 
 
 def replace(value: V, /, **changes: Any) -> V:
-    """The same value with other fields."""
+    """Return the same value with other fields."""
     return msgspec.structs.replace(value, **changes)
 
 
@@ -52,12 +52,12 @@ class IdentityCache(Generic[K, CachedValue]):
         self._known: dict[int, tuple[K, CachedValue]] = {}
 
     def __call__(self, key: K) -> CachedValue:
-        found = self._known.get(id(key))
-        if found is None:
+        entry = self._known.get(id(key))
+        if entry is None:
             if len(self._known) >= FEW:
                 self._known.clear()
-            found = self._known[id(key)] = (key, self._work_out(key))
-        return found[1]
+            entry = self._known[id(key)] = (key, self._work_out(key))
+        return entry[1]
 
     def clear(self) -> None:
         self._known.clear()

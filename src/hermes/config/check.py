@@ -17,18 +17,18 @@ _PRIVATE_FOLDER = 0o700
 
 
 def check_files(config: Config) -> tuple[Diagnostic, ...]:
-    """Checks config.yaml and `.env`: the findings of the loader, and file modes."""
+    """Check config.yaml and `.env`: the findings of the loader, and file modes."""
     home = config.home
-    found: list[Diagnostic] = []
+    findings: list[Diagnostic] = []
     for path in (home.config, home.env_file):
         if not path.exists():
-            found.append(ok(f"{path} does not exist; it is optional"))
+            findings.append(ok(f"{path} does not exist; it is optional"))
         elif (mode := _excess_mode(path, _PRIVATE_FILE)) is not None:
             text = f"{path} can be read by others (mode {mode:o})"
             fix = f"`hermes doctor --fix`, or chmod 600 {path}"
-            found.append(warning("permissions", text, fix=fix))
+            findings.append(warning("permissions", text, fix=fix))
         else:
-            found.append(ok(f"{path} is private"))
+            findings.append(ok(f"{path} is private"))
     literal = [
         warning(
             "literal_secret",
@@ -38,11 +38,11 @@ def check_files(config: Config) -> tuple[Diagnostic, ...]:
         )
         for path in literal_secrets(read_document(home).data)
     ]
-    return (*found, *config.diagnostics, *literal)
+    return (*findings, *config.diagnostics, *literal)
 
 
 def check_home(home: Home) -> tuple[Diagnostic, ...]:
-    """Checks that the home is writable and private."""
+    """Check that the home is writable and private."""
     if not home.root.exists():
         return (ok(f"{home.root} does not exist yet; the first session creates it"),)
     if not home.root.is_dir() or not os.access(home.root, os.W_OK | os.X_OK):
@@ -57,7 +57,7 @@ def check_home(home: Home) -> tuple[Diagnostic, ...]:
 
 
 def repair_permissions(home: Home) -> tuple[Path, ...]:
-    """Makes the home and its secrets private; returns the changed paths."""
+    """Make the home and its secrets private; return the changed paths."""
     wanted = (
         (home.root, _PRIVATE_FOLDER),
         (home.config, _PRIVATE_FILE),
@@ -72,6 +72,6 @@ def repair_permissions(home: Home) -> tuple[Path, ...]:
 
 
 def _excess_mode(path: Path, wanted: int) -> int | None:
-    """The mode, if it allows more than `wanted`."""
+    """Return the mode, if it allows more than `wanted`."""
     mode = stat.S_IMODE(path.stat().st_mode)
     return mode if mode & ~wanted & 0o777 else None

@@ -10,12 +10,15 @@ Level = Literal["ok", "warn", "error"]
 
 
 class Diagnostic(Value):
-    """`kind` is for scripts, `fix` is the next step, `key` the setting or variable concerned."""
+    """The result of one check."""
 
     level: Level
+    # For scripts.
     kind: str
     text: str
+    # The next step.
     fix: str = ""
+    # The setting or variable concerned.
     key: str = ""
 
 

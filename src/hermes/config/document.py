@@ -34,7 +34,7 @@ class CachedDocument(Value):
 
 
 def read_document(home: Home) -> ConfigDocument:
-    """Never raises: an unreadable file gives a finding and empty content."""
+    """Read config.yaml. This never raises: an unreadable file gives a finding and empty content."""
     try:
         info = home.config.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -65,25 +65,25 @@ def read_document(home: Home) -> ConfigDocument:
 
 
 def _invalid_document(home: Home, why: str) -> ConfigDocument:
-    found = fault(
+    unreadable = fault(
         "syntax",
         f"{home.config} is not used: {why}",
         fix="fix it with `hermes config edit`; until then the defaults apply",
     )
-    return ConfigDocument(diagnostics=(found,), exists=True)
+    return ConfigDocument(diagnostics=(unreadable,), exists=True)
 
 
 def literal_secrets(data: JsonObject, before: KeyPath = ()) -> list[KeyPath]:
-    """Keys of secrets that are written in config.yaml instead of `.env`."""
-    found: list[KeyPath] = []
+    """Return the keys of secrets that are written in config.yaml instead of `.env`."""
+    keys: list[KeyPath] = []
     for name, value in data.items():
         path = (*before, name)
         setting = find_setting(Settings, path)
         if setting is not None and setting.secret:
-            found += [path] if _has_literal(value) else []
+            keys += [path] if _has_literal(value) else []
         elif isinstance(value, dict):
-            found += literal_secrets(value, path)
-    return found
+            keys += literal_secrets(value, path)
+    return keys
 
 
 def _has_literal(value: JsonValue) -> bool:

@@ -42,7 +42,7 @@ class SettingChange(Value):
 
 
 def set_from_text(home: Home, key: str, text: str, *, force: bool = False) -> SettingChange:
-    """Sets a key to typed text. A name in capitals is a variable and goes to `.env`. An unknown key
+    """Set a key to typed text. A name in capitals is a variable and goes to `.env`. An unknown key
     raises NotFound unless `force`."""
     if re.fullmatch(_VARIABLE, key):
         override = next((each for each in OVERRIDES if each.variable == key), None)
@@ -74,7 +74,7 @@ def set_from_text(home: Home, key: str, text: str, *, force: bool = False) -> Se
 
 
 def unset(home: Home, key: str) -> SettingChange:
-    """Removes a key from config.yaml or a variable from `.env`; raises NotFound if not set."""
+    """Remove a key from config.yaml or a variable from `.env`; raise NotFound if not set."""
     place: Literal["config.yaml", ".env"] = (
         ".env" if re.fullmatch(_VARIABLE, key) else "config.yaml"
     )
@@ -97,8 +97,8 @@ def unset(home: Home, key: str) -> SettingChange:
 
 
 def write_settings(home: Home, changes: Changes) -> None:
-    """Sets keys by path, and removes those whose value is REMOVED. Keeps comments and other lines;
-    raises ConfigError, before anything is written, for a value of the wrong type."""
+    """Set keys by path, and remove those whose value is REMOVED. Keep comments and other lines;
+    raise ConfigError, before anything is written, for a value of the wrong type."""
     for path, value in changes.items():
         setting = find_setting(Settings, path)
         if setting is None or isinstance(value, Removed) or _is_group(setting):
@@ -112,7 +112,7 @@ def write_settings(home: Home, changes: Changes) -> None:
 
 
 def allow_always(home: Home, effect: str) -> None:
-    """Adds an effect to `command_allowlist`."""
+    """Add an effect to `command_allowlist`."""
     with config_lock(home):
         file = _settings_file(home)
         known = file.data.get("command_allowlist")
@@ -122,7 +122,7 @@ def allow_always(home: Home, effect: str) -> None:
 
 
 def migrate_file(home: Home, steps: Sequence[Migration] = MIGRATIONS) -> Changes:
-    """Backs up config.yaml and migrates it to the newest version; returns the changes."""
+    """Back up config.yaml and migrate it to the newest version; return the changes."""
     if not home.config.exists():
         return {}
     with config_lock(home):

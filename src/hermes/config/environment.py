@@ -26,7 +26,7 @@ def env_flag(env: Mapping[str, str], name: str) -> bool:
 
 
 def set_time_zone(name: str) -> str:
-    """Sets the time zone of this process and its children. Returns an error message for an unknown
+    """Set the time zone of this process and its children. Return an error message for an unknown
     name, else ""."""
     # Slow to load and rarely needed.
     from zoneinfo import ZoneInfo
@@ -66,7 +66,7 @@ SecretSource = Literal[".env", "environment"]
 
 
 def process_environment() -> dict[str, str]:
-    """A copy of the variables of this process."""
+    """Return a copy of the variables of this process."""
     return dict(os.environ)
 
 
@@ -76,12 +76,12 @@ def is_secret_name(name: str) -> bool:
 
 
 def mask(value: str) -> str:
-    """Shortens a secret so that its owner recognises it but nobody can use it."""
+    """Shorten a secret so that its owner recognises it but nobody can use it."""
     return "***" if len(value) < 18 else f"{value[:6]}...{value[-4:]}"
 
 
 def display_value(value: JsonValue, *, secret: bool = False) -> JsonValue:
-    """A setting's value for display: secrets and passwords in URLs are masked."""
+    """Return a setting's value for display: secrets and passwords in URLs are masked."""
     if isinstance(value, dict):
         return {name: display_value(held, secret=secret) for name, held in value.items()}
     if isinstance(value, str) and value:
@@ -116,34 +116,36 @@ def read_env_file(home: Home) -> EnvFile:
         return EnvFile()
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        found = warning("not_readable", f"{home.env_file} cannot be read ({why}) and is ignored")
-        return EnvFile(diagnostics=(found,))
+        unreadable = warning(
+            "not_readable", f"{home.env_file} cannot be read ({why}) and is ignored"
+        )
+        return EnvFile(diagnostics=(unreadable,))
     return parse_env(text)
 
 
 def parse_env(text: str) -> EnvFile:
-    """Parses `NAME=value` lines, with optional `export` and quotes. Bad lines become findings."""
+    """Parse `NAME=value` lines, with optional `export` and quotes. Bad lines become findings."""
     variables: dict[str, str] = {}
     findings: list[Diagnostic] = []
     for number, line in env_lines(text):
-        if (found := parse_assignment(line)) is None:
+        if (assignment := parse_assignment(line)) is None:
             findings.append(
                 warning("env_file", f".env line {number} is not NAME=value and is ignored")
             )
         else:
-            variables[found[0]] = found[1]
+            variables[assignment[0]] = assignment[1]
     return EnvFile(variables=variables, diagnostics=tuple(findings))
 
 
 def env_lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines with content, numbered from 1."""
+    """Yield the lines with content, numbered from 1."""
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip() and not line.lstrip().startswith("#"):
             yield number, line
 
 
 def parse_assignment(line: str) -> tuple[str, str] | None:
-    """Name and value; None for a bad name or an unclosed quote."""
+    """Return name and value, or None for a bad name or an unclosed quote."""
     match = re.match(_LINE, line)
     if match is None:
         return None
@@ -158,7 +160,7 @@ def parse_assignment(line: str) -> tuple[str, str] | None:
 
 
 def format_env_line(name: str, value: str) -> str:
-    """The line that `parse_env` reads as this value."""
+    """Return the line that `parse_env` reads as this value."""
     if re.fullmatch(_BARE_VALUE, value):
         return f"{name}={value}"
     for letter, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
@@ -174,11 +176,11 @@ class Secrets:
         self._process = process
 
     def get(self, name: str) -> str:
-        """The value, or ""."""
+        """Return the value, or ""."""
         return self._file.get(name) or self._process.get(name, "")
 
     def add(self, name: str, value: str) -> None:
-        """Adds a variable that was just written to `.env`."""
+        """Add a variable that was just written to `.env`."""
         self._file[name] = value
 
     def source(self, name: str) -> SecretSource | None:
@@ -187,12 +189,12 @@ class Secrets:
         return "environment" if self._process.get(name) else None
 
     def names(self) -> tuple[str, ...]:
-        """The names of non-empty variables that look like secrets."""
+        """Return the names of non-empty variables that look like secrets."""
         known = {*self._file, *self._process}
         return tuple(sorted(name for name in known if is_secret_name(name) and self.get(name)))
 
     def values(self) -> frozenset[str]:
-        """All secret values, including overridden ones."""
+        """Return all secret values, including overridden ones."""
         pairs = (*self._file.items(), *self._process.items())
         return frozenset(
             value
@@ -205,8 +207,8 @@ class Secrets:
 
 
 def set_variable(home: Home, name: str, value: str | None) -> bool:
-    """Replaces the last line that sets the variable, or appends a line; None removes all of them.
-    Returns whether the variable was set before."""
+    """Replace the last line that sets the variable, or append a line; None removes all of them.
+    Return whether the variable was set before."""
     try:
         text = home.env_file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -233,12 +235,15 @@ def set_variable(home: Home, name: str, value: str | None) -> bool:
 
 
 class HomeVault:
+    """The `Vault` of a home: secrets are stored in its `.env` file."""
+
     def __init__(self, run: RunContext) -> None:
         self._run = run
         self._secrets = run.config.secrets
 
     def get(self, name: str) -> str:
-        """Includes secrets that another process added to `.env` since the start."""
+        """Return the value, also of a secret that another process added to `.env` since the
+        start."""
         value = self._secrets.get(name)
         if not value and (saved := read_env_file(self._run.home).variables.get(name, "")):
             self._run.redactor.know(saved)

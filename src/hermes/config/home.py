@@ -21,7 +21,7 @@ TAPES = "tapes"
 
 
 class Home:
-    """The paths of one home. Nothing is created before `folder` or a write."""
+    """The paths of one home. Nothing is created before `ensure_folder` or a write."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -47,7 +47,7 @@ class Home:
         return self.root.name if self.root.parent.name == PROFILES else "default"
 
     def ensure_folder(self, path: Path) -> Path:
-        """Creates a folder and its parents with mode 0700; raises ConfigError."""
+        """Create a folder and its parents with mode 0700; raise ConfigError."""
         # `mkdir(parents=True)` would not make all of them private.
         missing: list[Path] = []
         try:
@@ -75,8 +75,8 @@ def unwritable_error(path: Path, error: OSError) -> ConfigError:
 def resolve_home(
     env: Mapping[str, str], *, explicit: Path | None = None, profile: str | None = None
 ) -> Home:
-    """The home of this run: `explicit`, else $HERMES_HOME, else ~/.hermes; in it `profile`, else
-    $HERMES_PROFILE, else the profile that the file `active_profile` names."""
+    """Return the home of this run: `explicit`, else $HERMES_HOME, else ~/.hermes; in it `profile`,
+    else $HERMES_PROFILE, else the profile that the file `active_profile` names."""
     start = explicit or _from_environment(env)
     name = profile or env.get("HERMES_PROFILE", "")
     if name:
@@ -94,8 +94,8 @@ def resolve_home(
 
 
 def _from_environment(env: Mapping[str, str]) -> Path:
-    if given := env.get("HERMES_HOME", ""):
-        return Path(given).expanduser().absolute()
+    if chosen := env.get("HERMES_HOME", ""):
+        return Path(chosen).expanduser().absolute()
     folder = Path(env["HOME"] if env.get("HOME") else _account_folder()) / ".hermes"
     if "PYTEST_CURRENT_TEST" in env and folder == Path(_account_folder()) / ".hermes":
         raise ConfigError("A test must not open the real home; set HERMES_HOME.")
@@ -110,7 +110,7 @@ def _account_folder() -> str:
 
 
 def root_home(home: Home) -> Home:
-    """The home that contains this profile; itself if it is not a profile."""
+    """Return the home that contains this profile; itself if it is not a profile."""
     return Home(_root_of(home.root))
 
 
@@ -119,7 +119,7 @@ def _root_of(path: Path) -> Path:
 
 
 def default_profile(home: Home) -> str:
-    """The profile used when none is named; "" for the root home."""
+    """Return the profile used when none is named; "" for the root home."""
     try:
         return home.active_profile.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeError):
@@ -127,7 +127,7 @@ def default_profile(home: Home) -> str:
 
 
 def profile_home(root: Home, name: str) -> Home:
-    """The home of a profile; raises UsageError, or NotFound with the existing names."""
+    """Return the home of a profile; raise UsageError, or NotFound with the existing names."""
     if name == "default":
         return root
     check_profile_name(name)
@@ -155,8 +155,8 @@ def profile_names(root: Home) -> tuple[str, ...]:
 
 
 def replace_file(home: Home, path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Replaces a file atomically with mode 0600; raises ConfigError. The target of a symbolic
-    link is replaced, not the link. Without `durable` a power cut may lose the write."""
+    """Replace a file atomically with mode 0600; raise ConfigError. The target of a symbolic link is
+    replaced, not the link. Without `durable` a power cut may lose the write."""
     home.ensure_folder(path.parent)
     try:
         whole_files.replace_file(path, data, mode=whole_files.PRIVATE, durable=durable)
@@ -166,7 +166,7 @@ def replace_file(home: Home, path: Path, data: bytes, *, durable: bool = True) -
 
 @contextmanager
 def config_lock(home: Home) -> Iterator[None]:
-    """Holds the lock for writes to config.yaml and `.env`."""
+    """Hold the lock for writes to config.yaml and `.env`."""
     lock = FileLock(home.ensure_folder(home.locks) / "config.lock")
     try:
         lock.acquire()

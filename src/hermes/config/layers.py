@@ -45,16 +45,16 @@ FLAGS = {
 
 
 def flag_values(options: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """The settings that the given options override, by key."""
-    found: dict[str, JsonValue] = {
+    """Return the settings that these options override, by key."""
+    values: dict[str, JsonValue] = {
         key: options[option] for option, key in FLAGS.items() if options.get(option)
     }
     if options.get("yolo"):
-        found["approvals.mode"] = "off"
+        values["approvals.mode"] = "off"
     if options.get("toolsets"):
-        found["toolsets"] = [name.strip() for name in options["toolsets"].split(",")]
-        found["platform_toolsets"] = {}
-    return found
+        values["toolsets"] = [name.strip() for name in options["toolsets"].split(",")]
+        values["platform_toolsets"] = {}
+    return values
 
 
 _VARIABLE = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"
@@ -91,29 +91,31 @@ class SourcedValue(Value):
 Layer = dict[KeyPath, SourcedValue]
 
 
-def explicit_layer(kind: Literal["flag", "session"], given: Mapping[str, JsonValue]) -> Layer:
-    """Values from the command line or the session, by key; raises UsageError for a bad value."""
+def explicit_layer(kind: Literal["flag", "session"], values: Mapping[str, JsonValue]) -> Layer:
+    """Convert values from the command line or the session to a layer. Raise UsageError for a bad
+    value."""
     source = SettingSource(kind=kind)
-    found: Layer = {}
-    for key, value in given.items():
+    layer: Layer = {}
+    for key, value in values.items():
         setting = find_setting(Settings, parse_key(key))
         if setting is None:
             raise UsageError(f"Unknown setting {key}.")
         try:
-            found[setting.path] = SourcedValue(value=from_data(setting.kind, value), source=source)
+            layer[setting.path] = SourcedValue(value=from_data(setting.kind, value), source=source)
         except WrongType as error:
             raise UsageError(f"{key} {error}, not {value!r}.") from error
-    return found
+    return layer
 
 
 def variable_layers(
     overrides: Iterable[Override],
-    places: Sequence[tuple[VariablePlace, Mapping[str, str]]],
+    variable_sources: Sequence[tuple[VariablePlace, Mapping[str, str]]],
     findings: list[Diagnostic],
 ) -> list[Layer]:
-    """One layer per variable and place, strongest first: several variables may set one key."""
+    """Return one layer per variable and source, strongest first: several variables may set one
+    key."""
     layers: list[Layer] = []
-    for (kind, variables), override in product(places, overrides):
+    for (kind, variables), override in product(variable_sources, overrides):
         text = variables.get(override.variable, "")
         is_off = override.when_true and text.strip().lower() not in TRUE_WORDS
         if not text or is_off:
@@ -205,7 +207,7 @@ def _long_form(path: KeyPath, value: JsonValue) -> JsonValue:
 
 
 def expand_variables(value: JsonValue, variables: Mapping[str, str]) -> JsonValue:
-    """Replaces `${NAME}` in strings; a variable without a value stays as written."""
+    """Replace `${NAME}` in strings; a variable without a value stays as written."""
     if isinstance(value, str):
         if "${" not in value:
             return value
@@ -218,7 +220,7 @@ def expand_variables(value: JsonValue, variables: Mapping[str, str]) -> JsonValu
 
 
 def suggest_keys(path: KeyPath) -> tuple[str, ...]:
-    """The most similar keys: first those of the same section, then the same name in another
+    """Return the most similar keys: first those of the same section, then the same name in another
     section, then any similar key. Slow: the list of all keys is built."""
     section = find_setting(Settings, path[:-1])
     kind: Any = Settings if len(path) == 1 else section.kind if section else None
@@ -230,7 +232,7 @@ def suggest_keys(path: KeyPath) -> tuple[str, ...]:
 
 
 def suggest_names(word: str, among: Iterable[str]) -> tuple[str, ...]:
-    """The most similar names, best first; empty if none is similar."""
+    """Return the most similar names, best first; empty if none is similar."""
     # Loaded only for an unknown name.
     import difflib
 

@@ -88,30 +88,33 @@ class Config:
         self._layers = tuple(layers)
 
     def explain(self, key: str) -> Explanation:
-        """Raises NotFound for an unknown key."""
+        """Explain where the value of a key comes from. Raise NotFound for an unknown key."""
         setting = _find_leaf(key)
-        found = [layer[setting.path] for layer in self._layers if setting.path in layer]
-        found.append(SourcedValue(value=setting.default, source=DEFAULT))
+        values = [layer[setting.path] for layer in self._layers if setting.path in layer]
+        values.append(SourcedValue(value=setting.default, source=DEFAULT))
         return Explanation(
-            setting=setting, value=found[0].value, source=found[0].source, shadows=tuple(found[1:])
+            setting=setting,
+            value=values[0].value,
+            source=values[0].source,
+            shadows=tuple(values[1:]),
         )
 
     def known_keys(self) -> tuple[str, ...]:
-        """Every key that has a value: the whole schema, and user-defined names."""
+        """Return every key that has a value: the whole schema, and user-defined names."""
         chosen = (format_key(path) for layer in self._layers for path in layer)
         return tuple(dict.fromkeys((*_schema_keys(), *chosen)))
 
     def secret_values(self) -> frozenset[str]:
-        """All configured secrets, from every source."""
+        """Return all configured secrets, from every source."""
         items = (item for layer in self._layers for item in layer.items())
-        found: set[str] = set(self.secrets.values())
+        secrets: set[str] = set(self.secrets.values())
         for path, entry in items:
             setting = find_setting(Settings, path)
             if setting is not None and (setting.secret or is_secret_name(path[-1])):
-                found.update(_strings(entry.value))
+                secrets.update(_strings(entry.value))
             elif isinstance(entry.value, dict):
-                found.update(find_named_secrets(entry.value))
-        return frozenset(value for value in found if len(value) >= MIN_MASKED_LENGTH)
+                secrets.update(find_named_secrets(entry.value))
+        return frozenset(value for value in secrets if len(value) >= MIN_MASKED_LENGTH)
 
 
 @lru_cache(maxsize=1)
@@ -129,7 +132,7 @@ def load(
     use_file: bool = True,
     steps: Sequence[Migration] = MIGRATIONS,
 ) -> Config:
-    """Loads the settings of a home. `flags` and `session` are by key (`{"agent.max_turns": 5}`).
+    """Load the settings of a home. `flags` and `session` are by key (`{"agent.max_turns": 5}`).
     Errors in files and variables become findings; only a bad flag raises."""
     process = process_environment() if env is None else env
     env_file = read_env_file(home)
@@ -138,17 +141,17 @@ def load(
     variables = {**process, **env_file.variables}
     data = translate_legacy(_migrate(document.data, findings, steps))
     file_layer = FileReader(variables, findings).read(data) if data else {}
-    places: list[tuple[VariablePlace, Mapping[str, str]]] = [
+    variable_sources: list[tuple[VariablePlace, Mapping[str, str]]] = [
         ("environment", process),
         ("env_file", env_file.variables),
     ]
-    strong = variable_layers((o for o in OVERRIDES if not o.weak), places, findings)
-    weak = variable_layers((o for o in OVERRIDES if o.weak), places, findings)
+    strong = variable_layers((o for o in OVERRIDES if not o.weak), variable_sources, findings)
+    weak = variable_layers((o for o in OVERRIDES if o.weak), variable_sources, findings)
     findings += _find_overrides(strong, file_layer)
-    given = [explicit_layer("flag", flags or {}), explicit_layer("session", session or {})]
+    explicit = [explicit_layer("flag", flags or {}), explicit_layer("session", session or {})]
     return Config(
         home=home,
-        layers=[*given, *strong, file_layer, *weak],
+        layers=[*explicit, *strong, file_layer, *weak],
         secrets=Secrets(env_file.variables, process),
         diagnostics=findings,
     )
@@ -174,16 +177,17 @@ def _migrate(
 
 
 def _find_overrides(strong: Sequence[Layer], file_layer: Layer) -> list[Diagnostic]:
-    """A forgotten variable is the usual cause of "my setting does nothing"."""
-    found: dict[KeyPath, Diagnostic] = {}
+    """Find variables that override a setting of the file. A forgotten variable is the usual cause
+    of "my setting does nothing"."""
+    findings: dict[KeyPath, Diagnostic] = {}
     for layer in strong:
         for path, override in layer.items():
             if path in file_layer and file_layer[path].value != override.value:
                 message = f"{override.source} overrides {format_key(path)} in config.yaml"
                 fix = f"unset {override.source.name}, or `hermes config unset {format_key(path)}`"
                 finding = warning("shadowed", message, fix=fix, key=format_key(path))
-                found.setdefault(path, finding)
-    return list(found.values())
+                findings.setdefault(path, finding)
+    return list(findings.values())
 
 
 @lru_cache(maxsize=512)
@@ -206,7 +210,7 @@ def _strings(value: Any) -> Iterable[str]:
 
 
 def find_named_secrets(value: dict[str, Any]) -> Iterable[str]:
-    """Values under names that mark a secret, at any depth."""
+    """Yield the values under names that mark a secret, at any depth."""
     for name, inner in value.items():
         if is_secret_name(name) or name.lower() == "authorization":
             yield from _strings(inner)
@@ -217,7 +221,7 @@ def find_named_secrets(value: dict[str, Any]) -> Iterable[str]:
 
 
 def _build_section(section: type[Struct], values: Mapping[KeyPath, Any]) -> Struct:
-    """Builds a section from values by path, relative to the section."""
+    """Build a section from values by path, relative to the section."""
     fields: dict[str, Any] = {}
     for name, inner in _group(values).items():
         if () in inner:
@@ -236,7 +240,7 @@ def _build_section(section: type[Struct], values: Mapping[KeyPath, Any]) -> Stru
 
 
 def _group(values: Mapping[KeyPath, Any]) -> dict[str, dict[KeyPath, Any]]:
-    """The values by the first name of their path."""
+    """Return the values by the first name of their path."""
     groups: dict[str, dict[KeyPath, Any]] = {}
     for path, value in values.items():
         groups.setdefault(path[0], {})[path[1:]] = value

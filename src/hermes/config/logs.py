@@ -139,7 +139,7 @@ Redact = Callable[[str], str]
 
 
 def mask_values(values: Iterable[str]) -> Redact:
-    """Returns a function that masks these values in a text."""
+    """Return a function that masks these values in a text."""
     known = sorted({v for v in values if len(v) >= MIN_MASKED_LENGTH}, key=len, reverse=True)
 
     def redact(text: str) -> str:
@@ -152,8 +152,8 @@ def mask_values(values: Iterable[str]) -> Redact:
 
 
 class LineFormatter(logging.Formatter):
-    """`2026-02-25 14:30:52.123 INFO [session] logger: message fact=value`, with the
-    traceback indented below, so that a line that begins with a date begins an entry."""
+    """Formats a line as `2026-02-25 14:30:52.123 INFO [session] logger: message fact=value`, with
+    the traceback indented below, so that a line that begins with a date begins an entry."""
 
     def __init__(self, redact: Redact) -> None:
         super().__init__()
@@ -173,7 +173,7 @@ class LineFormatter(logging.Formatter):
 
 
 def record_text(record: logging.LogRecord) -> str:
-    """The message of a record with its `extra` fields."""
+    """Return the message of a record with its `extra` fields."""
     facts = [f" {k}={v}" for k, v in record.__dict__.items() if k not in _OWN_FIELDS]
     try:
         message = record.getMessage()
@@ -183,7 +183,7 @@ def record_text(record: logging.LogRecord) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Escapes control characters, so that text cannot forge an entry or control a terminal."""
+    """Escape control characters, so that text cannot forge an entry or control a terminal."""
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
@@ -232,7 +232,7 @@ class LogHandlers:
 def start_logging(
     config: Config, *, redact: Redact | None = None, verbose: bool = False
 ) -> LogHandlers:
-    """Logs to `agent.log` from the configured level, to `errors.log` from WARNING, and with
+    """Log to `agent.log` from the configured level, to `errors.log` from WARNING, and with
     `verbose` to the terminal. `redact` filters every line; by default it masks the configured
     secrets. No setting disables redaction."""
     home, settings = config.home, config.settings.logging

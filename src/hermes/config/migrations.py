@@ -30,7 +30,7 @@ def newest_version(steps: Sequence[Migration] = MIGRATIONS) -> int:
 
 
 def version_of(document: JsonObject) -> int:
-    """The version of a document; 1 if it names none."""
+    """Return the version of a document; 1 if it names none."""
     version = document.get(VERSION_KEY)
     if isinstance(version, int) and not isinstance(version, bool) and version > 0:
         return version
@@ -38,7 +38,8 @@ def version_of(document: JsonObject) -> int:
 
 
 def migrate_document(document: JsonObject, steps: Sequence[Migration] = MIGRATIONS) -> JsonObject:
-    """A copy of the document in the newest version; raises ConfigError if a step fails on it."""
+    """Return a copy of the document in the newest version; raise ConfigError if a step fails on
+    it."""
     version = version_of(document)
     if version >= newest_version(steps):
         return document
@@ -65,24 +66,24 @@ Changes = dict[KeyPath, JsonValue]
 
 
 def value_at(data: JsonObject, path: KeyPath) -> JsonValue:
-    """The value of a key; REMOVED if there is none."""
-    found: JsonValue = data
+    """Return the value of a key; REMOVED if there is none."""
+    value: JsonValue = data
     for name in path:
-        found = found.get(name, REMOVED) if isinstance(found, dict) else REMOVED
-    return found
+        value = value.get(name, REMOVED) if isinstance(value, dict) else REMOVED
+    return value
 
 
 def changes_between(old: JsonObject, new: JsonObject, before: KeyPath = ()) -> Changes:
-    """The keys to set or remove (REMOVED) that turn `old` into `new`."""
-    found: Changes = {}
+    """Return the keys to set or remove (REMOVED) that turn `old` into `new`."""
+    changes: Changes = {}
     for name in {**old, **new}:
         path = (*before, name)
         was, becomes = old.get(name, REMOVED), new.get(name, REMOVED)
         if isinstance(was, dict) and isinstance(becomes, dict):
-            found.update(changes_between(was, becomes, path))
+            changes.update(changes_between(was, becomes, path))
         elif was != becomes or type(was) is not type(becomes):
-            found[path] = becomes
-    return found
+            changes[path] = becomes
+    return changes
 
 
 _MODES = {
@@ -105,50 +106,56 @@ _RETENTION = {
 
 
 def translate_legacy(data: JsonObject) -> JsonObject:
-    """The settings under current keys; the same object if nothing changes. If both forms of a
-    setting are present, the current one wins."""
-    found = dict(data)
-    if isinstance(listed := found.pop("custom_providers", None), list):
-        found["providers"] = {**_index_by_name(listed), **_mapping(found.get("providers"))}
+    """Return the settings under current keys; the same object if nothing changes. If both forms of
+    a setting are present, the current one wins."""
+    translated = dict(data)
+    if isinstance(listed := translated.pop("custom_providers", None), list):
+        translated["providers"] = {
+            **_index_by_name(listed),
+            **_mapping(translated.get("providers")),
+        }
     elif listed is not None:
-        found["custom_providers"] = listed
-    if isinstance(providers := found.get("providers"), dict):
-        found["providers"] = {name: _translate_endpoint(held) for name, held in providers.items()}
-    if (spare := found.pop("fallback_model", None)) is not None:
-        chain = found.get("fallback_providers")
-        found["fallback_providers"] = [
+        translated["custom_providers"] = listed
+    if isinstance(providers := translated.get("providers"), dict):
+        translated["providers"] = {
+            name: _translate_endpoint(held) for name, held in providers.items()
+        }
+    if (spare := translated.pop("fallback_model", None)) is not None:
+        chain = translated.get("fallback_providers")
+        translated["fallback_providers"] = [
             *(chain if isinstance(chain, list) else ()),
             {"model": spare} if isinstance(spare, str) else spare,
         ]
-    if isinstance(sessions := found.get("sessions"), dict):
-        found["sessions"] = _translate_sessions(sessions)
-    if isinstance(compression := found.get("compression"), dict):
-        found |= _translate_summaries(compression, _mapping(found.get("auxiliary")))
-    return found if found != data else data
+    if isinstance(sessions := translated.get("sessions"), dict):
+        translated["sessions"] = _translate_sessions(sessions)
+    if isinstance(compression := translated.get("compression"), dict):
+        translated |= _translate_summaries(compression, _mapping(translated.get("auxiliary")))
+    return translated if translated != data else data
 
 
 def _translate_summaries(held: JsonObject, auxiliary: JsonObject) -> JsonObject:
-    """`compression.summary_…` moved to `auxiliary.compression`."""
+    """Move `compression.summary_…` to `auxiliary.compression`."""
     renamed = ((key.removeprefix(_SUMMARY), value) for key, value in held.items()
                if key.startswith(_SUMMARY))  # fmt: skip
-    given = {key: value for key, value in renamed if value not in (None, "")}
-    if not given:
+    settings = {key: value for key, value in renamed if value not in (None, "")}
+    if not settings:
         return {}
-    task = {**given, **_mapping(auxiliary.get("compression"))}
+    task = {**settings, **_mapping(auxiliary.get("compression"))}
     kept = {key: value for key, value in held.items() if not key.startswith(_SUMMARY)}
     return {"compression": kept, "auxiliary": {**auxiliary, "compression": task}}
 
 
 def _index_by_name(listed: list[JsonValue]) -> JsonObject:
-    """`My Box` becomes `my-box`; an entry without a name is named after its position."""
-    found: JsonObject = {}
+    """Index entries by name. `My Box` becomes `my-box`; an entry without a name is named after its
+    position."""
+    by_name: JsonObject = {}
     for position, entry in enumerate(listed, start=1):
         if isinstance(entry, dict):
             settings = {key: value for key, value in entry.items() if key != "name"}
             name = entry.get("name")
             plain = name.strip().lower() if isinstance(name, str) else ""
-            found[re.sub(r"[^a-z0-9._-]+", "-", plain) or f"custom-{position}"] = settings
-    return found
+            by_name[re.sub(r"[^a-z0-9._-]+", "-", plain) or f"custom-{position}"] = settings
+    return by_name
 
 
 def _translate_endpoint(held: JsonValue) -> JsonValue:
@@ -165,13 +172,17 @@ def _translate_endpoint(held: JsonValue) -> JsonValue:
 
 
 def _translate_sessions(held: JsonObject) -> JsonObject:
-    """`auto_prune`, `retention_days` and `min_interval_hours` moved to `retention`."""
+    """Move `auto_prune`, `retention_days` and `min_interval_hours` to `retention`."""
     kept = {key: value for key, value in held.items() if key not in _RETENTION}
-    given: JsonObject = {_RETENTION[key]: held[key] for key in _RETENTION if key in held}
-    if "mode" in given and isinstance(given["mode"], bool):
-        given["mode"] = "prune" if given["mode"] else "off"
-    return {**kept, "retention": {**given, **_mapping(kept.get("retention"))}} if given else held
+    retention: JsonObject = {_RETENTION[key]: held[key] for key in _RETENTION if key in held}
+    if "mode" in retention and isinstance(retention["mode"], bool):
+        retention["mode"] = "prune" if retention["mode"] else "off"
+    return (
+        {**kept, "retention": {**retention, **_mapping(kept.get("retention"))}}
+        if retention
+        else held
+    )
 
 
-def _mapping(given: JsonValue) -> JsonObject:
-    return given if isinstance(given, dict) else {}
+def _mapping(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}

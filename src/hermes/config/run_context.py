@@ -12,22 +12,27 @@ if TYPE_CHECKING:
 
 
 class TextRedactor(Protocol):
-    """Removes secrets from text. `line` is for logs and exports, `redact_known` masks configured
-    values only, `know` adds a secret, and `marks` returns start, end and replacement of each
-    secret."""
+    """Removes secrets from text."""
 
     def text(self, text: str, channel: Literal["model", "log"] = "model") -> str: ...
+
+    # For logs and exports.
     def line(self, text: str) -> str: ...
+
+    # Masks configured values only.
     def redact_known(self, text: str) -> str: ...
+
+    # Adds a secret.
     def know(self, *values: str) -> None: ...
+
     def values(self) -> Iterable[str]: ...
+
+    # Returns start, end and replacement of each secret.
     def marks(self, text: str) -> list[tuple[int, int, str]]: ...
 
 
 class RunContext:
-    """Surfaces show `notices` once at the start and `exit_notices` at the end. `user_home` is the
-    user's home folder, `state_dir` the resolved Hermes home. `offline` is set during a replay:
-    nothing may be contacted."""
+    """The facts of one process that many packages need."""
 
     def __init__(
         self, config: Config, *, env: Mapping[str, str], world: World, redactor: TextRedactor
@@ -38,8 +43,11 @@ class RunContext:
         self.env = env
         self.world = world
         self.redactor = redactor
+        # The user's home folder, and the resolved home of Hermes.
         self.user_home = str(Path.home())
         self.state_dir = str(config.home.root.resolve())
+        # Surfaces show these once at the start and at the end.
         self.notices = [redactor.redact_known(finding.text) for finding in config.diagnostics]
         self.exit_notices: list[str] = []
+        # Set during a replay: nothing may be contacted.
         self.offline = False

@@ -51,7 +51,7 @@ class Setting(Value):
 
 
 def parse_key(key: str) -> KeyPath:
-    """Parses `a.b."c.d"`; raises UsageError."""
+    """Parse `a.b."c.d"`; raise UsageError."""
     path: list[str] = []
     end = 0
     for match in re.finditer(_SEGMENT, key):
@@ -73,7 +73,7 @@ def _quote(part: str) -> str:
 
 
 def fields_of(section: type[Struct]) -> dict[str, Setting]:
-    """The settings and sections directly inside a section, by name."""
+    """Return the settings and sections directly inside a section, by name."""
     return {name: _field(section, name) for name in section.__struct_fields__}
 
 
@@ -105,14 +105,14 @@ def is_section(kind: Any) -> bool:
 
 
 def mapping_section(kind: Any) -> type[Struct] | None:
-    """The section type of a `dict[str, Section]`."""
+    """Return the section type of a `dict[str, Section]`."""
     if get_origin(kind) is dict and is_section(held := get_args(kind)[1]):
         return held  # type: ignore[no-any-return]
     return None
 
 
 def all_settings(section: type[Struct], before: KeyPath = ()) -> Iterator[Setting]:
-    """Every leaf below a section, depth first, in schema order."""
+    """Yield every leaf below a section, depth first, in schema order."""
     for name, setting in fields_of(section).items():
         path = (*before, name)
         if is_section(setting.kind):
@@ -124,7 +124,7 @@ def all_settings(section: type[Struct], before: KeyPath = ()) -> Iterator[Settin
 
 
 def find_setting(section: type[Struct], path: KeyPath) -> Setting | None:
-    """The setting or section at a path, with its full path."""
+    """Return the setting or section at a path, with its full path."""
     if not path or (setting := field_of(section, path[0])) is None:
         return None
     kind: Any = setting.kind
@@ -146,7 +146,7 @@ def strip_bounds(kind: Any) -> tuple[Any, tuple[Meta, ...]]:
 
 
 def alternatives(kind: Any) -> tuple[Any, ...]:
-    """The members of a union, or the type itself."""
+    """Return the members of a union, or the type itself."""
     return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
 
 
@@ -160,7 +160,7 @@ _WORDS: dict[Any, str] = {
 
 
 def describe_type(kind: Any) -> str:
-    """Describes a type so that it completes "must be …"."""
+    """Describe a type so that it completes "must be …"."""
     plain, metas = strip_bounds(kind)
     members = alternatives(plain)
     if len(members) > 1:
@@ -184,8 +184,8 @@ class WrongType(ValueError):
 
 
 def from_data(kind: Any, value: JsonValue) -> Any:
-    """Converts a value of YAML or JSON. Words for true and false are booleans; `false` for a
-    choice means "off" or "none", whichever it offers."""
+    """Convert a value of YAML or JSON. Words for true and false are booleans; `false` for a choice
+    means "off" or "none", whichever it offers."""
     members = _members(kind)
     if isinstance(value, str) and bool in members and str not in members:
         value = _parse_bool(value)
@@ -200,7 +200,7 @@ def from_data(kind: Any, value: JsonValue) -> Any:
 
 
 def from_text(kind: Any, text: str) -> Any:
-    """Converts typed text: `40`, `true`, `null`, `a,b`, `["a", "b"]`, `{"a": 1}`."""
+    """Convert typed text: `40`, `true`, `null`, `a,b`, `["a", "b"]`, `{"a": 1}`."""
     members = _members(kind)
     if type(None) in members and text.strip().lower() in ("null", "none", "~"):
         return None
@@ -212,7 +212,7 @@ def from_text(kind: Any, text: str) -> Any:
 
 
 def guess_value(text: str) -> JsonValue:
-    """The value of an unknown key: parsed as JSON if possible, else the text."""
+    """Return the value of an unknown key: parsed as JSON if possible, else the text."""
     lowered = text.strip().lower()
     if lowered in ("true", "yes", "on"):
         return True
@@ -236,7 +236,7 @@ def _parse_bool(word: str) -> bool | str:
 
 
 def _as_text(item: JsonValue) -> JsonValue:
-    """YAML reads `- 8080` as a number; a list of text needs "8080"."""
+    """Turn numbers in a list of text back into text: YAML reads `- 8080` as a number."""
     return str(item) if isinstance(item, int | float) and not isinstance(item, bool) else item
 
 

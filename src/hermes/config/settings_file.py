@@ -43,7 +43,7 @@ _UNPRINTABLE = re.compile(
 
 
 def block_lines(path: KeyPath, value: JsonValue, indent: int) -> list[str]:
-    """The lines of a new key, including its missing parents."""
+    """Return the lines of a new key, including its missing parents."""
     margin = " " * indent
     if len(path) > 1:
         return [f"{margin}{scalar(path[0])}:", *block_lines(path[1:], value, indent + 2)]
@@ -59,7 +59,7 @@ def flow_pair(path: KeyPath, value: JsonValue) -> str:
 
 
 def flow(value: JsonValue) -> str:
-    """A value on one line."""
+    """Return a value on one line."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(flow_pair((name,), inner) for name, inner in value.items()) + "}"
     if isinstance(value, list | tuple):
@@ -68,7 +68,7 @@ def flow(value: JsonValue) -> str:
 
 
 def scalar(value: JsonValue) -> str:
-    """Quotes text unless it can only be read as text."""
+    """Quote text unless it can only be read as text."""
     if not isinstance(value, str):
         return encode(value).decode()
     if _PLAIN.fullmatch(value) and value.lower() not in _RESERVED:
@@ -84,7 +84,7 @@ def _escape(code: int) -> str:
 
 
 def apply_changes(text: str, changes: Changes) -> str:
-    """Sets keys, or removes those whose value is REMOVED; raises BadYaml."""
+    """Set keys, or remove those whose value is REMOVED; raise BadYaml."""
     for path, value in changes.items():
         data = parse_text(text)
         wanted = _expected_data(data, path, value)
@@ -120,7 +120,7 @@ def _reads_as(text: str, wanted: JsonObject) -> bool:
 
 
 def _normalise(value: JsonValue) -> JsonValue:
-    """Sorts keys, and treats `a:` and an empty `a` as equal."""
+    """Sort keys, and treat `a:` and an empty `a` as equal."""
     if isinstance(value, dict):
         return {name: _normalise(value[name]) for name in sorted(value)} or None
     return value
@@ -135,7 +135,7 @@ def _edit_in_place(text: str, path: KeyPath, value: JsonValue) -> str | None:
 
 
 class _Editor:
-    """Applies one change; None means that the text must be rewritten instead."""
+    """Apply one change; None means that the text must be rewritten instead."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -191,7 +191,7 @@ class _Editor:
         return self._text.index(":", key.end_mark.index) + 1
 
     def _line_end(self, index: int) -> int:
-        """The index before the next line break, or before the one at `index - 1`."""
+        """Return the index before the next line break, or before the one at `index - 1`."""
         if self._text[index - 1] == "\n":
             index -= 1
         found = self._text.find("\n", index)
@@ -210,8 +210,8 @@ def _is_empty(node: Node) -> bool:
 
 
 def _end(node: Node) -> int:
-    """The index after the last character of a value. The end mark of a block or an empty value is
-    after its comments."""
+    """Return the index after the last character of a value. The end mark of a block or an empty
+    value is after its comments."""
     if isinstance(node, CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         key, inner = last if isinstance(last, tuple) else (last, last)
@@ -262,7 +262,7 @@ class SettingsFile:
             )
 
     def write(self, changes: Changes) -> None:
-        """Applies the changes. A new file gets a version."""
+        """Apply the changes. A new file gets a version."""
         if not self.data:
             changes = {(VERSION_KEY,): newest_version(self._steps), **changes}
         try:
@@ -273,7 +273,7 @@ class SettingsFile:
             replace_file(self._home, self._home.config, fresh.encode())
 
     def migrate(self) -> Changes:
-        """Backs up the file and migrates it to the newest version; returns the changes."""
+        """Back up the file and migrate it to the newest version; return the changes."""
         changes = (
             changes_between(self.data, migrate_document(self.data, self._steps))
             if self.data
@@ -287,12 +287,12 @@ class SettingsFile:
         return changes
 
     def _long_forms(self, changes: Changes) -> Changes:
-        """`model: NAME` must become a mapping before another key of `model` can be set."""
-        found: Changes = {}
+        """Turn `model: NAME` into a mapping before another key of `model` is set."""
+        long_forms: Changes = {}
         for key, inner in SHORT_FORMS.items():
             path = tuple(key.split("."))
             value = value_at(self.data, path)
             is_inside = any(len(each) > len(path) and each[: len(path)] == path for each in changes)
             if isinstance(value, str | int | float) and is_inside:
-                found[path] = {inner: value}
-        return found
+                long_forms[path] = {inner: value}
+        return long_forms

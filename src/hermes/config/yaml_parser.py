@@ -20,7 +20,7 @@ class BadYaml(ValueError):
 
 
 def parse_yaml(raw: bytes) -> JsonObject:
-    """The mapping of a document as JSON data; an empty document is an empty mapping."""
+    """Return the mapping of a document as JSON data; an empty document is an empty mapping."""
     return parse_text(decode_text(raw))
 
 
@@ -50,7 +50,7 @@ def parse_text(text: str) -> JsonObject:
 
 
 def compose_text(text: str) -> Node | None:
-    """The node tree of a text that `parse_text` accepts; None if it is empty."""
+    """Return the node tree of a text that `parse_text` accepts; None if it is empty."""
     node: Node | None = _library().compose(text)
     return node
 

@@ -27,21 +27,23 @@ NO_CAP = Cap()
 
 
 class Caps(Value):
-    """`person` caps one principal per day, `job` a session with its sub-sessions, `task` one turn.
-    Days and months are in UTC."""
+    """The spending caps of a home. Days and months are in UTC."""
 
     day: Cap = NO_CAP
     month: Cap = NO_CAP
+    # One principal per day.
     person: Cap = NO_CAP
+    # A session with its sub-sessions.
     job: Cap = NO_CAP
+    # One turn.
     task: Cap = NO_CAP
 
     def of(self, scope: CapScope) -> Cap:
-        found: Cap = getattr(self, scope)
-        return found
+        cap: Cap = getattr(self, scope)
+        return cap
 
     def active(self) -> Iterator[tuple[CapScope, Cap]]:
-        """The caps that are set."""
+        """Return the caps that are set."""
         return ((scope, cap) for scope in SCOPES if (cap := self.of(scope)).is_set)
 
     @property
@@ -53,7 +55,7 @@ NO_CAPS = Caps()
 
 
 def day_of(at: float) -> int:
-    """Days since 1970."""
+    """Return the number of days since 1970."""
     return int(at // DAY_SECONDS)
 
 
@@ -62,7 +64,7 @@ def first_day_of_month(at: float) -> int:
 
 
 def cap_key(scope: CapScope, *, at: float, principal: str, job: str, turn_id: str) -> str:
-    """The key that a cap counts under at that time."""
+    """Return the key that a cap counts under at that time."""
     match scope:
         case "day":
             return time.strftime("%Y-%m-%d", time.gmtime(at))
@@ -106,7 +108,7 @@ class StepBudget:
             self._parent.refund()
 
     def hint(self) -> str:
-        """A note for the model, once at 70 % and once at 90 % of the steps."""
+        """Return a note for the model, once at 70 % and once at 90 % of the steps."""
         share = self.used * 100 // self.total if self.total else 100
         level = 90 if share >= 90 else 70 if share >= 70 else 0
         if level <= self._hinted:

@@ -34,12 +34,13 @@ class Interrupt(Value, tag="interrupt"):
 
 
 class Answer(Value, tag="answer"):
-    """To ApprovalAsked: a scope or "deny", with a `reason` for the model. To QuestionAsked: the
-    text of the answer."""
+    """The answer to an ApprovalAsked or a QuestionAsked."""
 
     id: str
+    # A scope or "deny" for an approval, the answer itself for a question.
     text: str
     by: str = "owner"
+    # For the model, after "deny".
     reason: str = ""
 
 

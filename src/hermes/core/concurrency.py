@@ -34,8 +34,8 @@ class Stop(asyncio.Event):
 async def run_unless_stopped(
     stop: Stop, work: Coroutine[Any, Any, T], *, grace_seconds: float = 0.0
 ) -> T:
-    """The result of `work`, or TurnStopped once `stop` is set and the grace is over. The work is
-    cancelled and has ended when this raises."""
+    """Return the result of `work`. Raise TurnStopped once `stop` is set and the grace is over; the
+    work is cancelled and has ended by then."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.wait((task, stop.requested), return_when=asyncio.FIRST_COMPLETED)

@@ -57,6 +57,8 @@ class FetchOptions(TypedDict, total=False):
 
 
 class DelegatingWorkspace:
+    """A workspace that forwards everything to another one; subclasses change some methods."""
+
     def __init__(self, inner: Workspace) -> None:
         self._inner = inner
 
@@ -115,6 +117,8 @@ class DelegatingWorkspace:
 
 
 class DelegatingProcesses:
+    """Background processes that forward everything to `inner`; subclasses change some methods."""
+
     def __init__(self, inner: Processes) -> None:
         self._inner = inner
 
@@ -179,20 +183,20 @@ class GatedWorkspace(DelegatingWorkspace):
         await self._inner.delete(path)
 
     async def search(self, query: SearchQuery) -> SearchResult:
-        """Files that may not be read are left out."""
+        """Search, and leave out files that may not be read."""
         await self._gate.require(ReadPath(path=query.root))
-        found = await self._inner.search(query)
-        paths = {match.path for match in found.matches} | set(found.files)
+        result = await self._inner.search(query)
+        paths = {match.path for match in result.matches} | set(result.files)
         hidden = {path for path in paths if not self._gate.permits(ReadPath(path=path))}
-        for match in found.matches:
+        for match in result.matches:
             if match.path not in hidden:
                 self._gate.add_origin(ReadPath(path=match.path))
         if not hidden:
-            return found
+            return result
         return SearchResult(
-            matches=tuple(match for match in found.matches if match.path not in hidden),
-            files=tuple(path for path in found.files if path not in hidden),
-            cut=found.cut,
+            matches=tuple(match for match in result.matches if match.path not in hidden),
+            files=tuple(path for path in result.files if path not in hidden),
+            cut=result.cut,
         )
 
     async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
@@ -208,6 +212,8 @@ class GatedWorkspace(DelegatingWorkspace):
 
 
 class GatedProcesses(DelegatingProcesses):
+    """Background processes that ask the gate before input and before an end."""
+
     def __init__(self, inner: Processes, gate: CallGate) -> None:
         super().__init__(inner)
         self._gate = gate
@@ -241,7 +247,7 @@ class GatedProcesses(DelegatingProcesses):
 
 
 class GatedFetcher:
-    """The web for one call."""
+    """Access to the web for one call. It asks the gate before every request and redirect."""
 
     def __init__(self, inner: Fetcher, gate: CallGate) -> None:
         self._inner = inner
@@ -264,7 +270,7 @@ class GatedFetcher:
 
 
 class NoWeb:
-    """For sessions without web access."""
+    """The web access of a session that has none."""
 
     async def fetch(self, effect: FetchUrl, **options: Unpack[FetchOptions]) -> FetchResponse:
         raise ToolError(f"This session has no web access, so {effect.url} cannot be fetched.")

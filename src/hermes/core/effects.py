@@ -8,29 +8,30 @@ from hermes.codec.values import Value
 
 
 class RunCommand(Value, tag="run_command"):
-    """A shell script that bash runs in `cwd`. `grants` are folders outside of the workspace that it
-    may change. The gate adds "/" to commands that a person allowed; they run unconfined."""
+    """A shell script that bash runs in `cwd`."""
 
     script: str
     cwd: str
     background: bool = False
+    # Folders outside of the workspace that it may change. The gate adds "/" to commands that a
+    # person allowed; they run unconfined.
     grants: tuple[str, ...] = ()
 
 
 class SignalProcess(Value, tag="signal_process"):
-    """Input to a background process of this session, or its end. For "write", `text` is what the
-    process reads next, `command` what runs in it, and `cwd` where: to a shell, text is a
-    command."""
+    """Input to a background process of this session, or its end."""
 
     process_id: str
     action: Literal["write", "close", "kill"]
+    # For "write": what the process reads next. To a shell, text is a command.
     text: str = ""
+    # For "write": what runs in the process, and where.
     command: str = ""
     cwd: str = ""
 
 
 class ReadPath(Value, tag="read_path"):
-    """Paths in effects are absolute, with symbolic links resolved."""
+    """A read of a file or folder. Paths in effects are absolute, with symbolic links resolved."""
 
     path: str
 
@@ -89,12 +90,12 @@ class CallServer(Value, tag="call_server"):
 
 
 class Draw(Value, tag="draw"):
-    """`provider` generates a picture at `host`, which receives the prompt and the input pictures.
-    `images` are their names, not their contents."""
+    """The generation of an image by `provider`. `host` receives the prompt and the input images."""
 
     provider: str
     host: str
     prompt: str
+    # The names of the input images, not their contents.
     images: tuple[str, ...] = ()
 
 
@@ -115,28 +116,31 @@ Principal = Literal["owner", "member", "guest", "system"]
 
 
 class Allow(Value, tag="allow"):
-    """`harmless` effects change nothing, so calls with no other effects may run in parallel.
-    `lifted` effects would need approval if a person had not allowed them before."""
+    """The decision that an effect may happen."""
 
+    # The effect changes nothing, so calls with no other effects may run in parallel.
     harmless: bool = False
     reason: str = ""
+    # The effect would need approval if a person had not allowed it before.
     lifted: bool = False
 
 
 class Ask(Value, tag="ask"):
-    """`simple` means one command that is fully known, so that a model may answer for the person."""
+    """The decision that a person must approve an effect."""
 
     reason: str
     category: str
     scopes: tuple[str, ...] = ("once", "session", "always")
+    # One command that is fully known, so that a model may answer for the person.
     simple: bool = False
 
 
 class Deny(Value, tag="deny"):
-    """`hardline` denials hold in every mode and cannot be overridden."""
+    """The decision that an effect must not happen."""
 
     reason: str
     category: str
+    # The denial holds in every mode and cannot be overridden.
     hardline: bool = False
 
 
@@ -145,7 +149,7 @@ Scope = Literal["once", "session", "always"]
 
 
 def subject(effect: Effect) -> str:
-    """The part of an effect that a person reads before approving it."""
+    """Return the part of an effect that a person reads before approving it."""
     match effect:
         case RunCommand(script=script):
             return script

@@ -14,7 +14,7 @@ HermesError                what happened and the next step, in one sentence
 ├── ProviderError          a model call failed; `reason` is one of REASONS
 ├── BudgetReached          a spending cap does not allow the next model call
 ├── ContextFull            the conversation cannot be made to fit the model's window
-└── ToolError              meant for the model: words that help it to go on
+└── ToolError              meant for the model: a text that helps it to continue
     └── EffectDenied       the policy or a person said no
 """
 
@@ -42,7 +42,8 @@ class RunNotFound(NotFound):
 
 
 class AdmissionRefused(HermesError):
-    """`retry_after` is a delay in seconds. `is_draining` means that the process is stopping."""
+    """There is no capacity for a run. `retry_after` is a delay in seconds. `is_draining` means that
+    the process is stopping."""
 
     def __init__(self, message: str, *, retry_after: float, is_draining: bool = False) -> None:
         super().__init__(message)
@@ -83,10 +84,7 @@ Reason = Literal[
 
 
 class ProviderError(HermesError):
-    """`retry_after` is the delay in seconds that the server asked for. `retryable` refers to the
-    same request with the same key. `limit` is a context window learned from the error. `unsent`
-    means that the request certainly never left; `begun` means that the server accepted it before it
-    failed. In both cases `status` does not tell what the request cost."""
+    """A model request failed."""
 
     def __init__(
         self,
@@ -104,17 +102,23 @@ class ProviderError(HermesError):
         super().__init__(message)
         self.reason: Reason = reason
         self.status = status
+        # The same request with the same key may succeed later.
         self.retryable = retryable
+        # The delay in seconds that the server asked for.
         self.retry_after = retry_after
+        # A context window learned from the error.
         self.limit = limit
         self.body = body
+        # The request certainly never left.
         self.unsent = unsent
+        # The server accepted the request before it failed. In this case and when `unsent`, `status`
+        # does not tell what the request cost.
         self.begun = begun
 
 
 class BudgetReached(HermesError):
-    """`scope` and `key` identify the cap. `cap`, `spent` and `asked` are amounts in `unit`.
-    `pending` is the part of `spent` that is only reserved, for calls that have not ended."""
+    """A model request would exceed a spending cap. `scope` and `key` identify the cap; amounts are
+    in `unit`."""
 
     def __init__(
         self,
@@ -135,6 +139,7 @@ class BudgetReached(HermesError):
         self.cap = cap
         self.spent = spent
         self.asked = asked
+        # The part of `spent` that is only reserved, for calls that have not ended.
         self.pending = pending
 
     @property

@@ -11,21 +11,23 @@ from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, Tex
 
 
 class SessionOpened(Value, tag="session_opened"):
-    """The first event of a session. `system` is sent verbatim until Compacted replaces it. A fork
-    names its parent and the last record that they share. Costs are booked to `job`; an empty one
-    means the parent, or the session itself. `person` identifies a member or guest as their surface
-    knows them; the owner needs no name."""
+    """The first event of a session."""
 
     source: str
     cwd: str
     model: str
     provider: str
+    # Sent verbatim until Compacted replaces it.
     system: str
     tools: tuple[str, ...] = ()
     principal: Principal = "owner"
+    # The session that a fork or sub-session comes from.
     parent: str = ""
+    # The last record that a fork shares with its parent.
     parent_n: int = 0
+    # Costs are booked to this session; "" means the parent, or the session itself.
     job: str = ""
+    # A member or guest, as their surface knows them; the owner needs no name.
     person: str = ""
 
 
@@ -54,13 +56,14 @@ class ModelSwitched(Value, tag="model_switched"):
 
 
 class MessageReceived(Value, tag="message_received"):
-    """A message came in. It waits until a TurnStarted or Steered takes it by its record number. A
-    `past` message was answered elsewhere and enters the transcript at once. `key` is the sender's
-    id of the message; each key is received once."""
+    """A message came in. It waits until a TurnStarted or Steered takes it by its record number."""
 
     message: UserMessage
+    # The sender's id of the message; each key is received once.
     key: str = ""
+    # The message joins the running turn.
     steer: bool = False
+    # The message was answered elsewhere and enters the transcript at once.
     past: bool = False
 
 
@@ -81,13 +84,15 @@ class Steered(Value, tag="steered"):
 
 
 class ModelCalled(Value, tag="model_called"):
-    """A request is about to be made; `reserved` is the most that it may cost. `call` is the id that
-    it is settled under. Old records have no id and are settled by their ReplyAdded."""
+    """A model request is about to be made."""
 
     model: str
     provider: str
+    # The id that the request is settled under. Old records have none and are settled by their
+    # ReplyAdded.
     call: str = ""
     cause: str = "chat"
+    # The most that the request may cost.
     reserved: Usage | None = None
 
 
@@ -106,11 +111,12 @@ CapScope = Literal["day", "month", "person", "job", "task"]
 
 
 class CapRaised(Value, tag="cap_raised"):
-    """A person allowed more than the settings do. `key` names the day, month, person, job or turn;
-    `usd` and `tokens` are added to its cap."""
+    """A person allowed more than the settings do."""
 
     scope: CapScope
+    # The day, month, person, job or turn.
     key: str
+    # Both are added to the cap.
     usd: float = 0.0
     tokens: int = 0
     by: str = "owner"
@@ -157,7 +163,7 @@ class ToolStarted(Value, tag="tool_started"):
 
 
 class ToolFinished(Value, tag="tool_finished"):
-    """`seconds` is the run time, for display."""
+    """A call has a result. `seconds` is the run time, for display."""
 
     result: ToolResult
     seconds: float = 0.0
@@ -167,17 +173,18 @@ HookAction = Literal["context", "block", "approve", "modify", "replace"]
 
 
 class HookAnswered(Value, tag="hook_answered"):
-    """A hook changed something. "context" adds `text` to the user message in the requests of this
-    turn. "replace" puts `text` in place of the text of the next reply. For a call, "block" uses
-    `text` as its result and "approve" asks a person because of `text`. With `arguments`, the call
-    runs with these instead of the model's; "modify" does only that. `origins` are the plugins or
-    other third parties behind the hook."""
+    """A hook changed something."""
 
     hook: str
+    # "context" adds `text` to the user message in the requests of this turn. "replace" puts `text`
+    # in place of the text of the next reply. For a call, "block" uses `text` as its result,
+    # "approve" asks a person because of `text`, and "modify" only changes its arguments.
     action: HookAction
     call_id: str = ""
     text: str = ""
+    # The call runs with these instead of the model's.
     arguments: JsonObject | None = None
+    # The plugins or other third parties behind the hook.
     origins: tuple[str, ...] = ()
 
 
@@ -196,16 +203,19 @@ class ApprovalAsked(Value, tag="approval_asked"):
 
 
 class ApprovalAnswered(Value, tag="approval_answered"):
-    """`choice` is a scope or "deny". `by` names who or what decided; `reason` is optional."""
+    """A person, or a timeout, decided about an ApprovalAsked."""
 
     id: str
+    # A scope or "deny".
     choice: str
+    # Who or what decided.
     by: str
     reason: str = ""
 
 
 class QuestionAsked(Value, tag="question_asked"):
-    """The answer to a `secret` question is neither displayed nor stored."""
+    """A tool or Hermes asks a person. The answer to a `secret` question is neither displayed nor
+    stored."""
 
     id: str
     call_id: str
@@ -216,7 +226,7 @@ class QuestionAsked(Value, tag="question_asked"):
 
 
 class QuestionAnswered(Value, tag="question_answered"):
-    """`text` is empty when no answer came in time."""
+    """A QuestionAsked has an answer. `text` is empty when none came in time."""
 
     id: str
     text: str
@@ -234,22 +244,24 @@ CompactionCause = Literal["threshold", "overflow", "asked"]
 
 class Compacted(Value, tag="compacted"):
     """From here on the model sees `head` in place of the first `upto` messages, which stay in the
-    journal. The first message of the head covers the first `summarised` of them; `summary` is the
-    text that a model wrote for it. The head holds the others in shortened form. Token counts are
-    estimates; `scale` is the provider's count per estimated token. `system` is the new system
-    prompt, if it changes."""
+    journal."""
 
     upto: int
+    # The first message covers the first `summarised` messages; the others follow in short form.
     head: tuple[Message, ...]
     summarised: int = 0
+    # The text that a model wrote for the first message of the head.
     summary: str = ""
     cause: CompactionCause = "threshold"
     topic: str = ""
     keep: int = 0
     window: int = 0
+    # Estimates.
     tokens_before: int = 0
     tokens_after: int = 0
+    # The provider's token count per estimated token.
     scale: float = 1.0
+    # The new system prompt, if it changes.
     system: str = ""
 
 
@@ -283,12 +295,13 @@ EndReason = Literal[
 
 
 class TurnEnded(Value, tag="turn_ended"):
-    """`detail` is the exact reason. `error` is a sentence for a person when the turn failed or
-    paused at a spending cap."""
+    """The turn has ended."""
 
     reason: EndReason
     usage: Usage
+    # The exact reason.
     detail: str = ""
+    # A sentence for a person when the turn failed or paused at a spending cap.
     error: str = ""
 
 

@@ -18,13 +18,13 @@ OVERFLOWS = ("context_overflow", "payload_too_large")
 _SMALLER = 0.75
 
 
-async def request_reply(turn: TurnContext, *, words_only: bool) -> Reply:
-    """The model's reply to the conversation. The conversation is compacted first if necessary;
+async def request_reply(turn: TurnContext, *, text_only: bool) -> Reply:
+    """Return the model's reply to the conversation, which is compacted first if necessary. Raise
     ContextFull when it cannot be made to fit."""
     prompt = await _fit_prompt(turn)
     for attempt in range(1, ATTEMPTS + 1):
         # The tools stay, so that the prefix of the request does not change.
-        asked = replace(prompt, words_only=True) if words_only else prompt
+        asked = replace(prompt, text_only=True) if text_only else prompt
         turn.meter.begin_reply(turn.stop)
         try:
             return await _stream(turn, asked)
@@ -74,7 +74,8 @@ async def _fit_prompt(turn: TurnContext) -> Prompt:
 
 
 async def _shrink(turn: TurnContext, prompt: Prompt, error: ProviderError) -> bool:
-    """After the server rejected the request as too long: whether it is shorter now."""
+    """Shorten the request after the server rejected it as too long. Return whether it is shorter
+    now."""
     if turn.engine is None:
         return False
     is_news = error.limit is not None and error.limit < turn.window
@@ -100,7 +101,7 @@ def apply_compaction(turn: TurnContext, compacted: Compacted) -> None:
 
 
 def describe_compaction(compacted: Compacted) -> str:
-    """A sentence for the person about what was done."""
+    """Return a sentence for the person about what was done."""
     before, after = compacted.tokens_before, compacted.tokens_after
     how = "summarised" if compacted.summary else "shortened"
     return (

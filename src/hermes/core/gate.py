@@ -44,14 +44,14 @@ class Questions:
         self._open: dict[str, asyncio.Future[tuple[str, str, str]]] = {}
 
     def answer(self, question_id: str, text: str, by: str, reason: str = "") -> bool:
-        """False when no such question is open."""
+        """Answer an open question. Return False when no such question is open."""
         future = self._open.get(question_id)
         if future is None or future.done():
             return False
         future.set_result((text, by, reason))
         return True
 
-    async def approve(
+    async def ask_approval(
         self,
         call_id: str,
         effect: Effect,
@@ -59,7 +59,8 @@ class Questions:
         stop: asyncio.Event,
         lasting: tuple[str, ...] = (),
     ) -> tuple[str, str, str]:
-        """The choice ("deny" or a scope), who made it, and the reason if there is one."""
+        """Ask a person to approve the effect. Return the choice ("deny" or a scope), who made it,
+        and the reason if there is one."""
         question = ApprovalAsked(
             id=self._world.new_id("ask"),
             call_id=call_id,
@@ -90,8 +91,8 @@ class Questions:
         *,
         secret: bool = False,
     ) -> str | None:
-        """The answer, or None when the session is unattended or time is up. Of a `secret` answer,
-        the journal only stores whether there was one."""
+        """Ask a person a question. Return the answer, or None when the session is unattended or
+        time is up. Of a `secret` answer, the journal only stores whether there was one."""
         if not self.attended:
             return None
         question = QuestionAsked(
@@ -104,13 +105,13 @@ class Questions:
         )
         await self._publish(question)
         try:
-            words, by, _ = await self._wait(question.id, seconds, stop)
+            answer, by, _ = await self._wait(question.id, seconds, stop)
         except asyncio.CancelledError:
             self._recorder.note(QuestionAnswered(id=question.id, text="", by="stop"))
             raise
-        stored_text = "***" if secret and words else words
+        stored_text = "***" if secret and answer else answer
         await self._recorder.commit(QuestionAnswered(id=question.id, text=stored_text, by=by))
-        return words or None
+        return answer or None
 
     async def _publish(self, question: ApprovalAsked | QuestionAsked) -> None:
         # Opened before the commit shows the question: an answer may come at once.
@@ -139,7 +140,7 @@ class Questions:
 
 
 def expire_question(asked: ApprovalAsked | QuestionAsked) -> ApprovalAnswered | QuestionAnswered:
-    """The end of a question that was open when its process ended."""
+    """Return the answer to a question that was open when its process ended."""
     if isinstance(asked, ApprovalAsked):
         return ApprovalAnswered(id=asked.id, choice=DENY, by="restart")
     return QuestionAnswered(id=asked.id, text="", by="restart")
@@ -152,14 +153,14 @@ APPROVAL_MODEL_SECONDS = 30.0
 PREFLIGHT_SECONDS = 5.0
 JUDGED_SAFE = Allow(reason="The approval model judged it safe.")
 
-Judge = Callable[[RunCommand, Ask], Awaitable[bool]]
+# A model that may approve a simple command on behalf of the person.
+Approver = Callable[[RunCommand, Ask], Awaitable[bool]]
+# Names what an effect makes irreversible.
 Preflight = Callable[[Effect], Awaitable[tuple[str, ...]]]
 
 
 class Gate:
-    """The gate of one session: the policy, and a person for what the policy leaves open. `judge`
-    may answer simple questions with yes for the person. `preflight` names what an effect makes
-    irreversible."""
+    """The gate of one session: the policy decides, and a person decides what it leaves open."""
 
     def __init__(
         self,
@@ -168,14 +169,14 @@ class Gate:
         principal: Principal,
         recorder: Recorder,
         *,
-        judge: Judge | None = None,
+        approver: Approver | None = None,
         preflight: Preflight | None = None,
     ) -> None:
         self._policy = policy
         self._questions = questions
         self._principal: Principal = principal
         self._recorder = recorder
-        self._judge = judge
+        self._approver = approver
         self._preflight = preflight
         self._seen = InView(lambda: recorder.transcript.messages)
         # Input that was sent to processes since the last line end: the policy judges whole lines.
@@ -184,7 +185,8 @@ class Gate:
         self.unknown_cwd: set[str] = set()
 
     def judge(self, effect: Effect, also: frozenset[str] = frozenset()) -> Decision:
-        """`also` are sources of text in view beside those of the conversation."""
+        """Return the policy's decision, without asking anyone. `also` are sources of text in view
+        beside those of the conversation."""
         origins = self._recorder.transcript.origins() | also
         return self._policy.decide(effect, self._principal, origins, self._seen)
 
@@ -214,7 +216,8 @@ class Gate:
                 assert_never(judged.decision)
 
     async def _ask(self, call_id: str, effect: Effect, asked: Ask, stop: asyncio.Event) -> bool:
-        """Whether a person approved it, rather than a model on the person's behalf."""
+        """Ask the approval model or a person; raise EffectDenied if they do not approve. Return
+        whether it was a person who approved."""
         if not self._questions.attended:
             raise EffectDenied(
                 f"Not allowed without approval, and nobody is here to give it: {asked.reason} "
@@ -226,7 +229,9 @@ class Gate:
             await self.record(call_id, judged, by="judge")
             return False
         lasting = await self._find_irreversible(effect)
-        choice, by, reason = await self._questions.approve(call_id, effect, asked, stop, lasting)
+        choice, by, reason = await self._questions.ask_approval(
+            call_id, effect, asked, stop, lasting
+        )
         if choice == DENY:
             why = "no answer came in time" if by == "time" else "the person said no"
             why += f": {reason}" if reason else ""
@@ -239,10 +244,11 @@ class Gate:
         return True
 
     async def _is_judged_safe(self, effect: Effect, asked: Ask, stop: asyncio.Event) -> bool:
-        """Anything but a clear yes in time leaves the question to the person."""
-        if self._judge is None or not asked.simple or not isinstance(effect, RunCommand):
+        """Ask the approval model. Anything but a clear yes in time leaves the question to the
+        person."""
+        if self._approver is None or not asked.simple or not isinstance(effect, RunCommand):
             return False
-        work = asyncio.ensure_future(self._judge(effect, asked))
+        work = asyncio.ensure_future(self._approver(effect, asked))
         try:
             await wait_for_first(work, timeout=APPROVAL_MODEL_SECONDS, stop=stop)
             return work.done() and work.result() is True
@@ -264,8 +270,8 @@ class Gate:
 
 
 class CallGate:
-    """The gate for one call: an effect that was allowed once is not asked about again. `judged` are
-    the decisions in the call's ToolIntended."""
+    """The gate for one call. It does not ask again about an effect that was allowed once. `judged`
+    are the decisions in the call's ToolIntended."""
 
     def __init__(
         self, gate: Gate, call_id: str, stop: asyncio.Event, judged: tuple[JudgedEffect, ...] = ()
@@ -287,8 +293,9 @@ class CallGate:
         return ", ".join(self._sources)
 
     async def require(self, effect: Effect, *, metadata_only: bool = False) -> None:
-        """Effects that read `metadata_only` reveal almost nothing; when allowed, they are not
-        recorded."""
+        """Return when the effect may happen, after asking a person if necessary; otherwise raise
+        EffectDenied. Effects that read `metadata_only` reveal almost nothing; when allowed, they
+        are not recorded."""
         if effect in self._granted and (metadata_only or effect not in self._metadata_only):
             return
         judged = JudgedEffect(effect=effect, decision=self._judge(effect))
@@ -305,18 +312,19 @@ class CallGate:
             self.add_origin(effect)
 
     async def confirm(self, effect: Effect, why: str) -> None:
-        """Ask a person regardless of the policy; EffectDenied."""
+        """Ask a person regardless of the policy. Raise EffectDenied if the person declines."""
         asked = Ask(reason=why, category="hook", scopes=("once",))
         judged = JudgedEffect(effect=effect, decision=asked)
         await self._gate.admit(self._call_id, judged, self._stop)
 
     async def authorize_command(self, effect: RunCommand) -> RunCommand:
-        """The command as it may run: one that a person approved is not confined."""
+        """Require the effect and return the command as it may run: one that a person approved is
+        not confined."""
         await self.require(effect)
         return replace(effect, grants=ANYWHERE) if effect in self._approved else effect
 
     def permits(self, effect: Effect) -> bool:
-        """Whether the effect is allowed without a question."""
+        """Whether the policy allows the effect without a question. Asks nobody."""
         return effect in self._granted or isinstance(self._judge(effect), Allow)
 
     def check(self, effect: Effect) -> None:

@@ -47,7 +47,7 @@ class LoopWatch:
         self._steps: list[tuple[bytes, str]] = []
 
     def refusal(self, call: ToolCall) -> str:
-        """Why this call is refused without a try, or ""."""
+        """Return why this call is refused without a try, or ""."""
         key = _key(call)
         times = self._failures[key]
         if times < self._rules.refuse_same_failure:
@@ -61,7 +61,7 @@ class LoopWatch:
         )
 
     def observe(self, call: ToolCall, result: ToolResult, seconds: float) -> str:
-        """A warning to add to the result, or ""."""
+        """Count a result. Return a warning to add to it, or ""."""
         key = _key(call)
         self._look_for_pattern(key, result.text, seconds)
         if result.failed:
@@ -118,8 +118,8 @@ PREVIEW_CHARS = 1_500
 
 
 def limit_file_reads(settings: ToolSettings, window: int) -> ToolSettings:
-    """The settings with at most a fifth of the window for one file read: unlike other results, file
-    content is not moved to a file again."""
+    """Return the settings with at most a fifth of the window for one file read: unlike other
+    results, file content is not moved to a file again."""
     most = max(READ_FLOOR, window * CHARS_PER_TOKEN // 5)
     return replace(settings, file_read_max_chars=min(settings.file_read_max_chars, most))
 
@@ -136,11 +136,11 @@ class ResultLimiter:
         self._used = 0
 
     def reset(self) -> None:
-        """The earlier results were compacted, so their share is free again."""
+        """Free the share of the earlier results, because they were compacted."""
         self._used = 0
 
     async def fit(self, result: ToolResult) -> ToolResult:
-        """The result, or a preview of it. File content already has a file."""
+        """Return the result, or a preview of it. File content already has a file."""
         size = len(result.text)
         room = min(self._per_result, max(PREVIEW_CHARS, self._per_turn - self._used))
         if size > room and result.name != "read_file":

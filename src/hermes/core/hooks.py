@@ -22,11 +22,13 @@ CallOutcome = Literal["made", "refused", "blocked"]
 
 
 class HookVerdict(Value):
-    """A hook's decision on a call. `block` is the text that the model gets as the result, `ask` the
-    reason to ask a person first. `arguments` replace the model's."""
+    """A hook's decision on a call."""
 
+    # The text that the model gets as the result.
     block: str | None = None
+    # The reason to ask a person first.
     ask: str | None = None
+    # These replace the model's.
     arguments: JsonObject | None = None
 
 
@@ -44,7 +46,7 @@ class TurnHooks(Protocol):
         ...
 
     async def before_turn(self) -> str:
-        """Text to add to the user message during this turn."""
+        """Return text to add to the user message during this turn."""
         ...
 
     async def before_tool(self, call: ToolCall) -> HookVerdict | None: ...
@@ -52,11 +54,11 @@ class TurnHooks(Protocol):
     async def after_tool(
         self, call: ToolCall, result: ToolResult, seconds: float, fate: CallOutcome
     ) -> str | None:
-        """Text that replaces the result of a call that ran; ignored for other calls."""
+        """Return text that replaces the result of a call that ran; ignored for other calls."""
         ...
 
     async def before_final_answer(self, text: str) -> str | None:
-        """Text that replaces the final answer of the turn."""
+        """Return text that replaces the final answer of the turn."""
         ...
 
 
@@ -75,29 +77,30 @@ class HookTextProvider:
     def _add_text(self, prompt: Prompt, transcript: Transcript) -> Prompt:
         if not transcript.hook_text:
             return prompt
-        place = _message_position(prompt.messages, transcript)
-        if place is None:
+        position = _message_position(prompt.messages, transcript)
+        if position is None:
             return prompt
-        message, words = prompt.messages[place], transcript.hook_text
+        message, added = prompt.messages[position], transcript.hook_text
         assert isinstance(message, UserMessage)
-        if self._made is None or self._made[0] is not message or self._made[1] != words:
-            joined = replace(message, parts=(*message.parts, Text(text=f"\n\n{words}")))
-            self._made = (message, words, joined)
-        messages = (*prompt.messages[:place], self._made[2], *prompt.messages[place + 1 :])
+        if self._made is None or self._made[0] is not message or self._made[1] != added:
+            joined = replace(message, parts=(*message.parts, Text(text=f"\n\n{added}")))
+            self._made = (message, added, joined)
+        before, after = prompt.messages[:position], prompt.messages[position + 1 :]
+        messages = (*before, self._made[2], *after)
         return replace(prompt, messages=messages)
 
 
 def _message_position(messages: tuple[Message, ...], transcript: Transcript) -> int | None:
-    """The position of the current turn's message in a request. If compaction removed or changed it,
-    the position of the newest user message."""
+    """Return the position of the current turn's message in a request. If compaction removed or
+    changed it, return the position of the newest user message."""
     start = transcript.turn_starts[-1] if transcript.turn_starts else 0
     begun = transcript.messages[start] if start < len(transcript.messages) else None
     newest = None
-    for place in range(len(messages) - 1, -1, -1):
-        if messages[place] is begun:
-            return place
-        if newest is None and isinstance(messages[place], UserMessage):
-            newest = place
+    for position in range(len(messages) - 1, -1, -1):
+        if messages[position] is begun:
+            return position
+        if newest is None and isinstance(messages[position], UserMessage):
+            newest = position
     return newest
 
 
@@ -116,17 +119,18 @@ async def before_turn(turn: TurnContext, hooks: TurnHooks) -> None:
     transcript = turn.recorder.transcript
     if not transcript.has_only_message or transcript.hook_text:
         return
-    if words := await run_unless_stopped(turn.stop, hooks.before_turn()):
+    if text := await run_unless_stopped(turn.stop, hooks.before_turn()):
         sources = hooks.sources
-        answer = HookAnswered(hook=BEFORE_TURN, action="context", text=words, origins=sources)
+        answer = HookAnswered(hook=BEFORE_TURN, action="context", text=text, origins=sources)
         turn.recorder.note(answer)
 
 
 async def before_tool(
     turn: TurnContext, hooks: TurnHooks | None, call: ToolCall, known: HookAnswered | None
 ) -> tuple[ToolCall, str] | ToolResult:
-    """The call to make and the reason to ask a person first ("" for none), or its result. A `known`
-    answer from the journal is applied without asking hooks again."""
+    """Let hooks decide about a call. Return the call to make and the reason to ask a person first
+    ("" for none), or its result. A `known` answer from the journal is applied without asking hooks
+    again."""
     call = _resolve_call(turn, call)
     if known is not None:
         return _apply_verdict(call, verdict_of(known))
@@ -191,17 +195,17 @@ async def before_final_answer(turn: TurnContext, hooks: TurnHooks, reply: Reply)
 
 
 def outcome_of(result: ToolResult) -> CallOutcome:
-    """The outcome of a call that got a result before it was planned."""
+    """Return the outcome of a call that got a result before it was planned."""
     return "blocked" if BLOCKED in result.details else "refused"
 
 
 def _resolve_call(turn: TurnContext, call: ToolCall) -> ToolCall:
-    """The call under the name of the tool that would run, however the model spelled it: hooks must
-    not miss a call because of its spelling."""
+    """Return the call under the name of the tool that would run, however the model spelled it:
+    hooks must not miss a call because of its spelling."""
     while call.name == TOOL_CALL and not call.broken:
         call = unwrap_tool_call(call)
-    found = None if call.broken else find_tool(turn.toolbox, call.name)
-    return replace(call, name=found.name) if found is not None else call
+    tool = None if call.broken else find_tool(turn.toolbox, call.name)
+    return replace(call, name=tool.name) if tool is not None else call
 
 
 def verdict_of(event: HookAnswered) -> HookVerdict:
@@ -221,7 +225,8 @@ def _apply_verdict(call: ToolCall, verdict: HookVerdict) -> tuple[ToolCall, str]
 
 
 async def _wait_briefly(stop: Stop, work: Coroutine[Any, Any, T]) -> T | None:
-    """The result of the work, or None if it takes too long after the person stops the turn."""
+    """Return the result of the work, or None if it takes too long after the person stops the
+    turn."""
     try:
         return await run_unless_stopped(stop, work, grace_seconds=GRACE_SECONDS)
     except TurnStopped:

@@ -85,11 +85,11 @@ async def _steps(turn: TurnContext) -> Ending:
     return await _wrap_up(turn)
 
 
-async def _ask(turn: TurnContext, *, words_only: bool = False) -> Reply:
+async def _ask(turn: TurnContext, *, text_only: bool = False) -> Reply:
     """The model's reply, noted but not committed: it becomes durable with what follows."""
     await turn.world.pacer.wait()
     turn.recorder.apply_pending()
-    reply = await run_unless_stopped(turn.stop, request_reply(turn, words_only=words_only))
+    reply = await run_unless_stopped(turn.stop, request_reply(turn, text_only=text_only))
     if not turn.meter.has_booked:
         raise RuntimeError("a model was called without the meter")
     turn.world.kill_point("reply.received")
@@ -110,7 +110,7 @@ async def _wrap_up(turn: TurnContext) -> Ending:
     await turn.recorder.commit(request)
     await turn.recorder.commit(Steered(takes=turn.recorder.transcript.steers()))
     used = f"{turn.budget.used}/{turn.budget.total}"
-    reply = await _ask(turn, words_only=True)
+    reply = await _ask(turn, text_only=True)
     for call in reply.message.calls:
         turn.recorder.note(ToolFinished(result=refuse_call(call, STEPS_USED_UP)))
     return Ending(reason="budget", detail=f"max_iterations_reached({used})")

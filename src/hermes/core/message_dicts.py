@@ -22,8 +22,8 @@ from hermes.core.messages import (
 
 
 def messages_from_dicts(history: Sequence[JsonObject]) -> tuple[Message, ...]:
-    """Converts user, assistant and tool entries. System entries are skipped, since a session has
-    its own system prompt. Raises UsageError for an invalid entry."""
+    """Convert user, assistant and tool entries. System entries are skipped, since a session has
+    its own system prompt. Raise UsageError for an invalid entry."""
     converted: list[Message] = []
     for number, entry in enumerate(history):
         role = entry.get("role")

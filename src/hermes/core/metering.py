@@ -104,13 +104,14 @@ UNKNOWN_LIMIT = 16_384
 # Status codes of a server that is too busy to start.
 _TOO_BUSY = (503, 529)
 
+# The price of some usage in dollars, None when unknown.
 Cost = Callable[[Usage], float | None]
 
 
 class Metered:
-    """Wraps the provider that sends the request. `cost` is the price of some usage in dollars, None
-    when unknown; a cost that the provider reports takes precedence. `max_output` is the model's
-    longest output, `cause` the purpose of the calls."""
+    """A provider that books the requests of another provider. A cost that the provider reports
+    takes precedence over `cost`. `max_output` is the model's longest output, `cause` the purpose of
+    the calls."""
 
     def __init__(
         self,
@@ -212,7 +213,8 @@ class Metered:
         )
 
     def _worst_case(self, prompt_tokens: int, output: int) -> Usage:
-        """The most expensive way to charge these tokens: as fresh input or as a cache write."""
+        """Return the most expensive way to charge these tokens: as fresh input or as a cache
+        write."""
         fresh = self._cost(Usage(input=prompt_tokens, output=output, requests=1))
         cached = self._cost(Usage(cache_write=prompt_tokens, output=output, requests=1))
         cost = None if fresh is None or cached is None else max(fresh, cached)
@@ -228,7 +230,8 @@ class _Request(NamedTuple):
 
 
 def _is_unbilled(error: ProviderError, *, began: bool) -> bool:
-    """Certainly not billed: the request never arrived, or was rejected instead of answered."""
+    """Whether a request was certainly not billed: it never arrived, or was rejected instead of
+    answered."""
     if error.unsent:
         return True
     if began or error.begun or error.status is None:
@@ -244,9 +247,10 @@ _LONGEST_WAIT = 2.0
 
 
 class Budgeting(Value):
-    """How a session spends. `cause` is the purpose of its turns: "chat", "cron", "sub-session"."""
+    """How a session spends."""
 
     caps: Caps = NO_CAPS
+    # The purpose of its turns: "chat", "cron" or "sub-session".
     cause: str = CHAT
     ask_seconds: float = 600
 
@@ -318,7 +322,8 @@ class SessionMeter:
         return booked.reserved
 
     def _cause(self, call: ModelCalled, budgeting: Budgeting) -> str:
-        """The cause of a further request for the same reply."""
+        """Return the cause to book: that of the turn for its first request, then why the reply
+        needs another one."""
         if call.cause != CHAT:
             return call.cause
         who = (call.model, call.provider)
@@ -348,17 +353,18 @@ class SessionMeter:
             return False
         raised = _raise_needed(reached, budgeting.caps)
         allow = f"Allow {format_raise(raised)} more"
-        words = await self._questions.ask(
+        answer = await self._questions.ask(
             "", f"{reached} Go on?", (allow, STOP), budgeting.ask_seconds, self._stop
         )
-        if words is None or not words.lower().startswith(("allow", "y")):
+        if answer is None or not answer.lower().startswith(("allow", "y")):
             return False
         await self._recorder.commit(raised)
         return True
 
 
 def _raise_needed(reached: BudgetReached, caps: Caps) -> CapRaised:
-    """The amount of the cap again, or what this call needs if that is more."""
+    """Return the raise to ask for: the amount of the cap again, or what this call needs if that is
+    more."""
     scope: CapScope = reached.scope
     missing = reached.spent + reached.asked - reached.cap
     cap = caps.of(scope)

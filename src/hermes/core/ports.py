@@ -29,7 +29,7 @@ Middleware = Callable[[Provider], Provider]
 
 
 def wrap_provider(stack: Sequence[Middleware | None], provider: Provider) -> Provider:
-    """The first entry sees a prompt first and its reply last; `provider` sends it."""
+    """Wrap the provider. The first entry of `stack` sees a prompt first and its reply last."""
     for middleware in reversed(stack):
         if middleware is not None:
             provider = middleware(provider)
@@ -40,13 +40,13 @@ class Meter(Protocol):
     """Books every model request of one session."""
 
     async def reserve(self, call: ModelCalled, least: Usage) -> Usage:
-        """Reserve the cost of a call; durable when it returns. BudgetReached when a cap does not
-        even allow `least`. Returns what was granted: `call.reserved` itself without a cap, else at
-        most that much, and the reply must stay within it."""
+        """Reserve the cost of a call; durable when it returns. Raise BudgetReached when a cap does
+        not even allow `least`. Return what was granted: `call.reserved` itself without a cap, else
+        at most that much, and the reply must stay within it."""
         ...
 
     def settle(self, settled: CallSettled) -> None:
-        """Becomes durable with the next commit."""
+        """Book the final cost of a call. It becomes durable with the next commit."""
         ...
 
 
@@ -79,7 +79,7 @@ class Policy(Protocol):
     ) -> Decision: ...
 
     def origin(self, effect: Effect) -> str:
-        """The source of the text that this effect brings into view; "" for the workspace."""
+        """Return the source of the text that this effect brings into view; "" for the workspace."""
         ...
 
     def remember(self, effect: Effect, scope: Scope) -> None:
@@ -112,20 +112,21 @@ class Journal(Protocol):
         ...
 
     async def acquire(self, session_id: str) -> Lease:
-        """Acquire the lease of a session. SessionBusy while a living process holds it; NotFound."""
+        """Acquire the lease of a session. Raise SessionBusy while a living process holds it, and
+        NotFound for an unknown session."""
         ...
 
     async def release(self, lease: Lease, *, soon: bool = False) -> None:
-        """The session is free when this returns; with `soon` a moment later, but before the next
-        `acquire` of this process. If the journal cannot be written now, the session becomes free
-        with the next write that succeeds; that is no error."""
+        """Give the lease back. The session is free when this returns; with `soon` a moment later,
+        but before the next `acquire` of this process. If the journal cannot be written now, the
+        session becomes free with the next write that succeeds; that is no error."""
         ...
 
     async def append(
         self, lease: Lease, events: Sequence[DurableEvent], *, turn_id: str = ""
     ) -> tuple[Record, ...]:
-        """Durable when it returns, all or nothing, numbered without gaps. Fenced when the lease is
-        void. A MessageReceived with a known key is left out."""
+        """Append events, all or nothing, numbered without gaps; durable when it returns. Raise
+        Fenced when the lease is void. A MessageReceived with a known key is left out."""
         ...
 
     async def book(
@@ -143,29 +144,31 @@ class Journal(Protocol):
         ...
 
     async def read(self, session_id: str, *, after: int = 0) -> tuple[Record, ...]:
-        """The records of a session in order, without damaged ones; NotFound. A fork begins with the
-        records that it shares with its parents."""
+        """Return the records of a session in order, without damaged ones. A fork begins with the
+        records that it shares with its parents. Raise NotFound for an unknown session."""
         ...
 
     async def post(self, session_id: str, command: Command, *, key: str = "") -> None:
         """Leave a command for the owner of the session. Each key is stored once."""
         ...
 
-    async def take(self, lease: Lease) -> tuple[InboxCommand, ...]:
-        """Commands left for the owner, oldest first. They stay until `acknowledge`."""
+    async def pending_commands(self, lease: Lease) -> tuple[InboxCommand, ...]:
+        """Return the commands left for the owner, oldest first. They stay until `acknowledge`."""
         ...
 
     async def acknowledge(self, lease: Lease, ids: Sequence[int]) -> None: ...
 
 
 class FetchResponse(Value):
-    """An HTTP response. `url` is the address after all redirects; header names are in lower case;
-    `cut` means that the body is longer than requested."""
+    """An HTTP response."""
 
+    # The address after all redirects.
     url: str
     status: int
+    # Names are in lower case.
     headers: dict[str, str]
     body: bytes
+    # The body is longer than requested.
     cut: bool = False
 
 
@@ -196,11 +199,14 @@ class FileInfo(Value):
 
 
 class SearchQuery(Value):
-    """`root` is absolute. `glob` narrows file names. For files, `pattern` is a glob too."""
+    """A search in the files of a workspace."""
 
+    # A regular expression for content, a glob for files.
     pattern: str
+    # Absolute.
     root: str
     target: Literal["content", "files"] = "content"
+    # Limits the search to files with such names.
     glob: str = ""
     context: int = 0
     hidden: bool = False
@@ -223,12 +229,14 @@ class SearchResult(Value):
 
 
 class CommandResult(Value):
-    """`output` is stdout and stderr in the order they came, cut in the middle to the requested
-    size; `total_bytes` is what the command wrote. `cwd` is the shell's folder afterwards."""
+    """The result of a shell command."""
 
+    # Stdout and stderr in the order they came, cut in the middle to the requested size.
     output: str
     exit_code: int
+    # The shell's folder afterwards.
     cwd: str
+    # What the command wrote.
     total_bytes: int = 0
     timed_out: bool = False
     interrupted: bool = False
@@ -278,31 +286,32 @@ class Processes(Protocol):
     async def write(self, process_id: str, data: str) -> ProcessInfo: ...
 
     async def close(self, process_id: str) -> ProcessInfo:
-        """End of input."""
+        """Close the input of the process."""
         ...
 
     async def kill(self, process_id: str) -> ProcessInfo:
-        """The whole process tree."""
+        """Kill the whole process tree."""
         ...
 
     def notices(self) -> AsyncIterator[ProcessNotice]: ...
 
 
 class ShellSetup(Value):
-    """What earlier commands defined in a shell that changes the meaning of later ones.
-    `definitions` are functions and aliases in bash syntax, `variables` the names of exported
-    variables, `path` is PATH if it was set. `own` are definitions from the person's start-up
-    files."""
+    """What earlier commands defined in a shell that changes the meaning of later ones."""
 
+    # Functions and aliases in bash syntax.
     definitions: str = ""
+    # Definitions from the person's start-up files.
     own: str = ""
+    # The names of exported variables.
     variables: tuple[str, ...] = ()
+    # PATH if it was set.
     path: str = ""
 
 
 class Workspace(Protocol):
-    """The files and commands of one session. Paths given to methods are absolute; `resolve` makes
-    them so, relative to the shell's current folder, with links followed."""
+    """The files and commands of one session. Methods take absolute paths; `resolve` makes a path
+    absolute, relative to the shell's current folder, with links followed."""
 
     @property
     def root(self) -> str:
@@ -316,8 +325,8 @@ class Workspace(Protocol):
 
     @property
     def is_remote(self) -> bool:
-        """On another machine: its paths have no meaning here, and `resolve` may wait for a
-        response, so call it from a thread."""
+        """Whether it is on another machine. Then its paths have no meaning here, and `resolve` may
+        wait for a response, so call it from a thread."""
         ...
 
     @property
@@ -335,7 +344,7 @@ class Workspace(Protocol):
     async def read_bytes(self, path: str) -> bytes: ...
 
     async def write_bytes(self, path: str, data: bytes) -> None:
-        """Atomic. Creates parent folders and keeps the mode of an existing file."""
+        """Write a file atomically. Create parent folders and keep the mode of an existing file."""
         ...
 
     async def delete(self, path: str) -> None: ...
@@ -365,7 +374,7 @@ class Workspace(Protocol):
     ) -> ProcessInfo: ...
 
     async def scratch(self, name: str, data: bytes) -> str:
-        """Store bytes outside of the project under this name. Returns a path that tools can
+        """Store bytes outside of the project under this name. Return a path that tools can
         read."""
         ...
 

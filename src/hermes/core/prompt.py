@@ -22,15 +22,16 @@ tool_sizes: IdentityCache[tuple[ToolSpec, ...], tuple[int, ...]] = IdentityCache
 
 
 class Prompt(Value):
-    """One request. Within a session, `messages` only grows at its end. `words_only` forbids calls
-    but keeps the tools, so that the prefix stays the same."""
+    """One request to a model."""
 
     system: str
+    # Within a session, these only grow at the end.
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     max_tokens: int | None = None
     effort: str = ""
-    words_only: bool = False
+    # Forbids calls but keeps the tools, so that the prefix stays the same.
+    text_only: bool = False
 
 
 class TextDelta(Value, tag="text_delta"):

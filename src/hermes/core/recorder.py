@@ -35,7 +35,7 @@ class EventListener(Protocol):
     def push(self, record: Record) -> None: ...
 
     def close(self) -> None:
-        """No more records follow."""
+        """Learn that no more records follow."""
         ...
 
 
@@ -60,7 +60,7 @@ class Subscription:
         self._idle.clear()
 
     def close(self) -> None:
-        """The reader still gets what is queued, then its loop ends."""
+        """End the queue: the reader still gets what is queued, then its loop ends."""
         self._closed = True
         self._news.set()
         self._idle.set()
@@ -95,8 +95,9 @@ def _merge(old: Event, new: Event) -> Event | None:
 
 
 class Recorder:
-    """One per open session. `note` keeps an event for the next `commit`, so that events that belong
-    together share one commit. A session that never commits stores nothing."""
+    """Writes the events of one open session to the journal. `note` keeps an event for the next
+    `commit`, so that events that belong together share one commit. A session that never commits
+    stores nothing."""
 
     def __init__(
         self,
@@ -175,7 +176,7 @@ class Recorder:
 
     async def book(self, call: ModelCalled, least: Usage, caps: Caps) -> ModelCalled:
         """Commit a call together with what is noted, reserving as much as the caps leave.
-        BudgetReached when less than `least` is left; what is noted then stays noted."""
+        Raise BudgetReached when less than `least` is left; what is noted then stays noted."""
         flush = self._flush(CallBooking(call, least, caps))
         *_, record = await asyncio.shield(asyncio.ensure_future(flush))
         assert isinstance(record.event, ModelCalled)
@@ -190,8 +191,8 @@ class Recorder:
         self._show(self.redactor.live(event))
 
     async def release(self, *, soon: bool = False) -> None:
-        for reader in tuple(self._listeners):
-            reader.close()
+        for listener in tuple(self._listeners):
+            listener.close()
         if self.lease is not None:
             await self._journal.release(self.lease, soon=soon)
             self.lease = None
@@ -207,8 +208,8 @@ class Recorder:
                 del self._committing[key]
 
     async def reload(self, *, is_lost: bool) -> None:
-        """Drop what was never written and read the transcript again; `is_lost` takes the session
-        again first. SessionBusy while another process has it."""
+        """Drop what was never written and read the transcript again. If the lease `is_lost`,
+        acquire it first; raise SessionBusy while another process holds it."""
         async with self._write_lock:
             if self.lease is None:
                 return

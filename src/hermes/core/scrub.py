@@ -12,8 +12,8 @@ PATIENCE_SECONDS = 10.0
 
 
 def scrub_database(db: sqlite3.Connection, *, patience_seconds: float = PATIENCE_SECONDS) -> bool:
-    """Drop free pages and truncate the write-ahead log. False when a reader or a checkpoint keeps
-    older pages in the log for longer than the given time."""
+    """Drop free pages and truncate the write-ahead log. Return False when a reader or a checkpoint
+    keeps older pages in the log for longer than `patience_seconds`."""
     db.execute("VACUUM")
     return truncate_wal(db, patience_seconds=patience_seconds)
 
@@ -28,7 +28,7 @@ def truncate_wal(db: sqlite3.Connection, *, patience_seconds: float) -> bool:
 
 
 def describe_leftover(path: object) -> str:
-    """The notice for a database that could not be scrubbed."""
+    """Return the notice for a database that could not be scrubbed."""
     return (
         f"{path} may still have it on old pages, because another program reads there; forget it "
         "once more when that has ended"

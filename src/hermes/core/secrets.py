@@ -18,22 +18,22 @@ LABEL = re.compile(
 
 
 class EventRedactor(Protocol):
-    """One per session. Its results hold no secrets; an event that needs no change is returned as
+    """Removes secrets from the events of one session. An event that needs no change is returned as
     is."""
 
     def durable(self, event: DurableEvent) -> DurableEvent: ...
 
     def live(self, event: LiveEvent) -> Iterable[LiveEvent]:
-        """The deltas that can be shown now. Characters that may become part of a secret are held
-        back."""
+        """Return the deltas that can be shown now. Characters that may become part of a secret are
+        held back."""
         ...
 
     def rest(self) -> Iterable[LiveEvent]:
-        """The held-back end of a reply that is complete."""
+        """Return the held-back end of a reply that is complete."""
         ...
 
     def remarks(self) -> Iterable[LiveEvent]:
-        """Notices about what was redacted; each is returned once."""
+        """Return notices about what was redacted, each once."""
         ...
 
     def result(self, result: ToolResult) -> ToolResult: ...
@@ -74,7 +74,7 @@ class Vault(Protocol):
     """Storage for secret values."""
 
     def get(self, name: str) -> str:
-        """The value, or "" when there is none."""
+        """Return the value, or "" when there is none."""
         ...
 
     def names(self) -> tuple[str, ...]: ...
@@ -84,7 +84,7 @@ class Vault(Protocol):
         ...
 
     def may_pass(self, name: str) -> bool:
-        """False for secrets that no command may get: the keys of model providers."""
+        """Whether commands may get this secret. They never get the keys of model providers."""
         ...
 
 
@@ -97,8 +97,9 @@ class SecretRequest(Value):
 
 
 class SecretStore:
-    """One per session. Before a name is passed on, the caller must have asked the gate for
-    `UseSecret`. From then on commands of the session have the value in their environment."""
+    """The secrets that one session can use. Before a name is passed on, the caller must have asked
+    the gate for `UseSecret`. From then on commands of the session have the value in their
+    environment."""
 
     def __init__(self, vault: Vault, ask: AskSecret | None = None) -> None:
         self._vault = vault
@@ -106,39 +107,39 @@ class SecretStore:
         self._passed: dict[str, None] = {}
 
     def names(self) -> tuple[str, ...]:
-        """The names that have a value."""
+        """Return the names that have a value."""
         return self._vault.names()
 
     def missing(self, wanted: Iterable[str]) -> tuple[str, ...]:
-        """The names that have no value."""
+        """Return the names that have no value."""
         return tuple(name for name in wanted if not self._vault.get(name))
 
     def passable(self, wanted: Iterable[str]) -> tuple[str, ...]:
-        """The names that have a value and may go to commands."""
+        """Return the names that have a value and may go to commands."""
         return tuple(n for n in wanted if self._vault.may_pass(n) and self._vault.get(n))
 
     async def capture(self, need: SecretRequest) -> Captured:
         """Ask a person for the value and store it."""
         if self._ask is None:
             return "unavailable"
-        given = await self._ask(need.name, need.prompt, {"help": need.help} if need.help else {})
-        if not given:
+        value = await self._ask(need.name, need.prompt, {"help": need.help} if need.help else {})
+        if not value:
             return "skipped"
-        self.keep(need.name, given)
+        self.keep(need.name, value)
         return "stored"
 
     def keep(self, name: str, value: str) -> None:
-        """UsageError when the name is not a valid variable name."""
+        """Store the value. Raise UsageError when the name is not a valid variable name."""
         if not name.isascii() or not name.isidentifier():
             raise UsageError(f"{name!r} is not a valid secret name; use letters, digits and _.")
         self._vault.keep(name, value)
 
     def grant(self, wanted: Iterable[str]) -> tuple[str, ...]:
-        """Give commands of this session these secrets. Returns the names that they get."""
+        """Give commands of this session these secrets. Return the names that they get."""
         granted = self.passable(wanted)
         self._passed.update(dict.fromkeys(granted))
         return granted
 
     def environment(self) -> dict[str, str]:
-        """The secrets that commands get in their environment."""
+        """Return the secrets that commands get in their environment."""
         return {name: value for name in self._passed if (value := self._vault.get(name))}

@@ -66,7 +66,8 @@ from hermes.core.turn_runner import TurnRunner
 
 
 def import_events(messages: Iterable[Message], model: str, provider: str) -> Iterator[DurableEvent]:
-    """Replies are attributed to this model, at no cost."""
+    """Yield the events that store these messages. Replies are attributed to this model, at no
+    cost."""
     for message in messages:
         match message:
             case UserMessage():
@@ -83,12 +84,12 @@ log = logging.getLogger(__name__)
 
 
 class Session:
-    """Takes commands by `send` and publishes events to `subscribe`. `app` opens and closes it.
-    `workspace` and `web` are for what a person requests directly; ask `judge` first. `meter` books
-    the side work of the session."""
+    """An open conversation. It takes commands by `send` and publishes events to `subscribe`. `app`
+    opens and closes it."""
 
     def __init__(self, deps: SessionDeps, recorder: Recorder) -> None:
         self.id = recorder.session_id
+        # For what a person requests directly; ask `judge` first.
         self.workspace, self.web = deps.workspace, deps.web
         self._deps = deps
         self._recorder = recorder
@@ -101,9 +102,10 @@ class Session:
             self._questions,
             opened.principal if opened else "owner",
             recorder,
-            judge=deps.judge,
+            approver=deps.approver,
             preflight=deps.preflight,
         )
+        # Books the side work of the session.
         self.meter = SessionMeter(recorder, self._questions, deps.world, deps.budgeting)
         self._runner = TurnRunner(deps, recorder, self._gate, self._questions, self.meter)
         self._poll_lock = asyncio.Lock()
@@ -119,34 +121,35 @@ class Session:
         return self._runner.busy
 
     def judge(self, effect: Effect) -> Decision:
+        """Return the policy's decision, without asking anyone."""
         return self._gate.judge(effect)
 
     async def permit(
         self, effect: Effect, stop: asyncio.Event, also: frozenset[str] = frozenset()
     ) -> bool:
-        """For actions that a person requests directly. Returns when the effect may happen, with
-        True if a person approved it; otherwise EffectDenied. `also` are third-party sources behind
-        it."""
+        """Authorize an action that a person requests directly. Return when the effect may happen,
+        with True if a person approved it; otherwise raise EffectDenied. `also` are third-party
+        sources behind it."""
         judged = JudgedEffect(effect=effect, decision=self._gate.judge(effect, also))
         return await self._gate.admit("", judged, stop)
 
     async def confirm(self, effect: Effect, why: str, stop: asyncio.Event) -> None:
-        """Ask a person regardless of the policy; EffectDenied."""
+        """Ask a person regardless of the policy. Raise EffectDenied if the person declines."""
         await CallGate(self._gate, "", stop).confirm(effect, why)
 
     def subscribe(self) -> Subscription:
         return self._recorder.subscribe()
 
     def attach(self, listener: EventListener) -> None:
-        """Like `subscribe`, for listeners that need no queue."""
+        """Call the listener with every record, without the queue of `subscribe`."""
         self._recorder.attach(listener)
 
     def detach(self, listener: EventListener) -> None:
         self._recorder.detach(listener)
 
     async def send(self, command: Command) -> None:
-        """Durable when it returns, if the command is durable. UsageError when it is not possible
-        now."""
+        """Execute a command. What it changes is durable when this returns. Raise UsageError when
+        the command is not possible now."""
         if isinstance(command, Interrupt | Answer):
             # Writes nothing, so a failed journal does not matter.
             await self._execute(command)
@@ -238,11 +241,12 @@ class Session:
         await self._recorder.commit(*import_events(messages, model, provider))
 
     def notices(self) -> AsyncIterator[ProcessNotice]:
-        """Notices of the session's background processes."""
+        """Return notices of the session's background processes."""
         return self._deps.workspace.processes.notices()
 
     async def ask_secret(self, question: str, seconds: float) -> str | None:
-        """The person's input, kept in this process only; None when the session is unattended."""
+        """Ask the person for a secret. Return the input, which is kept in this process only, or
+        None when the session is unattended."""
         return await self._questions.ask("", question, (), seconds, self._runner.stop, secret=True)
 
     def tell(self, text: str) -> None:
@@ -250,11 +254,11 @@ class Session:
         self._recorder.show(Notice(text=text))
 
     def resume(self) -> None:
-        """Continue an open turn and start waiting messages. Returns at once."""
+        """Continue an open turn and start waiting messages. Return at once."""
         self._runner.start()
 
     def preview_compaction(self, command: Compact) -> Compacted | None:
-        """An estimate of what `Compact` would do, without a model call."""
+        """Estimate what `Compact` would do, without a model call."""
         engine, request = self._compaction_request(command)
         prompt = self._deps.view(self.transcript)
         return engine.preview(self.transcript, prompt, request)
@@ -269,7 +273,7 @@ class Session:
         if lease is None:
             return
         async with self._poll_lock:
-            for waiting in await self._deps.journal.take(lease):
+            for waiting in await self._deps.journal.pending_commands(lease):
                 command = waiting.command
                 if isinstance(command, Say | Steer) and not command.key:
                     # A crash before `acknowledge` must not execute it twice.
@@ -293,7 +297,7 @@ class Session:
         await self._recorder.release(soon=soon)
 
     async def _recover(self, error: Exception) -> None:
-        """Continue from what the journal holds, after it failed under this session."""
+        """Continue from what the journal holds, after a failed write of this session."""
         await self._recorder.reload(is_lost=isinstance(error, Fenced))
         self._runner.failure = None
         self._runner.services = ToolServices(self._deps.services)

@@ -13,7 +13,7 @@ from hermes.core.caps import StepBudget
 from hermes.core.concurrency import Stop
 from hermes.core.delegating import NoWeb
 from hermes.core.events import Compacted, CompactionCause, ControlsChanged
-from hermes.core.gate import Gate, Judge, Preflight, Questions
+from hermes.core.gate import Approver, Gate, Preflight, Questions
 from hermes.core.guardrails import Guardrails, LoopWatch, ResultLimiter
 from hermes.core.hooks import TurnHooks
 from hermes.core.messages import ToolCall, ToolResult
@@ -40,11 +40,14 @@ class Toolbox(Protocol):
 
 
 class CompactionRequest(Value):
-    """Why and how to compact a conversation, for a model with this window."""
+    """Why and how to compact a conversation."""
 
+    # The context window of the model, in tokens.
     window: int
     cause: CompactionCause = "threshold"
+    # What the summary focuses on.
     topic: str = ""
+    # How many of the last exchanges stay unchanged; 0 leaves their number to the engine.
     keep: int = 0
 
 
@@ -63,24 +66,25 @@ class ContextEngine(Protocol):
     async def compact(
         self, transcript: Transcript, prompt: Prompt, request: CompactionRequest, meter: Meter
     ) -> Compacted | None:
-        """What the model sees from now on, or None when nothing would be gained. Its own model
-        calls are booked with the meter."""
+        """Return what the model sees from now on, or None when nothing would be gained. Its own
+        model calls are booked with the meter."""
         ...
 
     def preview(
         self, transcript: Transcript, prompt: Prompt, request: CompactionRequest
     ) -> Compacted | None:
-        """An estimate of what `compact` returns, without a model call."""
+        """Estimate what `compact` returns, without a model call."""
         ...
 
 
 class TurnLimits(Value):
-    """The limits of a turn. `window` is the model's context in tokens. `tools_seconds` applies to
-    tools without a time limit of their own; 0 means none."""
+    """The limits of a turn."""
 
     max_steps: int = 90
     tools_at_once: int = 8
+    # For tools without a time limit of their own; 0 means none.
     tools_seconds: float = 660
+    # The model's context window, in tokens.
     window: int = 256_000
     guardrails: Guardrails = Guardrails()
     settings: ToolSettings = ToolSettings()
@@ -99,7 +103,7 @@ class ServiceRegistry:
         self._factories = factories
 
     def replace(self, path: str, wrap: Callable[[object], object]) -> ServiceRegistry:
-        """Returns a registry in which `wrap` replaces the service of this path."""
+        """Return a registry in which `wrap` replaces the service of this path."""
 
         def build() -> dict[str, Factory]:
             factories = self._factories()
@@ -177,19 +181,17 @@ class TurnContext:
         self.fruitless = 0
 
 
+# Builds the provider for a model and provider name, with the limits of that model. The meter books
+# all its requests.
 Connect = Callable[[str, str, Meter], tuple[Provider, TurnLimits]]
 
 
 class SessionDeps(Struct, kw_only=True):
-    """`connect` builds the provider for a model and provider name, with the limits of that model;
-    the meter books all its requests. `middleware` wraps that provider, outermost first. `budgeting`
-    returns what the session may spend now. `services` creates the services of
-    `ToolContext.service`. `judge` and `preflight`: see `Gate`. `engine` compacts long
-    conversations; `remark` adds text to tool results. `hooks` is called before every turn until it
-    returns hooks; `tune` receives changed session settings."""
+    """The dependencies of a session."""
 
     journal: Journal
     connect: Connect
+    # Wraps the provider, outermost first.
     middleware: Sequence[Middleware | None] = ()
     view: View
     toolbox: Toolbox
@@ -199,12 +201,16 @@ class SessionDeps(Struct, kw_only=True):
     attended: bool
     approval_seconds: float = 60
     budget: StepBudget | None = None
+    # Returns what the session may spend now.
     budgeting: Callable[[], Budgeting] = Budgeting
+    # Creates the services of `ToolContext.service`.
     services: ServiceRegistry = field(default_factory=ServiceRegistry)
     web: Fetcher = field(default_factory=NoWeb)
-    judge: Judge | None = None
+    approver: Approver | None = None
     preflight: Preflight | None = None
     engine: ContextEngine | None = None
     remark: Remark | None = None
+    # Called before every turn until it returns hooks.
     hooks: Callable[[Recorder], TurnHooks | None] = lambda _recorder: None
+    # Receives changed session controls.
     tune: Callable[[ControlsChanged], None] = lambda _tuned: None

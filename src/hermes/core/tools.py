@@ -38,9 +38,11 @@ class ToolSettings(Value):
 
 
 class ToolOutput(Value):
-    """`parts` are for the model, `details` for displays and the tool's later calls."""
+    """The result of a tool."""
 
+    # For the model.
     parts: tuple[Text | Image, ...]
+    # For displays and the tool's later calls.
     details: JsonObject = {}
     failed: bool = False
     origin: str = "workspace"
@@ -75,15 +77,16 @@ class ToolContext(Protocol):
         ...
 
     def latest(self, tool: str) -> JsonObject | None:
-        """The details of that tool's newest result in this session."""
+        """Return the details of that tool's newest result in this session."""
         ...
 
     def service(self, kind: type[ServiceT]) -> ServiceT:
-        """The session's object of this type; it lives as long as the session is open."""
+        """Return the session's object of this type; it lives as long as the session is open."""
         ...
 
     async def ask(self, question: str, choices: tuple[str, ...]) -> str | None:
-        """The person's answer, or None when the session is unattended or no answer came in time."""
+        """Ask the person. Return the answer, or None when the session is unattended or no answer
+        came in time."""
         ...
 
 
@@ -114,26 +117,31 @@ class ToolDisplay(Value):
         return _FIELD.sub(lambda field: str(arguments.get(field[1], "")), template)
 
 
-def no_effects(_place: PathContext, _arguments: JsonObject) -> Iterable[Effect]:
+def no_effects(_paths: PathContext, _arguments: JsonObject) -> Iterable[Effect]:
     return ()
 
 
 class ToolOptions(TypedDict, total=False):
-    """`effects` states beforehand what a call will do; `repeat="safe"` lets a call run again after
-    a crash; `interactive` tools wait for a person and run alone, as do tools whose effects are not
-    known beforehand to be independent; `toolset` is the group that offers it; `conditional` tools
-    are offered only while their provider works."""
+    """The options of a tool."""
 
+    # States beforehand what a call will do.
     effects: Effects
+    # "safe" lets a call run again after a crash.
     repeat: RepeatRule
+    # The tool waits for a person and runs alone. So do tools whose effects are not known
+    # beforehand to be independent.
     interactive: bool
+    # The group that offers the tool.
     toolset: str
     kind: ToolKind
     display: ToolDisplay | None
+    # The tool is offered only while its provider works.
     conditional: bool
 
 
 class Tool:
+    """A function that the model can call, with its options."""
+
     def __init__(
         self, run: Callable[..., Awaitable[ToolOutput]], **options: Unpack[ToolOptions]
     ) -> None:

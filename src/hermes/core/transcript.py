@@ -51,25 +51,26 @@ from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, Tex
 
 
 class Transcript:
-    """Changes only by `apply`, so folding the journal gives the live state. `messages` is
-    everything said, `seen` what the model sees of it. `usage` is the certain cost of calls;
-    `unsettled` are calls without a certain cost, with their upper bound. `measured` is the
-    provider's count for the first `measured_upto` messages as the model sees them now, 0 when
-    unknown. `hook_text` is added to the user message in requests of the running turn;
-    `hook_answers` are the answers of hooks to calls of the newest reply."""
+    """The state of a session. It changes only by `apply`, so folding the journal gives the live
+    state."""
 
     def __init__(self) -> None:
         self.opened: SessionOpened | None = None
         self.title = ""
         self.model = ""
         self.provider = ""
+        # All messages; `seen` is what the model sees of them.
         self.messages: list[Message] = []
         self.compactions: list[Compacted] = []
         self.overlay = PersonalityChanged(name="", text="")
         self.tuned = ControlsChanged()
+        # The provider's token count of the first `measured_upto` messages as the model sees them
+        # now; 0 when unknown.
         self.measured = 0
         self.measured_upto = 0
+        # The certain cost of calls.
         self.usage = Usage()
+        # Calls without a certain cost, with their upper bound.
         self.unsettled: dict[str, CallSettled] = {}
         self.turn_id = ""
         self.turn_usage = Usage()
@@ -77,9 +78,12 @@ class Transcript:
         self.waiting: dict[int, MessageReceived] = {}
         self.intended: dict[str, ToolIntended] = {}
         self.started: set[str] = set()
+        # The answers of hooks to calls of the newest reply, by call id.
         self.hook_answers: dict[str, HookAnswered] = {}
+        # Added to the user message in requests of the running turn.
         self.hook_text = ""
         self.asked: dict[str, ApprovalAsked | QuestionAsked] = {}
+        # The position in `messages` at which each turn begins.
         self.turn_starts: list[int] = []
         self._latest: dict[str, JsonObject] = {}
         self._origins = frozenset({"user"})
@@ -184,7 +188,7 @@ class Transcript:
             self._numbers[id(event.result)] = record.n
 
     def number_of(self, item: Message | ToolResult) -> int:
-        """The record number of one of `messages` or of a result in them; 0 if unknown."""
+        """Return the record number of one of `messages` or of a result in them; 0 if unknown."""
         if isinstance(item, ToolMessage):
             return self.number_of(item.results[0]) if item.results else 0
         return self._numbers.get(id(item), 0)
@@ -217,19 +221,19 @@ class Transcript:
         return is_new and bool(self.turn_id)
 
     def oldest_waiting(self) -> int | None:
-        """The record number of the oldest message that waits for a turn."""
+        """Return the record number of the oldest message that waits for a turn."""
         return min(self.waiting, default=None)
 
     def steers(self) -> tuple[int, ...]:
-        """The record numbers of messages that wait to join the running turn."""
+        """Return the record numbers of messages that wait to join the running turn."""
         return tuple(n for n, received in self.waiting.items() if received.steer)
 
     def latest(self, tool: str) -> JsonObject | None:
-        """The details of that tool's newest successful result."""
+        """Return the details of that tool's newest successful result."""
         return self._latest.get(tool)
 
     def origins(self) -> frozenset[str]:
-        """The sources of this session's text, including text that was rewound."""
+        """Return the sources of this session's text, including text that was rewound."""
         return self._origins
 
     def _begin(self, takes: tuple[int, ...]) -> None:
@@ -286,12 +290,12 @@ class Transcript:
             return
         reply = self.messages[-2]
         assert isinstance(reply, AssistantMessage)
-        place = {call.id: index for index, call in enumerate(reply.calls)}
-        results = sorted((*last.results, result), key=lambda each: place.get(each.call_id, 0))
+        positions = {call.id: index for index, call in enumerate(reply.calls)}
+        results = sorted((*last.results, result), key=lambda each: positions.get(each.call_id, 0))
         self.messages[-1] = ToolMessage(results=tuple(results))
 
     def _forget_numbers(self, gone: list[Message]) -> None:
-        """Their ids may be reused by other objects."""
+        """Forget the numbers of removed messages, because other objects may reuse their ids."""
         for message in gone:
             self._numbers.pop(id(message), None)
             for result in message.results if isinstance(message, ToolMessage) else ():

@@ -22,7 +22,7 @@ END_SECONDS = 5
 
 
 class TurnRunner:
-    """`take_lock` is held while a turn takes its message; `services` are the tool services."""
+    """Runs the turns of one session, one at a time."""
 
     def __init__(
         self,
@@ -42,6 +42,7 @@ class TurnRunner:
         self._hooks = deps.hooks(recorder)
         self.running: TurnContext | None = None
         self._stop: Stop | None = None
+        # Held while a turn takes its message.
         self.take_lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._closing = False
@@ -73,7 +74,7 @@ class TurnRunner:
         self._connection = wrap_provider(self._deps.middleware, connected), limits
 
     def disconnect(self) -> None:
-        """The next turn connects to its model again."""
+        """Drop the connection; the next turn connects to its model again."""
         self._connection = None
 
     def start(self) -> None:
@@ -89,7 +90,7 @@ class TurnRunner:
             self.stop.set()
 
     async def wait_until_settled(self) -> None:
-        """Wait until no turn runs; raises what stopped the last one without a TurnEnded."""
+        """Wait until no turn runs; raise what stopped the last one without a TurnEnded."""
         while self.busy:
             assert self._task is not None
             await asyncio.shield(self._task)
@@ -97,7 +98,7 @@ class TurnRunner:
             raise self.failure
 
     async def end(self) -> None:
-        """Stop the running turn and start no other. Returns when it has stopped."""
+        """Stop the running turn and start no other. Return when it has stopped."""
         self._closing = True
         self.interrupt()
         # The session must not be released while its turn can still write.
@@ -126,7 +127,7 @@ class TurnRunner:
             self.failure = error
 
     async def _take_next(self) -> bool:
-        """Start the turn of the oldest waiting message; False without one."""
+        """Start the turn of the oldest waiting message. Return False if none waits."""
         async with self.take_lock:
             n = self._recorder.transcript.oldest_waiting()
             if n is None:

@@ -37,8 +37,7 @@ def no_kill_point(_name: str) -> None:
 
 
 class World:
-    """The sources of nondeterminism of a session. `kill_point(name)` marks a place where
-    tests kill the process; `pacer` shares the event loop among the sessions of a process."""
+    """The sources of nondeterminism of a session."""
 
     def __init__(
         self,
@@ -48,7 +47,9 @@ class World:
     ) -> None:
         self.clock: Clock = clock or SystemClock()
         self.chance = chance or random.Random()
+        # `kill_point(name)` marks a point where tests kill the process.
         self.kill_point = kill_point
+        # Shares the event loop among the sessions of a process.
         self.pacer = Pacer()
 
     def new_id(self, prefix: str, digits: int = 12) -> str:

@@ -83,7 +83,7 @@ class JobStore:
         return _find_job(self._read().jobs, job_id)
 
     def add(self, new: NewJob, *, by: str, id: str = "") -> JsonObject:
-        """Adds a job; with `id`, adding is idempotent."""
+        """Add a job; with `id`, adding is idempotent."""
         now = self._world.clock.now()
         self._check(new.prompt)
         schedule = parse_schedule(new.schedule, now)
@@ -141,7 +141,7 @@ class JobStore:
         return self._set(job_id, _state(enabled=False, now=now, reason=reason))
 
     def resume(self, job_id: str) -> JsonObject:
-        """Resumes a job; missed runs are not made up."""
+        """Resume a job; missed runs are not made up."""
         now = self._world.clock.now()
         with self._edit() as jobs:
             job = _find_job(jobs, job_id)
@@ -150,7 +150,7 @@ class JobStore:
         return job
 
     def run_now(self, job_id: str) -> JsonObject:
-        """Makes the job due now."""
+        """Make the job due now."""
         now = format_time(self._world.clock.now())
         return self._set(job_id, {"next_run_at": now, "run_requested_at": now})
 
@@ -159,7 +159,7 @@ class JobStore:
             jobs.remove(_find_job(jobs, job_id))
 
     def scheduler(self) -> JsonObject:
-        """Returns whether a scheduler is running."""
+        """Return whether a scheduler is running."""
         try:
             beat = float((self._folder / "ticker_heartbeat").read_text().strip())
         except (OSError, ValueError):
@@ -182,7 +182,7 @@ class JobStore:
         return job
 
     def _read(self) -> _File:
-        """Reads the file; an unreadable one is set aside and its backup used."""
+        """Read the file; an unreadable one is set aside and its backup used."""
         try:
             return decode(_File, self._file.read_bytes())
         except FileNotFoundError:
@@ -197,7 +197,7 @@ class JobStore:
 
     @contextmanager
     def _edit(self) -> Iterator[list[JsonObject]]:
-        """Locks the file, yields the jobs and writes them back."""
+        """Lock the file, yield the jobs and write them back."""
         try:
             with hold_lock(self._folder / ".jobs.lock"):
                 stored = self._read()
@@ -257,8 +257,8 @@ class JobService:
         self._redactor = run.redactor
 
     async def all(self, *, disabled: bool = True, creator: str = "") -> list[JsonObject]:
-        found = await asyncio.to_thread(self._jobs.all, disabled=disabled)
-        return [job for job in found if not creator or job.get("created_by") == creator]
+        jobs = await asyncio.to_thread(self._jobs.all, disabled=disabled)
+        return [job for job in jobs if not creator or job.get("created_by") == creator]
 
     async def get(self, job_id: str, *, creator: str = "") -> JsonObject:
         job = await asyncio.to_thread(self._jobs.get, job_id)
@@ -267,7 +267,7 @@ class JobService:
         return job
 
     async def add(self, fields: JsonObject, *, by: str, id: str = "") -> JsonObject:
-        """Adds a job; with an explicit `id`, repeated calls add it once."""
+        """Add a job; with an explicit `id`, repeated calls add it once."""
         if isinstance(prompt := fields.get("prompt"), str):
             fields = {**fields, "prompt": self._redactor.text(prompt)}
         new = _convert(NewJob, fields)
@@ -295,7 +295,7 @@ class JobService:
         await asyncio.to_thread(self._jobs.remove, job_id)
 
     async def scheduler(self) -> JsonObject:
-        """Returns whether a scheduler runs, with an explanation."""
+        """Return whether a scheduler runs, with an explanation."""
         return await asyncio.to_thread(self._jobs.scheduler)
 
 

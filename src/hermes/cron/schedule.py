@@ -33,14 +33,14 @@ _FIELDS = (
 
 
 class CronExpression(NamedTuple):
-    """`any_day` and `any_weekday` mark a field that starts with `*`. When neither does, one
-    match suffices."""
+    """A cron expression. If neither the day nor the weekday starts with `*`, one match suffices."""
 
     minutes: frozenset[int]
     hours: frozenset[int]
     days: frozenset[int]
     months: frozenset[int]
     weekdays: frozenset[int]
+    # The field starts with `*`.
     any_day: bool
     any_weekday: bool
 
@@ -58,7 +58,7 @@ class CronExpression(NamedTuple):
 
 
 def parse_expression(text: str) -> CronExpression:
-    """Raises UsageError naming the invalid field."""
+    """Parse a cron expression. Raise UsageError that names the invalid field."""
     words = text.lower().split()
     if len(words) != len(_FIELDS):
         raise UsageError(f"{text!r} must have five fields.")
@@ -71,7 +71,7 @@ def parse_expression(text: str) -> CronExpression:
 
 
 def _parse_field(word: str, field: CronField) -> frozenset[int]:
-    found: set[int] = set()
+    values: set[int] = set()
     for part in word.split(","):
         span, _, step = part.partition("/")
         every = _number(step, field) if step else 1
@@ -85,8 +85,8 @@ def _parse_field(word: str, field: CronField) -> frozenset[int]:
             high = field.most if step else low
         if not field.least <= low <= high <= field.most or every < 1:
             raise UsageError(f"{part!r} is not a valid {field.name}.")
-        found.update(range(low, high + 1, every))
-    return frozenset(found)
+        values.update(range(low, high + 1, every))
+    return frozenset(values)
 
 
 def _number(word: str, field: CronField) -> int:
@@ -128,27 +128,31 @@ _OF_DAYS = {"weekdays": "1-5", "weekends": "0,6"}
 
 
 class Schedule(Value):
-    """`run_at` is for `once`, `seconds` for `interval`, `expr` for `cron`. Times of day are in
-    the process's time zone."""
+    """When a job runs. Times of day are in the process's time zone."""
 
     kind: Literal["once", "interval", "cron"]
     display: str
+    # For "once".
     run_at: str = ""
+    # For "interval".
     seconds: int = 0
+    # For "cron".
     expr: str = ""
 
 
 def parse_schedule(text: str, now: float) -> Schedule:
-    """Raises UsageError listing the accepted forms."""
+    """Parse a schedule. Raise UsageError that lists the accepted forms."""
     plain = " ".join(text.strip().lower().split())
-    found = _once(plain, now) or _interval(plain) or _cron(plain) or _timestamp(text.strip(), now)
-    if found is None:
+    schedule = (
+        _once(plain, now) or _interval(plain) or _cron(plain) or _timestamp(text.strip(), now)
+    )
+    if schedule is None:
         raise UsageError(f"{text[:80]!r} is not a schedule; use {FORMS}.")
-    return found
+    return schedule
 
 
 def next_run(schedule: Schedule, after: float, *, last: float | None = None) -> float | None:
-    """Returns the next run, or None. An interval counts from the `last` run."""
+    """Return the next run, or None. An interval counts from the `last` run."""
     match schedule.kind:
         case "once":
             moment = datetime.fromisoformat(schedule.run_at).timestamp()
@@ -160,7 +164,7 @@ def next_run(schedule: Schedule, after: float, *, last: float | None = None) -> 
 
 
 def format_time(moment: float) -> str:
-    """Formats a time with zone offset, to the second."""
+    """Format a time with zone offset, to the second."""
     return datetime.fromtimestamp(int(moment)).astimezone().isoformat()
 
 
@@ -171,8 +175,8 @@ def _once(text: str, now: float) -> Schedule | None:
     seconds = int(span[1]) * _UNITS[span[2]]
     if not 0 < seconds <= 3_660 * 86_400:
         raise UsageError("The delay must be between one second and ten years.")
-    words = f"once in {text.removeprefix('in ')}"
-    return Schedule(kind="once", display=words, run_at=format_time(now + seconds))
+    display = f"once in {text.removeprefix('in ')}"
+    return Schedule(kind="once", display=display, run_at=format_time(now + seconds))
 
 
 def _interval(text: str) -> Schedule | None:
@@ -199,10 +203,10 @@ def _cron(text: str) -> Schedule | None:
 
 
 def _clock(text: str) -> tuple[int, int]:
-    found = _CLOCK.fullmatch(text)
-    hour, minute = (int(found[1]), int(found[2] or 0)) if found else (99, 0)
-    if found and found[3]:
-        hour = hour % 12 + (12 if found[3] == "pm" else 0) if 1 <= hour <= 12 else 99
+    match = _CLOCK.fullmatch(text)
+    hour, minute = (int(match[1]), int(match[2] or 0)) if match else (99, 0)
+    if match and match[3]:
+        hour = hour % 12 + (12 if match[3] == "pm" else 0) if 1 <= hour <= 12 else 99
     if hour > 23 or minute > 59:
         raise UsageError(f"{text!r} is not a time of day.")
     return minute, hour
@@ -232,8 +236,8 @@ def _next(expression: CronExpression, after: float) -> float | None:
 
 
 def _at(day: date, hour: int, minute: int) -> float:
-    """Converts a local time. A skipped time becomes the first time after the gap; a repeated one
-    its first occurrence."""
+    """Convert a local time. A skipped time becomes the first time after the gap; a repeated one its
+    first occurrence."""
     for isdst in (1, -1):
         moment = time.mktime((day.year, day.month, day.day, hour, minute, 0, 0, 0, isdst))
         shown = time.localtime(moment)

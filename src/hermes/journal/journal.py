@@ -152,7 +152,7 @@ class SqliteJournal:
         now = self.world.clock.now()
         await self.writing(lambda tx: post_command(tx, session_id, command, key, now))
 
-    async def take(self, lease: Lease) -> tuple[InboxCommand, ...]:
+    async def pending_commands(self, lease: Lease) -> tuple[InboxCommand, ...]:
         return await self.reading(lambda db: waiting_commands(db, lease))
 
     async def acknowledge(self, lease: Lease, ids: Sequence[int]) -> None:
@@ -161,8 +161,8 @@ class SqliteJournal:
 
     def data_version(self) -> int:
         """Return a number that changes with every commit of another process; -1 before the file
-        exists. While it stays the same, `take` finds nothing new. Takes microseconds, without disk
-        access."""
+        exists. While it stays the same, `pending_commands` finds nothing new. Takes microseconds,
+        without disk access."""
         if self._probe is None:
             if not self.path.exists():
                 return -1

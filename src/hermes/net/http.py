@@ -40,20 +40,22 @@ class StallPolicy(Protocol):
     """Decides how long to wait for a silent server."""
 
     async def wait_for(self, attempt: Callable[[float], Awaitable[T]]) -> T:
-        """Runs `attempt(seconds)`, which may be repeated after a TimeoutError and continues where
-        it was. Raises ProviderError when waiting is pointless."""
+        """Run `attempt(seconds)`, which may be repeated after a TimeoutError and continues where it
+        was. Raise ProviderError when waiting is pointless."""
         ...
 
 
 class Timeouts(Value):
-    """In seconds. `read` limits the time without a byte, `stale` the time with nothing but
-    keep-alives, and `whole` the wait for a response that is not streamed. A response that keeps
-    arriving has no limit. A `stall_policy` replaces these three."""
+    """The time limits of a request, in seconds. A response that keeps arriving has no limit."""
 
     connect: float = 10.0
+    # Without a byte.
     read: float = 120.0
+    # With nothing but keep-alives.
     stale: float = 180.0
+    # For a response that is not streamed.
     whole: float = 1800.0
+    # Replaces the last three.
     stall_policy: StallPolicy | None = None
 
     def for_unstreamed(self) -> Timeouts:
@@ -87,7 +89,7 @@ class HttpResponse:
         self._seconds = seconds
 
     def wrap(self, listen: Callable[[ResponseSource], ResponseSource]) -> HttpResponse:
-        """The same response, read through a listener."""
+        """Return the same response, read through a listener."""
         return HttpResponse(listen(self._exchange), self._host, self._seconds)
 
     @property
@@ -103,7 +105,7 @@ class HttpResponse:
                 yield unpack.decompress(data) if unpack else data
 
     async def read(self, limit: int = MAX_BODY_BYTES) -> bytes:
-        """The whole body, or its first `limit` bytes."""
+        """Return the whole body, or its first `limit` bytes."""
         body = bytearray()
         async with aclosing(self.chunks()) as chunks:
             async for chunk in chunks:
@@ -113,7 +115,7 @@ class HttpResponse:
         return bytes(body[:limit])
 
     async def read_error(self) -> str:
-        """The body of an error response, as far as it arrived."""
+        """Return the body of an error response, as far as it arrived."""
         try:
             body = await self.read(_ERROR_BODY_BYTES)
         except ProviderError:
@@ -121,8 +123,8 @@ class HttpResponse:
         return body.decode("utf-8", "replace")
 
     async def drain(self) -> None:
-        """Reads the rest of a finished response, so that the connection can be reused. If the
-        server keeps the response open, the connection is closed."""
+        """Read the rest of a finished response, so that the connection can be reused. If the server
+        keeps the response open, the connection is closed."""
         try:
             async with asyncio.timeout(_DRAIN_SECONDS), aclosing(self.chunks()) as chunks:
                 async for _ in chunks:
@@ -147,9 +149,9 @@ current_interceptor: ContextVar[Interceptor | None] = ContextVar("interceptor", 
 
 
 class HttpClient:
-    """Shared by all providers of a process. Connects on first use and loads certificates for the
-    first HTTPS address. Local hosts bypass the proxy. `only_ipv4` is for networks where IPv6 is
-    broken."""
+    """An HTTP client that all providers of a process share. Connects on first use and loads
+    certificates for the first HTTPS address. Local hosts bypass the proxy. `only_ipv4` is for
+    networks where IPv6 is broken."""
 
     def __init__(
         self,
@@ -177,8 +179,8 @@ class HttpClient:
     def send(
         self, method: str, url: str, *, body: bytes, headers: Mapping[str, str], timeouts: Timeouts
     ) -> ResponseContext:
-        """The response to a request. Leaving the block before the end of the response closes the
-        connection."""
+        """Return the response to a request. Leaving the block before the end of the response closes
+        the connection."""
         interceptor = current_interceptor.get()
         if interceptor is None:
             return self._exchange(method, url, body, headers, timeouts)
@@ -186,7 +188,7 @@ class HttpClient:
         return interceptor.exchange(url, body, real)
 
     def preload_certificates(self, url: str) -> None:
-        """Loads certificates for this address in advance; sends nothing."""
+        """Load certificates for this address in advance; send nothing."""
         if self._address(url).secure:
             self._tls_context()
 
@@ -246,17 +248,17 @@ class HttpClient:
                 raise
 
     def _address(self, url: str) -> ConnectionTarget:
-        place = urlsplit(url)
-        secure = place.scheme == "https"
-        host = place.hostname or ""
-        if place.scheme not in ("http", "https") or not host:
+        parts = urlsplit(url)
+        secure = parts.scheme == "https"
+        host = parts.hostname or ""
+        if parts.scheme not in ("http", "https") or not host:
             raise ValueError("not an http address")
         direct = is_local(host) or any(
             host == name or host.endswith(f".{name}") or name == "*" for name in self._no_proxy
         )
         return ConnectionTarget(
             host=host,
-            port=place.port or (443 if secure else 80),
+            port=parts.port or (443 if secure else 80),
             secure=secure,
             proxy="" if direct else self._proxy,
         )
@@ -309,7 +311,8 @@ class _StallCheckedExchange:
 async def _open(
     address: ConnectionTarget, trust: ssl.SSLContext | None, seconds: float, family: int
 ) -> HttpConnection:
-    """Some machines resolve `localhost` to an address without a listener, or not at all."""
+    """Connect. Try 127.0.0.1 for `localhost` too: some machines resolve that name to an address
+    without a listener, or not at all."""
     try:
         return await open_http_connection(address, trust, seconds, family=family)
     except (OSError, TimeoutError):
@@ -321,7 +324,7 @@ async def _open(
 
 @contextmanager
 def _translate_errors(host: str, *, begun: bool, unsent: bool = False) -> Iterator[None]:
-    """Turns network errors into ProviderError. The original may quote a header with the key, so it
+    """Turn network errors into ProviderError. The original may quote a header with the key, so it
     is not kept as the cause."""
     failed: ProviderError | None = None
     try:

@@ -22,13 +22,14 @@ class ProtocolError(Exception):
 
 
 class ConnectionTarget(Value):
-    """Where to connect. `proxy` is the URL of an HTTP proxy, or "". `connect` is the numeric
-    address of the host; if set, DNS is not used."""
+    """Where to connect."""
 
     host: str
     port: int
     secure: bool
+    # The URL of an HTTP proxy, or "".
     proxy: str = ""
+    # The numeric address of the host; if set, DNS is not used.
     connect: str = ""
 
 
@@ -43,12 +44,12 @@ class ChunkedDecoder:
 
     def feed(self, data: bytes) -> bytes:
         data = self._rest + data
-        found: list[bytes] = []
-        at = self._take_whole_chunks(data, found) if self._state == "size" else 0
+        chunks: list[bytes] = []
+        at = self._take_whole_chunks(data, chunks) if self._state == "size" else 0
         while not self.done:
             if self._state == "data":
                 piece = data[at : at + self._left]
-                found.append(piece)
+                chunks.append(piece)
                 at += len(piece)
                 self._left -= len(piece)
                 if self._left:
@@ -62,17 +63,17 @@ class ChunkedDecoder:
         self._rest = data[at:]
         if len(self._rest) > MAX_HEAD_BYTES:
             raise ProtocolError("a chunk header is too long")
-        return b"".join(found)
+        return b"".join(chunks)
 
-    def _take_whole_chunks(self, data: bytes, found: list[bytes]) -> int:
-        """Takes all chunks that arrived completely; returns where the first other one starts."""
+    def _take_whole_chunks(self, data: bytes, chunks: list[bytes]) -> int:
+        """Take all chunks that arrived completely; return where the first other one starts."""
         at = 0
         while (end := data.find(b"\r\n", at)) >= 0:
             size = _chunk_size(data[at:end])
             after = end + 2 + size
             if not size or data[after : after + 2] != b"\r\n":
                 break
-            found.append(data[end + 2 : after])
+            chunks.append(data[end + 2 : after])
             at = after + 2
         return at
 
@@ -133,7 +134,7 @@ class HttpExchange:
         return self._body.done and not self._body.ends_with_connection and keep_alive
 
     async def read(self, seconds: float) -> bytes:
-        """The next piece of the body, b"" at its end. Raises TimeoutError, ProtocolError,
+        """Return the next piece of the body, b"" at its end. Raise TimeoutError, ProtocolError,
         OSError."""
         while not self._body.done:
             data, self._buffered = self._buffered, b""
@@ -172,21 +173,21 @@ class HttpConnection:
     async def request(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, seconds: float
     ) -> HttpExchange:
-        """Sends a request and waits for the response head."""
+        """Send a request and wait for the response head."""
         await self.send(method, url, headers, body, seconds)
         return await self.head(seconds)
 
     async def send(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, seconds: float
     ) -> None:
-        place = urlsplit(url)
-        target = place.path or "/"
-        if place.query:
-            target += f"?{place.query}"
+        parts = urlsplit(url)
+        target = parts.path or "/"
+        if parts.query:
+            target += f"?{parts.query}"
         if self._address.proxy and not self._address.secure:
-            target = f"http://{place.netloc}{target}"
+            target = f"http://{parts.netloc}{target}"
             headers = {**headers, **_proxy_headers(self._address.proxy)}
-        lines = [f"{method} {target} HTTP/1.1", f"host: {place.netloc.rpartition('@')[2]}"]
+        lines = [f"{method} {target} HTTP/1.1", f"host: {parts.netloc.rpartition('@')[2]}"]
         lines += [f"{name}: {_header_value(value)}" for name, value in headers.items()]
         if body or method == "POST":
             lines.append(f"content-length: {len(body)}")
@@ -194,7 +195,7 @@ class HttpConnection:
         await self._stream.write(head + body, seconds)
 
     async def head(self, seconds: float) -> HttpExchange:
-        """Waits for the response head. May be called again after a TimeoutError."""
+        """Wait for the response head. May be called again after a TimeoutError."""
         loop = asyncio.get_running_loop()
         due = loop.time() + seconds
         while True:
@@ -217,14 +218,14 @@ class HttpConnection:
         self._stream.close()
 
     def abort(self) -> None:
-        """Closes the connection immediately and drops pending data."""
+        """Close the connection immediately and drop pending data."""
         self._stream.abort()
 
 
 async def open_http_connection(
     address: ConnectionTarget, trust: ssl.SSLContext | None, seconds: float, *, family: int = 0
 ) -> HttpConnection:
-    """Connects, through a proxy if set. Raises TimeoutError, OSError, ProtocolError. `family`
+    """Connect, through a proxy if set. Raise TimeoutError, OSError, ProtocolError. `family`
     restricts DNS results to an address family; 0 allows any."""
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(seconds):
@@ -254,7 +255,7 @@ async def open_http_connection(
 async def _tunnel(
     stream: ByteStream, address: ConnectionTarget, trust: ssl.SSLContext, seconds: float
 ) -> None:
-    """Opens a CONNECT tunnel through the proxy, then starts TLS inside it."""
+    """Open a CONNECT tunnel through the proxy, then start TLS inside it."""
     target = f"{address.host}:{address.port}"
     lines = [f"CONNECT {target} HTTP/1.1", f"host: {target}"]
     lines += [f"{name}: {value}" for name, value in _proxy_headers(address.proxy).items()]
@@ -271,7 +272,7 @@ async def _tunnel(
 
 
 def parse_head(data: bytes) -> tuple[int, dict[str, str]]:
-    """Status and headers; repeated headers are joined with commas."""
+    """Return status and headers. Repeated headers are joined with commas."""
     first, *lines = data.decode("latin-1").split("\r\n")
     version, _, rest = first.partition(" ")
     status, after = rest[:3], rest[3:4]
@@ -291,7 +292,7 @@ def parse_head(data: bytes) -> tuple[int, dict[str, str]]:
 
 
 def _header_value(value: str) -> str:
-    """Rejects a header value that would start another header."""
+    """Reject a header value that would start another header."""
     if "\r" in value or "\n" in value or "\0" in value:
         raise UnicodeError("a header contains a line end")
     return value
@@ -313,7 +314,7 @@ def _length(text: str) -> int:
 
 @lru_cache(maxsize=512)
 def _chunk_size(line: bytes) -> int:
-    """Cached: servers that send each event as a chunk repeat a few sizes."""
+    """Parse a chunk size. Cached: servers that send each event as a chunk repeat a few sizes."""
     digits = line.split(b";", 1)[0].strip()
     if not digits or digits.strip(b"0123456789abcdefABCDEF"):
         raise ProtocolError("a chunk size is not a number")

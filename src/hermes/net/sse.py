@@ -48,15 +48,15 @@ class SseParser:
         return events
 
     def finish(self) -> list[SseEvent]:
-        """The last event of a server that omits the empty line after it."""
+        """Return the last event of a server that omits the empty line after it."""
         block = bytes(self._buffer).strip(b"\n")
         self._buffer.clear()
         event = _event(block)
         return [event] if event else []
 
     def _normalise(self, chunk: bytes) -> bytes:
-        """The chunk with LF line ends. A CR at its end waits, because its LF may be in the next
-        chunk."""
+        """Return the chunk with LF line ends. A CR at its end waits, because its LF may be in the
+        next chunk."""
         if not self._return and b"\r" not in chunk:
             return chunk
         text = (b"\r" if self._return else b"") + chunk

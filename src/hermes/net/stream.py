@@ -43,7 +43,8 @@ class ByteStream(asyncio.Protocol):
         return not (self._ended or self._buffer or self.transport.is_closing())
 
     async def read(self, seconds: float) -> bytes:
-        """The available data, b"" at the end. Raises TimeoutError after `seconds`, or OSError."""
+        """Return the available data, b"" at the end. Raise TimeoutError after `seconds`, or
+        OSError."""
         if not self._buffer and not self._ended:
             self._reading = self._loop.create_future()
             self._set_deadline(self._loop.time() + seconds)
@@ -64,7 +65,7 @@ class ByteStream(asyncio.Protocol):
         return data
 
     async def write(self, data: bytes, seconds: float) -> None:
-        """Returns when the buffer has space again. Raises TimeoutError, OSError."""
+        """Return when the buffer has space again. Raise TimeoutError, OSError."""
         if self._ended:
             raise self._error or ConnectionResetError("the connection is closed")
         self.transport.write(data)
@@ -77,7 +78,7 @@ class ByteStream(asyncio.Protocol):
                 self._writing = None
 
     async def start_tls(self, trust: ssl.SSLContext, host: str) -> None:
-        """Upgrades the connection to TLS."""
+        """Upgrade the connection to TLS."""
         secured = await self._loop.start_tls(self.transport, self, trust, server_hostname=host)
         assert secured is not None
         self._transport = secured
@@ -122,7 +123,7 @@ class ByteStream(asyncio.Protocol):
         _wake(self._writing)
 
     def _set_deadline(self, due: float) -> None:
-        """Sets the deadline of the current read. A timer that fires too early is rescheduled then:
+        """Set the deadline of the current read. A timer that fires too early is rescheduled then:
         most reads end long before."""
         self._deadline = due
         if self._timer is not None and (due < self._timer.when() or due == math.inf):

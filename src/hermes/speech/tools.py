@@ -23,13 +23,16 @@ class AudioFile(Value):
 
 
 class Transcription(Value):
+    """The text of a sound."""
+
     text: str
     language: str = ""
     seconds: float | None = None
 
 
 class SpeechSynthesizer(Protocol):
-    """`recipient` names who receives the text, for effects. Raises ToolError."""
+    """Converts text to speech. `recipient` names who receives the text, for effects. Raises
+    ToolError."""
 
     @property
     def name(self) -> str: ...
@@ -44,8 +47,8 @@ class SpeechSynthesizer(Protocol):
 
 
 class SpeechRecognizer(Protocol):
-    """What it returns are the words of a speaker, so they have the origin `origin`. Raises
-    ToolError."""
+    """Transcribes speech. `origin` is the source of the text, because it is written by a speaker
+    and not by the user. Raises ToolError."""
 
     @property
     def name(self) -> str: ...
@@ -102,14 +105,14 @@ async def text_to_speech(
         await ctx.workspace.write_bytes(path, sound.data)
     else:
         path = await own.keep(sound)
-    told: JsonObject = {
+    result: JsonObject = {
         "success": True,
         "file_path": path,
         "media_tag": f"MEDIA:{path}",
         "provider": own.speaker.name,
         "voice_compatible": own.speaker.voice_compatible,
     }
-    return ToolOutput(parts=(Text(text=encode(told).decode()),), origin="hermes")
+    return ToolOutput(parts=(Text(text=encode(result).decode()),), origin="hermes")
 
 
 @tool(toolset="tts", conditional=True)
@@ -124,14 +127,14 @@ async def transcribe(
         raise ToolError(NO_PROVIDER.format(does="transcribes speech"))
     sound = await _read(ctx, path)
     heard = await listener.listen(ctx, sound, language)
-    told: JsonObject = {
+    result: JsonObject = {
         "success": True,
         "transcript": heard.text,
         "provider": listener.name,
         "language": heard.language or language,
         "duration": heard.seconds,
     }
-    return ToolOutput(parts=(Text(text=encode(told).decode()),), origin=listener.origin)
+    return ToolOutput(parts=(Text(text=encode(result).decode()),), origin=listener.origin)
 
 
 async def _read(ctx: ToolContext, path: str) -> AudioFile:
@@ -148,16 +151,16 @@ async def _read(ctx: ToolContext, path: str) -> AudioFile:
 
 
 def with_effects(pattern: Tool, recipient: Callable[[], str]) -> Tool:
-    """Return the same tool with its effects: the recipient of the words, and the files."""
+    """Return the same tool with its effects: the recipient of the text, and the files."""
 
-    def effects(place: PathContext, arguments: JsonObject) -> Iterator[Effect]:
+    def effects(paths: PathContext, arguments: JsonObject) -> Iterator[Effect]:
         yield CallServer(
             server=recipient(), tool=pattern.name, arguments=encode(arguments).decode()
         )
         if path := arguments.get("path"):
-            yield ReadPath(path=place.resolve(str(path)))
+            yield ReadPath(path=paths.resolve(str(path)))
         if path := arguments.get("output_path"):
-            yield WritePath(path=place.resolve(str(path)))
+            yield WritePath(path=paths.resolve(str(path)))
 
     made = copy(pattern)
     made.effects = effects

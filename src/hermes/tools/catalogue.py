@@ -29,7 +29,7 @@ class ToolDeclaration(Value):
 
 @cache
 def declarations() -> dict[str, ToolDeclaration]:
-    """The built-in tools by name, without importing any of them."""
+    """Return the built-in tools by name, without importing any of them."""
     found = decode(list[ToolDeclaration], SCHEMAS.read_bytes())
     return {each.spec.name: each for each in found}
 

@@ -40,5 +40,5 @@ async def clarify(
         "choices_offered": list(offered),
         "user_response": answer,
     }
-    said = NO_ANSWER if answer is None else f"The user answered: {answer}"
-    return ToolOutput(parts=(Text(text=said),), details=details, origin="user")
+    text = NO_ANSWER if answer is None else f"The user answered: {answer}"
+    return ToolOutput(parts=(Text(text=text),), details=details, origin="user")

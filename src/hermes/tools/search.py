@@ -45,7 +45,7 @@ class SearchHistory:
 
 
 @tool(
-    effects=lambda place, arguments: (ReadPath(path=place.resolve(arguments["path"])),),
+    effects=lambda paths, arguments: (ReadPath(path=paths.resolve(arguments["path"])),),
     repeat="safe",
     toolset="file",
     kind="search",
@@ -88,7 +88,7 @@ async def search_files(
 
 
 def _names_hidden(glob: str) -> bool:
-    """A glob such as `.github/*.yml` asks for hidden files."""
+    """Whether a glob such as `.github/*.yml` asks for hidden files."""
     return any(
         part.startswith(".") and part not in (".", "..")
         for part in glob.lstrip("!").replace("{", "/").replace(",", "/").split("/")

@@ -23,7 +23,7 @@ Change = Callable[[str, str, int], Awaitable[str | None]]
 
 
 class TerminalOutput:
-    """For one session; without a `change`, output stays as it is."""
+    """Changes the output of the commands of one session; without a `change`, it stays as it is."""
 
     def __init__(self, change: Change | None = None) -> None:
         self._change = change
@@ -41,8 +41,9 @@ _COMMAND_CHARACTERS = 120
 _PREVIEW_CHARACTERS = 100
 
 
-def _process_effects(_place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
-    """Input to a process is judged when it is known what runs in it."""
+def _process_effects(_paths: PathContext, arguments: JsonObject) -> Iterable[Effect]:
+    """Return the effects of an action. Input to a process is judged later, when it is known what
+    runs in it."""
     action, process_id = arguments["action"], arguments["session_id"]
     if action in ("close", "kill"):
         return (SignalProcess(process_id=process_id, action=action),)
@@ -164,15 +165,15 @@ _WORKDIR = re.compile(r"[A-Za-z0-9/\\:_\-.~ +@=,]*")
 _HEAD_SHARE = 0.4
 
 
-def _effect(place: PathContext, command: str, workdir: str, background: bool) -> RunCommand:
+def _effect(paths: PathContext, command: str, workdir: str, background: bool) -> RunCommand:
     known = workdir and _WORKDIR.fullmatch(workdir)
-    cwd = place.resolve(workdir) if known else place.cwd
+    cwd = paths.resolve(workdir) if known else paths.cwd
     return RunCommand(script=command, cwd=cwd, background=background)
 
 
 @tool(
-    effects=lambda place, arguments: (
-        _effect(place, arguments["command"], arguments["workdir"], arguments["background"]),
+    effects=lambda paths, arguments: (
+        _effect(paths, arguments["command"], arguments["workdir"], arguments["background"]),
     ),
     toolset="terminal",
     kind="execute",
@@ -245,14 +246,14 @@ def _format_result(
     if result.timed_out:
         notes.append(f"[timed out after {seconds:g} s]")
     elif code and not result.interrupted:
-        notes.append(f"[exit {code}{f' · {known.words}' if known else ''}]")
+        notes.append(f"[exit {code}{f' · {known.meaning}' if known else ''}]")
     if result.cwd != before:
         notes.append(f"[cwd is now {result.cwd}]")
     output = _limit_output(result.output.rstrip(), settings)
     text = "\n".join(part for part in (output, *notes) if part) or "[no output]"
     details: JsonObject = {"command": effect.script, "exit_code": code, "cwd": result.cwd}
     if known:
-        details["exit_code_meaning"] = known.words
+        details["exit_code_meaning"] = known.meaning
     if result.timed_out:
         details["timed_out"] = True
     if result.interrupted:

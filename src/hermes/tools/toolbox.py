@@ -50,7 +50,7 @@ PROVIDER_TOOLSETS = {"local": ("user_model",), "honcho": ("honcho",)}
 
 @cache
 def toolsets_by_name() -> dict[str, tuple[str, ...]]:
-    """The tools of all toolsets: those that tools declare, and the composed ones."""
+    """Return the tools of all toolsets: those that tools declare, and the composed ones."""
     found: dict[str, tuple[str, ...]] = {}
     for name, each in declarations().items():
         found[each.toolset] = (*found.get(each.toolset, ()), name)
@@ -160,8 +160,8 @@ class SessionTools:
         return tuple(sorted((*kept, *SEARCHING)))
 
     def choose(self, names: tuple[str, ...], findable: tuple[str, ...] = ()) -> ChosenTools:
-        """`names` are shown; `findable` and added tools can be used as well, if the search tools
-        are among the names."""
+        """Return the tools of a session. `names` are shown; `findable` and added tools can be used
+        as well, if the search tools are among the names."""
         more = (*findable, *self._added) if SEARCHING[0] in names else ()
         key = names, more
         if key not in self._chosen:
@@ -172,7 +172,8 @@ class SessionTools:
         return self._chosen[key]
 
     def _later(self, name: str) -> Tool | None:
-        """Other programs write `mcp__server__tool`, and models remember that."""
+        """Load a tool that was added later. Other programs write `mcp__server__tool`, and models
+        remember that."""
         for each in (name, name.replace("__", "_")):
             if each in self._added:
                 return self._added[each].load()
@@ -183,7 +184,7 @@ class SessionTools:
         return self.choose(names, findable).hidden
 
     def _all(self) -> dict[str, CatalogueEntry]:
-        """All tools that a session could have."""
+        """Return all tools that a session could have."""
         if self._available is None:
             declared = declarations()
             own = {entry.spec.name: entry for entry in built_in_entries()}

@@ -21,7 +21,7 @@ def web_access(run: RunContext, rules: SessionPolicy) -> Fetcher:
 
 
 class LazyFetcher:
-    """Most sessions fetch nothing, so the fetcher is loaded with the first fetch."""
+    """A fetcher that is loaded with the first fetch, because most sessions fetch nothing."""
 
     def __init__(self, network: NetworkSettings, rules: SessionPolicy) -> None:
         self._network = network

@@ -110,8 +110,8 @@ class _Request:
         self.body = body
 
     def follow_redirect(self, status: int, before: Target, after: Target) -> None:
-        """As in browsers: only 307 and 308 repeat the request, and secrets stay with their
-        server."""
+        """Change the request as browsers do: only 307 and 308 repeat it, and secrets stay with
+        their server."""
         if status in (301, 302, 303) and self.method != "HEAD":
             self.method, self.body = "GET", b""
             self.headers.pop("content-type", None)
@@ -121,7 +121,8 @@ class _Request:
 
 
 class WebFetcher:
-    """With a proxy, names are judged here and resolved again by the proxy."""
+    """The web access of a session. With a proxy, names are judged here and resolved again by the
+    proxy."""
 
     def __init__(
         self, urls: UrlPolicy, *, proxy: str = "", no_proxy: str = "", ca_file: str | None = None
@@ -198,12 +199,12 @@ class WebFetcher:
             raise ToolError(f"{target.host.name} is not reachable: {why}.") from error
 
     def _headers(self, target: Target, request: _Request) -> dict[str, str]:
-        found = {"user-agent": USER_AGENT, "accept": "*/*", "accept-encoding": "gzip, deflate"}
+        headers = {"user-agent": USER_AGENT, "accept": "*/*", "accept-encoding": "gzip, deflate"}
         if target.user:
             pair = unquote(target.user) if ":" in target.user else f"{unquote(target.user)}:"
-            found["authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
-        given = {n: v for n, v in request.headers.items() if n not in ("host", "content-length")}
-        return {**found, **given, "connection": "close"}
+            headers["authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
+        own = {n: v for n, v in request.headers.items() if n not in ("host", "content-length")}
+        return {**headers, **own, "connection": "close"}
 
     def _address(self, target: Target, connect: str) -> ConnectionTarget:
         host = target.host.address or target.host.name

@@ -22,7 +22,7 @@ _TEXTS = ("text/", "json", "xml", "javascript", "yaml", "toml")
 
 
 def extract_text(page: FetchResponse) -> str:
-    """ToolError for an error response, and for content that is not text."""
+    """Raise ToolError for an error response, and for content that is not text."""
     if page.status >= 400:
         raise ToolError(f"the server answered {page.status}.")
     kind = page.headers.get("content-type", "text/plain").lower()

@@ -33,8 +33,8 @@ class WebPage(Value):
 
 
 class WebProvider(Protocol):
-    """`recipient` names who receives the query, for effects; results have the origin `origin`. Both
-    methods raise ToolError."""
+    """Searches the web and extracts pages. `recipient` names who receives the query, for effects;
+    results have the origin `origin`. Both methods raise ToolError."""
 
     @property
     def recipient(self) -> str: ...

@@ -106,20 +106,24 @@ def _last_bytes(path: Path, count: int) -> bytes:
 
 
 class ProcessRecord(Value):
-    """`pid` is 0 until the process is known to run. `identity` tells it from a later process with
-    that pid. `polled` is the position up to which output was returned, `watched` up to which it was
-    searched for the words in `watch`; `told` says whether the end was reported."""
+    """The stored state of a background process."""
 
     id: str
     command: str
     cwd: str
     started_at: float
+    # 0 until the process is known to run.
     pid: int = 0
+    # Tells the process from a later one with the same pid.
     identity: str = ""
     notify: bool = False
+    # Words that are reported when they appear in the output.
     watch: tuple[str, ...] = ()
+    # The end was reported.
     told: bool = False
+    # The position up to which output was returned.
     polled: int = 0
+    # The position up to which output was searched for `watch`.
     watched: int = 0
     input_closed: bool = False
     trimmed_bytes: int = 0

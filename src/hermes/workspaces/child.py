@@ -142,10 +142,13 @@ def exit_code(status: int) -> int:
 
 
 class Child:
-    """A running program. `sink` receives its output, and its error output unless `errors` takes
-    that. Its input is `feed`, the descriptor `source`, nothing, or a terminal at end-of-file. It
-    can read `password` once from descriptor PASSWORD_FD. Leftover processes may hold a pipe open:
-    the end is that of the program."""
+    """A running program. It ends when the program itself ends, even if leftover processes hold a
+    pipe open.
+
+    sink      receives the output, and the error output unless `errors` takes that
+    feed      the input; else the descriptor `source`, nothing, or a terminal at end-of-file
+    password  can be read once from descriptor PASSWORD_FD
+    """
 
     def __init__(
         self,
@@ -233,7 +236,8 @@ class Child:
         return child_end
 
     def _terminal(self, sink: Sink) -> list[FileAction]:
-        """The new session opens the terminal first, so it becomes the controlling terminal."""
+        """Return the actions for a pseudo-terminal. The new session opens it first, so it becomes
+        the controlling terminal."""
         child_end = self._new_terminal()
         self._sources.append(_OutputPipe(os.dup(self._held[0]), sink, self._loop))
         return [

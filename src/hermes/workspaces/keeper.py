@@ -64,7 +64,7 @@ class LocalKeeper:
     async def start(
         self, command: CommandRequest, state: ShellState, folder: ProcessFolder
     ) -> tuple[int, str]:
-        """The keeper can be found by the folder among its arguments."""
+        """Start the keeper of a process. It can be found by the folder among its arguments."""
         env = self._runner.environment(state)
         line = start_code(command.cwd, state) + pass_variables_inside(env)
         line += f"builtin eval {shell_quote(command.script)}"
@@ -74,7 +74,7 @@ class LocalKeeper:
         os.mkfifo(folder.stdin, 0o600)
         word = fit_argument(line, folder.script)
         inner = (program, "--norc", "--noprofile", "-c", word)
-        words = (str(folder.path), *sandbox.wrap(inner, readable=(str(folder.script),)))
+        arguments = (str(folder.path), *sandbox.wrap(inner, readable=(str(folder.script),)))
         reading, writing = _pipe_ends(folder.stdin)
         output = os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         actions: list[FileAction] = [
@@ -92,10 +92,10 @@ class LocalKeeper:
                 passed += ends
                 actions += (dup2_action(ends[1], 6), dup2_action(ends[0], 7))
                 own.append(os.ttyname(ends[1]))
-                words = (words[0], own[-1], *words[1:])
+                arguments = (arguments[0], own[-1], *arguments[1:])
                 program, env = sys.executable, {**env, "TERM": "xterm-256color"}
                 keeper = (program, "-I", "-S", str(_TERMINAL_KEEPER))
-            pid = sandbox.starter(own=own)(program, (*keeper, *words), env, actions)
+            pid = sandbox.starter(own=own)(program, (*keeper, *arguments), env, actions)
         finally:
             for descriptor in passed:
                 os.close(descriptor)

@@ -26,9 +26,12 @@ if TYPE_CHECKING:
 
 
 class LocalWorkspace(CommandWorkspace):
-    """Implements the port for one session. `state` is a session folder for snapshots, logs and
-    scratch files; `env` is the start environment of commands, without secrets. `secret_env` are
-    secrets that commands may use at that moment; none is stored."""
+    """A workspace on this machine, for one session.
+
+    state       a session folder for snapshots, logs and scratch files
+    env         the start environment of commands, without secrets
+    secret_env  returns the secrets that commands may use at that moment; none is stored
+    """
 
     is_remote = False
 

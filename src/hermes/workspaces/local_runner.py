@@ -42,8 +42,8 @@ KEPT_IN = "[Commands can change files in {safe} only. If this needs more, tell t
 
 
 class LocalRunner:
-    """`folder` belongs to the session, for the state that commands leave; `env` is their start
-    environment."""
+    """Runs commands on this machine. `folder` belongs to the session, for the state that commands
+    leave; `env` is their start environment."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class LocalRunner:
         self._secret_env = secret_env
         self._folder = Path(sandbox.scope.notes) if sandbox.wanted else folder
         self._world = world
-        self._given = env
+        self._start_env = env
         self.sandbox = sandbox
         self._numbers = count()
         self._reader = SnapshotReader()
@@ -65,9 +65,10 @@ class LocalRunner:
 
     @cached_property
     def env(self) -> dict[str, str]:
-        """Computed with the first command, because many sessions run none."""
-        given = {name: value for name, value in self._given.items() if name != "OLDPWD"}
-        return {**self.sandbox.environment(given), "PAGER": "cat", "GIT_PAGER": "cat"}
+        """The environment of commands. Computed with the first one, because many sessions run
+        none."""
+        env = {name: value for name, value in self._start_env.items() if name != "OLDPWD"}
+        return {**self.sandbox.environment(env), "PAGER": "cat", "GIT_PAGER": "cat"}
 
     def environment(self, state: ShellState) -> dict[str, str]:
         """Return the environment of the next command."""
@@ -123,7 +124,7 @@ class LocalRunner:
                 each(data)
             # A confined command may not know why the system refused something.
             if sandbox.confines and not refused:
-                refused = any(words in data for words in REFUSALS)
+                refused = any(text in data for text in REFUSALS)
 
         child = await self._start(sandbox, line, state, sink, pty=command.pty, password=password)
         try:
@@ -164,15 +165,15 @@ class LocalRunner:
         program = self.program()
         env = self.environment(state)
         inside = pass_variables_inside(env)
-        words = sandbox.wrap((program, "--norc", "--noprofile", "-c", inside + line))
+        wrapped = sandbox.wrap((program, "--norc", "--noprofile", "-c", inside + line))
         if pty and env.get("TERM", "dumb") == "dumb":
             env["TERM"] = "xterm-256color"
         # The shell's name appears in its error messages.
-        argv = words if words[0] != program else ("bash", *words[1:])
+        argv = wrapped if wrapped[0] != program else ("bash", *wrapped[1:])
         start = sandbox.starter()
         for pause in START_PAUSES:
             try:
-                return Child(words[0], argv, env, sink, pty=pty, password=password, spawn=start)
+                return Child(wrapped[0], argv, env, sink, pty=pty, password=password, spawn=start)
             except OSError as error:
                 if error.errno not in SHORTAGES:
                     raise ToolError(f"The shell cannot be started: {error.strerror}.") from error

@@ -59,8 +59,8 @@ async def describe_protection(run: RunContext) -> ConfinementReport:
 
 async def describe_placement(run: RunContext) -> str:
     """Return where commands run and what confines them, for a banner."""
-    if words := describe_backend(run.settings.terminal):
-        return words
+    if description := describe_backend(run.settings.terminal):
+        return description
     found = await describe_protection(run)
     return f"commands confined ({found.kind})" if found.confined else "commands not confined"
 

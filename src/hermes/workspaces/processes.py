@@ -44,7 +44,7 @@ class ProcessKeeper(Protocol):
     async def start(
         self, command: CommandRequest, state: ShellState, folder: ProcessFolder
     ) -> tuple[int, str]:
-        """Return its pid and identity. Raises OSError, ValueError or ToolError."""
+        """Return its pid and identity. Raise OSError, ValueError or ToolError."""
         ...
 
     async def find(self, record: ProcessRecord, folder: ProcessFolder) -> ProcessRecord:

@@ -122,13 +122,14 @@ class CommandRequest(Value):
 
 
 class CommandOutcome(Value):
-    """How a command ended: `nowhere` means that its folder does not exist and it never began. Only
-    a command that ended normally has a snapshot (`after`). `remarks` are notes for readers of the
-    output."""
+    """How a command ended."""
 
+    # "nowhere" means that its folder does not exist and it never began.
     how: Literal["ended", "timeout", "stopped", "nowhere"]
     code: int
+    # Only a command that ended normally has a snapshot.
     after: ShellSnapshot | None = None
+    # Notes for readers of the output.
     remarks: tuple[str, ...] = ()
 
 
@@ -159,8 +160,8 @@ class Runner(Protocol):
         stop: asyncio.Event,
         password: bytes = b"",
     ) -> CommandOutcome:
-        """The command can read `password` once from descriptor PASSWORD_FD; it is stored
-        nowhere."""
+        """Run a command. It can read `password` once from descriptor PASSWORD_FD; the password is
+        stored nowhere."""
         ...
 
     async def is_folder(self, path: str) -> bool: ...

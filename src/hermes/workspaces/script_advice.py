@@ -86,9 +86,9 @@ def pipes_password_to_sudo(script: str) -> bool:
 
 
 class ExitCodeMeaning(Value):
-    """`harmless` codes answer a question; nothing went wrong."""
+    """What an exit code means. A `harmless` code answers a question; nothing went wrong."""
 
-    words: str
+    meaning: str
     harmless: bool = False
 
 
@@ -136,8 +136,8 @@ def explain_exit_code(script: str, code: int) -> ExitCodeMeaning | None:
         words = executed(commands[-1].words)
     program = "pytest" if words[1:3] == ("-m", "pytest") else "".join(words[:1])
     if code == 1 and program in _ANSWERS:
-        return ExitCodeMeaning(words=_ANSWERS[program], harmless=True)
+        return ExitCodeMeaning(meaning=_ANSWERS[program], harmless=True)
     meaning = _OF_PROGRAM.get((program, code)) or _OF_SHELL.get(code)
     with contextlib.suppress(ValueError):
         meaning = meaning or f"ended by {signal.Signals(code - 128).name}"
-    return ExitCodeMeaning(words=meaning) if meaning else None
+    return ExitCodeMeaning(meaning=meaning) if meaning else None

@@ -56,8 +56,9 @@ def uses_sudo(script: str) -> bool:
 
 
 class Sudo:
-    """`ask` asks the user without echo and returns None for "no". `known` is a password from the
-    settings. A wrong password is forgotten and asked for again."""
+    """The password for sudo in one session. `ask` asks the user without echo and returns None for
+    "no". `known` is a password from the settings. A wrong password is forgotten and asked for
+    again."""
 
     def __init__(self, ask: AskPassword | None = None, known: str = "") -> None:
         self._ask = ask
@@ -96,13 +97,14 @@ INTERRUPTED = "[Command interrupted]"
 
 
 class ShellSettings(Value):
-    """`init_files` and optionally ~/.bashrc are read once per session, before its first command.
-    Without `persistent`, every command starts from there and leaves no state. Secrets that these
-    files export stay hidden except those in `passthrough`."""
+    """How the shell of a session starts."""
 
+    # Otherwise every command starts from the start files and leaves no state.
     persistent: bool = True
+    # Read once per session, before its first command, as is ~/.bashrc.
     init_files: tuple[str, ...] = ()
     auto_source_bashrc: bool = True
+    # Secrets that commands may see. Others that the start files export stay hidden.
     passthrough: tuple[str, ...] = ()
 
 
@@ -251,7 +253,8 @@ class Shell:
                 self._prepared = not stop.is_set()
 
     async def _read_start_files(self, files: Sequence[str], stop: asyncio.Event) -> None:
-        """Their output is dropped; when they take too long, the session continues without them."""
+        """Read the start files. Their output is dropped; when they take too long, the session
+        continues without them."""
         reads = (f"[[ -f {shell_quote(file)} ]] && builtin . {shell_quote(file)}" for file in files)
         script = "; ".join(("PS1='$ '", *reads))
         command = CommandRequest(script=script, cwd=self.cwd, timeout=INIT_SECONDS)
@@ -295,7 +298,7 @@ def describe_backend(terminal: TerminalSettings) -> str:
 
 
 def check_backend(terminal: TerminalSettings) -> None:
-    """ConfigError for settings that cannot work."""
+    """Raise ConfigError for settings that cannot work."""
     if terminal.backend == "ssh" and not terminal.ssh_host:
         raise ConfigError(
             "terminal.backend is ssh, but no machine is named; "
@@ -313,7 +316,7 @@ def shell_settings(terminal: TerminalSettings) -> ShellSettings:
 
 
 def make_sudo(run: RunContext, find_session: Callable[[], Session | None]) -> Sudo:
-    """The password that the user enters stays in this process."""
+    """Create the `Sudo` of a session. The password that the user enters stays in this process."""
 
     async def ask() -> str | None:
         session = find_session()

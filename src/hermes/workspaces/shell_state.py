@@ -207,6 +207,7 @@ def load_state(path: Path) -> ShellState | None:
 
 
 def save_state(path: Path, state: ShellState) -> None:
-    """A state with a name or value that is not UTF-8 cannot be written and stays in memory."""
+    """Write the state. One with a name or value that is not UTF-8 cannot be written and stays in
+    memory."""
     with contextlib.suppress(UnicodeEncodeError):
         replace_file(path, encode(state), durable=False, folders=False)

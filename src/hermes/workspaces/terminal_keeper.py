@@ -22,11 +22,11 @@ END_OF_INPUT = b"\x04"
 CHILD_END, OWN_END, STDIN_FD = 6, 7, 8
 
 
-def main(folder: Path, name: str, words: list[str]) -> int:
+def main(folder: Path, name: str, argv: list[str]) -> int:
     terminal = OWN_END
     child = os.fork()
     if child == 0:
-        _begin(name, words)
+        _begin(name, argv)
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
     news = _pass_signals_on(child, terminal)
     (folder / "ready").write_text("ready\n")
@@ -36,16 +36,16 @@ def main(folder: Path, name: str, words: list[str]) -> int:
     return code
 
 
-def _begin(name: str, words: list[str]) -> None:
-    """In the child: the first terminal that a session leader opens becomes its controlling
-    terminal."""
+def _begin(name: str, argv: list[str]) -> None:
+    """Start the program in the child. The first terminal that a session leader opens becomes its
+    controlling terminal."""
     os.setsid()
     descriptor = os.open(name, os.O_RDWR)
     for target in (0, 1, 2):
         os.dup2(descriptor, target)
     for unneeded in (CHILD_END, OWN_END, STDIN_FD, descriptor):
         os.close(unneeded)
-    os.execv(words[0], words)
+    os.execv(argv[0], argv)
 
 
 def _pass_signals_on(child: int, terminal: int) -> int:

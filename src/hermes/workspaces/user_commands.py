@@ -34,7 +34,8 @@ async def run_user_command(
     seconds: float,
     stop: asyncio.Event,
 ) -> UserCommandResult:
-    """Runs in the current folder of the session's shell. Secrets in the output are redacted."""
+    """Run a script in the current folder of the session's shell. Secrets in the output are
+    redacted."""
     effect = RunCommand(script=script, cwd=session.workspace.cwd)
     if isinstance(no := session.judge(effect), Deny):
         return UserCommandResult(refused=f"Not run: {no.reason}")

@@ -88,9 +88,9 @@ async def test_an_answer_in_the_imposed_form_is_streamed_words(played: Played) -
     assert replied(items).message == AssistantMessage(parts=(Text(text=text),))
 
 
-async def test_words_only_leaves_no_way_to_call(played: Played) -> None:
+async def test_text_only_leaves_no_way_to_call(played: Played) -> None:
     model = played.model([SAID])
-    await heard(model, Prompt(system="", messages=ASKED.messages, tools=(LS,), words_only=True))
+    await heard(model, Prompt(system="", messages=ASKED.messages, tools=(LS,), text_only=True))
     body = played.requests()[0]["body"]
     assert body["response_format"]["json_schema"]["schema"] == answer_schema(())
     assert '{"name":"ls"' in body["messages"][0]["content"]

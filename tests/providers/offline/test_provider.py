@@ -33,8 +33,8 @@ WORDS = sorted({word for phrase in PHRASES for word in phrase.split()})
 TOOLS = {entry.spec.name: entry for entry in built_in_entries()}
 
 
-def prompt(*messages: Message, words_only: bool = False) -> Prompt:
-    return Prompt(system="s", messages=messages, tools=SPECS, words_only=words_only)
+def prompt(*messages: Message, text_only: bool = False) -> Prompt:
+    return Prompt(system="s", messages=messages, tools=SPECS, text_only=text_only)
 
 
 async def test_text_is_streamed_in_words_that_make_up_the_reply() -> None:
@@ -86,9 +86,9 @@ async def test_call_ids_stay_unique_when_compaction_made_the_prompt_shorter() ->
     assert reply.message.calls[0].id == "call_41_1"
 
 
-async def test_words_only_makes_no_call_and_says_what_is_not_finished() -> None:
+async def test_text_only_makes_no_call_and_says_what_is_not_finished() -> None:
     request = prompt(
-        user_says("list the files"), user_says("No more tools.", origin="hermes"), words_only=True
+        user_says("list the files"), user_says("No more tools.", origin="hermes"), text_only=True
     )
     _, reply = await replied(request)
     assert reply.message.calls == ()

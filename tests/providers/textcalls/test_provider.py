@@ -70,7 +70,7 @@ async def test_a_reply_of_words_is_the_same_object() -> None:
     "prompt",
     [
         Prompt(system="", messages=PROMPT.messages),
-        Prompt(system="", messages=PROMPT.messages, tools=TOOLS, words_only=True),
+        Prompt(system="", messages=PROMPT.messages, tools=TOOLS, text_only=True),
     ],
     ids=["no tools", "words only"],
 )

@@ -280,7 +280,7 @@ class ConstrainedTools:
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         rendered = with_tools_as_text(prompt)
-        form: JsonObject | None = answer_schema(() if prompt.words_only else prompt.tools)
+        form: JsonObject | None = answer_schema(() if prompt.text_only else prompt.tools)
         started = repeated = False
         while True:
             form = None if self._unconstrained else form

@@ -85,7 +85,7 @@ def _next_step(prompt: Prompt) -> str | CallRequest:
     steps = match_request(turn.request)
     found = _replay(steps, turn, prompt) if steps else REFUSAL
     if isinstance(found, CallRequest):
-        if not prompt.words_only:
+        if not prompt.text_only:
             return found
         found = f"The limit of tool calls is reached; this is not finished: {inline(turn.request)}"
     return f"{turn.news}\n\n{found}" if turn.news else found

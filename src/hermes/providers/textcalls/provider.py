@@ -81,7 +81,7 @@ class TextCallProvider:
         self._openers = OpenerIndex((), ())
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
-        scanning = bool(prompt.tools) and not prompt.words_only
+        scanning = bool(prompt.tools) and not prompt.text_only
         if scanning:
             self._prepare(prompt.tools)
         received: list[str] = []

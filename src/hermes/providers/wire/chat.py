@@ -309,7 +309,7 @@ class ChatWire(WireFormat):
     ) -> JsonObject:
         fields: JsonObject = {}
         if prompt.tools:
-            fields["tool_choice"] = "none" if prompt.words_only else "auto"
+            fields["tool_choice"] = "none" if prompt.text_only else "auto"
         if (limit := self._output_limit(prompt)) is not None:
             fields[self._profile.output_field] = limit
         return fields

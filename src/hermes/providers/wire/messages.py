@@ -218,7 +218,7 @@ class MessagesWire(WireFormat):
         limit = self._limit(prompt, len(head) + sum(map(len, fragments)))
         fields: JsonObject = {"max_tokens": limit}
         if prompt.tools:
-            fields["tool_choice"] = {"type": "none" if prompt.words_only else "auto"}
+            fields["tool_choice"] = {"type": "none" if prompt.text_only else "auto"}
         tokens = reasoning_budget(self._profile, prompt.effort, prompt.max_tokens)
         if tokens and self._may_think(messages):
             fields["max_tokens"] = max(limit, tokens + ANSWER_TOKENS)

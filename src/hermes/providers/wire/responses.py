@@ -191,7 +191,7 @@ class ResponsesWire(WireFormat):
     ) -> JsonObject:
         fields: JsonObject = {"store": False, "prompt_cache_key": _cache_key(head)}
         if prompt.tools:
-            choice = "none" if prompt.words_only else "auto"
+            choice = "none" if prompt.text_only else "auto"
             fields |= {"tool_choice": choice, "parallel_tool_calls": True}
         if (limit := self._output_limit(prompt)) is not None:
             fields["max_output_tokens"] = limit

@@ -70,7 +70,8 @@ def replacements(text: str, old: str, new: str, found: TextMatch) -> tuple[Splic
 
 
 def _fit(strategy: str, old: str, new: str, *, real: str, lead: str) -> str:
-    """`real` is what was found, `lead` what is before it in its line."""
+    """Adapt the new text to the text that was found (`real`); `lead` is what is before it in its
+    line."""
     match strategy:
         case "exact":
             return new

@@ -29,35 +29,35 @@ def reindent(new: Sequence[str], old: Sequence[str], real: Sequence[str]) -> lis
     """Indent new rows as in the file, learned from the rows in the model's text (`old`) and the
     same rows in the file (`real`)."""
     learned: dict[str, str] = {}
-    for told, found in zip(old, real, strict=False):
-        if told.strip() and found.strip():
-            learned.setdefault(indent_of(told), indent_of(found))
-    if all(told == found for told, found in learned.items()):
+    for model_row, file_row in zip(old, real, strict=False):
+        if model_row.strip() and file_row.strip():
+            learned.setdefault(indent_of(model_row), indent_of(file_row))
+    if all(model_indent == file_indent for model_indent, file_indent in learned.items()):
         return list(new)
     return [_translate_indent(row, learned) if row.strip() else row for row in new]
 
 
 def _translate_indent(row: str, learned: dict[str, str]) -> str:
     indent = indent_of(row)
-    known = [told for told in learned if indent.startswith(told)]
+    known = [model_indent for model_indent in learned if indent.startswith(model_indent)]
     if known:
-        told = max(known, key=len)
-        rest, width = indent[len(told) :], _width(told, learned[told])
+        model_indent = max(known, key=len)
+        rest, width = indent[len(model_indent) :], _width(model_indent, learned[model_indent])
         if width > 1 and set(rest) == {" "}:
             # Deeper indentation uses the tabs of the file, too.
             rest = "\t" * (len(rest) // width) + " " * (len(rest) % width)
-        return learned[told] + rest + row.lstrip()
-    told, found = min(learned.items(), key=lambda pair: len(pair[0]))
+        return learned[model_indent] + rest + row.lstrip()
+    model_indent, file_indent = min(learned.items(), key=lambda pair: len(pair[0]))
     # Less deep than any known row: reduce as far as the file allows.
-    missing = (len(told) - len(indent)) // _width(told, found)
-    return found[: max(0, len(found) - missing)] + row.lstrip()
+    missing = (len(model_indent) - len(indent)) // _width(model_indent, file_indent)
+    return file_indent[: max(0, len(file_indent) - missing)] + row.lstrip()
 
 
-def _width(told: str, found: str) -> int:
+def _width(model_indent: str, file_indent: str) -> int:
     """Return how many characters of the model's indentation make one of the file's: 1 unless it
     used spaces for tabs."""
-    if set(told) == {" "} and set(found) == {"\t"}:
-        return max(1, len(told) // len(found))
+    if set(model_indent) == {" "} and set(file_indent) == {"\t"}:
+        return max(1, len(model_indent) // len(file_indent))
     return 1
 
 
@@ -122,7 +122,7 @@ def _squeeze_blanks(text: str) -> tuple[str, list[int]]:
 
 
 def indentation_flexible(text: str, old: str) -> list[TextSpan]:
-    """The whole block may be indented more or less."""
+    """Match a block that is indented more or less as a whole."""
     lines, wanted = TextLines(text), rows_of(old)
     goal, size = dedent(wanted), len(wanted)
     candidates = find_rows(lines.rows, wanted, str.strip)
@@ -131,7 +131,7 @@ def indentation_flexible(text: str, old: str) -> list[TextSpan]:
 
 
 def escape_normalised(text: str, old: str) -> list[TextSpan]:
-    """The text was escaped once too often, for example `\\n` for a new line."""
+    """Match text that was escaped once too often, for example `\\n` for a new line."""
     plain = unescape(old)
     return exact(text, plain) if plain != old else []
 
@@ -183,7 +183,7 @@ _SUGGESTED_ROWS = 8
 
 
 def block_anchor(text: str, old: str) -> list[TextSpan]:
-    """The first and last line match, and most lines between them."""
+    """Match blocks whose first and last line match, and most lines between them."""
     lines, wanted = TextLines(text), [row.strip() for row in rows_of(old)]
     if len(wanted) < SMALLEST_BLOCK or not wanted[0] or not wanted[-1]:
         return []
@@ -208,8 +208,8 @@ def block_anchor(text: str, old: str) -> list[TextSpan]:
 
 
 def context_aware(text: str, old: str) -> list[TextSpan]:
-    """Same number of lines, first and last similar, and at least half of all lines, by number and
-    by length: a bracket on its own line says little."""
+    """Match blocks with the same number of lines. The first and last line must be similar, and at
+    least half of all lines, by number and by length: a bracket on its own line says little."""
     lines, wanted = TextLines(text), [row.strip() for row in rows_of(old)]
     size = len(wanted)
     if size < SMALLEST_BLOCK or not wanted[0] or not wanted[-1]:
@@ -248,9 +248,9 @@ def excerpts(text: str, old: str) -> list[str]:
     shown: list[range] = []
     for row in _nearest(rows, wanted[at].strip()):
         first = max(0, row - min(at, _SUGGESTED_ROWS // 2))
-        place = range(first, min(len(rows), first + min(len(wanted) + 1, _SUGGESTED_ROWS)))
-        if all(place.stop <= other.start or other.stop <= place.start for other in shown):
-            shown.append(place)
+        span = range(first, min(len(rows), first + min(len(wanted) + 1, _SUGGESTED_ROWS)))
+        if all(span.stop <= other.start or other.stop <= span.start for other in shown):
+            shown.append(span)
     return ["\n".join(f"{n + 1}|{rows[n][:200]}" for n in each) for each in shown[:_SUGGESTED]]
 
 

@@ -16,7 +16,7 @@ class TextSpan(Value):
 
 
 class Splice(Value):
-    """`text` replaces what is between `start` and `end`."""
+    """A replacement: `text` replaces what is between `start` and `end`."""
 
     start: int
     end: int

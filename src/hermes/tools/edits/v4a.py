@@ -26,11 +26,12 @@ class HunkLine(Value):
 
 
 class Hunk(Value):
-    """Rows of one place. `hints` are lines above it, outermost first; with `at_end` it reaches the
-    end of the file."""
+    """Neighbouring rows that a patch changes."""
 
     rows: tuple[HunkLine, ...]
+    # Lines above the hunk, outermost first.
     hints: tuple[str, ...] = ()
+    # The hunk reaches the end of the file.
     at_end: bool = False
 
     @property
@@ -161,7 +162,7 @@ def _update(path: str, reader: _Reader) -> UpdateFile:
 
 
 def _read_hunk(reader: _Reader) -> Hunk | None:
-    """The next hunk, or nothing when only empty lines are left of the file's section."""
+    """Read the next hunk, or nothing when only empty lines are left of the file's section."""
     hints: list[str] = []
     while reader.peek().startswith("@@"):
         hint = reader.take().removeprefix("@@").strip().removesuffix("@@").strip()
@@ -232,12 +233,12 @@ def _locate_hunk(lines: TextLines, hunk: Hunk, number: int, taken: list[range]) 
         if near := excerpts(lines.text, "\n".join(hunk.before)):
             message += ["Did you mean:", *near]
         raise ToolError("\n".join(message))
-    ahead = [place for place in candidates if place >= (floor if hinted is None else hinted)]
+    ahead = [row for row in candidates if row >= (floor if hinted is None else hinted)]
     if hinted is not None and ahead:
         return ahead[0]
     chosen = ahead or candidates
     if len(chosen) > 1:
-        where = ", ".join(str(place + 1) for place in chosen[:10])
+        where = ", ".join(str(row + 1) for row in chosen[:10])
         raise ToolError(
             f"hunk {number} fits in {len(chosen)} places (lines {where}): "
             "add context lines or an '@@' line that makes it unique."
@@ -253,17 +254,17 @@ def _candidates(lines: TextLines, hunk: Hunk, taken: list[range]) -> list[int]:
     blank = [not row.strip() for row in lines.rows] if is_blank else []
     for key in _COMPARISONS:
         if is_blank:
-            # Any place is possible, so the caller's rule for several decides.
-            places = range(len(blank) - size + 1)
-            found = [first for first in places if all(blank[first : first + size])]
+            # Any row is possible, so the caller's rule for several decides.
+            starts = range(len(blank) - size + 1)
+            found = [first for first in starts if all(blank[first : first + size])]
         else:
             found = find_rows(lines.rows, hunk.before, key)
         if hunk.at_end:
-            found = [place for place in found if place + size == len(lines.rows)]
+            found = [row for row in found if row + size == len(lines.rows)]
         free = [
-            place
-            for place in found
-            if all(place + size <= used.start or used.stop <= place for used in taken)
+            row
+            for row in found
+            if all(row + size <= used.start or used.stop <= row for used in taken)
         ]
         if free:
             return free

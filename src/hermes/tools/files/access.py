@@ -57,7 +57,7 @@ _SIMILAR = 5
 
 
 class LocatedFile(Value):
-    """`path` is absolute; `info` is None when nothing is there."""
+    """A file that a tool call names. `path` is absolute; `info` is None when nothing is there."""
 
     path: str
     info: FileInfo | None
@@ -88,7 +88,7 @@ def resolve_path(where: PathContext, path: str) -> str:
 
 
 def resolve_if_valid(where: PathContext, path: str) -> tuple[str, ...]:
-    """For effects: empty when the call will be refused anyway."""
+    """Resolve a path for effects. Return nothing when the call will be refused anyway."""
     try:
         return (resolve_path(where, path),)
     except ToolError:
@@ -171,7 +171,7 @@ class ReadLog:
         return times
 
     def record_read(self, path: str, content: bytes, *, start: int, stop: int, total: int) -> None:
-        """The model received the lines from `start` up to `stop`."""
+        """Record that the model received the lines from `start` up to `stop`."""
         seen = self._seen.get(path)
         if seen is None or seen.content != content:
             seen = self._seen[path] = SeenFile(content, total)
@@ -179,12 +179,12 @@ class ReadLog:
         self._misses.pop(path, None)
 
     def record_write(self, path: str, content: bytes) -> None:
-        """The model itself wrote the whole content."""
+        """Record that the model itself wrote the whole content."""
         self._seen[path] = seen = SeenFile(content, 0)
         seen.add(1, 1)
 
     def record_edit(self, path: str, before: bytes, after: bytes) -> None:
-        """The model changed a part; its knowledge of the rest stays."""
+        """Record that the model changed a part; its knowledge of the rest stays."""
         seen = self._seen.get(path)
         if seen is None:
             return

@@ -26,7 +26,7 @@ _TEMPLATE_SIGNS = ("{{", "{%", "<%")
 
 
 class SyntaxFault(Value):
-    """The first place where a text does not parse; `near` is the source line there."""
+    """The first line where a text does not parse; `near` is its text."""
 
     message: str
     line: int
@@ -37,10 +37,12 @@ class SyntaxFault(Value):
 
 
 class SyntaxVerdict(Value):
-    """`refused` says why the text must not be written; `fault` is a new error."""
+    """The result of a syntax check."""
 
     status: str
+    # Why the text must not be written.
     refused: str = ""
+    # A new error.
     fault: str = ""
 
 
@@ -112,8 +114,8 @@ def _toml_fault(text: str) -> SyntaxFault | None:
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        message, _, place = str(error).partition(" (at line ")
-        line = place.partition(",")[0]
+        message, _, position = str(error).partition(" (at line ")
+        line = position.partition(",")[0]
         return SyntaxFault(
             message=message, line=int(line) if line.isdigit() else text.count("\n") + 1
         )
@@ -243,16 +245,17 @@ async def apply_edits(
 
 
 class FileEdit(Value):
-    """One file before and after; None means no file. `name` is the path as the model wrote it. When
-    content was moved here, `moved_from` names the source and `moved` its content. `unseen`: there
-    may be a file that must not be read."""
+    """One file before and after a change; None means no file."""
 
     path: str
+    # The path as the model wrote it.
     name: str
     before: bytes | None
     after: bytes | None
+    # The source and its content, when content was moved here.
     moved_from: str = ""
     moved: bytes | None = None
+    # There may be a file that must not be read.
     unseen: bool = False
 
     @property
@@ -267,7 +270,7 @@ def text_of(data: bytes | None) -> str | None:
 
 
 async def _apply(workspace: Workspace, changes: Sequence[FileEdit]) -> None:
-    """Files are deleted last, when everything else has worked."""
+    """Write the changes. Files are deleted last, when everything else has worked."""
     done: list[FileEdit] = []
     try:
         for change in sorted(changes, key=lambda each: each.after is None):

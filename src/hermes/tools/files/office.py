@@ -72,15 +72,15 @@ def _blocks(parent: Element) -> Iterator[str]:
 
 
 def _paragraph(paragraph: Element) -> str:
-    words: list[str] = []
+    pieces: list[str] = []
     for node in paragraph.iter():
         if node.tag == f"{_W}t":
-            words.append(node.text or "")
+            pieces.append(node.text or "")
         elif node.tag == f"{_W}tab":
-            words.append("\t")
+            pieces.append("\t")
         elif node.tag in (f"{_W}br", f"{_W}cr"):
-            words.append("\n")
-    return "".join(words)
+            pieces.append("\n")
+    return "".join(pieces)
 
 
 def sheet_text(data: bytes) -> Iterator[str]:
@@ -111,7 +111,7 @@ def _cells(row: Element, strings: list[str], dates: set[int]) -> Iterator[str]:
 
 
 def _column(reference: str) -> int:
-    """ "C7" is column 2; a missing reference means the next one."""
+    """Return the column of a cell: "C7" is column 2; a missing reference means the next one."""
     number = 0
     for letter in reference.rstrip("0123456789"):
         number = number * 26 + ord(letter.upper()) - 64

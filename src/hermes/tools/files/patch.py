@@ -125,7 +125,7 @@ REREAD_AFTER = 3
 Mode = Literal["replace", "patch"]
 
 
-def _effects(place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
+def _effects(paths: PathContext, arguments: JsonObject) -> Iterable[Effect]:
     changed: list[tuple[type[WritePath | DeletePath], str]] = []
     if not _wants_patch(**arguments):
         changed = [(WritePath, arguments["path"])]
@@ -143,7 +143,7 @@ def _effects(place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
                 case _:
                     changed.append((WritePath, operation.path))
     for kind, path in changed:
-        yield from (kind(path=real) for real in access.resolve_if_valid(place, path))
+        yield from (kind(path=real) for real in access.resolve_if_valid(paths, path))
 
 
 @tool(
@@ -180,7 +180,7 @@ async def patch(
 
 
 def _wants_patch(mode: str, old_string: str, patch: str, **_other: object) -> bool:
-    """Models often send a patch and leave the mode at its default."""
+    """Whether the call is a patch. Models often send one and leave the mode at its default."""
     return mode == "patch" or (bool(patch) and not old_string)
 
 

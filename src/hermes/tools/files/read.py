@@ -26,13 +26,13 @@ REFUSE_AT = 4
 
 
 class FilePage(Value):
-    """Numbered rows of a text, from `start` up to `stop`, counted from 1. `cut_row` is the first
-    row that was too long to show whole, 0 when there is none."""
+    """Numbered rows of a text, from `start` up to `stop`, counted from 1."""
 
     body: str
     start: int
     stop: int
     total: int
+    # The first row that was too long to show whole, 0 when there is none.
     cut_row: int = 0
 
     @property
@@ -41,8 +41,8 @@ class FilePage(Value):
 
 
 @tool(
-    effects=lambda place, arguments: [
-        ReadPath(path=path) for path in resolve_if_valid(place, arguments["path"])
+    effects=lambda paths, arguments: [
+        ReadPath(path=path) for path in resolve_if_valid(paths, arguments["path"])
     ],
     repeat="safe",
     toolset="file",
@@ -153,13 +153,13 @@ def _output(path: str, shown: FilePage, source: str, data: bytes) -> ToolOutput:
 
 
 def _unchanged_output(path: str, real: str, offset: int, limit: int, times: int) -> ToolOutput:
-    told = f"{path} is unchanged since you read these lines (offset={offset}, limit={limit})"
+    unchanged = f"{path} is unchanged since you read these lines (offset={offset}, limit={limit})"
     if times >= REFUSE_AT:
         raise ToolError(
-            f"Refused: {told}, and you asked {times} times. Use what you have; "
+            f"Refused: {unchanged}, and you asked {times} times. Use what you have; "
             "if it is gone from your context, use another offset or limit."
         )
-    text = f"{told}; see the earlier result."
+    text = f"{unchanged}; see the earlier result."
     if times >= WARN_AT:
         text += " The next request will be refused: use what you have, or another offset or limit."
     return ToolOutput.text(text, details={"path": real, "status": "unchanged", "dedup": True})

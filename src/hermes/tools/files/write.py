@@ -16,8 +16,8 @@ from hermes.tools.files.textfile import TextFile, decode_text
 
 
 @tool(
-    effects=lambda place, arguments: [
-        WritePath(path=path) for path in access.resolve_if_valid(place, arguments["path"])
+    effects=lambda paths, arguments: [
+        WritePath(path=path) for path in access.resolve_if_valid(paths, arguments["path"])
     ],
     repeat="safe",
     toolset="file",

@@ -70,7 +70,8 @@ class Bubblewrap:
         actions: Sequence[FileAction],
         /,
     ) -> int:
-        """The seccomp filter is passed in a descriptor, so it also works for a keeper."""
+        """Start the program. The seccomp filter is passed in a descriptor, so it also works for a
+        keeper."""
         code = filter_program((PACKET, VSOCK)) or b""
         reading, writing = os.pipe()
         try:
@@ -136,7 +137,8 @@ def _arguments(scope: ConfinementScope, readable: Sequence[str]) -> Iterator[str
 
 
 def _hide_secret(secret: str) -> tuple[str, ...]:
-    """A hidden folder can still be traversed, because something visible may lie in it."""
+    """Hide a path. A hidden folder can still be traversed, because something visible may lie in
+    it."""
     if Path(secret).is_dir():
         return ("--perms", "0111", "--tmpfs", secret)
     return ("--ro-bind", "/dev/null", secret)

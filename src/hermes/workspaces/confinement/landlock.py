@@ -280,8 +280,8 @@ def _create_ruleset(
                 continue
             try:
                 allowed &= -1 if Path(path).is_dir() else OF_FILES
-                given = _Beneath(rights=allowed, folder=descriptor)
-                _check_result(library.syscall(_ADD, ruleset, _BENEATH, ctypes.byref(given), 0))
+                rule = _Beneath(rights=allowed, folder=descriptor)
+                _check_result(library.syscall(_ADD, ruleset, _BENEATH, ctypes.byref(rule), 0))
             finally:
                 os.close(descriptor)
     except BaseException:

@@ -10,9 +10,11 @@ from hermes.policy.shell.simple_commands import executed, simple_commands
 
 
 class ProgramNeeds(Value):
-    """`keys` are readable, `folders` are created if missing; both lie below the home folder."""
+    """What a program needs below the home folder."""
 
+    # Readable.
     keys: tuple[str, ...] = ()
+    # Writable, and created if missing.
     folders: tuple[str, ...] = ()
 
 

@@ -165,15 +165,15 @@ class ReservedNames:
         if folder is None:
             return
         try:
-            place = DirectoryEntry(folder, name.rpartition("/")[2])
-            if kept is None and name == self._config and (data := place.read()) is not None:
+            entry = DirectoryEntry(folder, name.rpartition("/")[2])
+            if kept is None and name == self._config and (data := entry.read()) is not None:
                 lines = [f"{line}\n" for _, line, harmless in _lines(data) if harmless]
                 kept = ((0o644,), "".join(lines).encode())
-            if place.exists:
-                place.move(self._quarantine_path(name))
+            if entry.exists:
+                entry.move(self._quarantine_path(name))
             if kept:
                 mark, data = kept
-                place.write(data, mark[0])
+                entry.write(data, mark[0])
         finally:
             os.close(folder)
 
@@ -184,12 +184,12 @@ class ReservedNames:
         descriptor = os.open(self._root, _FOLDER)
         try:
             for step, part in enumerate(way):
-                place, above = DirectoryEntry(descriptor, part), "/".join(way[: step + 1])
-                if place.link is not None and place.link != links.get(above):
-                    place.move(self._quarantine_path(above))
-                if make and not place.exists:
+                entry, above = DirectoryEntry(descriptor, part), "/".join(way[: step + 1])
+                if entry.link is not None and entry.link != links.get(above):
+                    entry.move(self._quarantine_path(above))
+                if make and not entry.exists:
                     os.mkdir(part, dir_fd=descriptor)
-                flags = _FOLDER if place.link is not None else _FOLDER | os.O_NOFOLLOW
+                flags = _FOLDER if entry.link is not None else _FOLDER | os.O_NOFOLLOW
                 inner = os.open(part, flags, dir_fd=descriptor)
                 os.close(descriptor)
                 descriptor = inner

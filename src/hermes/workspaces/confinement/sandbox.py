@@ -34,19 +34,22 @@ _CONTAINER_FOLDERS = ("/usr/local", "/opt", "/srv", "/var/cache", "/var/lib", "/
 
 
 class Confinement(Value):
-    """What the user wants. `auto` takes the fastest means that works here, or none, and
-    `protection` says which; a means that is named and missing stops commands instead. `hidden`
-    paths are invisible, `writable` ones can be changed although they are outside the workspace;
-    `cache` holds downloads of tools. `ordinary` allows ordinary work (see `ConfinementScope`). With
-    `safe` folders, no command changes a file outside them, not even an unconfined one; without
-    means to enforce that, it does not run."""
+    """The confinement that the user wants."""
 
+    # "auto" takes the fastest means that works here, or none. A means that is named and missing
+    # stops commands instead.
     wanted: Wanted = "off"
     network: bool = False
+    # Allows ordinary work (see `ConfinementScope`).
     ordinary: bool = False
+    # Invisible paths.
     hidden: tuple[str, ...] = ()
+    # Paths outside the workspace that can be changed.
     writable: tuple[str, ...] = ()
+    # Holds downloads of tools.
     cache: str = ""
+    # If set, no command changes a file outside these folders, not even an unconfined one. Without
+    # means to enforce that, it does not run.
     safe: tuple[str, ...] = ()
 
 

@@ -13,11 +13,13 @@ Kind = Literal["none", "bubblewrap", "landlock", "container", "machine", "cloud"
 
 
 class ConfinementReport(Value):
-    """`details` say what is enforced, `gaps` what is not. `none` means that commands have all
-    rights of the user who started Hermes; its gaps say why."""
+    """How commands are confined."""
 
+    # "none" means that commands have all rights of the user who started Hermes; `gaps` say why.
     kind: Kind
+    # What is enforced.
     details: tuple[str, ...] = ()
+    # What is not enforced.
     gaps: tuple[str, ...] = ()
 
     @property
@@ -26,10 +28,10 @@ class ConfinementReport(Value):
 
 
 def cloud_report(service: str, *, network: bool) -> ConfinementReport:
-    words = "the network is open" if network else "no network"
+    network_state = "the network is open" if network else "no network"
     return ConfinementReport(
         kind="cloud",
-        details=(f"commands run in a {service} sandbox; {words}",),
+        details=(f"commands run in a {service} sandbox; {network_state}",),
         gaps=("the service sees files and commands",),
     )
 
@@ -47,12 +49,13 @@ def repository_of(root: str) -> str:
 
 
 def _resolve_gitdir(file: Path) -> str:
-    """A worktree names its part of the repository, and that part names the repository."""
+    """Return the repository of a worktree. A worktree names its part of the repository, and that
+    part names the repository."""
     try:
-        words = file.read_text("utf-8", "replace")
-        if not words.startswith("gitdir:"):
+        content = file.read_text("utf-8", "replace")
+        if not content.startswith("gitdir:"):
             return ""
-        part = (file.parent / words.removeprefix("gitdir:").strip()).resolve()
+        part = (file.parent / content.removeprefix("gitdir:").strip()).resolve()
         common = part / "commondir"
         whole = (part / common.read_text().strip()).resolve() if common.is_file() else part
     except OSError:

@@ -61,7 +61,7 @@ def make_remote_workspace(
 
 
 async def connect(workspace: Workspace) -> None:
-    """ConfigError, in one sentence, when the machine is not reachable."""
+    """Connect to the machine. Raise ConfigError, in one sentence, when it is not reachable."""
     assert isinstance(workspace, RemoteWorkspace)
     try:
         await workspace.connect()
@@ -82,7 +82,7 @@ def find_missing(run: RunContext) -> str:
             make_machine(run, "none")
         else:
             check_backend(run.settings.terminal)
-            _ = _make_cli_machine(run, "none").words
+            _ = _make_cli_machine(run, "none").argv
     except (ToolError, ConfigError) as error:
         return str(error)
     return ""

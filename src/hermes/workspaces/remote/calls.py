@@ -20,7 +20,7 @@ BASH = ("bash", "--norc", "--noprofile", "-c", READ_LINE)
 
 
 class RemoteProcess(Protocol):
-    """One remote bash, as seen from here."""
+    """A bash on another machine."""
 
     @property
     def ended(self) -> asyncio.Future[int]:
@@ -54,7 +54,7 @@ class RemoteMachine(Protocol):
         ...
 
     async def close(self, *, keep: bool = False) -> None:
-        """With `keep`, processes run on if the machine can outlive Hermes."""
+        """Close the machine. With `keep`, processes run on if the machine can outlive Hermes."""
         ...
 
 
@@ -164,7 +164,7 @@ class RemoteCalls:
     async def stream(
         self, line: Callable[[str], str], data: bytes, out: Sink, reports: Sink
     ) -> RemoteCall:
-        """Run a line that is built with its mark and ends with `report(mark, words)`."""
+        """Run a line that is built with its mark and ends with `report_code(mark, text)`."""
         mark = self.new_mark()
         call = RemoteCall(mark.encode(), out, reports)
         self._coming += 1
@@ -224,7 +224,7 @@ class RemoteCalls:
         )
 
 
-def report_code(mark: str, words: str, *, out: int = 1, side: int = 2) -> str:
+def report_code(mark: str, text: str, *, out: int = 1, side: int = 2) -> str:
     """Return bash that sends the last message of a call after the end of its output."""
-    both = f'{mark} "{words}" >&{side}'
+    both = f'{mark} "{text}" >&{side}'
     return f"builtin printf '\\0%s \\n' {mark} >&{out}; builtin printf '\\0%s %s\\n' {both}"

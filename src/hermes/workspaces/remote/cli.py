@@ -30,14 +30,14 @@ class ProgramResult(Value):
 
 
 async def run_local_program(
-    words: tuple[str, ...], env: Mapping[str, str], *, timeout: float
+    argv: tuple[str, ...], env: Mapping[str, str], *, timeout: float
 ) -> ProgramResult:
     """Return all output of a program; ToolError when it cannot be started or takes too long."""
     out, errors = bytearray(), bytearray()
     try:
-        child = Child(words[0], words, env, out.extend, errors=errors.extend)
+        child = Child(argv[0], argv, env, out.extend, errors=errors.extend)
     except OSError as error:
-        raise ToolError(f"{words[0]} cannot be started: {error.strerror}.") from error
+        raise ToolError(f"{argv[0]} cannot be started: {error.strerror}.") from error
     try:
         how = await child.wait(timeout=timeout)
     finally:
@@ -45,7 +45,7 @@ async def run_local_program(
             await child.end(grace_seconds=0)
         child.close()
     if how != "ended":
-        raise ToolError(f"{' '.join(words[:3])} did not finish within {timeout:g} seconds.")
+        raise ToolError(f"{' '.join(argv[:3])} did not finish within {timeout:g} seconds.")
     return ProgramResult(
         code=child.ended.result(),
         out=out.decode("utf-8", "replace").strip(),
@@ -58,9 +58,9 @@ _READ_BYTES = 65_536
 
 
 class CliMachine(RemoteMachine):
-    """A machine that `words` connect to: an absolute program of this machine and its arguments.
-    Keeps one bash ready that waits for its line, so that a command does not wait for programs and
-    start files. Subclasses open and close what is behind the program."""
+    """A machine that a local program connects to; `argv` are its absolute path and arguments. Keeps
+    one bash ready that waits for its line, so that a command does not wait for programs and start
+    files. Subclasses open and close what is behind the program."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self._env = env
@@ -68,7 +68,7 @@ class CliMachine(RemoteMachine):
         self._spare: CliProcess | None = None
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def argv(self) -> tuple[str, ...]:
         raise NotImplementedError
 
     def open_now(self) -> None:
@@ -83,18 +83,18 @@ class CliMachine(RemoteMachine):
         return run
 
     def _start_waiting(self) -> CliProcess:
-        words = self.words
+        argv = self.argv
         try:
-            return CliProcess(words, self._env)
+            return CliProcess(argv, self._env)
         except OSError as error:
-            raise ToolError(f"{words[0]} cannot be started: {error.strerror}.") from error
+            raise ToolError(f"{argv[0]} cannot be started: {error.strerror}.") from error
 
     def ask_now(self, line: str, data: bytes) -> bytes:
         """Ask through one bash that stays open, so that no program starts per question."""
         for attempt in (1, 2):
             if self._asking is None:
                 self.open_now()
-                self._asking = _QuestionShell(self.words, self._env)
+                self._asking = _QuestionShell(self.argv, self._env)
             try:
                 return self._asking.ask(line, data)
             except (OSError, TimeoutError) as error:
@@ -116,11 +116,11 @@ class CliMachine(RemoteMachine):
 class CliProcess:
     """A bash that waits for its line; output before that is held back."""
 
-    def __init__(self, words: tuple[str, ...], env: Mapping[str, str]) -> None:
+    def __init__(self, argv: tuple[str, ...], env: Mapping[str, str]) -> None:
         self._sinks: tuple[Sink, Sink] | None = None
         self._early: list[tuple[int, bytes]] = []
         out, errors = partial(self._pass_on, 0), partial(self._pass_on, 1)
-        self._child = Child(words[0], words, env, out, errors=errors, feed=b"")
+        self._child = Child(argv[0], argv, env, out, errors=errors, feed=b"")
         self._closing: asyncio.Task[None] | None = None
 
     @property
@@ -155,9 +155,9 @@ class _QuestionShell:
         'eval "$__line"; builtin printf "\\0"; done'
     )
 
-    def __init__(self, words: tuple[str, ...], env: Mapping[str, str]) -> None:
+    def __init__(self, argv: tuple[str, ...], env: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
-            words,
+            argv,
             env=dict(env),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -69,13 +69,13 @@ class _EngineMachine(CliMachine):
         """Start the container; None if it runs already."""
         raise NotImplementedError
 
-    async def _do(self, *words: str, timeout: float = _STEP_SECONDS) -> ProgramResult:
-        return await run_local_program(words, self._env, timeout=timeout)
+    async def _do(self, *argv: str, timeout: float = _STEP_SECONDS) -> ProgramResult:
+        return await run_local_program(argv, self._env, timeout=timeout)
 
 
 class ContainerMachine(_EngineMachine):
-    """Without a mount, nothing of this machine is reachable. A container that is not persistent is
-    removed with its session."""
+    """A container. Without a mount, nothing of this machine is reachable. A container that is not
+    persistent is removed with its session."""
 
     def __init__(self, terminal: TerminalSettings, key: str, env: Mapping[str, str]) -> None:
         podman = terminal.backend == "podman"
@@ -105,7 +105,7 @@ class ContainerMachine(_EngineMachine):
         )
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def argv(self) -> tuple[str, ...]:
         return (*self._engine(), "exec", "-i", self._name, *BASH)
 
     def _engine(self) -> tuple[str, ...]:
@@ -129,8 +129,8 @@ class ContainerMachine(_EngineMachine):
         return started
 
     async def _run(self, engine: tuple[str, ...], *, disk: bool) -> ProgramResult:
-        words = (*engine, "run", "-d", *self._options(disk=disk), self._terminal.docker_image)
-        return await self._do(*words, "bash", "-c", _FIRST_PROCESS, timeout=_START_SECONDS)
+        argv = (*engine, "run", "-d", *self._options(disk=disk), self._terminal.docker_image)
+        return await self._do(*argv, "bash", "-c", _FIRST_PROCESS, timeout=_START_SECONDS)
 
     def _options(self, *, disk: bool = True) -> Iterator[str]:
         terminal = self._terminal
@@ -172,14 +172,14 @@ class ContainerMachine(_EngineMachine):
                 await self._do(*engine, "rm", "-f", "-v", name)
 
     async def hibernate(self) -> None:
-        """A persistent container keeps its files, but stops all processes."""
+        """Stop a persistent container: it keeps its files, but stops all processes."""
         self._close_shells()
         if self._runs:
             self._runs = False
             await self._do(*self._engine(), "stop", "-t", "1", self._name)
 
     async def close(self, *, keep: bool = False) -> None:
-        """A container with processes that shall run on is left alone."""
+        """Remove the container, unless it has processes that shall run on."""
         self._close_shells()
         if keep and self._terminal.container_persistent:
             return
@@ -212,7 +212,7 @@ class ApptainerMachine(_EngineMachine):
         )
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def argv(self) -> tuple[str, ...]:
         """Repeat the options of the instance: without them, a joining command gets the variables of
         this machine, and root all its rights."""
         options = ("--cleanenv", "--no-privs", "--pwd", "/")
@@ -223,7 +223,7 @@ class ApptainerMachine(_EngineMachine):
         program = self._program()
         if self._name in (await self._do(program, "instance", "list", self._name)).out:
             return None
-        words = (
+        argv = (
             program,
             "instance",
             "start",
@@ -231,7 +231,7 @@ class ApptainerMachine(_EngineMachine):
             self._terminal.singularity_image,
             self._name,
         )
-        return await self._do(*words, timeout=_START_SECONDS)
+        return await self._do(*argv, timeout=_START_SECONDS)
 
     def _options(self) -> Iterator[str]:
         terminal = self._terminal

@@ -45,10 +45,10 @@ Execute = Callable[[str], ExecutionResult]
 
 
 class PolledProcess:
-    def __init__(self, execute: Execute, place: str, out: Sink, errors: Sink) -> None:
+    def __init__(self, execute: Execute, folder: str, out: Sink, errors: Sink) -> None:
         self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._execute = execute
-        self._place = place
+        self._folder = folder
         self._sinks = (out, errors)
         self._fetched = [0, 0]
         self._closed = asyncio.Event()
@@ -60,16 +60,16 @@ class PolledProcess:
 
     async def begin(self, feed: bytes) -> None:
         """Start only after all input has arrived."""
-        place = self._place
-        await self._do(f"umask 077; mkdir -p {place} && : >{place}/in")
+        folder = self._folder
+        await self._do(f"umask 077; mkdir -p {folder} && : >{folder}/in")
         for at in range(0, len(feed), PIECE_BYTES):
             piece = base64.b64encode(feed[at : at + PIECE_BYTES]).decode()
-            await self._do(f"printf %s {piece} | base64 -d >>{place}/in")
+            await self._do(f"printf %s {piece} | base64 -d >>{folder}/in")
         line = (
             # The input may contain secrets, so it is removed even if Hermes dies.
-            f"exec <{place}/in; rm -f {place}/in; "
-            f"bash --norc --noprofile -c {shell_quote(READ_LINE)} >{place}/out "
-            f"2>{place}/err; echo $? >{place}/code; mv {place}/code {place}/done"
+            f"exec <{folder}/in; rm -f {folder}/in; "
+            f"bash --norc --noprofile -c {shell_quote(READ_LINE)} >{folder}/out "
+            f"2>{folder}/err; echo $? >{folder}/code; mv {folder}/code {folder}/done"
         )
         # Detached: the command of the service itself ends at once.
         detached = f"setsid bash -c {shell_quote(line)} </dev/null >/dev/null 2>&1 &"
@@ -114,15 +114,15 @@ class PolledProcess:
             if not self.ended.done():
                 self.ended.set_result(ended)
             # Again if a file was created meanwhile; a removed folder gets no new files.
-            remove = f"rm -rf {self._place} || rm -rf {self._place}"
+            remove = f"rm -rf {self._folder} || rm -rf {self._folder}"
             with contextlib.suppress(ToolError):
                 await asyncio.to_thread(self._execute, remove)
 
     async def _fetch(self) -> tuple[int | None, bool]:
         """Ask first whether it has ended: its earlier output is then certainly visible."""
-        parts = [f"cat {self._place}/done 2>/dev/null || echo"]
+        parts = [f"cat {self._folder}/done 2>/dev/null || echo"]
         for name, start in zip(("out", "err"), self._fetched, strict=True):
-            show = f"tail -c +{start + 1} {self._place}/{name} 2>/dev/null | head -c {FETCH_BYTES}"
+            show = f"tail -c +{start + 1} {self._folder}/{name} 2>/dev/null | head -c {FETCH_BYTES}"
             parts.append(f"{show} | base64 -w0; echo")
         lines = (await self._do("; ".join(parts))).split("\n")
         fresh = False
@@ -190,8 +190,8 @@ class DaytonaMachine:
                 await asyncio.to_thread(self._ensure_running)
 
     async def start(self, feed: bytes, out: Sink, errors: Sink) -> RemoteProcess:
-        place = f"{PLACE}/{self._own}-{next(self._numbers)}"
-        run = PolledProcess(self._execute, place, out, errors)
+        folder = f"{PLACE}/{self._own}-{next(self._numbers)}"
+        run = PolledProcess(self._execute, folder, out, errors)
         await run.begin(feed)
         self._runs = {each for each in self._runs if not each.gone} | {run}
         return run
@@ -312,8 +312,8 @@ class DaytonaMachine:
         if status in (401, 403):
             raise ToolError("Daytona rejected the key. Ask the user to check it.")
         if status >= 400 and status not in accept:
-            words = received.decode("utf-8", "replace").strip()[:200]
-            raise ToolError(f"Daytona refused ({status}): {words}")
+            message = received.decode("utf-8", "replace").strip()[:200]
+            raise ToolError(f"Daytona refused ({status}): {message}")
         return status, received
 
 

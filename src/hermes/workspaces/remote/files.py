@@ -45,7 +45,7 @@ class RemoteFiles:
         self._calls = calls
 
     async def _do(self, body: str, data: bytes = b"", *, timeout: float = 60) -> RemoteAnswer:
-        """Programs print errors in English, because they are parsed here."""
+        """Run a line in which programs print errors in English, because they are parsed here."""
         return await self._calls.answer(f"export LC_ALL=C; {body}", data, timeout=timeout)
 
     async def stat(self, path: str) -> FileInfo | None:
@@ -97,7 +97,7 @@ class RemoteFiles:
             return data
 
     async def write_bytes(self, path: str, data: bytes) -> None:
-        """The file appears only when all of it has arrived."""
+        """Write a file. It appears only when all of it has arrived."""
         answer = await self._do(
             f"""__t=$(readlink -f -- {shell_quote(path)} || builtin printf %s {shell_quote(path)})
 if [[ -e $__t && ! -f $__t ]]; then {_LOOK} "$__t"; builtin exit 9; fi
@@ -173,14 +173,14 @@ mv -fT -- "$__new" "$__t" || __drop""",
 
 
 def _info(path: str, line: str) -> FileInfo:
-    words = line.split()
-    if len(words) != 3:
+    fields = line.split()
+    if len(fields) != 3:
         return FileInfo(path=path, kind="other", size=0, modified_ns=0)
-    seconds, _, rest = words[2].partition(".")
+    seconds, _, rest = fields[2].partition(".")
     return FileInfo(
         path=path,
-        kind=kind_of(int(words[0], 16)),
-        size=int(words[1]),
+        kind=kind_of(int(fields[0], 16)),
+        size=int(fields[1]),
         modified_ns=int(seconds) * 1_000_000_000 + int(rest.ljust(9, "0")[:9] or 0),
     )
 

@@ -39,7 +39,7 @@ class RemoteKeeper:
         self._calls = calls
         self._clock = clock
 
-    async def _place(self, record_id: str) -> str:
+    async def _remote_folder(self, record_id: str) -> str:
         """Return its remote folder, quoted."""
         await self._runner.prepare()
         return shell_quote(f"{self._runner.folder}/{record_id}")
@@ -47,7 +47,7 @@ class RemoteKeeper:
     async def start(
         self, command: CommandRequest, state: ShellState, folder: ProcessFolder
     ) -> tuple[int, str]:
-        place = await self._place(folder.path.name)
+        remote_folder = await self._remote_folder(folder.path.name)
         opening = self._runner.opening(command.cwd, state)
         line = shell_quote(f"{opening}builtin eval {shell_quote(command.script)}")
         inner = 'bash --norc --noprofile -c \'. "$0/script.sh"\' "$__d"'
@@ -56,7 +56,7 @@ class RemoteKeeper:
             # The terminal line is shell code; the keeper takes program arguments.
             shown = terminal_code(inner.replace('"$__d"', "$__d")).removesuffix(" </dev/null")
             kept = f"bash --norc --noprofile -c {shell_quote(shown)}"
-        body = f"""{IDENTITY}__d={place}; export __d
+        body = f"""{IDENTITY}__d={remote_folder}; export __d
 mkdir -m 700 -p "$__d" && mkfifo -m 600 "$__d/stdin" && : >"$__d/output.log" || builtin exit 1
 builtin printf %s {line} >"$__d/script.sh"
 exec 7<>"$__d/stdin"; {pass_secrets_code(self._runner.secret_env())}
@@ -71,7 +71,7 @@ __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
     async def find(self, record: ProcessRecord, folder: ProcessFolder) -> ProcessRecord:
         if record.pid or record.ended_at is not None:
             return record
-        answer = await self._calls.answer(f"cat {await self._place(record.id)}/pid")
+        answer = await self._calls.answer(f"cat {await self._remote_folder(record.id)}/pid")
         if answer.code:
             return record
         pid, identity = _parse_pid(answer.out)
@@ -113,7 +113,7 @@ __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
         self, record: ProcessRecord, folder: ProcessFolder, position: int
     ) -> tuple[str | None, int]:
         """Copy until the process or the connection ends; return the exit code and the position."""
-        place = await self._place(record.id)
+        remote_folder = await self._remote_folder(record.id)
         copied = 0
 
         def add(data: bytes) -> None:
@@ -123,7 +123,7 @@ __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
             copied += len(data)
 
         call = await self._calls.stream(
-            lambda mark: _follow_code(place, record.pid, position, mark),
+            lambda mark: _follow_code(remote_folder, record.pid, position, mark),
             b"",
             add,
             lambda _data: None,
@@ -137,7 +137,7 @@ __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
 
     async def write(self, record: ProcessRecord, folder: ProcessFolder, raw: bytes) -> None:
         answer = await self._calls.answer(
-            f"timeout {INPUT_SECONDS} cat >{await self._place(record.id)}/stdin", raw
+            f"timeout {INPUT_SECONDS} cat >{await self._remote_folder(record.id)}/stdin", raw
         )
         if answer.code == 124:
             raise TimeoutError
@@ -145,9 +145,9 @@ __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
             raise ToolError(f"{record.id} no longer reads its input.")
 
     async def end_input(self, record: ProcessRecord, folder: ProcessFolder) -> None:
-        place = await self._place(record.id)
+        remote_folder = await self._remote_folder(record.id)
         await self._calls.answer(
-            f"for __n in {{1..100}}; do [[ -s {place}/ready ]] && break; sleep 0.02; done; "
+            f"for __n in {{1..100}}; do [[ -s {remote_folder}/ready ]] && break; sleep 0.02; done; "
             f"builtin kill -USR1 {record.pid}"
         )
 
@@ -158,7 +158,7 @@ __identity $!; builtin echo "$! $__who" | tee "$__d/pid" """
         return answer.code == 0
 
     async def remove(self, record: ProcessRecord, folder: ProcessFolder) -> None:
-        await self._calls.answer(f"rm -rf {await self._place(record.id)}")
+        await self._calls.answer(f"rm -rf {await self._remote_folder(record.id)}")
 
 
 def _parse_pid(line: bytes) -> tuple[int, str]:
@@ -167,11 +167,11 @@ def _parse_pid(line: bytes) -> tuple[int, str]:
     return int(pid), identity
 
 
-def _follow_code(place: str, pid: int, position: int, mark: str) -> str:
+def _follow_code(remote_folder: str, pid: int, position: int, mark: str) -> str:
     """Return bash that prints new log output until its process has ended, and then the exit
     code."""
     gone = report_code(mark, "?")
-    return f"""cd {place} 2>/dev/null || {{ {gone}; builtin exit; }}
+    return f"""cd {remote_folder} 2>/dev/null || {{ {gone}; builtin exit; }}
 __cut=0; [[ -s cut ]] && read -r __cut <cut
 exec 4<output.log; __from=$(({position} - __cut + 1)); tail -c +$((__from > 0 ? __from : 1)) <&4
 {ALIVE}__n=0

@@ -31,8 +31,8 @@ class _SandboxRef(Value):
 
 
 class ModalMachine:
-    """`folder` belongs to the session and holds the name of its last snapshot; `sdk` is the module
-    `modal`."""
+    """A Modal sandbox. `folder` belongs to the session and holds the name of its last snapshot;
+    `sdk` is the module `modal`."""
 
     def __init__(self, terminal: TerminalSettings, folder: Path, sdk: Any = None) -> None:
         self._terminal = terminal

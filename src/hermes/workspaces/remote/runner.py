@@ -164,9 +164,7 @@ PREPARE_SECONDS = 60.0
 
 
 class RemoteRunner:
-    """`key` names the session on the remote side; `extra_env` are variables for all commands,
-    `secret_env` those that each command gets anew; `new_folder` returns a folder to create if it
-    is missing."""
+    """Runs commands on another machine."""
 
     def __init__(
         self,
@@ -180,11 +178,15 @@ class RemoteRunner:
         secret_env: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._calls = calls
+        # Names the session on the remote side.
         self._key = key
+        # Variables for all commands.
         self._extra_env = extra_env
         self._passthrough = passthrough
         self._sudo_works = sudo_works
+        # Returns a folder to create if it is missing.
         self._new_folder = new_folder
+        # Variables that each command gets anew.
         self.secret_env = secret_env
         self._numbers = count()
         self._reader = SnapshotReader()

@@ -35,8 +35,8 @@ _CONNECT_SECONDS = 10
 
 
 class SshMachine(CliMachine):
-    """`folder` holds the control socket and must belong to the user. The connection lives on a pipe
-    from Hermes, so it ends with it."""
+    """A machine that ssh connects to. `folder` holds the control socket and must belong to the
+    user. The connection lives on a pipe from Hermes, so it ends with Hermes."""
 
     def __init__(self, terminal: TerminalSettings, folder: Path, env: Mapping[str, str]) -> None:
         if terminal.ssh_host.startswith("-") or terminal.ssh_user.startswith("-"):
@@ -59,7 +59,7 @@ class SshMachine(CliMachine):
         )
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def argv(self) -> tuple[str, ...]:
         """Use the shared connection if it is up; otherwise ssh opens one."""
         return (*self._ssh("ControlMaster=no"), _REMOTE_BASH)
 
@@ -68,17 +68,17 @@ class SshMachine(CliMachine):
         program = find_program("ssh", self._env.get("PATH", os.defpath))
         if program is None:
             raise ToolError("ssh is not installed. Ask the user to install it.")
-        words = [program, "-T"]
+        argv = [program, "-T"]
         if terminal.ssh_config:
-            words += ["-F", terminal.ssh_config]
+            argv += ["-F", terminal.ssh_config]
         connect = f"ConnectTimeout={_CONNECT_SECONDS}"
         for option in (*_OPTIONS, connect, f"ControlPath={self._socket}", *options):
-            words += ["-o", option]
+            argv += ["-o", option]
         if terminal.ssh_key:
-            words += ["-i", str(Path(terminal.ssh_key).expanduser()), "-o", "IdentitiesOnly=yes"]
+            argv += ["-i", str(Path(terminal.ssh_key).expanduser()), "-o", "IdentitiesOnly=yes"]
         if terminal.ssh_user:
-            words += ["-l", terminal.ssh_user]
-        return (*words, "-p", str(terminal.ssh_port), "--", terminal.ssh_host)
+            argv += ["-l", terminal.ssh_user]
+        return (*argv, "-p", str(terminal.ssh_port), "--", terminal.ssh_host)
 
     async def open(self) -> None:
         async with self._opening:
@@ -105,12 +105,12 @@ class SshMachine(CliMachine):
             if b"up\n" in data:
                 settle()
 
-        words = (*self._ssh("ControlMaster=yes", "ControlPersist=no"), "echo up; exec cat")
+        argv = (*self._ssh("ControlMaster=yes", "ControlPersist=no"), "echo up; exec cat")
         reading, self._hold = os.pipe()
         os.set_inheritable(self._hold, False)
         try:
             self._master = Child(
-                words[0], words, self._env, on_output, errors=errors.extend, source=reading
+                argv[0], argv, self._env, on_output, errors=errors.extend, source=reading
             )
         finally:
             os.close(reading)
@@ -148,11 +148,11 @@ def _shorten_path(path: Path) -> Path:
     return Path(f"/tmp/hermes-ssh-{os.getuid()}", name)
 
 
-def _explain_failure(host: str, words: str) -> str:
-    lines = [line.strip() for line in words.splitlines() if line.strip()]
+def _explain_failure(host: str, errors: str) -> str:
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
     last = lines[-1] if lines else "no answer in time"
-    if "Host key verification failed" in words:
+    if "Host key verification failed" in errors:
         return f"The host key of {host} is unknown. Ask the user to run ssh once and check it."
-    if "Permission denied" in words:
+    if "Permission denied" in errors:
         return f"{host} refused the login ({last}). Ask the user to check user name and key."
     return f"{host} is not reachable: {last}. Try again later or ask the user."

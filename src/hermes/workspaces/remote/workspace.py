@@ -38,12 +38,15 @@ _RESOLVE = (
 
 
 class RemoteWorkspace(RemoteFiles, CommandWorkspace):
-    """Implements the port for one session, once `connect` has been called. `root` is a remote
-    folder, absolute or below `~`; `state` is a local folder for snapshots, logs and records.
-    `extra_env` are variables for remote commands; `secret_env` are those that no remote file and no
-    later command may hold. After `idle_seconds` without a call or process the machine hibernates; 0
-    disables that. A missing root is created only with `make_root`: on a machine that the user owns
-    it is a mistake."""
+    """A workspace on another machine, for one session. Call `connect` first.
+
+    root          a remote folder, absolute or below `~`
+    state         a local folder for snapshots, logs and records
+    extra_env     variables for remote commands
+    secret_env    variables that no remote file and no later command may hold
+    idle_seconds  the machine hibernates after this time without a call or process; 0 disables that
+    make_root     create a missing root; on a machine that the user owns, a missing one is a mistake
+    """
 
     is_remote = True
 
@@ -81,7 +84,8 @@ class RemoteWorkspace(RemoteFiles, CommandWorkspace):
         )
 
         def make_runtime() -> CommandRuntime:
-            """The root may have to be requested from the machine."""
+            """Create the shell and the processes. The root may have to be requested from the
+            machine."""
             bash = Shell(
                 self.root, state / "shell", runner=self._runner, settings=settings, sudo=sudo
             )

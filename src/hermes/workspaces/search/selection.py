@@ -154,7 +154,8 @@ class IgnoreFile:
 
 
 def _join_patterns(patterns: list[str]) -> re.Pattern[str]:
-    """Alternatives are tried in order, so the first matching group is the last rule."""
+    """Join patterns to one. Alternatives are tried in order, so the first matching group is the
+    last rule."""
     return re.compile("|".join(f"({pattern})" for pattern in patterns) or "(?!)", re.DOTALL)
 
 
@@ -314,7 +315,7 @@ def _parent(path: str) -> str:
 
 
 def _is_text(name: str) -> bool:
-    """Names that are not UTF-8 cannot be shown to a model."""
+    """Whether a name is UTF-8; others cannot be shown to a model."""
     try:
         name.encode()
     except UnicodeEncodeError:
