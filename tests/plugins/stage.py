@@ -69,7 +69,7 @@ def register(ctx):
 
     def agree(self, plugins: PluginRegistry, key: str) -> None:
         found = plugins.state(key).found
-        hash = hash_of(read_contents(Path(found.place)))
+        hash = hash_of(read_contents(Path(found.path)))
         plugins.consents.agree(found, hash)
 
     def open(

@@ -35,7 +35,8 @@ class EnvironmentKey(NamedTuple):
 
 
 class Accounts:
-    """For one run. The credential store is loaded only when keys are shared or managed."""
+    """The keys and logins of one run. The credential store is loaded only when keys are shared or
+    managed."""
 
     def __init__(
         self,

@@ -20,8 +20,7 @@ _LOGIN_SOURCES = {"device": "device_code", "codex": "device_code", "pkce": "herm
 
 
 class AccountRow(Value):
-    """One key or login without secrets. `left_seconds` is the rest of its cooldown; `why` explains
-    its status; `current` marks the key that is used next."""
+    """One key or login without secrets."""
 
     provider: str
     index: int
@@ -30,12 +29,12 @@ class AccountRow(Value):
     type: Literal["api_key", "oauth"]
     source: str
     status: Status
-    why: str = ""
-    left_seconds: float = 0.0
+    why: str = ""  # explains the status
+    left_seconds: float = 0.0  # the rest of the cooldown
     requests: int = 0
     expires_at: float | None = None
     kept_in: str = ""
-    current: bool = False
+    current: bool = False  # this key is used next
 
 
 class CredentialAdmin:

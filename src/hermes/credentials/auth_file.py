@@ -28,9 +28,7 @@ MANUAL = "manual"
 
 
 class AuthEntry(WithSecrets):
-    """`source` is `manual`, a login, or a borrowed source (`env:NAME`, `config:NAME`, the name of
-    another program), of which only a fingerprint is stored. With `kept_in` "keyring" the token is
-    in the system keyring. `last_status` is only ever "dead"; temporary states are elsewhere."""
+    """One key or login in auth.json. Of a borrowed key only a fingerprint is stored."""
 
     hidden: ClassVar[tuple[str, ...]] = ("access_token", "refresh_token")
 
@@ -38,6 +36,7 @@ class AuthEntry(WithSecrets):
     label: str = ""
     auth_type: AuthType = "api_key"
     priority: int = 0
+    # MANUAL, a login, or borrowed: `env:NAME`, `config:NAME`, the name of another program
     source: str = MANUAL
     access_token: str = ""
     refresh_token: str = ""
@@ -45,9 +44,9 @@ class AuthEntry(WithSecrets):
     base_url: str = ""
     account_id: str = ""
     client_id: str = ""
-    kept_in: str = ""
+    kept_in: str = ""  # "keyring" if the token is in the system keyring
     added_at: float = 0.0
-    last_status: str = ""
+    last_status: str = ""  # only ever "dead"; temporary states are in the key health file
     last_status_at: float = 0.0
     last_error_reason: str = ""
     last_error_message: str = ""
@@ -183,9 +182,9 @@ class AuthDocument:
     def put(self, provider: str, entry: AuthEntry) -> None:
         """Replaces the entry with this id, or appends it."""
         pool = self._pools(make=True).setdefault(provider, [])
-        for place, raw in enumerate(pool):
+        for index, raw in enumerate(pool):
             if isinstance(raw, dict) and raw.get("id") == entry.id:
-                pool[place] = write_entry(entry, raw)
+                pool[index] = write_entry(entry, raw)
                 return
         pool.append(write_entry(entry, {}))
 

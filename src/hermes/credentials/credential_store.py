@@ -20,9 +20,10 @@ from hermes.net.http import HttpClient
 
 
 class CredentialStore:
-    """`borrowed_keys` returns the keys of a provider from the environment and the settings, and the
-    scope of keys that are added by hand; `secret` returns the value of a variable; `env` locates
-    the files of other programs. Nothing is read before it is needed."""
+    """The keys and logins of a home, with a key pool for each provider. `borrowed_keys` returns the
+    keys of a provider from the environment and the settings, and the scope of keys that are added
+    by hand; `secret` returns the value of a variable; `env` locates the files of other programs.
+    Nothing is read before it is needed."""
 
     def __init__(
         self,

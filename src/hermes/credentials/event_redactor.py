@@ -90,8 +90,8 @@ class StreamRedactor:
 
 
 class SecretEventRedactor:
-    """With `again`, for events that were redacted when recorded: only values configured now are
-    masked."""
+    """Masks secrets in events. `again` is for events that were redacted when recorded: only values
+    configured now are masked."""
 
     def __init__(self, redactor: SecretRedactor, *, again: bool = False) -> None:
         self._redactor = redactor
@@ -147,7 +147,7 @@ class SecretEventRedactor:
         self._redactor.refresh()
         return self._struct(result)
 
-    def words(self, text: str) -> str:
+    def redact_new_text(self, text: str) -> str:
         """Redact new text that is about to be stored."""
         return self._redactor.text(text)
 

@@ -31,21 +31,19 @@ CooldownReason = Literal["", "rate_limit", "billing", "auth"]
 
 
 class KeyState(Value):
-    """A key is in cooldown until `until`. After that, only the task that wrote `probe` may try it,
-    until `probe_until` or the result of the probe. `failures` counts consecutive cooldowns. A
-    state belongs to the secret with `fingerprint`."""
+    """The health of one key."""
 
     rests: CooldownReason = ""
     since: float = 0.0
-    until: float = 0.0
-    failures: int = 0
-    probe: str = ""
-    probe_until: float = 0.0
+    until: float = 0.0  # end of the cooldown
+    failures: int = 0  # consecutive cooldowns
+    probe: str = ""  # the task that may try the key after the cooldown
+    probe_until: float = 0.0  # until then no other task may try it
     requests: int = 0
     used_at: float = 0.0
     code: int | None = None
     note: str = ""
-    fingerprint: str = ""
+    fingerprint: str = ""  # of the secret that this state belongs to
 
     def in_cooldown(self, now: float) -> bool:
         return bool(self.rests) and self.until > now and self.since <= now + _SKEW_SECONDS
@@ -149,10 +147,10 @@ def cooldown_seconds(error: ProviderError, *, failures: int, cooldowns: Cooldown
     """`failures` are the previous cooldowns without a success in between. A guess starts small,
     because most limits end soon, and grows; so does the cooldown of a refused key, because most
     stay refused."""
-    given, times = error.retry_after, min(failures, 16)
+    retry_after, times = error.retry_after, min(failures, 16)
     match cooldown_reason(error):
-        case "rate_limit" | "auth" if given is not None:
-            return min(max(given, _SHORTEST_SECONDS), LONGEST_SECONDS)
+        case "rate_limit" | "auth" if retry_after is not None:
+            return min(max(retry_after, _SHORTEST_SECONDS), LONGEST_SECONDS)
         case "rate_limit":
             return min(FIRST_GUESS_SECONDS * 4.0**times, cooldowns.rate_limit)
         case "billing":

@@ -65,9 +65,9 @@ class Keyring:
 
 
 class KeySources:
-    """`borrowed` are keys of the environment and the settings. Logins come first, because they can
-    be refreshed; then borrowed keys; then keys added by hand, which get `scope`. A login of
-    another program is used only if there is no other key."""
+    """The keys of one provider from all sources. Logins come first, because they can be refreshed;
+    then `borrowed` keys of the environment and the settings; then keys added by hand, which get
+    `scope`. A login of another program is used only if there is no other key."""
 
     def __init__(
         self,

@@ -85,9 +85,9 @@ def add_shell_hooks(run: RunContext, hooks: Hooks) -> None:
         return
     consents, env = hook_allowlist(run), hook_environment(run)
     for hook in shell_hooks(run):
-        if words := _refusal(run, hook, consents):
-            run.notices.append(words)
-            log.warning("hook skipped", extra={"why": words})
+        if reason := _refusal(run, hook, consents):
+            run.notices.append(reason)
+            log.warning("hook skipped", extra={"why": reason})
             if not hook.fail_closed or hook.event not in HOOKS:
                 continue
         callback = ShellCallback(hook, consents, env=env)
@@ -101,8 +101,8 @@ def add_shell_hooks(run: RunContext, hooks: Hooks) -> None:
 
 
 def _refusal(run: RunContext, hook: ShellHook, consents: HookAllowlist) -> str:
-    if words := find_problem(hook):
-        return words
+    if problem := find_problem(hook):
+        return problem
     try:
         if is_allowed(hook, consents):
             return ""
@@ -121,7 +121,7 @@ State = Literal["allowed", "changed", "not allowed", "unusable"]
 
 
 class HookRow(Value):
-    """One hook of the settings. `words` says why an unusable hook cannot run."""
+    """One hook of the settings."""
 
     event: str
     command: str
@@ -129,7 +129,7 @@ class HookRow(Value):
     timeout: float
     fail_closed: bool
     state: State
-    words: str = ""
+    words: str = ""  # why an unusable hook cannot run
 
 
 class HookTrial(Value):
@@ -147,16 +147,16 @@ class HookTrial(Value):
 def hook_rows(context: RunContext) -> list[HookRow]:
     rows = []
     for hook in shell_hooks(context):
-        words = find_problem(hook)
+        problem = find_problem(hook)
         state: State = "unusable"
         try:
-            if not words:
+            if not problem:
                 known = hook_allowlist(context).find(hook.event, hook.command)
                 state = "not allowed"
                 if known is not None:
                     state = "allowed" if known.files == hash_files(hook.command) else "changed"
         except HermesError as error:
-            words = str(error)
+            problem = str(error)
         rows.append(
             HookRow(
                 event=hook.event,
@@ -165,7 +165,7 @@ def hook_rows(context: RunContext) -> list[HookRow]:
                 timeout=hook.seconds,
                 fail_closed=hook.fail_closed,
                 state=state,
-                words=words,
+                words=problem,
             )
         )
     return rows

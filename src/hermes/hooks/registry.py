@@ -16,13 +16,12 @@ from hermes.core.errors import NotFound
 
 
 class Hook(NamedTuple):
-    """`returns` says what a return value may do, "" for observers. `fired` is False while the
-    feature is not implemented."""
+    """One event that callbacks can be registered for."""
 
     name: str
     when: str
-    returns: str = ""
-    fired: bool = True
+    returns: str = ""  # what a return value may do; "" for observers
+    fired: bool = True  # False while the feature is not implemented
 
 
 HOOKS: dict[str, Hook] = {
@@ -77,7 +76,7 @@ class HookCallback(NamedTuple):
 
 
 class Hooks:
-    """`timeout` is the default for callbacks; 0 means none."""
+    """The registered callbacks. `timeout` is the default for callbacks; 0 means none."""
 
     def __init__(self, *, timeout: float = DEFAULT_SECONDS) -> None:
         self._timeout = timeout
@@ -133,11 +132,11 @@ class Hooks:
 
     async def _call(self, added: HookCallback, payload: Mapping[str, object]) -> object:
         seconds = self._timeout if added.timeout is None else added.timeout
-        given = {
+        arguments = {
             name: copy.deepcopy(value) if isinstance(value, dict | list) else value
             for name, value in payload.items()
         }
-        task = asyncio.ensure_future(_answer(partial(added.callback, **given)))
+        task = asyncio.ensure_future(_answer(partial(added.callback, **arguments)))
         try:
             limit = min(seconds, MOST_SECONDS) if seconds > 0 else None
             await asyncio.wait((task,), timeout=limit)

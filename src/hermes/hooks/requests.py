@@ -24,7 +24,8 @@ FindEndpoint = Callable[[str, str], "Endpoint | None"]
 
 
 class RequestHooks:
-    """For one session. `find_endpoint` takes a model and a provider."""
+    """Fires the hooks around the model requests of one session. `find_endpoint` takes a model and a
+    provider."""
 
     def __init__(
         self, hooks: SessionHooks, *, clock: Clock, find_endpoint: FindEndpoint, attempts: int

@@ -68,8 +68,8 @@ def verdict(answers: tuple[object, ...]) -> HookVerdict | None:
                 ask += f" [{rule}]" if isinstance(rule, str) and rule else ""
             case {"action": "approve"}:
                 pass
-            case {"action": "modify", "args": dict() as given}:
-                arguments = _json(given) if arguments is None else arguments
+            case {"action": "modify", "args": dict() as modified}:
+                arguments = _json(modified) if arguments is None else arguments
             case _ if answer:
                 _log_ignored("pre_tool_call", answer)
     if ask is None and arguments is None:
@@ -93,12 +93,12 @@ def _message(answer: dict[object, object]) -> str:
     return message.encode("utf-8", "replace").decode() if isinstance(message, str) else ""
 
 
-def _json(given: dict[object, object]) -> JsonObject | None:
+def _json(arguments: dict[object, object]) -> JsonObject | None:
     """Returns a JSON copy; None for invalid JSON."""
     try:
-        return decode(dict, encode(given))
+        return decode(dict, encode(arguments))
     except (DecodeError, TypeError, ValueError, OverflowError, RecursionError):
-        _log_ignored("pre_tool_call", given)
+        _log_ignored("pre_tool_call", arguments)
         return None
 
 
@@ -116,9 +116,9 @@ Keep = Callable[[str, bytes], Awaitable[str]]
 
 
 class SessionHooks:
-    """`core.hooks.TurnHooks`. `keep` writes bytes to a file readable by tools and returns its
-    path. Observers are fired by `follow`; hooks fired in the turn wait for it, so that the order
-    of events is kept."""
+    """Fires the hooks of one session; implements `core.hooks.TurnHooks`. `keep` writes bytes to a
+    file readable by tools and returns its path. Observers are fired by `follow`; hooks fired in the
+    turn wait for it, so that the order of events is kept."""
 
     def __init__(self, hooks: Hooks, recorder: Recorder, *, keep: Keep) -> None:
         self._hooks = hooks
@@ -179,7 +179,7 @@ class SessionHooks:
     async def before_final_answer(self, text: str) -> str | None:
         return await self._transform("transform_llm_output", response_text=self._redact(text))
 
-    async def command_ran(self, command: str, output: str, code: int, place: str) -> str | None:
+    async def command_ran(self, command: str, output: str, code: int, env_type: str) -> str | None:
         """Returns a replacement for the redacted output, or None."""
         if not self._hooks.has("transform_terminal_output"):
             return None
@@ -188,7 +188,7 @@ class SessionHooks:
             command=command,
             output=self._redact(output),
             returncode=code,
-            env_type=place,
+            env_type=env_type,
         )
 
     async def fire(self, hook: str, **payload: object) -> tuple[object, ...]:
@@ -302,8 +302,8 @@ class SessionHooks:
     def _user_message(self) -> str:
         """Returns the user message that started the newest turn."""
         transcript = self._transcript
-        place = transcript.turn_starts[-1] if transcript.turn_starts else len(transcript.messages)
-        entry = transcript.messages[place] if place < len(transcript.messages) else None
+        index = transcript.turn_starts[-1] if transcript.turn_starts else len(transcript.messages)
+        entry = transcript.messages[index] if index < len(transcript.messages) else None
         return entry.text if isinstance(entry, UserMessage) else ""
 
     async def _limit_context(self, text: str) -> str:

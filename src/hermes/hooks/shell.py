@@ -23,11 +23,11 @@ FILE = "shell-hooks-allowlist.json"
 
 
 class AllowedHook(Value):
-    """`files` maps the files that the command names to their SHA-256."""
+    """A hook program that the user allowed."""
 
     event: str
     command: str
-    files: dict[str, str] = {}
+    files: dict[str, str] = {}  # the files that the command names, with their SHA-256
     at: float = 0.0
 
 
@@ -107,14 +107,13 @@ OWN_KEYS = ("tool_name", "args", "session_id", "cwd")
 
 
 class ShellHook(Value):
-    """One entry of the settings. An empty `matcher` matches every tool. With `fail_closed`, a
-    call is blocked unless the program allows it."""
+    """A program that the settings register for an event."""
 
     event: str
     command: str
-    matcher: str = ""
+    matcher: str = ""  # empty matches every tool
     timeout: float = 60.0
-    fail_closed: bool = False
+    fail_closed: bool = False  # a call is blocked unless the program allows it
 
     @property
     def seconds(self) -> float:
@@ -268,11 +267,11 @@ async def _read(stream: asyncio.StreamReader | None) -> str:
     return kept.decode("utf-8", "replace")
 
 
-async def _write_stdin(process: Process, words: bytes) -> None:
+async def _write_stdin(process: Process, data: bytes) -> None:
     """Writes stdin; the program may ignore it."""
     assert process.stdin is not None
     with contextlib.suppress(OSError):
-        process.stdin.write(words)
+        process.stdin.write(data)
         await process.stdin.drain()
     with contextlib.suppress(OSError):
         process.stdin.close()

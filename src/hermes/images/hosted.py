@@ -37,12 +37,12 @@ def model_row(
 
 
 class HostedRequest(Value):
-    """One image to generate; with `sources`, from these."""
+    """One image to generate."""
 
     prompt: str
     aspect: str
     model: str
-    sources: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()  # images to generate it from
     seed: int | None = None
     upscale: bool = False
 
@@ -153,11 +153,11 @@ class HostedProvider(ImageGenProvider):
             with use_studio(self.studio):
                 return await self._generate(request)
         except ImageFault as fault:
-            words, kind = str(fault), fault.kind
+            message, kind = str(fault), fault.kind
         except TimeoutError:
-            words, kind = f"{self.LABEL} did not finish within {self.seconds:g} s.", "timeout"
+            message, kind = f"{self.LABEL} did not finish within {self.seconds:g} s.", "timeout"
         return error_response(
-            error=words,
+            error=message,
             error_type=kind,
             provider=self.name,
             model=request.model,
@@ -197,13 +197,13 @@ class HostedProvider(ImageGenProvider):
             raise self.missing()
         most = self.most_sources(request.model)
         if len(request.sources) > most:
-            words = f"takes at most {most} images."
+            limit = f"takes at most {most} images."
             if not most:
-                words = (
+                limit = (
                     "cannot edit images; omit them, or choose another model with "
                     "`hermes tools images`."
                 )
-            raise ImageFault(f"{request.model or self.LABEL} {words}", kind="invalid_argument")
+            raise ImageFault(f"{request.model or self.LABEL} {limit}", kind="invalid_argument")
 
     async def _save(
         self, drawn: GeneratedImage, client: ImageServerClient

@@ -30,10 +30,10 @@ def resolve_aspect_ratio(value: object) -> str:
 
 def normalize_reference_images(value: object) -> list[str] | None:
     """Return a list of references without blanks, from one or several; None when none is left."""
-    given: Iterable[object] = [value] if isinstance(value, str) else ()
+    values: Iterable[object] = [value] if isinstance(value, str) else ()
     if isinstance(value, list | tuple):
-        given = value
-    kept = [each.strip() for each in given if isinstance(each, str) and each.strip()]
+        values = value
+    kept = [each.strip() for each in values if isinstance(each, str) and each.strip()]
     return kept or None
 
 
@@ -179,6 +179,6 @@ class ImageGenProvider(ABC):
         reference_image_urls: list[str] | None = None,
         **kwargs: Any,
     ) -> JsonObject:
-        given = {"image_url": image_url, "reference_image_urls": reference_image_urls, **kwargs}
-        work = start_daemon_thread(lambda: self.generate(prompt, aspect_ratio, **given))
+        arguments = {"image_url": image_url, "reference_image_urls": reference_image_urls, **kwargs}
+        work = start_daemon_thread(lambda: self.generate(prompt, aspect_ratio, **arguments))
         return await asyncio.wrap_future(work)

@@ -22,14 +22,13 @@ MANIFEST = "plugin.yaml"
 
 
 class ImageProviderManifest(Value):
-    """`requires_env` are variables that must be set, `requires_login` an account that must be
-    logged in. An `opt_in` provider is used only if the settings name it, because it is unknown
-    whether its server runs."""
+    """The manifest of a bundled image provider."""
 
     folder: str
     name: str
-    requires_env: tuple[str, ...] = ()
-    requires_login: str = ""
+    requires_env: tuple[str, ...] = ()  # variables that must be set
+    requires_login: str = ""  # an account that must be logged in
+    # used only if the settings name it, because it is unknown whether its server runs
     opt_in: bool = False
 
 
@@ -97,8 +96,8 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 
 
 class ImageProviders:
-    """For one process. A bundled provider is known by its manifest and imported on first use; a
-    plugin's provider overrides a bundled one of the same name."""
+    """The image providers of one process. A bundled provider is known by its manifest and imported
+    on first use; a plugin's provider overrides a bundled one of the same name."""
 
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
@@ -238,14 +237,13 @@ class ProviderVariable(Value):
 
 
 class ImageRow(Value):
-    """A provider. `model` is the model that would be used; `used` says that this provider is
-    active."""
+    """One provider in a list."""
 
     name: str
     label: str
     available: bool = False
-    used: bool = False
-    model: str = ""
+    used: bool = False  # the provider that is active
+    model: str = ""  # the model that would be used
     badge: str = ""
     tag: str = ""
     source: str = ""

@@ -41,11 +41,10 @@ _ENDING = "_IMAGE_MODEL"
 
 
 class CachedImageTool(Value):
-    """`spec` is None without an available provider. `why` identifies everything that the offer
-    depends on."""
+    """The tool as it was offered last."""
 
-    why: str
-    spec: ToolSpec | None = None
+    why: str  # identifies everything that the offer depends on
+    spec: ToolSpec | None = None  # None without an available provider
 
 
 def is_likely_available(run: RunContext) -> bool:
@@ -84,7 +83,8 @@ MEGABYTE = 1024 * 1024
 
 
 class ImageGeneration:
-    """Nothing is imported without a key, a login, a setting or a plugin."""
+    """Offers image generation to sessions. Nothing is imported without a key, a login, a setting or
+    a plugin."""
 
     def __init__(
         self,

@@ -14,7 +14,8 @@ from hermes.core.world import World
 
 
 class ImageFault(HermesError):
-    """`kind` is the `error_type` of the answer: one of `provider.ERROR_TYPES`."""
+    """An image could not be generated or read. `kind` is the `error_type` of the answer: one of
+    `provider.ERROR_TYPES`."""
 
     def __init__(self, message: str, *, kind: str = "provider_error") -> None:
         super().__init__(message)

@@ -36,10 +36,10 @@ Login = Callable[[str], Awaitable[Credential | None]]
 
 
 class Studio:
-    """For one process. `secret` returns the value of a variable, `options` the settings of a
-    provider under `image_gen`, `read` a local file that may be read. `login` returns the credential
-    of an account, and `logged_in` whether there is one, without a request. `connect` makes the HTTP
-    client of one image."""
+    """The secrets, settings and files that image providers may use, for one process. `secret`
+    returns the value of a variable, `options` the settings of a provider under `image_gen`, `read`
+    a local file that may be read. `login` returns the credential of an account, and `logged_in`
+    whether there is one, without a request. `connect` makes the HTTP client of one image."""
 
     def __init__(
         self,

@@ -51,10 +51,10 @@ class ServerRow(Value):
 
 
 class ToolRow(Value):
-    """`name` is the tool's name in sessions, `tool` its name at the server."""
+    """One tool of a server in a list."""
 
-    name: str
-    tool: str
+    name: str  # its name in sessions
+    tool: str  # its name at the server
     offered: bool
     read_only: bool = False
     finding: str = ""

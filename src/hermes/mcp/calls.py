@@ -26,12 +26,11 @@ FileWatch = Callable[[Workspace, JsonObject, bool], AbstractAsyncContextManager[
 
 
 class CallServices(Struct):
-    """Services for one session. Without a sampler, sampling is refused. `keep_image` stores an
-    image and returns its path; `watch` records that files may be written."""
+    """The services of one session that server requests may use."""
 
-    sampler: Sampler | None = None
-    keep_image: KeepImage | None = None
-    watch: FileWatch = lambda *_: nullcontext()
+    sampler: Sampler | None = None  # without it, sampling is refused
+    keep_image: KeepImage | None = None  # stores an image and returns its path
+    watch: FileWatch = lambda *_: nullcontext()  # records that files may be written
 
 
 class ToolCaller(NamedTuple):

@@ -248,8 +248,8 @@ def translate_error(
         case httpx2.HTTPStatusError() if cause.response.status_code in (401, 403):
             return NeedsLogin(server.name)
         case httpx2.TransportError():
-            words = mask_secrets(server, str(cause)) or type(cause).__name__
-            return ConnectionLost(f"{name} cannot be reached: {words}.", retryable=True)
+            cause_text = mask_secrets(server, str(cause)) or type(cause).__name__
+            return ConnectionLost(f"{name} cannot be reached: {cause_text}.", retryable=True)
         case _:
             return ServerError(mask_secrets(server, f"{name}: {cause}"))
 

@@ -81,8 +81,8 @@ Seen = Callable[[McpServer, ToolListing], None]
 
 
 class ServerLink:
-    """`open_connection` performs the handshake; `seen` receives each new listing. One task owns
-    the connection."""
+    """The connection to one server, owned by one task. `open_connection` performs the handshake;
+    `seen` receives each new listing."""
 
     def __init__(
         self,
@@ -124,8 +124,8 @@ class ServerLink:
         server certainly did not execute it."""
         if left := self._breaker.left_seconds:
             name = self.server.name
-            words = f"MCP server {name} unavailable ({FAILURES} failures), retry in {left:.0f}s"
-            raise Unreachable(words, retryable=True)
+            message = f"MCP server {name} unavailable ({FAILURES} failures), retry in {left:.0f}s"
+            raise Unreachable(message, retryable=True)
         async with self._call_slots:
             try:
                 result = await self._run_on_connection(work, caller)
@@ -183,8 +183,8 @@ class ServerLink:
             if self._connection is not None:
                 return self._connection
             if left := self._backoff.left_seconds:
-                words = f"MCP server {self.server.name} is reconnecting, try again in {left:.0f}s"
-                raise Unreachable(words, retryable=True)
+                message = f"MCP server {self.server.name} is reconnecting, try again in {left:.0f}s"
+                raise Unreachable(message, retryable=True)
             attempt = 0
             while self._connection is None:
                 try:
@@ -212,8 +212,8 @@ class ServerLink:
         except TimeoutError:
             await self.close(patience=0)
             seconds = self.server.connect_timeout
-            words = f"MCP server {self.server.name} did not answer within {seconds:g}s"
-            raise Unreachable(words, retryable=True) from None
+            message = f"MCP server {self.server.name} did not answer within {seconds:g}s"
+            raise Unreachable(message, retryable=True) from None
         except asyncio.CancelledError:
             await self.close(patience=0)
             raise

@@ -183,16 +183,15 @@ _VERSION = 1
 
 
 class ListedTool(Value):
-    """A server's tool, cleaned for models. `utility` tools are our own for resources and
-    prompts. `finding` says what is suspicious in its description."""
+    """A server's tool, cleaned for models."""
 
     name: str
     description: str = ""
     schema: JsonObject = {}
     read_only: bool = False
     structured: bool = False
-    utility: bool = False
-    finding: str = ""
+    utility: bool = False  # our own tool, for resources and prompts
+    finding: str = ""  # what is suspicious in its description
 
 
 class ToolListing(Value):
@@ -262,9 +261,9 @@ def select_tools(server: McpServer, listing: ToolListing) -> tuple[ListedTool, .
     return tuple(tools)
 
 
-def _utility(name: str, words: str, properties: JsonObject, required: list[str]) -> ListedTool:
+def _utility(name: str, text: str, properties: JsonObject, required: list[str]) -> ListedTool:
     schema = {"type": "object", "properties": properties, "required": required}
-    return ListedTool(name=name, description=words, schema=schema, read_only=True, utility=True)
+    return ListedTool(name=name, description=text, schema=schema, read_only=True, utility=True)
 
 
 RESOURCE_TOOLS = (

@@ -48,8 +48,8 @@ class ServerEnvironment(Value):
 
 
 class ServerPool:
-    """`changed` is called when a server's tools differ from the cache; `scan` checks their
-    descriptions."""
+    """The connections of a run to its servers. `changed` is called when a server's tools differ
+    from the cache; `scan` checks their descriptions."""
 
     def __init__(
         self,

@@ -153,16 +153,16 @@ class IssuerFailed(Unreachable):
     """The authorization server issued no token for now; the stored login stays valid."""
 
     def __init__(self, server: str, why: str) -> None:
-        words = f"did not respond ({why}); the login is kept, try again later."
-        super().__init__(f"The authorization server of MCP server {server} {words}", retryable=True)
+        text = f"did not respond ({why}); the login is kept, try again later."
+        super().__init__(f"The authorization server of MCP server {server} {text}", retryable=True)
 
 
 class NeedsLogin(ServerFault):
     """The server refuses requests until someone logs in or changes the settings."""
 
     def __init__(self, server: str, message: str = "") -> None:
-        words = message or f"needs a login: run `hermes mcp login {server}`."
-        super().__init__(f"MCP server {server} {words}")
+        text = message or f"needs a login: run `hermes mcp login {server}`."
+        super().__init__(f"MCP server {server} {text}")
 
 
 class LoginRejected(NeedsLogin):

@@ -60,7 +60,7 @@ class FormField:
         return (*offered, DECLINE) if offered else ()
 
     @property
-    def words(self) -> str:
+    def question(self) -> str:
         title = self._schema.get("title") or self._name
         about = clean_description(str(self._schema.get("description") or ""))
         return f"{title}: {about}" if about else str(title)
@@ -80,7 +80,7 @@ class FormField:
                 return self._one(text)
 
     def _label(self, value: JsonValue) -> str:
-        return next((words for words, known in self._values.items() if known == value), str(value))
+        return next((label for label, known in self._values.items() if known == value), str(value))
 
     def _one(self, text: str) -> JsonValue:
         if self._values and text not in self._values:
@@ -103,7 +103,7 @@ async def fill_form(server: str, params: JsonObject, ask: Ask) -> JsonObject:
     content: JsonObject = {}
     for name, inner in properties.items():
         field = FormField(name, inner if isinstance(inner, dict) else {})
-        reply = await ask(f"{intro}\n{field.words}", field.choices)
+        reply = await ask(f"{intro}\n{field.question}", field.choices)
         if reply is None:
             return CANCELLED
         if reply.strip().lower() == DECLINE:
@@ -240,8 +240,8 @@ _MINUTE = 60.0
 
 
 class ServerRequests:
-    """For one server. A request belongs to the running call; a server that asks without a call,
-    or during calls of several sessions, gets an error."""
+    """Answers the requests of one server. A request belongs to the running call; a server that asks
+    without a call, or during calls of several sessions, gets an error."""
 
     def __init__(self, server: McpServer, world: World, folder: str) -> None:
         self.server = server

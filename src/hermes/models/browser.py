@@ -42,12 +42,11 @@ class ModelCard(Value):
 
 
 class ModelCards(Value):
-    """The models of a provider. `live` means that they come from its own list, fetched or cached;
-    otherwise `problem` says why not."""
+    """The models of a provider."""
 
     cards: tuple[ModelCard, ...]
-    live: bool = False
-    problem: str = ""
+    live: bool = False  # they come from the provider's own list, fetched or cached
+    problem: str = ""  # why they are not live
 
 
 class ServerProbe(Value):
@@ -210,11 +209,11 @@ class CandidateReason(Value):
 
 
 class ChoiceExplanation(Value):
-    """`winner` answers; `shadowed` are the candidates after it. `said` lists the settings behind
-    the choice as (key, value, source), strongest first."""
+    """Why a model answers."""
 
-    winner: CandidateReason | None
-    shadowed: tuple[CandidateReason, ...] = ()
+    winner: CandidateReason | None  # the candidate that answers
+    shadowed: tuple[CandidateReason, ...] = ()  # the candidates after it
+    # the settings behind the choice as (key, value, source), strongest first
     said: tuple[tuple[str, str, str], ...] = ()
 
 

@@ -29,18 +29,17 @@ __all__ = ["ModelFile", "format_parameters", "format_size"]
 
 
 class ModelRow(Value):
-    """One row of the model list. `path` is empty for a model that is not installed; `problem` says
-    why a file cannot be used."""
+    """One row of the model list."""
 
     name: str
-    path: str = ""
+    path: str = ""  # empty for a model that is not installed
     size: int = 0
     parameters: int = 0
     window: int = 0
     reduced: bool = False
     licence: str = ""
     note: str = ""
-    problem: str = ""
+    problem: str = ""  # why the file cannot be used
 
 
 def runtime_hint() -> str:

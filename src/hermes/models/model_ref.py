@@ -20,14 +20,13 @@ IN_PROCESS = (EMBEDDED, OFFLINE)
 
 
 class ModelChoice(Value):
-    """A model and its provider. `line` is a notice for the user about the choice; `reduced` marks a
-    model too small for tools and long instructions."""
+    """A model and its provider."""
 
     model: str
     provider: str
     window: int
-    line: str = ""
-    reduced: bool = False
+    line: str = ""  # a notice for the user about the choice
+    reduced: bool = False  # too small for tools and long instructions
 
 
 class ModelRef(Value):

@@ -104,16 +104,15 @@ def near_names(model: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 class ParsedName(Value):
-    """`provider` is empty if the text names none; `text` is the whole text with aliases
-    resolved."""
+    """A model name that the user entered, split into its parts."""
 
     model: str
-    provider: str = ""
-    text: str = ""
+    provider: str = ""  # empty if the text names none
+    text: str = ""  # the whole text with aliases resolved
 
 
 class ModelNames:
-    """`known_models` lists the models that a provider is known to have."""
+    """Resolves model names. `known_models` lists the models that a provider is known to have."""
 
     def __init__(
         self,

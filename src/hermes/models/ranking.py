@@ -29,7 +29,8 @@ class Candidate(Value):
 
 
 class ProviderRanking:
-    """`logged_in` lists the providers with credentials in auth.json."""
+    """Ranks the providers that could answer. `logged_in` lists those with credentials in
+    auth.json."""
 
     def __init__(
         self,
@@ -96,13 +97,13 @@ class ProviderRanking:
     def _model_for(self, provider: str, rank: int) -> str:
         """A provider named over a weaker choice of model uses its default model, unless it probably
         serves the chosen one. A model named at the same level is taken as it is."""
-        entry, given = self._provider_names.find(provider), self._given
-        if entry is None or entry.name == given.provider:
-            return given.model
-        if rank == self._model.rank or not given.provider:
+        entry, named = self._provider_names.find(provider), self._given
+        if entry is None or entry.name == named.provider:
+            return named.model
+        if rank == self._model.rank or not named.provider:
             is_stronger = rank < self._model.rank
-            keeps = self._names.suits(entry.vendor, given.model) and not entry.own.default_model
-            return given.text if keeps or not is_stronger else ""
+            keeps = self._names.suits(entry.vendor, named.model) and not entry.own.default_model
+            return named.text if keeps or not is_stronger else ""
         return ""
 
     def _from_keys(self) -> Iterator[Candidate]:

@@ -33,10 +33,10 @@ class ResolvedAddress(NamedTuple):
 
 
 class ResolvedKey(NamedTuple):
-    """`source` is the variable that holds the key; "" for a key configured next to the address."""
+    """A key and its origin."""
 
     value: str = ""
-    source: str = ""
+    source: str = ""  # the variable that holds the key; "" for a key configured next to the address
 
 
 class Resolver:
@@ -175,11 +175,11 @@ class Resolver:
 
     def _address(self, entry: ProviderEntry, ref: ModelRef) -> ResolvedAddress:
         saved = self._saved_value(entry, "model.base_url")
-        if given := ref.base_url or entry.own.base_url or saved:
-            return ResolvedAddress(given, "config")
+        if url := ref.base_url or entry.own.base_url or saved:
+            return ResolvedAddress(url, "config")
         variable = entry.vendor.url_env
-        if variable and (given := self._config.secrets.get(variable)) and not entry.server:
-            return ResolvedAddress(given, "env")
+        if variable and (url := self._config.secrets.get(variable)) and not entry.server:
+            return ResolvedAddress(url, "env")
         return ResolvedAddress(entry.default_url, "config" if entry.default_url else "")
 
     def _key(self, entry: ProviderEntry, ref: ModelRef, address: ResolvedAddress) -> ResolvedKey:

@@ -54,8 +54,8 @@ class MainModel(Protocol):
 
 
 class SideModel:
-    """For one session with this main model. `tell` shows the user a line. A failure, or the use of
-    another vendor, is reported once per task."""
+    """The auxiliary models of one session with this main model. `tell` shows the user a line. A
+    failure, or the use of another vendor, is reported once per task."""
 
     def __init__(
         self,
@@ -174,15 +174,15 @@ class SideModel:
             yield from chain
             if own.provider != MAIN:
                 yield from ((ref_of(entry), False) for entry in self._settings.fallback_providers)
-                for name, given in self._settings.providers.items():
-                    if given.default_model:
-                        yield ModelRef(provider=name, model=given.default_model), False
+                for name, provider_settings in self._settings.providers.items():
+                    if provider_settings.default_model:
+                        yield ModelRef(provider=name, model=provider_settings.default_model), False
 
     def _explicit(self, own: AuxiliaryTaskSettings, main: str) -> ModelRef:
         named = self._models.resolver.names.read(own.model)
-        given = own.provider if own.provider not in ("", AUTO, MAIN) else ""
-        provider = given or named.provider or main
-        model = own.model if given and named.provider != given else named.model
+        own_provider = own.provider if own.provider not in ("", AUTO, MAIN) else ""
+        provider = own_provider or named.provider or main
+        model = own.model if own_provider and named.provider != own_provider else named.model
         entry = self._models.resolver.providers.get(provider)
         model = model or entry.vendor.aux_model or entry.default_model
         return ModelRef(provider=provider, model=model, extra_body=own.extra_body)

@@ -32,8 +32,8 @@ APPROVAL_PROMPT = (
 
 
 class ModelApprover:
-    """Only the exact word approves; any other reply or a failure leaves the decision to the user.
-    In-process models are not asked."""
+    """Asks a model to approve a command. Only the exact word approves; any other reply or a failure
+    leaves the decision to the user. In-process models are not asked."""
 
     def __init__(self, models: Models, settings: Settings, session: Session) -> None:
         self._settings = settings
@@ -73,8 +73,8 @@ TITLE_PROMPT = (
 
 
 class TitleWriter:
-    """`auxiliary.title_generation.provider: none` disables it. In-process models are too slow and
-    are not asked."""
+    """Asks a model for the title of a session. `auxiliary.title_generation.provider: none` disables
+    it. In-process models are too slow and are not asked."""
 
     def __init__(self, models: Models, settings: Settings, archive: SessionArchive) -> None:
         self._models = models

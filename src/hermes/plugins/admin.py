@@ -103,15 +103,15 @@ class PluginAdmin:
         found, manifest = state.found, state.found.manifest
         if manifest is None:
             raise ConfigError(f"The plugin {found.key} is unusable: {found.fault}")
-        contents = read_contents(Path(found.place))
-        record = read_record(Path(found.place))
+        contents = read_contents(Path(found.path))
+        record = read_record(Path(found.path))
         known = self._plugins.host.variables
         grants = self._plugins.rules.grants(found)
         return PluginDetails(
             row=self._row(state),
             name=manifest.name,
             description=manifest.description,
-            place=found.place,
+            place=found.path,
             author=manifest.author,
             homepage=manifest.homepage,
             license=manifest.license,
@@ -184,7 +184,7 @@ class PluginAdmin:
     async def update(self, name: str) -> tuple[str, tuple[str, ...]]:
         """Updates the plugin and returns the changed files; a changed plugin needs new approval."""
         found = self._plugins.state(name).found
-        record = read_record(Path(found.place))
+        record = read_record(Path(found.path))
         if record is None:
             raise UsageError(f"{found.key} was not installed by `hermes plugins install`.")
         if record.ref:
@@ -194,7 +194,7 @@ class PluginAdmin:
         fetched = await self.fetch(record.source, "")
         if fetched.key != found.key:
             raise UsageError(f"{record.source} now contains {fetched.key}, not {found.key}.")
-        before = read_contents(Path(found.place))
+        before = read_contents(Path(found.path))
         names = {*before, *fetched.contents}
         changed = sorted(n for n in names if before.get(n) != fetched.contents.get(n))
         if changed:
@@ -204,7 +204,7 @@ class PluginAdmin:
     def list_updatable(self) -> list[str]:
         """Lists installed plugins that are not pinned."""
         records = {
-            state.found.key: read_record(Path(state.found.place))
+            state.found.key: read_record(Path(state.found.path))
             for state in self._plugins.states
             if state.found.source == "user"
         }
@@ -216,7 +216,7 @@ class PluginAdmin:
             raise UsageError(
                 f"{found.key} is {found.source}; use `hermes plugins disable` instead."
             )
-        remove_plugin(Path(found.place))
+        remove_plugin(Path(found.path))
         self._plugins.consents.withdraw(found.key)
         changes = self._list_changes(found, on=False)
         del changes["plugins", "disabled"]

@@ -18,24 +18,24 @@ _LEFT_OUT = frozenset(("__pycache__", ".git", ".install.json", ".pytest_cache", 
 Contents = dict[str, bytes]
 
 
-def read_contents(place: Path) -> Contents:
+def read_contents(root: Path) -> Contents:
     """Returns files by relative path, or by name for a single file. ConfigError for links and
     special files."""
-    if place.is_symlink():
-        raise ConfigError(f"{place.name} is a link; a plugin must be a real file or folder.")
-    if place.is_file():
-        return {place.name: _read(place)}
-    if not place.is_dir():
-        raise ConfigError(f"{place} no longer exists.")
+    if root.is_symlink():
+        raise ConfigError(f"{root.name} is a link; a plugin must be a real file or folder.")
+    if root.is_file():
+        return {root.name: _read(root)}
+    if not root.is_dir():
+        raise ConfigError(f"{root} no longer exists.")
     found: Contents = {}
     size = 0
-    for path in _files(place):
+    for path in _files(root):
         data = _read(path)
         size += len(data)
-        found[path.relative_to(place).as_posix()] = data
+        found[path.relative_to(root).as_posix()] = data
         if len(found) > MOST_FILES or size > MOST_BYTES:
             raise ConfigError(
-                f"{place.name} has more than {MOST_FILES} files or {MOST_BYTES // 1_000_000} MB."
+                f"{root.name} has more than {MOST_FILES} files or {MOST_BYTES // 1_000_000} MB."
             )
     return found
 

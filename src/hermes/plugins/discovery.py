@@ -19,18 +19,16 @@ CATEGORIES = ("image_gen", "memory", "context_engine", "platforms", "browser", "
 
 
 class FoundPlugin(Value):
-    """`place` is the folder or file. A pip plugin is `module`; `attribute` names its function if
-    not `register`. Without a manifest, `fault` says why; `overrides` is the source
-    of the plugin that it replaces."""
+    """A plugin that was found, usable or not."""
 
     key: str
     source: Source
-    place: str
+    path: str  # the folder or file
     manifest: PluginManifest | None = None
-    fault: str = ""
-    module: str = ""
-    attribute: str = ""
-    overrides: str = ""
+    fault: str = ""  # why there is no manifest
+    module: str = ""  # the module of a pip plugin
+    attribute: str = ""  # the function of a pip plugin, if not `register`
+    overrides: str = ""  # the source of the plugin that it replaces
     hash: str = ""
 
     @property
@@ -78,19 +76,19 @@ def find_installed(paths: Sequence[str] = ()) -> Iterator[FoundPlugin]:
 
 
 def _describe(name: str, module: str, attribute: str, where: Sequence[str]) -> FoundPlugin:
-    root, place = _locate(module, where)
-    if place is None:
+    root, path = _locate(module, where)
+    if path is None:
         fault = f"The module {module} of the entry point {name} is missing."
-        return FoundPlugin(key=name, source="pip", place=module, fault=fault)
-    file = place / "__init__.py" if place.is_dir() else place
-    manifest, fault = _read(place / FILE if (place / FILE).is_file() else file)
+        return FoundPlugin(key=name, source="pip", path=module, fault=fault)
+    file = path / "__init__.py" if path.is_dir() else path
+    manifest, fault = _read(path / FILE if (path / FILE).is_file() else file)
     # The whole top-level package, so that everything imported is hashed.
     top = module.partition(".")[0]
-    whole = Path(root, top) if Path(root, top).is_dir() else place
+    whole = Path(root, top) if Path(root, top).is_dir() else path
     return FoundPlugin(
         key=name,
         source="pip",
-        place=str(whole),
+        path=str(whole),
         manifest=manifest,
         fault=fault,
         module=module,
@@ -123,14 +121,13 @@ PROJECT = Path(".hermes", "plugins")
 
 
 class SearchPaths(Value):
-    """Where to search. `project` is a project's plugin folder, if enabled. `paths` are import
-    paths; empty means those of this process."""
+    """The folders and import paths that are searched for plugins."""
 
     user: str
     bundled: str = str(BUNDLED)
-    project: str = ""
+    project: str = ""  # the plugin folder of a project, if enabled
     pip: bool = True
-    paths: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()  # import paths; empty means those of this process
     allow_override: tuple[str, ...] = ()
 
 
@@ -172,14 +169,14 @@ def in_folder(folder: Path, source: Source) -> Iterator[FoundPlugin]:
             yield from _one(entry, entry.stem, source)
 
 
-def _one(place: Path, key: str, source: Source) -> Iterator[FoundPlugin]:
-    file = place / FILE if place.is_dir() else place
+def _one(path: Path, key: str, source: Source) -> Iterator[FoundPlugin]:
+    file = path / FILE if path.is_dir() else path
     if file.exists():
         manifest, fault = _read(file)
-        yield FoundPlugin(key=key, source=source, place=str(place), manifest=manifest, fault=fault)
+        yield FoundPlugin(key=key, source=source, path=str(path), manifest=manifest, fault=fault)
     elif source != "bundled":
         fault = f"{FILE} is missing."
-        yield FoundPlugin(key=key, source=source, place=str(place), fault=fault)
+        yield FoundPlugin(key=key, source=source, path=str(path), fault=fault)
 
 
 def _entries(folder: Path) -> list[Path]:

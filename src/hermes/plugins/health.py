@@ -53,14 +53,14 @@ async def _ask(plugins: PluginRegistry, state: PluginState) -> PluginCheck:
     if why := quota_fault(plugins.data_dir(state.found), plugins.rules.data_mb):
         return PluginCheck(key=key, ok=False, words=f"it {why}")
     running = plugins.running(key)
-    words = running.protection
+    message = running.protection
     if state.level != "in_process":
         try:
             await running.call("ping", "", None, seconds=SECONDS, caller=NO_CALLER)
         except PluginFault as fault:
             return PluginCheck(key=key, ok=False, words=str(fault))
-        words = f"answers; isolated by {running.protection}"
-    text = "; ".join((words, *_missing_hosts(state)))
+        message = f"answers; isolated by {running.protection}"
+    text = "; ".join((message, *_missing_hosts(state)))
     return PluginCheck(key=key, ok=running.protection != PluginSandbox.UNCONFINED, words=text)
 
 
@@ -97,8 +97,8 @@ async def plugin_findings(config: Config) -> list[Diagnostic]:
         ]
         rules, variables = plugins.rules, plugins.host.variables
         if not is_sandboxed(rules.sandbox, rules.means, variables):
-            words = "plugins run without a sandbox: neither Landlock nor bubblewrap works"
-            found.append(warning("plugin", words, fix="install bubblewrap"))
+            message = "plugins run without a sandbox: neither Landlock nor bubblewrap works"
+            found.append(warning("plugin", message, fix="install bubblewrap"))
         return found
     finally:
         await plugins.close()

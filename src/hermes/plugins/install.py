@@ -62,10 +62,10 @@ def _scan_file(name: str, data: bytes) -> Iterator[CodeFinding]:
     aliases = _aliases(tree)
     seen: set[tuple[str, str]] = set()
     for node in ast.walk(tree):
-        for line, level, words in _node(node, aliases):
-            if (level, words) not in seen:
-                seen.add((level, words))
-                yield CodeFinding(file=name, line=line, level=level, words=words)
+        for line, level, message in _node(node, aliases):
+            if (level, message) not in seen:
+                seen.add((level, message))
+                yield CodeFinding(file=name, line=line, level=level, words=message)
 
 
 def _node(node: ast.AST, aliases: dict[str, str]) -> Iterator[tuple[int, FindingLevel, str]]:
@@ -232,7 +232,7 @@ def _inspect(folder: Path, record: InstallRecord) -> FetchedPlugin:
     return FetchedPlugin(manifest=manifest, contents=read_contents(folder), record=record)
 
 
-async def _git(*words: str, env: Mapping[str, str]) -> str:
+async def _git(*arguments: str, env: Mapping[str, str]) -> str:
     """Runs git without hooks, prompts and programs of the repository."""
     safe = {
         "PATH": env.get("PATH", os.defpath),
@@ -246,7 +246,7 @@ async def _git(*words: str, env: Mapping[str, str]) -> str:
         process = await asyncio.create_subprocess_exec(
             "git",
             *_OPTIONS,
-            *words,
+            *arguments,
             env=safe,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,

@@ -66,10 +66,10 @@ class RemoteImageProvider(ImageGenProvider):
     async def agenerate(
         self, prompt: str, aspect_ratio: str = "landscape", **named: Any
     ) -> JsonObject:
-        given = {"positional": [prompt, aspect_ratio], "named": named}
+        payload = {"positional": [prompt, aspect_ratio], "named": named}
         try:
             answer = await self._plugins.running(self._key).call(
-                "image", f"{self.name}:generate", given, seconds=IMAGE_SECONDS, caller=NO_CALLER
+                "image", f"{self.name}:generate", payload, seconds=IMAGE_SECONDS, caller=NO_CALLER
             )
         except PluginFault as fault:
             return {"success": False, "image": None, "error": str(fault), "provider": self.name,
@@ -78,7 +78,7 @@ class RemoteImageProvider(ImageGenProvider):
 
 
 class Service:
-    """`label` names it in effects, `origin` marks its text."""
+    """A service that a plugin provides. `label` names it in effects, `origin` marks its text."""
 
     def __init__(self, plugins: PluginRegistry, state: PluginState, offer: ServiceOffer) -> None:
         self._plugins = plugins
@@ -96,7 +96,7 @@ class Service:
     async def ask(
         self,
         method: str,
-        *given: Any,
+        *positional: Any,
         seconds: float,
         session_id: str = "",
         ctx: ToolContext | None = None,
@@ -110,7 +110,7 @@ class Service:
         return await running.call(
             "service",
             f"{self.offer.kind}:{self.name}:{method}",
-            {"positional": list(given), "named": named},
+            {"positional": list(positional), "named": named},
             seconds=seconds,
             caller=PluginCaller(ctx.service(SessionId).id if ctx else session_id, ctx),
         )
@@ -119,15 +119,15 @@ class Service:
 LONGEST_SECONDS = 600.0
 
 
-def join_hooks(plugins: PluginRegistry, state: PluginState, place: Hooks) -> None:
+def join_hooks(plugins: PluginRegistry, state: PluginState, hooks: Hooks) -> None:
     """Adds all hooks of a plugin or none; passes on errors."""
     owner = PREFIX + state.found.name
-    place.remove(owner)
+    hooks.remove(owner)
     try:
         for number, offer in enumerate(state.surface.hooks):
             seconds = plugins.rules.hook_timeout if offer.timeout is None else offer.timeout
             seconds = min(seconds, LONGEST_SECONDS)
-            place.add(
+            hooks.add(
                 offer.hook,
                 _callback(plugins, state.found.key, number, seconds),
                 owner=owner,
@@ -136,7 +136,7 @@ def join_hooks(plugins: PluginRegistry, state: PluginState, place: Hooks) -> Non
                 fail_closed=offer.fail_closed,
             )
     except Exception:
-        place.remove(owner)
+        hooks.remove(owner)
         raise
 
 
@@ -146,10 +146,10 @@ def _callback(
     async def callback(**payload: Any) -> object:
         session = payload.get("session_id")
         caller = PluginCaller(session if isinstance(session, str) else "")
-        given = json.loads(json.dumps(payload, default=_to_json))
+        arguments = json.loads(json.dumps(payload, default=_to_json))
         running = await plugins.ready(key)
         answer: object = await running.call(
-            "hook", str(number), given, seconds=seconds, caller=caller
+            "hook", str(number), arguments, seconds=seconds, caller=caller
         )
         return answer
 
@@ -212,9 +212,9 @@ def sync_skills(states: Iterable[PluginState], folder: Path) -> list[str]:
 
 def _skill(plugin: FoundPlugin, path: str, name: str) -> Contents:
     """Reads a skill from the plugin's approved files."""
-    inner = _relative_path(path.removeprefix(f"{plugin.place}/") if plugin.trusted else path)
+    inner = _relative_path(path.removeprefix(f"{plugin.path}/") if plugin.trusted else path)
     prefix = "" if inner == "." else f"{inner}/"
-    whole = read_contents(Path(plugin.place))
+    whole = read_contents(Path(plugin.path))
     if not plugin.trusted and hash_of(whole) != plugin.hash:
         raise ConfigError("Its files have changed.")
     found = {n.removeprefix(prefix): data for n, data in whole.items() if n.startswith(prefix)}

@@ -44,8 +44,8 @@ class PluginCallFailed(Exception):
 
 
 class PluginLink:
-    """`answer` serves the plugin's requests; `after` cleans up. The process lives as long as the
-    link."""
+    """The connection to the process of one plugin, which lives as long as the link. `answer` serves
+    the plugin's requests; `after` cleans up."""
 
     def __init__(
         self, pid: int, ours: socket.socket, answer: AnswerRequest, after: Callable[[], None]
@@ -160,10 +160,10 @@ class PluginLink:
     async def _serve(self, message: JsonObject) -> None:
         _, caller = self._waiting.get(message.get("within", 0), (None, None))
         params = message.get("params")
-        given = params if isinstance(params, dict) else {}
+        arguments = params if isinstance(params, dict) else {}
         answer: JsonObject = {"answer": message["ask"]}
         try:
-            answer["result"] = await self._answer(str(message.get("method")), given, caller)
+            answer["result"] = await self._answer(str(message.get("method")), arguments, caller)
         except Denied as denied:
             answer["error"] = str(denied)
         except Exception:
@@ -191,7 +191,7 @@ POLITE_SECONDS = 0.5
 
 
 class LivenessCheck(Value):
-    """Interval of liveness checks and the time allowed for an answer."""
+    """The interval of liveness checks and the time allowed for an answer."""
 
     every_seconds: float = 15.0
     patience_seconds: float = 30.0
@@ -222,8 +222,9 @@ class CrashCounter:
 
 
 class IsolatedPlugin:
-    """`make_sandbox` checks the files again: ConfigError when they differ from the approved ones.
-    `overfull` returns why its data folder is too large, or ""."""
+    """A plugin that runs in a sandboxed process. `make_sandbox` checks the files again: ConfigError
+    when they differ from the approved ones. `overfull` returns why its data folder is too large, or
+    ""."""
 
     def __init__(
         self,
@@ -258,10 +259,10 @@ class IsolatedPlugin:
         return self._surface
 
     async def call(
-        self, kind: CallKind, name: str, given: Any, *, seconds: float, caller: PluginCaller
+        self, kind: CallKind, name: str, payload: Any, *, seconds: float, caller: PluginCaller
     ) -> Any:
         link = await self._running()
-        message = {"kind": kind, "name": name, "given": given, "about": caller.facts}
+        message = {"kind": kind, "name": name, "given": payload, "about": caller.facts}
         try:
             async with asyncio.timeout(seconds or None):
                 return await link.call(message, caller)

@@ -28,13 +28,13 @@ def folder_size(folder: Path) -> int:
     """Returns the bytes on disk below a folder, without following links; a huge value for too
     many files."""
     total = files = 0
-    for place, _, names in os.walk(folder):
+    for directory, _, names in os.walk(folder):
         for name in names:
             files += 1
             if files > MOST_FILES:
                 return 1 << 62
             try:
-                found = os.lstat(os.path.join(place, name))  # noqa: PTH118
+                found = os.lstat(os.path.join(directory, name))  # noqa: PTH118
             except OSError:
                 continue
             total += found.st_blocks * 512
@@ -84,12 +84,12 @@ class PluginLauncher:
         assert found.manifest is not None
         data = Path(self._host.home, "plugin-data", found.key)
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
-        copy = Path(found.place) if found.trusted else self._copy(found)
+        copy = Path(found.path) if found.trusted else self._copy(found)
         grants = self._rules.grants(found)
         manifest_fields = {n: getattr(found.manifest, n) for n in found.manifest.__struct_fields__}
-        place = copy if found.trusted or found.module else copy / Path(found.place).name
+        path = copy if found.trusted or found.module else copy / Path(found.path).name
         return {
-            "place": str(place),
+            "place": str(path),
             "copy": str(copy),
             "module": found.module,
             "attribute": found.attribute,
@@ -104,14 +104,14 @@ class PluginLauncher:
         }
 
     def _copy(self, found: FoundPlugin) -> Path:
-        contents = read_contents(Path(found.place))
+        contents = read_contents(Path(found.path))
         now = hash_of(contents)
         if now != found.hash:
             raise ConfigError(
                 f"Its files have changed; review them with `hermes plugins enable {found.key}`."
             )
-        top = Path(found.place).name
-        if Path(found.place).is_dir():
+        top = Path(found.path).name
+        if Path(found.path).is_dir():
             contents = {f"{top}/{name}": data for name, data in contents.items()}
         folder = self._cache / "copies" / f"{_file_name(found.key)}-{now}"
         folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -43,13 +43,13 @@ class ConsentStore:
     def hash_of(self, found: FoundPlugin) -> str:
         """Returns the approved hash or "". Approvals of project plugins are per project."""
         if found.source == "project":
-            return _read(self._projects).projects.get(found.place, "")
+            return _read(self._projects).projects.get(found.path, "")
         held = _read(self._plugins).plugins.get(found.key)
         return held.hash if held and held.source == found.source else ""
 
     def agree(self, found: FoundPlugin, hash: str, at: float = 0) -> None:
         if found.source == "project":
-            projects = {**_read(self._projects).projects, found.place: hash}
+            projects = {**_read(self._projects).projects, found.path: hash}
             _write(self._projects, _ConsentFile(projects=projects))
             return
         consent = Consent(hash=hash, source=found.source, at=at)
@@ -108,13 +108,13 @@ class PluginRules(PluginSettings):
         return "in_process" if found.trusted or own == "in_process" else "process"
 
     def grants(self, found: FoundPlugin) -> Grants:
-        given = self.entry(found).grants
+        granted = self.entry(found).grants
         return Grants(
-            network=given.network,
-            llm=given.llm or found.trusted,
-            processes=given.processes,
-            paths=given.paths,
-            env=found.manifest.variables if found.trusted and found.manifest else given.env,
+            network=granted.network,
+            llm=granted.llm or found.trusted,
+            processes=granted.processes,
+            paths=granted.paths,
+            env=found.manifest.variables if found.trusted and found.manifest else granted.env,
             uses_tools=found.manifest.uses_tools if found.manifest else (),
         )
 
@@ -140,11 +140,11 @@ def missing_variables(
     """Returns required variables that are not set or not granted."""
     if found.manifest is None:
         return ()
-    given = secrets_of(found.manifest.variables, rules.grants(found), variables)
+    secrets = secrets_of(found.manifest.variables, rules.grants(found), variables)
     return tuple(
         each.name
         for each in found.manifest.requires_env
-        if each.required and not given.get(each.name)
+        if each.required and not secrets.get(each.name)
     )
 
 

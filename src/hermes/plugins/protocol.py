@@ -152,7 +152,7 @@ class RunningPlugin(Protocol):
         ...
 
     async def call(
-        self, kind: CallKind, name: str, given: Any, *, seconds: float, caller: PluginCaller
+        self, kind: CallKind, name: str, payload: Any, *, seconds: float, caller: PluginCaller
     ) -> Any:
         """Returns its answer as JSON; PluginFault. 0 seconds means no limit."""
         ...

@@ -41,8 +41,8 @@ class PluginState(Value):
 
 
 class PluginRegistry:
-    """`serve` creates the handler of a plugin's requests; `reserved_names` are tool names that
-    plugins may not use without permission."""
+    """The plugins of a run and their processes. `serve` creates the handler of a plugin's requests;
+    `reserved_names` are tool names that plugins may not use without permission."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class PluginRegistry:
         """Like `running`; reloads a plugin in development whose files have changed."""
         found = self._states[key].found
         if self.rules.entry(found).development and self.rules.wants(found):
-            now = hash_of(await asyncio.to_thread(read_contents, Path(found.place)))
+            now = hash_of(await asyncio.to_thread(read_contents, Path(found.path)))
             if now != found.hash:
                 await self._stop(key)
                 self._set(replace(found, hash=now), fault="")
@@ -208,7 +208,7 @@ class PluginRegistry:
             fault = f"Not set: {', '.join(missing)}; use `hermes config set NAME VALUE`."
         elif not found.trusted:
             try:
-                found = replace(found, hash=hash_of(read_contents(Path(found.place))))
+                found = replace(found, hash=hash_of(read_contents(Path(found.path))))
             except (ConfigError, OSError) as error:
                 status, fault = "error", str(error)
             else:

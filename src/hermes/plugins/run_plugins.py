@@ -42,9 +42,9 @@ class HostServices(NamedTuple):
 
 
 class RunPlugins:
-    """Loads nothing if no plugin is enabled. `hooks` and `images` return the registries that
-    plugins add to; `adapt_engine` wraps a plugin's context engine. `memory_providers` are
-    those of plugins."""
+    """Connects the plugins of a run with its sessions. It loads nothing if no plugin is enabled.
+    `hooks` and `images` return the registries that plugins add to; `adapt_engine` wraps a plugin's
+    context engine. `memory_providers` are those of plugins."""
 
     def __init__(
         self,
@@ -175,13 +175,15 @@ class RunPlugins:
                 return int(result["code"]), str(result["output"])
         raise UsageError(f"No plugin has the command {name}; `hermes plugins list` shows why.")
 
-    async def _call(self, key: str, kind: CallKind, name: str, given: Any, session_id: str) -> Any:
+    async def _call(
+        self, key: str, kind: CallKind, name: str, payload: Any, session_id: str
+    ) -> Any:
         from hermes.plugins.protocol import NO_CALLER, PluginCaller
 
         running = await self.plugins.ready(key)
         seconds = self.plugins.rules.tool_timeout
         caller = PluginCaller(session_id) if session_id else NO_CALLER
-        return await running.call(kind, name, given, seconds=seconds, caller=caller)
+        return await running.call(kind, name, payload, seconds=seconds, caller=caller)
 
     async def on_session_closed(self, session_id: str) -> None:
         if "engines" in self.__dict__:
@@ -234,7 +236,7 @@ class RunPlugins:
     def _faults(self) -> list[str]:
         if self._run.settings.plugins.debug:
             return [
-                f"Plugin {state.found.key} in {state.found.place}: {state.status} {state.fault}"
+                f"Plugin {state.found.key} in {state.found.path}: {state.status} {state.fault}"
                 for state in self.plugins.states
             ]
         return [

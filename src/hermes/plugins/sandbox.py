@@ -43,15 +43,14 @@ _PASSED_ON = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
 
 
 class PluginHost(Value):
-    """Facts about the host. `variables` are those of the process and `.env`; `mask` redacts
-    secrets in plugin logs."""
+    """Facts about the host."""
 
     home: str
     person: str
-    variables: dict[str, str]
+    variables: dict[str, str]  # those of the process and of `.env`
     version: str
     profile: str = "default"
-    mask: Callable[[str], str] = str
+    mask: Callable[[str], str] = str  # redacts secrets in plugin logs
 
 
 class PluginSandbox:
@@ -132,8 +131,8 @@ class PluginSandbox:
         """Deletes the private folder and redacts secrets in the log."""
         remove_copy(self._private)
         with contextlib.suppress(OSError):
-            words = self._log.read_text("utf-8", "replace")
-            if (clean := self._host.mask(words)) != words:
+            text = self._log.read_text("utf-8", "replace")
+            if (clean := self._host.mask(text)) != text:
                 self._log.write_text(clean)
 
 

@@ -35,7 +35,7 @@ class Offer(Value):
 
 
 class ToolOffer(Offer):
-    """`finding` says what is suspicious in its description."""
+    """A tool that a plugin registers."""
 
     toolset: str = ""
     schema: JsonObject = {}
@@ -43,7 +43,7 @@ class ToolOffer(Offer):
     emoji: str = ""
     override: bool = False
     available: bool = True
-    finding: str = ""
+    finding: str = ""  # what is suspicious in its description
 
     @property
     def description(self) -> str:
@@ -229,10 +229,10 @@ class PluginTool(Tool):
 
     @property
     def spec(self) -> ToolSpec:
-        words = self._offer.description[:MOST_CHARS]
+        description = self._offer.description[:MOST_CHARS]
         if self._offer.finding:
-            words = f"[unverified: {self._offer.finding}] {words}"
-        return ToolSpec(name=self.name, description=words, parameters=self._offer.parameters)
+            description = f"[unverified: {self._offer.finding}] {description}"
+        return ToolSpec(name=self.name, description=description, parameters=self._offer.parameters)
 
     def _effects(self, _place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
         yield CallServer(server=self._server, tool=self.name, arguments=encode(arguments).decode())

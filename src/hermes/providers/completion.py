@@ -48,16 +48,16 @@ ReplyParts = tuple[Text | Reasoning | ToolCall, ...]
 
 
 class AskAgain(Value):
-    """Ask again. `voids`: what was shown of the last reply does not count. `waits`: back off as
-    before this attempt; 0 means at once."""
+    """A decision to ask the model again."""
 
-    voids: bool = True
-    waits: int = 0
+    voids: bool = True  # what was shown of the last reply does not count
+    waits: int = 0  # back off as before this attempt; 0 asks at once
 
 
 class Continuation:
-    """`prompt` is the next request; `unseen_text` is text of the finished reply that no delta has
-    shown yet. Has no side effects: it only counts and decides."""
+    """Decides whether a reply needs another request, and builds it. It has no side effects: it only
+    counts and decides. `prompt` is the next request; `unseen_text` is text of the finished reply
+    that no delta has shown yet."""
 
     def __init__(self, prompt: Prompt) -> None:
         self.prompt = prompt

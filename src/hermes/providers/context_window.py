@@ -27,10 +27,10 @@ _HEAD = "# Context windows in tokens, learned from errors of servers. Delete a l
 
 
 class LearnedWindow(Value):
-    """`guess` marks a step down after an error without a number."""
+    """A context window that an error revealed."""
 
     tokens: int
-    guess: bool = False
+    guess: bool = False  # a step down after an error that named no number
 
 
 class LearnedWindows:
@@ -102,10 +102,10 @@ class WindowLearner:
         self._limits.learn(self._model, self._url, tokens)
 
     def record_error(self, error: ProviderError) -> None:
-        lesson = window_after(error, self._window)
-        if lesson is not None:
-            self._window = lesson.tokens
-            self._limits.learn(self._model, self._url, lesson.tokens, guess=lesson.guess)
+        revealed = window_after(error, self._window)
+        if revealed is not None:
+            self._window = revealed.tokens
+            self._limits.learn(self._model, self._url, revealed.tokens, guess=revealed.guess)
 
 
 def window_after(error: ProviderError, window: int) -> LearnedWindow | None:
@@ -159,17 +159,17 @@ def context_window(
     guess after an error ranks below what the provider reports."""
     if configured:
         return ContextWindow(tokens=configured, source="user")
-    lesson = learned.window(model, url) if learned is not None else None
-    if lesson is not None and not lesson.guess:
-        return ContextWindow(tokens=lesson.tokens, source="learned")
+    known = learned.window(model, url) if learned is not None else None
+    if known is not None and not known.guess:
+        return ContextWindow(tokens=known.tokens, source="learned")
     entry = listing.find(model) if listing is not None else None
     if entry is not None and entry.window:
         return ContextWindow(tokens=entry.window, source="listing")
     if family := merge_families(catalogue.families, model, vendor.name).window:
-        found = ContextWindow(tokens=family, source="family")
+        window = ContextWindow(tokens=family, source="family")
     else:
         unknown = UNKNOWN_LOCAL_WINDOW if is_local(host_of(url)) else UNKNOWN_WINDOW
-        found = ContextWindow(tokens=unknown, source="guess")
-    if lesson is not None and lesson.tokens < found.tokens:
-        return ContextWindow(tokens=lesson.tokens, source="learned")
-    return found
+        window = ContextWindow(tokens=unknown, source="guess")
+    if known is not None and known.tokens < window.tokens:
+        return ContextWindow(tokens=known.tokens, source="learned")
+    return window

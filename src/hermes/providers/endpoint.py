@@ -31,19 +31,18 @@ class WithSecrets(Value):
 
 
 class Endpoint(WithSecrets):
-    """`name` is the provider's name as the user knows it, `vendor` its name in the catalogue. `url`
-    is the part before the wire format's path. `server` is the kind of a local server, if known."""
+    """One model at one address, with the key and the facts that a request needs."""
 
-    name: str
+    name: str  # the provider's name as the user knows it
     wire: WireName
-    url: str
+    url: str  # the part before the path of the wire format
     model: str
     key: str = ""
     auth: Auth = "bearer"
     headers: dict[str, str] = {}
     profile: ModelProfile = ModelProfile()
-    vendor: str = ""
-    server: str = ""
+    vendor: str = ""  # its name in the catalogue
+    server: str = ""  # the kind of a local server, if known
 
     @property
     def host(self) -> str:

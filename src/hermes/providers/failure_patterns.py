@@ -20,12 +20,11 @@ RETRYABLE: frozenset[Reason] = frozenset(
 
 
 class FailurePattern(NamedTuple):
-    """Matches when the status is one of `statuses` (empty: any) and `words` is found in the
-    body."""
+    """A rule that maps an error response to a reason."""
 
     reason: Reason
-    statuses: tuple[int, ...]
-    words: str = ""
+    statuses: tuple[int, ...]  # the HTTP statuses it applies to; empty for any
+    pattern: str = ""  # a regular expression that the body must contain
 
 
 FAILURE_PATTERNS = (
@@ -233,10 +232,10 @@ def retry_after(headers: Mapping[str, str], text: str, *, now: float) -> float |
     resets = [found for value in _resets(headers) if (found := _span(value, now=now)) is not None]
     if resets:
         return max(resets)
-    if words := re.search(_IN_WORDS, text, re.IGNORECASE):
-        unit = words[2].lower()
+    if match := re.search(_IN_WORDS, text, re.IGNORECASE):
+        unit = match[2].lower()
         key = "ms" if unit.startswith(("ms", "mil")) else unit[0]
-        return float(words[1]) * _UNITS[key]
+        return float(match[1]) * _UNITS[key]
     return None
 
 

@@ -93,9 +93,9 @@ def build_error(
 
 
 def _reason(status: int | None, body: str) -> Reason:
-    for reason, statuses, words in FAILURE_PATTERNS:
+    for reason, statuses, pattern in FAILURE_PATTERNS:
         fits = not statuses or status in statuses
-        if fits and re.search(words, body, re.IGNORECASE):
+        if fits and re.search(pattern, body, re.IGNORECASE):
             return reason
     if status is not None and status >= 500:
         return "server_error"

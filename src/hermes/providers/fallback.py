@@ -26,9 +26,9 @@ COOLDOWN_REASONS: frozenset[Reason] = frozenset(("rate_limit", "upstream_rate_li
 
 
 class Cooldown(Value):
-    """`until` is monotonic time."""
+    """A pause of a model after an error."""
 
-    until: float
+    until: float  # monotonic time
     reason: Reason
 
 
@@ -116,18 +116,18 @@ class Fallback:
     def __init__(self, chain: Sequence[FallbackLink], cooldowns: ModelCooldowns) -> None:
         self._chain = tuple(chain)
         self._cooldowns = cooldowns
-        self._place = 0
+        self._index = 0
         self._announced = ""
         self._switched = False
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         if prompt.messages and isinstance(prompt.messages[-1], UserMessage):
             # A turn starts.
-            self._place, self._announced = 0, ""
+            self._index, self._announced = 0, ""
         tries = _Attempts()
-        for place, provider in self._candidates(prompt, tries):
-            link = self._chain[place]
-            if place > 0 and self._announced != link.who:
+        for index, provider in self._candidates(prompt, tries):
+            link = self._chain[index]
+            if index > 0 and self._announced != link.who:
                 self._announced = link.who
                 yield Notice(text=f"{self._why(tries)}; continuing with {link}.", kind="warn")
             if tries.streamed:
@@ -143,7 +143,7 @@ class Fallback:
                                 text = f"{link} sent no reply. {why}"
                                 error = ProviderError(text, reason="unknown", status=200)
                                 break
-                            for notice in self._settle(place):
+                            for notice in self._settle(index):
                                 yield notice
                         elif not isinstance(item, Notice):
                             tries.streamed = True
@@ -166,39 +166,39 @@ class Fallback:
         """Yields whom to ask, in order: models without cooldown whose window fits, else all that
         fit. Only the last one retries fully; if it fails too, the first is asked again with full
         retries where that can help."""
-        places = self._fitting(prompt, tries)
+        indexes = self._fitting(prompt, tries)
         rests = self._cooldowns.remaining_seconds
-        chosen = [place for place in places if not rests(self._chain[place].who)] or places
-        for number, place in enumerate(chosen):
+        chosen = [index for index in indexes if not rests(self._chain[index].who)] or indexes
+        for number, index in enumerate(chosen):
             tries.has_more = number + 1 < len(chosen)
-            yield place, self._chain[place].connect(eager=tries.has_more)
+            yield index, self._chain[index].connect(eager=tries.has_more)
         if len(chosen) > 1 and tries.first is not None and tries.first.retryable:
             yield chosen[0], self._chain[chosen[0]].connect()
 
     def _fitting(self, prompt: Prompt, tries: _Attempts) -> list[int]:
-        places = list(range(self._place, len(self._chain)))
-        smallest = min((self._chain[place].window or 1 << 60 for place in places[1:]), default=0)
-        first = self._chain[places[0]].window
+        indexes = list(range(self._index, len(self._chain)))
+        smallest = min((self._chain[index].window or 1 << 60 for index in indexes[1:]), default=0)
+        first = self._chain[indexes[0]].window
         if not smallest or (first and smallest >= first):
-            return places
+            return indexes
         tokens = estimate_prompt_tokens(prompt)
-        small = [place for place in places[1:] if 0 < self._chain[place].window < tokens]
+        small = [index for index in indexes[1:] if 0 < self._chain[index].window < tokens]
         if small:
-            link = self._chain[max(small, key=lambda place: self._chain[place].window)]
+            link = self._chain[max(small, key=lambda index: self._chain[index].window)]
             tries.small = ProviderError(
                 f"{link} has a window of {link.window} tokens, but the conversation"
                 f" has about {tokens}. Use /compress, or start over with /new.",
                 reason="context_overflow",
                 limit=link.window,
             )
-        return [place for place in places if place not in small]
+        return [index for index in indexes if index not in small]
 
-    def _settle(self, place: int) -> Iterator[Notice]:
+    def _settle(self, index: int) -> Iterator[Notice]:
         """Records that this model answered and keeps it for the rest of the turn."""
-        if self._switched and place == 0:
+        if self._switched and index == 0:
             yield Notice(text=f"{self._chain[0]} is available again.", kind="warn")
-        self._place, self._switched = place, place > 0
-        self._cooldowns.end(self._chain[place].who)
+        self._index, self._switched = index, index > 0
+        self._cooldowns.end(self._chain[index].who)
 
     def _why(self, tries: _Attempts) -> str:
         if tries.error is not None and tries.by is not None:

@@ -23,19 +23,17 @@ another key, or give up."""
 
 
 class Credential(WithSecrets):
-    """Access to one provider. `url`, `auth` and `headers` override the endpoint's. `source` decides
-    where the key may be sent; see `endpoint.may_send`. `probe` identifies the trial request that
-    finds out whether a paused key works again."""
+    """Access to one provider."""
 
     id: str
     provider: str
     key: str
     label: str = ""
-    url: str = ""
+    url: str = ""  # overrides that of the endpoint, like `auth` and `headers`
     auth: Auth | None = None
     headers: dict[str, str] = {}
-    source: str = ""
-    probe: str = ""
+    source: str = ""  # decides where the key may be sent; see `endpoint.may_send`
+    probe: str = ""  # identifies the trial request that finds out whether a paused key works again
 
     def at(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint with this key."""

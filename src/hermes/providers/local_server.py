@@ -44,8 +44,8 @@ _ADVICE = (
 def explain_refusal(error: ProviderError, endpoint: Endpoint) -> ProviderError:
     """The same error with better advice if it is a refusal of tools."""
     text = error.body or str(error)
-    for words, advice in _ADVICE:
-        if error.status is not None and re.search(words, text, re.IGNORECASE):
+    for pattern, advice in _ADVICE:
+        if error.status is not None and re.search(pattern, text, re.IGNORECASE):
             return ProviderError(
                 advice.format(host=endpoint.host, model=endpoint.model),
                 reason="format_error",
@@ -66,12 +66,11 @@ WANTED = 32_768
 
 
 class ServerWindow(Value):
-    """`server` is its kind ("" if unknown). `tokens` is the window in use (None if unknown), `most`
-    the model's maximum."""
+    """The context window that a local server reports."""
 
-    server: str
-    tokens: int | None = None
-    most: int | None = None
+    server: str  # its kind; "" if unknown
+    tokens: int | None = None  # the window in use; None if unknown
+    most: int | None = None  # the model's maximum
 
     @property
     def label(self) -> str:
@@ -146,10 +145,11 @@ _ALIKE = 0.5
 
 
 class LocalServerProvider:
-    """One per session, around a single request. A server that counts fewer tokens than the prompt
-    must have has truncated it. That is reported once, with the window and how to raise it, and
-    passed to `learned`. Some servers count only uncached tokens, so the window is looked up; where
-    it is unknown, two consecutive counts must agree."""
+    """Detects prompts that a local server truncated. There is one per session, around a single
+    request. A server that counts fewer tokens than the prompt must have has truncated it. That is
+    reported once, with the window and how to raise it, and passed to `learned`. Some servers count
+    only uncached tokens, so the window is looked up; where it is unknown, two consecutive counts
+    must agree."""
 
     def __init__(
         self,
@@ -224,7 +224,8 @@ _PATHS = ("/slots", "/metrics", "/health", "/api/ps", "/v1/models")
 
 
 class ActivityProbe:
-    """Asks the path that responded last, and all of them when it no longer does."""
+    """Asks a local server whether it is busy. It asks the path that responded last, and all paths
+    when that one no longer responds."""
 
     def __init__(self, http: HttpClient, endpoint: Endpoint) -> None:
         headers = {**request_headers(endpoint), "accept": "*/*"}

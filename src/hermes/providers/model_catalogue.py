@@ -73,7 +73,7 @@ class VendorRoute(Value):
 
 
 class Vendor(Value):
-    """Offers models at an address; vendors.toml explains the fields."""
+    """A company or program that offers models at an address; vendors.toml explains the fields."""
 
     name: str
     wire: WireName = "chat"
@@ -323,8 +323,8 @@ def parse_catalogue(text: str, *, over: ModelCatalogue | None = None) -> ModelCa
     try:
         raw = tomllib.loads(text)
         vendors = {
-            name: {**plain(known.vendors.get(name, {})), **given, "name": name}
-            for name, given in raw.get("vendors", {}).items()
+            name: {**plain(known.vendors.get(name, {})), **fields, "name": name}
+            for name, fields in raw.get("vendors", {}).items()
         }
         found = convert(ModelCatalogue, {**raw, "vendors": vendors})
     except (tomllib.TOMLDecodeError, DecodeError, TypeError, AttributeError) as error:

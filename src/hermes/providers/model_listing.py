@@ -23,8 +23,7 @@ _LARGEST_WINDOW = 1 << 30
 
 
 class ModelInfo(Value):
-    """What a server reports about a model; None is unknown. `loaded` means that `window` is in use
-    now, not the model's maximum."""
+    """The facts that a server reports about a model; None is unknown."""
 
     id: str
     name: str = ""
@@ -34,7 +33,7 @@ class ModelInfo(Value):
     vision: bool | None = None
     reasons: bool | None = None
     price: ModelPrice | None = None
-    loaded: bool | None = None
+    loaded: bool | None = None  # `window` is in use now; it is not the model's maximum
     created: int = 0
 
 
@@ -130,8 +129,8 @@ def _tools(entry: JsonObject) -> bool | None:
     if isinstance(able, dict):
         held = able.get("trained_for_tool_use", object_of(able.get("supports")).get("tool_calls"))
         return held if isinstance(held, bool) else None
-    for words in (entry.get("supported_parameters"), entry.get("tags")):
-        if (known := _lists_any(words, "tools", "tool-use")) is not None:
+    for values in (entry.get("supported_parameters"), entry.get("tags")):
+        if (known := _lists_any(values, "tools", "tool-use")) is not None:
             return known
     return _lists_any(able, "tools", "tool_use", "tool_calls")
 
@@ -146,30 +145,30 @@ def _vision(entry: JsonObject) -> bool | None:
     return _lists_any(able, "vision") if known is None else known
 
 
-def _lists_any(words: JsonValue, *wanted: str) -> bool | None:
+def _lists_any(values: JsonValue, *wanted: str) -> bool | None:
     """True if a list contains one of these; None if there is no list."""
-    if not isinstance(words, list) or not words:
+    if not isinstance(values, list) or not values:
         return None
-    return any(word in wanted for word in words)
+    return any(word in wanted for word in values)
 
 
-def _price(given: JsonObject) -> ModelPrice | None:
+def _price(prices: JsonObject) -> ModelPrice | None:
     """Dollars per token, mostly as strings. Negative values mean "variable"."""
     rates = {
-        "input": _rate(given, "prompt", "input"),
-        "output": _rate(given, "completion", "output"),
-        "cache_read": _rate(given, "input_cache_read", "cached_input"),
-        "cache_write": _rate(given, "input_cache_write"),
+        "input": _rate(prices, "prompt", "input"),
+        "output": _rate(prices, "completion", "output"),
+        "cache_read": _rate(prices, "input_cache_read", "cached_input"),
+        "cache_write": _rate(prices, "input_cache_write"),
     }
     if rates["input"] is None or rates["output"] is None:
         return None
     return ModelPrice(**rates)  # type: ignore[arg-type]
 
 
-def _rate(given: JsonObject, *names: str) -> float | None:
+def _rate(prices: JsonObject, *names: str) -> float | None:
     for name in names:
         try:
-            rate = float(given[name])
+            rate = float(prices[name])
         except (KeyError, TypeError, ValueError):
             continue
         return round(rate * _TOKENS, 9) if 0 <= rate < 1 else None

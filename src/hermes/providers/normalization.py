@@ -177,12 +177,12 @@ class _PendingCalls:
         self.messages.append(message)
         calls = self.message.calls
         for result in message.results:
-            for place, (asked, call) in enumerate(zip(self.call_ids, calls, strict=True)):
-                if asked == result.call_id and place not in self.answers:
+            for position, (asked, call) in enumerate(zip(self.call_ids, calls, strict=True)):
+                if asked == result.call_id and position not in self.answers:
                     parts = tuple(_clean_part(part) for part in result.parts)
                     if asked != call.id or not _are_identical(parts, result.parts):
                         result = replace(result, call_id=call.id, parts=parts)
-                    self.answers[place] = result
+                    self.answers[position] = result
                     break
 
     def append_to(self, done: list[Message]) -> None:
@@ -190,9 +190,9 @@ class _PendingCalls:
         _append(self.message, done)
         lost = (Text(text=UNAVAILABLE),)
         results = tuple(
-            self.answers.get(place)
+            self.answers.get(position)
             or ToolResult(call_id=call.id, name=call.name, parts=lost, failed=True)
-            for place, call in enumerate(self.message.calls)
+            for position, call in enumerate(self.message.calls)
         )
         first = self.messages[0] if self.messages else None
         same = first is not None and _are_identical(first.results, results)

@@ -124,8 +124,9 @@ def _local_server(
 
 
 class EndpointProvider:
-    """One per session, because it caches encoded messages. A reply that breaks off after visible
-    output ends in a Reply with stop "cut"; otherwise the error is raised."""
+    """Sends one request to an endpoint and decodes the reply. There is one per session, because it
+    caches encoded messages. A reply that breaks off after visible output ends in a Reply with stop
+    "cut"; otherwise the error is raised."""
 
     def __init__(
         self,

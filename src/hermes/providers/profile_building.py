@@ -110,17 +110,15 @@ TIERS = {"priority": 2.0}
 
 
 class RequestOptions(Value):
-    """Options that an endpoint does not support are dropped silently, except `body`, which is
-    always sent. `routing` holds the fields of `provider_routing`; `session` is the conversation id
-    for endpoints that key their caches by it."""
+    """Options of a request. Those that an endpoint does not support are dropped silently."""
 
-    routing: JsonObject = {}
+    routing: JsonObject = {}  # the fields of `provider_routing`
     response_cache_seconds: int | None = None
     service_tier: str = ""
     temperature: float | None = None
     num_ctx: int | None = None
-    session: str = ""
-    body: JsonObject = {}
+    session: str = ""  # the conversation id for endpoints that key their caches by it
+    body: JsonObject = {}  # additional fields that are always sent
 
 
 def option_headers(takes: Iterable[OptionName], options: RequestOptions) -> dict[str, str]:
@@ -139,9 +137,9 @@ def with_options(
 ) -> ModelProfile:
     """The profile with the option fields. `temperature` is true if the model accepts one."""
     extra = dict(profile.extra)
-    given = {name: value for name, value in options.routing.items() if value}
-    if "routing" in takes and given:
-        extra["provider"] = {n: list(v) if isinstance(v, tuple) else v for n, v in given.items()}
+    routing = {name: value for name, value in options.routing.items() if value}
+    if "routing" in takes and routing:
+        extra["provider"] = {n: list(v) if isinstance(v, tuple) else v for n, v in routing.items()}
     price = profile.price
     if "service_tier" in takes and options.service_tier:
         extra["service_tier"] = options.service_tier

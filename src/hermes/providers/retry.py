@@ -36,7 +36,7 @@ class Repair(NamedTuple):
     if the error text does not help."""
 
     reasons: tuple[Reason, ...]
-    words: str
+    pattern: str
     change: Callable[[ModelProfile, str], dict[str, Any] | None]
 
 
@@ -109,7 +109,7 @@ class AdaptiveProfile:
         for repair in REPAIRS:
             if error.reason not in repair.reasons:
                 continue
-            if not re.search(repair.words, text, re.IGNORECASE):
+            if not re.search(repair.pattern, text, re.IGNORECASE):
                 continue
             new = replace(self.profile, **(repair.change(self.profile, text) or {}))
             if new not in self._tried:

@@ -33,17 +33,15 @@ BodyFormat = Literal["form", "json"]
 
 
 class TokenEndpoint(Value):
-    """A token endpoint, and how this client identifies itself there (RFC 6749 §2.3). `resource`
-    names the API that the token is for (RFC 8707); `account_claim` is the path of the account id
-    in a token."""
+    """A token endpoint, and how this client identifies itself there (RFC 6749 §2.3)."""
 
     url: str
     client_id: str
     client_secret: str = ""
     auth_method: AuthMethod = "client_secret_post"
     body: BodyFormat = "form"
-    resource: str = ""
-    account_claim: tuple[str, ...] = ()
+    resource: str = ""  # the API that the token is for (RFC 8707)
+    account_claim: tuple[str, ...] = ()  # the path of the account id in a token
 
     def client_fields(self) -> dict[str, str]:
         in_body = self.client_secret and self.auth_method == "client_secret_post"
@@ -83,15 +81,14 @@ class OAuthErrorResponse(Value):
 
 
 class TokenSet(Value):
-    """`expires_at` is in our clock, computed from the lifetime. `url` is the API address for the
-    token, if it differs from the default."""
+    """The tokens that a token endpoint returned."""
 
     access_token: str
     refresh_token: str = ""
-    expires_at: float | None = None
+    expires_at: float | None = None  # in our clock, computed from the lifetime
     scope: str = ""
     account_id: str = ""
-    url: str = ""
+    url: str = ""  # the API address for the token, if not the default
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(expires_at={self.expires_at})"

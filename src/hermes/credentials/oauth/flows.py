@@ -181,9 +181,9 @@ async def browser_login(
             "code_challenge": _base64url(hashlib.sha256(verifier.encode()).digest()),
             "code_challenge_method": "S256",
         }
-        given = urlencode({name: value for name, value in query.items() if value})
+        parameters = urlencode({name: value for name, value in query.items() if value})
         glue = "&" if "?" in login.authorize_url else "?"
-        screen.show_page(f"{login.authorize_url}{glue}{given}", paste=True)
+        screen.show_page(f"{login.authorize_url}{glue}{parameters}", paste=True)
         try:
             found = await listener.wait(screen, _BROWSER_SECONDS)
         except TimeoutError:

@@ -14,7 +14,7 @@ from hermes.codec.values import Value
 PATH = "/callback"
 _PAGE = (
     "<!doctype html><meta charset=utf-8><title>Hermes</title>"
-    "<p>{words}</p><p>You can close this page.</p>"
+    "<p>{message}</p><p>You can close this page.</p>"
 )
 _LONGEST_LINE = 8_192
 _SECONDS = 10.0
@@ -53,8 +53,8 @@ def parse_redirect(text: str) -> RedirectResult:
     """Parses a pasted URL, query, or `code#state`."""
     text = text.strip()
     if "=" in text:
-        place = urlsplit(text if "?" in text else f"?{text}")
-        return parse_query(place.query)
+        parts = urlsplit(text if "?" in text else f"?{text}")
+        return parse_query(parts.query)
     code, _, state = text.partition("#")
     return RedirectResult(code=code, state=state)
 
@@ -121,17 +121,17 @@ class RedirectListener:
 
     def _answer(self, line: str) -> bytes:
         target = line.split(" ")[1] if line.startswith("GET ") else ""
-        place = urlsplit(target)
-        found = parse_query(place.query) if place.path == PATH else RedirectResult()
-        if not found.code and not found.error:
+        parts = urlsplit(target)
+        result = parse_query(parts.query) if parts.path == PATH else RedirectResult()
+        if not result.code and not result.error:
             return _response("404 Not Found", "Not found.")
         # Any web page can send the browser here: without our state the request is ignored.
-        if not self._is_ours(found):
+        if not self._is_ours(result):
             return _response("400 Bad Request", "This code belongs to another login.")
         if not self._returned.done():
-            self._returned.set_result(found)
-        words = "The login was refused." if found.error else "You are logged in."
-        return _response("200 OK", words)
+            self._returned.set_result(result)
+        message = "The login was refused." if result.error else "You are logged in."
+        return _response("200 OK", message)
 
 
 @asynccontextmanager
@@ -145,8 +145,8 @@ async def listen_for_redirect(
         yield callback
 
 
-def _response(status: str, words: str) -> bytes:
-    page = _PAGE.format(words=words).encode()
+def _response(status: str, message: str) -> bytes:
+    page = _PAGE.format(message=message).encode()
     head = (
         f"HTTP/1.1 {status}\r\ncontent-type: text/html; charset=utf-8\r\n"
         f"content-length: {len(page)}\r\ncache-control: no-store\r\nconnection: close\r\n\r\n"

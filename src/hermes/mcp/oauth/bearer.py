@@ -57,7 +57,7 @@ def auth_for(server: McpServer, tokens: Path, clock: Clock) -> httpx2.Auth | Non
 
 
 class UnconfiguredAuth(httpx2.Auth):
-    """For servers without a configured login: turns 401 into an error with advice."""
+    """Turns 401 into an error with advice, for servers without a configured login."""
 
     def __init__(self, server: McpServer) -> None:
         self._server = server
@@ -164,14 +164,14 @@ class OAuthBearer(httpx2.Auth):
         challenge = response.headers.get("www-authenticate", "")
         if not re.search(r'\berror="?insufficient_scope\b', challenge):
             return
-        found = re.search(r'\bscope="([^"]*)"', challenge)
-        scope = found[1] if found else ""
+        match = re.search(r'\bscope="([^"]*)"', challenge)
+        scope = match[1] if match else ""
         async with self._store.lock():
             if (token := self._store.token()) is not None:
                 self._store.put_token(replace(token, wanted=scope))
-        name, words = self._server.name, f" ({scope})" if scope else ""
+        name, detail = self._server.name, f" ({scope})" if scope else ""
         grant = f"run `hermes mcp login {name}` to grant them."
-        raise NeedsLogin(name, f"requires more permissions{words}: {grant}")
+        raise NeedsLogin(name, f"requires more permissions{detail}: {grant}")
 
 
 class MachineBearer(OAuthBearer):

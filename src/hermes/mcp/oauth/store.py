@@ -15,17 +15,16 @@ from hermes.mcp.listing import file_name
 
 
 class StoredToken(Value):
-    """A token. `expires_at` is a Unix time, 0 when unknown. `wanted` is a scope that the server
-    requested later."""
+    """A token of one server."""
 
     access_token: str
     refresh_token: str = ""
-    expires_at: float = 0.0
+    expires_at: float = 0.0  # Unix time; 0 when unknown
     scope: str = ""
     issuer: str = ""
     token_endpoint: str = ""
     resource: str = ""
-    wanted: str = ""
+    wanted: str = ""  # a scope that the server requested later
 
     def is_for(self, url: str) -> bool:
         """Returns whether the token belongs to the server at this URL."""

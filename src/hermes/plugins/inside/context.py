@@ -28,8 +28,8 @@ class HostModel:
         self._ask = ask
 
     def complete(self, prompt: str, *, system: str = "", max_tokens: int = 1024) -> str:
-        given = {"prompt": prompt, "system": system, "max_tokens": max_tokens}
-        return str(self._ask("llm.complete", given))
+        request = {"prompt": prompt, "system": system, "max_tokens": max_tokens}
+        return str(self._ask("llm.complete", request))
 
     def complete_structured(
         self, schema: dict[str, Any], prompt: str, *, system: str = "", max_tokens: int = 1024
@@ -37,8 +37,10 @@ class HostModel:
         """Returns the model's JSON answer for the schema; Refused when it is not JSON."""
         import json
 
-        words = f"Answer only with one JSON value that matches this schema:\n{schema}"
-        reply = self.complete(prompt, system=f"{system}\n{words}".strip(), max_tokens=max_tokens)
+        instruction = f"Answer only with one JSON value that matches this schema:\n{schema}"
+        reply = self.complete(
+            prompt, system=f"{system}\n{instruction}".strip(), max_tokens=max_tokens
+        )
         text = reply.strip().removeprefix("```json").removeprefix("```").removesuffix("```")
         try:
             return json.loads(text)
@@ -249,8 +251,8 @@ class Context:
         self, content: str, role: str = "user", session_key: str | None = None
     ) -> bool:
         """Queues a message for the session; returns whether that was possible."""
-        given = {"content": content, "role": role, "session_key": session_key}
-        return bool(self._ask("inject_message", given))
+        request = {"content": content, "role": role, "session_key": session_key}
+        return bool(self._ask("inject_message", request))
 
     def get_secret(self, name: str) -> str | None:
         """Returns a variable listed in `requires_env`."""
@@ -281,15 +283,15 @@ def _add(known: dict[str, Any], name: str, about: Any, what: str) -> None:
 Register = Callable[[Context], Any]
 
 
-def load_plugin(place: str, module: str, attribute: str, name: str) -> tuple[Register, ModuleType]:
-    """Imports the plugin. `place` is a folder or file or, with `module`, an import path.
+def load_plugin(path: str, module: str, attribute: str, name: str) -> tuple[Register, ModuleType]:
+    """Imports the plugin. `path` is a folder or file or, with `module`, an import path.
     `attribute` names the function if not `register`."""
     if module:
-        if place not in sys.path:
-            sys.path.insert(0, place)
+        if path not in sys.path:
+            sys.path.insert(0, path)
         found = importlib.import_module(module)
     else:
-        found = _by_path(Path(place), name)
+        found = _by_path(Path(path), name)
     wanted = attribute or "register"
     if callable(register := getattr(found, wanted, None)):
         return register, found
@@ -298,10 +300,10 @@ def load_plugin(place: str, module: str, attribute: str, name: str) -> tuple[Reg
     return _from_class(found), found
 
 
-def _by_path(place: Path, name: str) -> ModuleType:
+def _by_path(path: Path, name: str) -> ModuleType:
     """Imports under a unique name; a folder is a package."""
     own = f"hermes_plugin_{name.replace('-', '_').replace('/', '_')}"
-    file, inner = (place / "__init__.py", [str(place)]) if place.is_dir() else (place, None)
+    file, inner = (path / "__init__.py", [str(path)]) if path.is_dir() else (path, None)
     if not file.is_file():
         raise Refused(f"The plugin has no {file.name}.")
     spec = importlib.util.spec_from_file_location(own, file, submodule_search_locations=inner)

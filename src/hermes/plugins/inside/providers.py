@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 
 class ProviderKind(NamedTuple):
-    """`required` and `optional` are all methods that the host may call. `facts` are read once at
-    load time, with their defaults; some are attributes."""
+    """A kind of provider that plugins can register, and its methods."""
 
     label: str
-    required: tuple[str, ...]
+    required: tuple[str, ...]  # with `optional`, all methods that the host may call
     optional: tuple[str, ...] = ()
+    # read once at load time, with their defaults; some are attributes
     facts: Mapping[str, Any] = {}
 
     @property
@@ -90,8 +90,8 @@ def _fact(provider: Any, name: str, otherwise: Any) -> Any:
 
 
 class EngineFactory:
-    """`pattern` is a class, instantiated without arguments, or an object, which is copied; an
-    object that cannot be copied is shared."""
+    """Makes a context engine for each session. `pattern` is a class, instantiated without
+    arguments, or an object, which is copied; an object that cannot be copied is shared."""
 
     def __init__(self, pattern: Any, logger: logging.Logger) -> None:
         self._pattern = pattern

@@ -47,9 +47,9 @@ _ANYTHING: JsonObject = {}
 
 def answer_schema(tools: tuple[ToolSpec, ...]) -> JsonObject:
     """The JSON Schema of a reply: a text, or a call of one of these tools."""
-    words = _record({TEXT: {"type": "string"}}, required=[TEXT])
+    text_schema = _record({TEXT: {"type": "string"}}, required=[TEXT])
     if not tools:
-        return words
+        return text_schema
     calls: list[JsonObject] = []
     for tool in tools:
         arguments = simplify(tool.parameters)
@@ -57,7 +57,7 @@ def answer_schema(tools: tuple[ToolSpec, ...]) -> JsonObject:
             arguments = {"type": "object"}
         named = {TOOL: {"const": tool.name}, ARGUMENTS: arguments}
         calls.append(_record(named, required=[TOOL, ARGUMENTS]))
-    return {"anyOf": [words, *calls]}
+    return {"anyOf": [text_schema, *calls]}
 
 
 def simplify(schema: JsonValue) -> JsonObject:

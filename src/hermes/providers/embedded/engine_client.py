@@ -48,7 +48,8 @@ _COUNTED = re.compile(r'"n_prompt_tokens"\s*:\s*(\d+)')
 
 
 class PromptFitter:
-    """One per session: it remembers where the visible part of the conversation starts."""
+    """Shortens prompts to the context window of a local model. There is one per session, because it
+    remembers where the visible part of the conversation starts."""
 
     def __init__(self, window: int) -> None:
         self.window = window
@@ -155,15 +156,15 @@ _DYING_SECONDS = 0.1
 
 
 class GenerationSettings(Value):
-    """`max_tokens` limits replies that have no other limit."""
+    """The settings of a request to a local engine."""
 
-    max_tokens: int
+    max_tokens: int  # limits replies that have no other limit
     sampling: JsonObject = {}
 
 
 class EngineClient:
-    """One per session. A crashed engine is restarted once per reply. A request on a connection that
-    the engine just closed is repeated at once."""
+    """Sends the requests of one session to an engine. It restarts a crashed engine once per reply,
+    and repeats at once a request on a connection that the engine just closed."""
 
     def __init__(
         self,

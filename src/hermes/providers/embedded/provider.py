@@ -36,8 +36,8 @@ _TRIES = 2
 
 
 class ToolModeChooser:
-    """`reduced` is for small models: no tools, and a reply that reaches its limit ends there,
-    because more would be repetition."""
+    """Chooses how tools are offered to a local model. `reduced` is for small models: no tools, and
+    a reply that reaches its limit ends there, because more would be repetition."""
 
     def __init__(self, client: EngineClient, fitter: PromptFitter, *, reduced: bool) -> None:
         self._client = client
@@ -119,9 +119,10 @@ _GENERATION = GenerationSettings(max_tokens=4_096)
 
 
 class EmbeddedModel:
-    """One per session; the model is loaded with the first reply. Sessions with the same `engines`
-    share the process of a file; their owner closes them. `reduced` (no tools) defaults to true for
-    small models. `window` overrides the cautious default, up to the trained maximum."""
+    """Provider of a local model file for one session. The first reply loads the model. Sessions
+    with the same `engines` share the process of a file; their owner closes them. `reduced` (no
+    tools) defaults to true for small models. `window` overrides the cautious default, up to the
+    trained maximum."""
 
     def __init__(
         self,

@@ -16,9 +16,9 @@ from hermes.providers.offline.steps import (
     block,
     bullets,
     call,
+    folder_label,
     format_size,
     inline,
-    place,
     plural,
     quote,
     run,
@@ -44,19 +44,19 @@ def list_files(slots: Slots) -> Steps:
     found = yield from run(f"ls {flags} {_folder(slots)}")
     names = found.splitlines()
     if not names:
-        return f"There is nothing in {place(slots)}."
+        return f"There is nothing in {folder_label(slots)}."
     folders = sum(name.endswith("/") for name in names)
     counts = [plural(len(names) - folders, "file")] if len(names) > folders else []
     counts += [plural(folders, "folder")] if folders else []
-    return f"{' and '.join(counts)} in {place(slots)}:\n\n{bullets(names)}"
+    return f"{' and '.join(counts)} in {folder_label(slots)}:\n\n{bullets(names)}"
 
 
 def list_folders(slots: Slots) -> Steps:
     found = yield from run(f"ls -1p {_folder(slots)}")
     names = [name for name in found.splitlines() if name.endswith("/")]
     if not names:
-        return f"There are no folders in {place(slots)}."
-    return f"{plural(len(names), 'folder')} in {place(slots)}:\n\n{bullets(names)}"
+        return f"There are no folders in {folder_label(slots)}."
+    return f"{plural(len(names), 'folder')} in {folder_label(slots)}:\n\n{bullets(names)}"
 
 
 def tree(slots: Slots) -> Steps:
@@ -66,8 +66,8 @@ def tree(slots: Slots) -> Steps:
     parts = [path.removeprefix(f"{root}/").split("/") for path in paths]
     drawn = "\n".join("  " * (len(names) - 1) + names[-1] for names in parts)
     if not drawn:
-        return f"There is nothing in {place(slots)}."
-    return f"The first {TREE_DEPTH} levels of {place(slots)}:\n\n{block(drawn)}"
+        return f"There is nothing in {folder_label(slots)}."
+    return f"The first {TREE_DEPTH} levels of {folder_label(slots)}:\n\n{block(drawn)}"
 
 
 def count_entries(slots: Slots) -> Steps:
@@ -80,7 +80,7 @@ def count_entries(slots: Slots) -> Steps:
     if not here.strip().isdigit() or not below.strip().isdigit():
         raise StepFailed(block(here or below))
     extra = "" if here == below else f", {below.strip()} with its subfolders"
-    where = place(slots)
+    where = folder_label(slots)
     return f"{where[:1].upper()}{where[1:]} has {plural(int(here), noun)}{extra} (hidden ones too)."
 
 
@@ -107,7 +107,7 @@ def changed_files(slots: Slots) -> Steps:
     script = f"find {_folder(slots)} -type f {NO_GIT} {_PERIODS[period]}"
     found = yield from _find(script)
     if not found:
-        return f"No file in {place(slots)} changed {period}."
+        return f"No file in {folder_label(slots)} changed {period}."
     return f"{_found(found, 'file')} changed {period}:\n\n{bullets(found)}"
 
 
@@ -118,7 +118,7 @@ def find_named(slots: Slots) -> Steps:
     folder, _, base = name.rstrip("/").rpartition("/")
     start = quote(folder) if folder else _folder(slots)
     found = yield from _find(f"find {start} {NO_GIT} -name {shlex.quote(base)}")
-    where = inline(folder) if folder else place(slots)
+    where = inline(folder) if folder else folder_label(slots)
     if not found:
         return f"There is no {inline(base)} in {where} or below."
     return f"{_found(found, 'match')} for {inline(base)} in {where} and below:\n\n{bullets(found)}"
@@ -140,7 +140,7 @@ def folder_size(slots: Slots) -> Steps:
     size = re.search(r"^\s*([\d.,]+\w*)\s", found.splitlines()[-1] if found else "")
     if size is None:
         raise StepFailed(block(found))
-    return f"The size of {place(slots)} on disk is {size[1]}."
+    return f"The size of {folder_label(slots)} on disk is {size[1]}."
 
 
 def read_file(slots: Slots) -> Steps:
@@ -280,8 +280,8 @@ def _ranked(
 
 def _ranking(slots: Slots, order: str, named: list[str]) -> str:
     if not named:
-        return f"There are no files in {place(slots)}."
-    where = f"in {place(slots)} and below"
+        return f"There are no files in {folder_label(slots)}."
+    where = f"in {folder_label(slots)} and below"
     if "number" not in slots:
         return f"The {order} file {where} is {named[0]}."
     return f"The {order} files {where}:\n\n" + "\n".join(f"- {name}" for name in named)

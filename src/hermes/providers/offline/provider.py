@@ -30,8 +30,8 @@ _CALL_ID = re.compile(r"call_(\d+)_\d+")
 
 
 class OfflineAssistant:
-    """Not a language model. The same prompt gives the same reply: it knows only what the prompt
-    contains."""
+    """Answers a fixed set of requests without a language model. The same prompt gives the same
+    reply: it knows only what the prompt contains."""
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         step = _next_step(prompt)
@@ -131,7 +131,7 @@ def _run_all(steps: tuple[MatchedStep, ...]) -> Steps:
 
 def _newest_turn(messages: Sequence[Message]) -> _Turn:
     """Messages of Hermes itself are not requests."""
-    said: list[UserMessage] = []
+    user_messages: list[UserMessage] = []
     asked: tuple[ToolCall, ...] = ()
     done: list[tuple[ToolCall, ToolResult]] = []
     answered = False
@@ -141,13 +141,13 @@ def _newest_turn(messages: Sequence[Message]) -> _Turn:
                 continue
             case UserMessage():
                 if answered:
-                    said, done, answered = [], [], False
-                said.append(message)
+                    user_messages, done, answered = [], [], False
+                user_messages.append(message)
             case AssistantMessage():
                 asked, answered = message.calls, True
             case ToolMessage(results=results):
                 done += zip(asked, results, strict=False)
-    return _Turn(user_messages=tuple(said), calls=tuple(done))
+    return _Turn(user_messages=tuple(user_messages), calls=tuple(done))
 
 
 def _with_content(call: ToolCall, result: ToolResult, messages: Sequence[Message]) -> ToolResult:

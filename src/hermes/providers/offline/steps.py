@@ -94,7 +94,7 @@ def bullets(items: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def place(slots: Slots) -> str:
+def folder_label(slots: Slots) -> str:
     """The folder of a request, for display."""
     path = slots.get("folder") or slots.get("directory")
     return inline(path) if path else "this folder"

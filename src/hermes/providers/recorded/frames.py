@@ -16,7 +16,8 @@ BLOCK = 8192
 
 
 class BodyDelta(NamedTuple):
-    """`body` lies between the first `head` and the last `tail` bytes of the previous request."""
+    """A request body as the difference to the previous one: `body` lies between the first `head`
+    and the last `tail` bytes of the previous request."""
 
     head: int
     tail: int
@@ -59,13 +60,12 @@ _HEAD = struct.Struct("<II")
 
 
 class TapeRun(Value, tag="run"):
-    """A process starts to work on a session with `after` records. `facts` is what the app needs to
-    repeat the run."""
+    """Marks that a process starts to work on a session."""
 
     version: str
-    after: int
+    after: int  # the number of records of the session so far
     at: float
-    facts: JsonObject
+    facts: JsonObject  # what the app needs to repeat the run
 
 
 class TapeModel(Value, tag="way"):
@@ -90,24 +90,23 @@ Ending = Literal["whole", "left", "timeout", "protocol", "connection", "network"
 
 
 class RecordedExchange(Value, tag="exchange"):
-    """A request and its response. The request is `body` between the first `head` and the last
-    `tail` bytes of the previous request; `digest` covers all requests so far. The response arrived
-    in pieces of `sizes` bytes, each `times` milliseconds after the previous one; the first time is
-    that of the response head. `masked` counts the secrets that were removed."""
+    """A request and its response."""
 
     url: str
+    # the request lies between the first `head` and the last `tail` bytes of the previous one
     body: bytes
-    digest: bytes
+    digest: bytes  # covers all requests so far
     head: int = 0
     tail: int = 0
     status: int = 0
     headers: dict[str, str] = {}
     answer: bytes = b""
-    sizes: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()  # the bytes of each piece of the response
+    # milliseconds since the previous piece; the first is that of the response head
     times: tuple[int, ...] = ()
     ending: Ending = "left"
     fault: RecordedError | None = None
-    masked: int = 0
+    masked: int = 0  # the number of secrets that were removed
 
     def pieces(self) -> Iterator[bytes]:
         at = 0

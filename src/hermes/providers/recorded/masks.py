@@ -84,27 +84,27 @@ class SecretMask:
         spread = self._texts and _is_stream(answer)
         return _rewrite(answer, self._mask_joined) if spread else (answer, 0)
 
-    def _mask_joined(self, places: list[_StringSlot]) -> int:
+    def _mask_joined(self, slots: list[_StringSlot]) -> int:
         """Masks the joined strings and gives each its part back."""
-        whole = "".join(place.text for place in places)
+        whole = "".join(slot.text for slot in slots)
         masked = self.text(whole)
         if masked == whole:
             return 0
         at = 0
-        for place in places:
-            place.set(masked[at : at + len(place.text)])
-            at += len(place.text)
+        for slot in slots:
+            slot.set(masked[at : at + len(slot.text)])
+            at += len(slot.text)
         return 1
 
-    def _label(self, places: list[_StringSlot]) -> int:
+    def _label(self, slots: list[_StringSlot]) -> int:
         assert self._marks is not None
-        if places[0].name.rpartition(".")[2] not in _TEXT_FIELDS:
+        if slots[0].name.rpartition(".")[2] not in _TEXT_FIELDS:
             return 0
-        marks = list(self._marks("".join(place.text for place in places)))
+        marks = list(self._marks("".join(slot.text for slot in slots)))
         at = 0
-        for place in places if marks else ():
-            text = place.text
-            place.set(_insert_labels(text, at, marks))
+        for slot in slots if marks else ():
+            text = slot.text
+            slot.set(_insert_labels(text, at, marks))
             at += len(text)
         return len(marks)
 
@@ -125,7 +125,7 @@ def _insert_labels(text: str, at: int, marks: Iterable[SecretSpan]) -> str:
 
 
 class _Block:
-    """One event of a stream: the JSON of its data and the other lines. With `bare`, a whole
+    """One event of a stream: the JSON of its data and the other lines; with `bare`, a whole
     response that is not a stream."""
 
     def __init__(self, raw: bytes, *, bare: bool = False) -> None:

@@ -55,8 +55,8 @@ class ResponseRecord:
     @property
     def kept_headers(self) -> dict[str, str]:
         """Headers that decide how a response is parsed and when the next request is made."""
-        given = self.headers.items()
-        return {name: v for name, v in given if name in _KEPT_HEADERS or "ratelimit" in name}
+        headers = self.headers.items()
+        return {name: v for name, v in headers if name in _KEPT_HEADERS or "ratelimit" in name}
 
     @property
     def reusable(self) -> bool:
@@ -242,8 +242,8 @@ def is_model_call(url: str) -> bool:
 
 def plain_url(url: str) -> str:
     """The URL without user, password and query, which may contain a key."""
-    place = urlsplit(url)
-    return f"{place.scheme}://{place.netloc.rpartition('@')[2]}{place.path}"
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def digest(before: bytes, head: int, tail: int, body: bytes) -> bytes:

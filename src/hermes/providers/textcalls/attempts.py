@@ -196,11 +196,10 @@ _PEEKED = 300
 
 
 class CallPosition(NamedTuple):
-    """What the text before a call implies. `vetoed`: it is an example or a quotation. `boundary`:
-    it is not in the middle of a sentence."""
+    """What the text before a call implies."""
 
-    vetoed: bool
-    boundary: bool
+    vetoed: bool  # the call is an example or a quotation
+    boundary: bool  # the call is not in the middle of a sentence
     announced: bool
     first: bool
 
@@ -226,11 +225,11 @@ class CallAttempt:
         text: str,
         opener: str,
         styles: tuple[CallStyle, ...],
-        place: CallPosition,
+        position: CallPosition,
         offer: OfferedTools,
     ) -> None:
         self.opener = opener
-        self.place = place
+        self.position = position
         self.named = False
         self.tape = TextTape(offer)
         self.tape.text = text
@@ -262,7 +261,7 @@ class CallAttempt:
     @property
     def tool_name(self) -> str:
         """The offered tool that is being called, "" while unclear."""
-        if self.place.vetoed or not self.place.boundary:
+        if self.position.vetoed or not self.position.boundary:
             return ""
         name = self.tape.named
         if not name:

@@ -52,9 +52,9 @@ Reading = Steps[tuple[RawCall, ...]]
 
 
 class TextTape:
-    """`text` starts with the markup; `at` is the read position; `ended` means that no more text
-    follows. `named` is the tool of the started call, or ""; `begun` means that more than a mention
-    of the markup was seen."""
+    """A text that a parser reads while it arrives. `text` starts with the markup; `at` is the read
+    position; `ended` means that no more text follows. `named` is the tool of the started call, or
+    ""; `begun` means that more than a mention of the markup was seen."""
 
     def __init__(self, offer: OfferedTools) -> None:
         self.offer = offer
@@ -314,11 +314,11 @@ def _raws(value: JsonValue, *, strict: bool) -> Iterator[RawCall]:
         yield from _raws(value[inner], strict=strict)
         return
     names = [key for key in NAMES if isinstance(value.get(key), str)]
-    given = [key for key in ARGUMENTS if key in value]
-    if len(names) != 1 or len(given) > 1 or (strict and not given):
+    argument_keys = [key for key in ARGUMENTS if key in value]
+    if len(names) != 1 or len(argument_keys) > 1 or (strict and not argument_keys):
         raise NoCall
-    _require_only(value, (names[0], *given))
-    arguments: JsonValue = value[given[0]] if given else {}
+    _require_only(value, (names[0], *argument_keys))
+    arguments: JsonValue = value[argument_keys[0]] if argument_keys else {}
     if isinstance(arguments, str):
         arguments = parse_object(arguments) if arguments.strip() else {}
     if arguments is None:

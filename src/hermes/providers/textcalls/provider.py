@@ -68,10 +68,11 @@ def trusted_styles(name: str) -> frozenset[str]:
 
 
 class TextCallProvider:
-    """For models whose calls arrive as text because the server does not know their style. `style`
-    is the model's known style, or "auto"; unambiguous markup is recognised in any case. A call
-    counts if it names an offered tool, its arguments match the schema, and it is neither an example
-    nor a quotation; otherwise it stays text. Replies with native calls pass unchanged."""
+    """Turns calls that a model writes as text into tool calls, for servers that do not know the
+    model's style. `style` is the model's known style, or "auto"; unambiguous markup is recognised
+    in any case. A call counts if it names an offered tool, its arguments match the schema, and it
+    is neither an example nor a quotation; otherwise it stays text. Replies with native calls pass
+    unchanged."""
 
     def __init__(self, inner: Provider, style: str = "auto") -> None:
         self._inner = inner
@@ -174,10 +175,10 @@ def _with_calls(
     parts: list[Text | Reasoning | ToolCall] = [
         part for part in message.parts if isinstance(part, Reasoning)
     ]
-    place, count = len(prompt.messages), 0
+    message_index, count = len(prompt.messages), 0
     for part in scanner.parts:
         if isinstance(part, TextCall):
-            id = fresh_id(f"call_{place}_{count}", taken)
+            id = fresh_id(f"call_{message_index}_{count}", taken)
             taken.add(id)
             count += 1
             broken = part.broken or (CONNECTION_LOST if message.stop == "cut" else "")

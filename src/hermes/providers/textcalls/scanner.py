@@ -34,20 +34,19 @@ class TextCall(NamedTuple):
 
 
 class CallBlock(NamedTuple):
-    """Calls that were written together; `text` is their markup. `named`: the first one was already
-    announced."""
+    """Calls that were written together."""
 
     style: CallStyle
-    text: str
+    text: str  # their markup
     calls: tuple[TextCall, ...]
-    place: CallPosition
-    named: bool
+    position: CallPosition
+    named: bool  # the first call was already announced
 
     def is_meant(self, gap: str, ahead: str) -> bool:
         """True if marked calls are meant, judging by the white space after them and by what
         follows; "" is the end of the reply."""
-        if not self.place.boundary:
-            return not ahead and self.place.announced
+        if not self.position.boundary:
+            return not ahead and self.position.announced
         return not ahead or "\n" in gap or not (ahead[0].islower() or ahead[0] in _CONTINUATIONS)
 
 
@@ -150,11 +149,11 @@ class CallScanner:
 
     def _begin(self, opening: OpenerMatch) -> bool:
         """Starts to read a possible call; False if it cannot be meant as one."""
-        place = CallPosition.after(self._prose)
-        styles = tuple(style for style in opening.styles if place.allows(style, self._trusted))
+        position = CallPosition.after(self._prose)
+        styles = tuple(style for style in opening.styles if position.allows(style, self._trusted))
         if not styles:
             return False
-        self._attempt = CallAttempt(self._rest, opening.opener, styles, place, self._offer)
+        self._attempt = CallAttempt(self._rest, opening.opener, styles, position, self._offer)
         self._rest = ""
         if self._ended:
             self._attempt.tape.ended = True
@@ -174,12 +173,12 @@ class CallScanner:
         style, raws = found
         text, self._rest = attempt.text[: attempt.tape.at], attempt.text[attempt.tape.at :]
         calls: tuple[TextCall, ...] = ()
-        if not attempt.place.vetoed:
+        if not attempt.position.vetoed:
             # All of them, or none if one is not a valid call of an offered tool.
             with suppress(SchemaMismatch):
                 calls = tuple([self._check(raw) for raw in raws])
         if calls:
-            self._blocks.append(CallBlock(style, text, calls, attempt.place, attempt.named))
+            self._blocks.append(CallBlock(style, text, calls, attempt.position, attempt.named))
         else:
             yield from self._release()
             yield from self._say(text, whole=True)

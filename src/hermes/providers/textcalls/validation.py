@@ -278,16 +278,16 @@ class OfferedTools:
         prefix = next((prefix for prefix in _PREFIXES if name.startswith(prefix)), "")
         return name.removeprefix(prefix)
 
-    def arguments(self, name: str, given: JsonObject, *, typed: bool) -> JsonObject:
+    def arguments(self, name: str, raw: JsonObject, *, typed: bool) -> JsonObject:
         """The arguments as the schema requires them; raises SchemaMismatch. Without `typed`, text
         values are converted to the types of the schema."""
         tool = self._tools.get(name)
         if tool is None:
             raise SchemaMismatch("no such tool")
-        found = fit_to_schema(tool.parameters, given, text=not typed)
-        if not isinstance(found, dict):
+        arguments = fit_to_schema(tool.parameters, raw, text=not typed)
+        if not isinstance(arguments, dict):
             raise SchemaMismatch("arguments are not an object")
-        return found
+        return arguments
 
     def parameters(self, name: str) -> tuple[str, ...]:
         """The names of the tool's parameters, in schema order."""

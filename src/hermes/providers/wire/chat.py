@@ -224,10 +224,10 @@ class ChatReader(ReplyReader):
         if refusal := text_of(delta.get("refusal")):
             self._stop = "filtered"
             yield from self.builder.add_text(refusal)
-        for place, piece in enumerate(objects_of(delta.get("tool_calls"))):
+        for index, piece in enumerate(objects_of(delta.get("tool_calls"))):
             yield from self._calls.add(piece)
             if signed := object_of(piece.get("extra_content")):
-                self._signatures[str(piece.get("index", place))] = signed
+                self._signatures[str(piece.get("index", index))] = signed
         if isinstance(old := delta.get("function_call"), dict):
             yield from self._calls.add({"index": 0, "function": old})
 
@@ -337,8 +337,8 @@ class ChatWire(WireFormat):
             encoded[field] = reasoning
         if message.calls:
             encoded["tool_calls"] = calls = [self._call(call) for call in message.calls]
-            for place, call in enumerate(calls):
-                if signature := signatures.get(str(place)):
+            for index, call in enumerate(calls):
+                if signature := signatures.get(str(index)):
                     call["extra_content"] = signature
         text = message.text.strip()
         encoded["content"] = self._content((Text(text=text),)) if text else None

@@ -114,17 +114,17 @@ def coalesce(reader: ReplyReader, events: Iterable[SseEvent]) -> Iterator[Delta]
 
 def _deltas(reader: ReplyReader, events: Iterable[SseEvent]) -> Iterator[Delta]:
     """Joins consecutive text-only events."""
-    said: list[str] = []
+    pending: list[str] = []
     size = 0
     for event in events:
-        words = reader.plain_text(event)
-        if words is not None:
-            said.append(words)
-            size += len(words)
-        if said and (words is None or size >= MAX_DELTA_CHARS):
-            yield from reader.builder.add_text("".join(said))
-            said, size = [], 0
-        if words is None:
+        text = reader.plain_text(event)
+        if text is not None:
+            pending.append(text)
+            size += len(text)
+        if pending and (text is None or size >= MAX_DELTA_CHARS):
+            yield from reader.builder.add_text("".join(pending))
+            pending, size = [], 0
+        if text is None:
             yield from reader.feed(event)
-    if said:
-        yield from reader.builder.add_text("".join(said))
+    if pending:
+        yield from reader.builder.add_text("".join(pending))

@@ -84,11 +84,11 @@ def _add_cache_marks(fragments: list[bytes], cache_ttl: CacheTtl, *, on: bytes) 
     addition = b',"cache_control":' + encode(cache_mark(cache_ttl))
     result = list(fragments)
     left = _MAX_MARKS
-    for place in range(len(result) - 1, -1, -1):
+    for index in range(len(result) - 1, -1, -1):
         if not left:
             break
-        if result[place].endswith(on):
-            result[place] = result[place][: -len(PART_END)] + addition + PART_END
+        if result[index].endswith(on):
+            result[index] = result[index][: -len(PART_END)] + addition + PART_END
             left -= 1
     return result
 

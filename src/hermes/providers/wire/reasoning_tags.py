@@ -50,7 +50,8 @@ Kind = Literal["text", "reasoning", "retract"]
 
 
 class SplitPiece(NamedTuple):
-    """`retract` means that all visible text so far was reasoning without an opening tag."""
+    """A piece of the text of a reply. The kind `retract` means that all visible text so far was
+    reasoning without an opening tag."""
 
     kind: Kind
     text: str

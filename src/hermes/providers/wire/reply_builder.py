@@ -24,10 +24,10 @@ _LENIENT = json.JSONDecoder(strict=False)
 
 
 class Arguments(Value):
-    """`broken` is empty, or tells the model why the call cannot run."""
+    """The decoded arguments of a call."""
 
     value: JsonObject = {}
-    broken: str = ""
+    broken: str = ""  # tells the model why the call cannot run; "" if it can
 
 
 def read_arguments(raw: object, *, whole: bool) -> Arguments:
@@ -153,8 +153,8 @@ def _is_object(text: str) -> bool:
 
 
 class ReplyBuilder:
-    """`used_ids` are the call ids of the conversation so far, `message_count` is its length; ids
-    that the model left out are derived from both."""
+    """Assembles a reply from its parts. `used_ids` are the call ids of the conversation so far,
+    `message_count` is its length; ids that the model left out are derived from both."""
 
     def __init__(self, *, issuer: str, used_ids: set[str], message_count: int) -> None:
         self.parts: list[TextBuilder | ReasoningBuilder | CallBuilder] = []
@@ -258,11 +258,11 @@ class ReplyBuilder:
             last.pieces.append(piece.text)
             yield TextDelta(text=piece.text)
         else:
-            said = "".join("".join(p.pieces) for p in self.parts if isinstance(p, TextBuilder))
-            if said:
+            text = "".join("".join(p.pieces) for p in self.parts if isinstance(p, TextBuilder))
+            if text:
                 self.parts = [part for part in self.parts if not isinstance(part, TextBuilder)]
                 yield Restarted()
-                yield from self.add_reasoning(said)
+                yield from self.add_reasoning(text)
 
     def _part(
         self, raw: TextBuilder | ReasoningBuilder | CallBuilder, stop: StopReason

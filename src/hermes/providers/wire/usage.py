@@ -14,21 +14,21 @@ from hermes.providers.wire.format import images_in
 def openai_usage(raw: JsonValue, input: str, output: str) -> Usage | None:
     """`input` and `output` are the names of the two counts: "prompt" and "completion" in the chat
     completions API, "input" and "output" in the responses API."""
-    given = object_of(raw)
-    if not (f"{input}_tokens" in given or f"{output}_tokens" in given):
+    usage = object_of(raw)
+    if not (f"{input}_tokens" in usage or f"{output}_tokens" in usage):
         return None
-    details = object_of(given.get(f"{input}_tokens_details"))
-    read = count_of(details.get("cached_tokens")) or count_of(given.get("prompt_cache_hit_tokens"))
+    details = object_of(usage.get(f"{input}_tokens_details"))
+    read = count_of(details.get("cached_tokens")) or count_of(usage.get("prompt_cache_hit_tokens"))
     written = count_of(details.get("cache_write_tokens"))
-    thought = object_of(given.get(f"{output}_tokens_details"))
+    thought = object_of(usage.get(f"{output}_tokens_details"))
     return Usage(
-        input=max(0, count_of(given.get(f"{input}_tokens")) - read - written),
-        output=count_of(given.get(f"{output}_tokens")),
+        input=max(0, count_of(usage.get(f"{input}_tokens")) - read - written),
+        output=count_of(usage.get(f"{output}_tokens")),
         cache_read=read,
         cache_write=written,
         reasoning=count_of(thought.get("reasoning_tokens")),
         requests=1,
-        cost=_cost(given),
+        cost=_cost(usage),
     )
 
 
@@ -72,8 +72,8 @@ def _tokens(message: Message) -> int:
             return sum(estimate_tokens(result.text) for result in results)
 
 
-def _cost(given: JsonObject) -> float | None:
-    cost = given.get("cost")
+def _cost(usage: JsonObject) -> float | None:
+    cost = usage.get("cost")
     if isinstance(cost, bool) or not isinstance(cost, int | float):
         return None
     return float(cost)

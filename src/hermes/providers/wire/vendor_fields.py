@@ -212,9 +212,9 @@ class _Reducer:
         if kind == "array":
             items = self.reduce(node.get("items"), path, depth=depth + 1)
             return {**kept, "type": kind, "items": items}
-        words = [node["const"]] if "const" in node else list_of(node.get("enum"))
-        if kind == "string" and words and all(isinstance(word, str) for word in words):
-            return {**kept, "type": kind, "enum": words}
+        values = [node["const"]] if "const" in node else list_of(node.get("enum"))
+        if kind == "string" and values and all(isinstance(word, str) for word in values):
+            return {**kept, "type": kind, "enum": values}
         return {**kept, "type": kind}
 
     def _resolve(

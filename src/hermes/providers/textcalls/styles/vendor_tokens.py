@@ -32,8 +32,8 @@ def _deepseek(tape: TextTape) -> Reading:
     opener = next(o for o in _DEEPSEEK_OPENERS if tape.text.startswith(o, tape.at))
     bar, gap = opener[1], opener[6]
 
-    def token(*words: str) -> str:
-        return f"<{bar}{gap.join(words)}{bar}>"
+    def token(*parts: str) -> str:
+        return f"<{bar}{gap.join(parts)}{bar}>"
 
     def read() -> OneCall:
         yield from tape.expect(token("tool", "call", "begin"))

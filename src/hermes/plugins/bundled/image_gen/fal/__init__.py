@@ -40,7 +40,7 @@ _SIZES: dict[Sizes, tuple[str, tuple[str, str, str]]] = {
 
 
 class FalModel(Value):
-    """`edit` is the endpoint that edits at most `most_sources` images."""
+    """A model at fal.ai."""
 
     id: str
     display: str
@@ -48,8 +48,8 @@ class FalModel(Value):
     strengths: str = ""
     price: str = ""
     sizes: Sizes = "presets"
-    edit: str = ""
-    most_sources: int = 0
+    edit: str = ""  # the endpoint that edits images; "" if there is none
+    most_sources: int = 0  # the most images that `edit` takes
     fixed: JsonObject = {}
 
     def size(self, aspect: str) -> JsonObject:
