@@ -45,7 +45,7 @@ class CredentialAdmin:
         self._provider = provider
 
     async def rows(self) -> tuple[AccountRow, ...]:
-        """Numbered from 1, best first."""
+        """Return the rows, numbered from 1, best first."""
         keys = await self._store.key_sources(self._provider).keys()
         entries = (await self._store.auth_file.read()).entries(self._provider)
         stored_in = {entry.id: entry.kept_in for entry in entries}
@@ -76,7 +76,7 @@ class CredentialAdmin:
         return tuple(rows)
 
     async def add_key(self, key: str, *, label: str = "") -> AccountRow:
-        """Stores a key, in the system keyring if there is one. Adding a borrowed key that was
+        """Store a key, in the system keyring if there is one. Adding a borrowed key that was
         removed enables it again."""
         key = key.strip()
         if not is_plausible_key(key):
@@ -109,7 +109,7 @@ class CredentialAdmin:
         return await self._row_of(entry.id)
 
     async def remove(self, which: str) -> AccountRow:
-        """Removes a key by number, id or label. A borrowed key is only ignored from now on."""
+        """Remove a key by number, id or label. A borrowed key is only ignored from now on."""
         provider, auth_file = self._provider, self._store.auth_file
         row = await self._find(which)
         entry = (await auth_file.read()).entry(provider, row.id)
@@ -122,7 +122,7 @@ class CredentialAdmin:
         return row
 
     async def reset(self) -> int:
-        """Ends the cooldowns of the keys; returns their number."""
+        """End the cooldowns of the keys; return their number."""
         now = self._store.world.clock.now()
 
         def change(states: KeyStates) -> int:
@@ -136,8 +136,8 @@ class CredentialAdmin:
         return await self._store.states.change(change)
 
     async def log_in(self, screen: LoginScreen, *, label: str = "") -> AccountRow:
-        """Raises NotFound if the provider has no login. Replaces the login with the same label, or
-        a dead one."""
+        """Log in. Raise NotFound if the provider has no login. The new login replaces the one with
+        the same label, or a dead one."""
         provider, store = self._provider, self._store
         login = store.logins.get(provider)
         if login is None:
@@ -170,7 +170,7 @@ class CredentialAdmin:
         return await self._row_of(key_id)
 
     async def log_out(self) -> tuple[AccountRow, ...]:
-        """Revokes and removes all logins; `why` of a row is "kept" if its token could not be
+        """Revoke and remove all logins; `why` of a row is "kept" if its token could not be
         revoked."""
         provider = self._provider
         document = await self._store.auth_file.read()

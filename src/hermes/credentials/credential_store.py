@@ -70,7 +70,7 @@ class CredentialStore:
         return KeyHealth(provider, self.states, self.world, self._cooldowns)
 
     def pool(self, provider: str) -> SharedKeyPool:
-        """The pool of a provider, shared by all sessions of this process."""
+        """Return the pool of a provider, shared by all sessions of this process."""
         if provider not in self._pools:
             sources = self.key_sources(provider)
             self._pools[provider] = SharedKeyPool(
@@ -87,11 +87,11 @@ class CredentialStore:
             await pool.close()
 
     def keyring_secrets(self) -> list[str]:
-        """The secrets read from the keyring so far."""
+        """Return the secrets read from the keyring so far."""
         return [each for sources in self._key_sources.values() for each in sources.keyring_secrets]
 
     def secret_values(self) -> frozenset[str]:
-        """All secrets of auth.json and those read from the keyring so far, for redaction."""
+        """Return all secrets of auth.json and those read from the keyring so far, for redaction."""
         document = self.auth_file.peek()
         entries = [e for name in document.providers() for e in document.entries(name)]
         values = (value for e in entries for value in (e.access_token, e.refresh_token))

@@ -131,7 +131,7 @@ def _parse_gh(data: bytes) -> Fields:
 
 
 async def read_gh_token(program: str = "gh") -> str:
-    """Asks `gh`, whose newer versions store the token in the system keyring; "" if it has none."""
+    """Ask `gh`, whose newer versions store the token in the system keyring; "" if it has none."""
     try:
         process = await asyncio.create_subprocess_exec(
             program,

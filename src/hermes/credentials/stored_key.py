@@ -63,7 +63,7 @@ class StoredKey(WithSecrets):
 def borrowed_key(
     provider: str, source: str, key: str, *, label: str = "", **more: Any
 ) -> StoredKey:
-    """A key that auth.json does not store."""
+    """Return a key that auth.json does not store."""
     return StoredKey(
         id=borrowed_id(provider, source),
         provider=provider,
@@ -75,7 +75,7 @@ def borrowed_key(
 
 
 def drop_duplicates(keys: list[StoredKey]) -> list[StoredKey]:
-    """Drops repeated secrets and placeholders; keeps the first of each."""
+    """Drop repeated secrets and placeholders; keep the first of each."""
     seen: set[str] = set()
     kept = []
     for key in keys:

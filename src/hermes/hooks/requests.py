@@ -71,7 +71,7 @@ class RequestHooks:
             raise
 
     async def on_request(self, call: ModelCalled) -> None:
-        """Called before a request; a pending failure is reported first."""
+        """Fire the hooks before a request; a pending failure is reported first."""
         await self._report_failure()
         prompt = self._prompt
         self._count += 1
@@ -100,7 +100,7 @@ class RequestHooks:
             )
 
     def on_settled(self) -> None:
-        """Called after a request; captures the error that is being raised."""
+        """Keep the error that is being raised, if any, to report it later."""
         error = sys.exception()
         if isinstance(error, ProviderError):
             self._failure = error

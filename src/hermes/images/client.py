@@ -65,7 +65,8 @@ _WORDS = ("message", "msg", "detail", "error", "title", "errors", "description")
 def error_from_response(
     label: str, status: int, body: str, headers: Mapping[str, str], *, hide: str = ""
 ) -> ImageFault:
-    """For a response with an error status. `hide` is a key that a server may repeat."""
+    """Build the error for a response with an error status. `hide` is a key that a server may
+    repeat."""
     if "html" in headers.get("content-type", "").lower() or body.lstrip()[:1] == "<":
         details = "a web page instead of JSON; is the address right?"
     else:
@@ -82,7 +83,7 @@ def error_from_response(
 def error_from_message(
     label: str, details: JsonValue, *, kind: str = "provider_error"
 ) -> ImageFault:
-    """For a failure that a server reports with a success status."""
+    """Build the error for a failure that a server reports with a success status."""
     text = " ".join(_texts(details)) or "it gave no reason"
     if is_policy(text):
         kind = "content_policy"

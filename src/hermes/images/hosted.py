@@ -28,7 +28,7 @@ RATIOS = {"landscape": "16:9", "square": "1:1", "portrait": "9:16"}
 def model_row(
     id: str, display: str, *, speed: str = "", strengths: str, price: str = "", edits: bool = True
 ) -> JsonObject:
-    """One model in a list; `edits` says whether it takes source images."""
+    """Return one model of a list; `edits` says whether it takes source images."""
     modalities = ["text", "image"] if edits else ["text"]
     return {
         "id": id, "display": display, "speed": speed, "strengths": strengths, "price": price,
@@ -119,7 +119,7 @@ class HostedProvider(ImageGenProvider):
 
     @abstractmethod
     async def draw(self, request: HostedRequest, client: ImageServerClient) -> GeneratedImage:
-        """ImageFault says why there is no image."""
+        """Generate the image; raise ImageFault that says why there is none."""
 
     async def headers(self) -> dict[str, str]:
         return {"authorization": f"Bearer {self.studio.key(self.KEY)}"} if self.KEY else {}
@@ -243,7 +243,7 @@ class SelfHostedProvider(HostedProvider):
 
 
 async def source_urls(request: HostedRequest) -> list[str]:
-    """The source images as data URLs."""
+    """Return the source images as data URLs."""
     return [data_url((await aload_source_image(source))[0]) for source in request.sources]
 
 

@@ -82,7 +82,7 @@ def too_large_error(max_bytes: int) -> ImageFault:
 
 
 def check_image(data: bytes, *, max_bytes: int = MAX_BYTES, kind: str = "io_error") -> bytes:
-    """Return the same bytes if they are an image of acceptable size; ImageFault."""
+    """Return the same bytes if they are an image of acceptable size; raise ImageFault."""
     if len(data) > max_bytes:
         raise too_large_error(max_bytes)
     if not media_type(data):

@@ -94,7 +94,8 @@ class Studio:
             await http.aclose()
 
     async def download(self, url: str, *, timeout: float, max_bytes: int) -> bytes:
-        """Download an image: the policy judges the URL, and the content is checked; ImageFault."""
+        """Download an image: the policy judges the URL, and the content is checked; raise
+        ImageFault."""
         try:
             answer = await self._fetcher.fetch(
                 FetchUrl(url=url), max_bytes=max_bytes, timeout=timeout
@@ -125,7 +126,7 @@ class Studio:
 
 
 def check_download(data: bytes, content_type: str, *, cut: bool, max_bytes: int) -> bytes:
-    """Return the content of a response if it is an image; ImageFault."""
+    """Return the content of a response if it is an image; raise ImageFault."""
     if cut or len(data) > max_bytes:
         raise too_large_error(max_bytes)
     if not data:
@@ -144,7 +145,7 @@ _studio: ContextVar[Studio | None] = ContextVar("studio_of_task", default=None)
 
 @contextmanager
 def use_studio(studio: Studio) -> Iterator[None]:
-    """Within the block, and in threads and tasks that it starts, helpers use this studio."""
+    """Make helpers use this studio within the block, and in threads and tasks that it starts."""
     token = _studio.set(studio)
     try:
         yield
@@ -153,7 +154,7 @@ def use_studio(studio: Studio) -> Iterator[None]:
 
 
 def current_studio() -> Studio:
-    """Return the studio of the current generation; ImageFault outside of one."""
+    """Return the studio of the current generation; raise ImageFault outside of one."""
     studio = _studio.get()
     if studio is None:
         raise ImageFault(

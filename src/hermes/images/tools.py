@@ -142,7 +142,8 @@ class ImageTool(Tool):
         return await image_generate(ctx, arguments)
 
     def _effects(self, paths: PathContext, arguments: JsonObject) -> Iterator[Effect]:
-        """What is sent comes first: reading an image adds no text that could have asked for it."""
+        """Yield the effects of a call. What is sent comes first: reading an image adds no text that
+        could have asked for it."""
         provider = self._provider()
         if provider is None:
             return

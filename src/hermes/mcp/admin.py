@@ -100,7 +100,7 @@ class McpAdmin:
         return rows
 
     def tools(self, name: str) -> list[ToolRow]:
-        """Lists the tools as last seen; none if the server was never connected."""
+        """List the tools as last seen; none if the server was never connected."""
         server = find_server(self._run, name)
         listing = self._listings.get(server) or ToolListing()
         offered = {tool.name for tool in select_tools(server, listing)}
@@ -126,7 +126,7 @@ class McpAdmin:
         screen: BrowserScreen | None = None,
         secrets: Collection[str] = (),
     ) -> ToolListing:
-        """Connects to the server, logging in if it requires that, and then adds it to the settings.
+        """Connect to the server, logging in if it requires that, and then add it to the settings.
         `secrets` names further variables and headers to store as secrets."""
         if not re.fullmatch(_NAME, name):
             raise UsageError(
@@ -171,7 +171,7 @@ class McpAdmin:
         write_settings(self._run.home, {("mcp_servers", name, "enabled"): change})
 
     def choose(self, name: str, include: Sequence[str], exclude: Sequence[str]) -> None:
-        """Stores which tools are offered; empty lists select all."""
+        """Store which tools are offered; empty lists select all."""
         find_server(self._run, name)
         path = ("mcp_servers", name, "tools")
         write_settings(
@@ -183,7 +183,7 @@ class McpAdmin:
         )
 
     async def test(self, name: str) -> ServerTrial:
-        """Opens a new connection and counts what the server offers; raises ServerFault."""
+        """Open a new connection and count what the server offers; raise ServerFault."""
         server = find_server(self._run, name)
         require_valid(server)
         clock = self._run.world.clock
@@ -257,7 +257,7 @@ def _is_secret(part: str, key: str, value: str) -> bool:
 
 
 def is_server(settings: Settings, name: str) -> bool:
-    """Returns whether the name denotes a server or one of its tools."""
+    """Return whether the name denotes a server or one of its tools."""
     server, colon, _ = name.partition(":")
     if not colon and not name.startswith(TOOLSET_PREFIX):
         return False
@@ -267,7 +267,7 @@ def is_server(settings: Settings, name: str) -> bool:
 def server_toolsets(
     settings: Settings, home: Home
 ) -> list[tuple[str, tuple[str, ...], bool, bool]]:
-    """Lists per toolset its tools as last seen, whether it is enabled, and whether partially."""
+    """List per toolset its tools as last seen, whether it is enabled, and whether partially."""
     found = []
     listings = ListingCache(home.cache / "mcp")
     for name, server_settings in sorted(settings.mcp_servers.items()):
@@ -283,7 +283,7 @@ def server_toolsets(
 def switch_changes(
     settings: Settings, names: Sequence[str], *, on: bool
 ) -> dict[KeyPath, JsonValue]:
-    """Returns the settings that enable or disable these servers or single tools."""
+    """Return the settings that enable or disable these servers or single tools."""
     found: dict[KeyPath, JsonValue] = {}
     off = list(settings.agent.disabled_toolsets)
     for name in names:

@@ -56,7 +56,7 @@ class ResultReader:
         self._files = 0
 
     async def output(self, result: JsonObject, *, structured: bool) -> ToolOutput:
-        """Converts a tool result. Structured content replaces text when the tool declares it."""
+        """Convert a tool result. Structured content replaces text when the tool declares it."""
         data = result.get("structuredContent")
         blocks = result.get("content") or []
         parts = await self.parts(blocks)
@@ -74,7 +74,7 @@ class ResultReader:
         )
 
     async def parts(self, blocks: Iterable[JsonValue]) -> list[Text | Image]:
-        """Joins adjacent texts."""
+        """Join adjacent texts."""
         found: list[Text | Image] = []
         for block in blocks:
             part = await self._part(block if isinstance(block, dict) else {})

@@ -91,7 +91,7 @@ class ServerDescription(Value, rename="camel"):
         return re.sub(_SHORT, "-", self.name.rpartition("/")[2]).strip("-_")[:32]
 
     def has(self, query: str) -> bool:
-        """Returns whether all words occur in the description."""
+        """Return whether all words occur in the description."""
         text = f"{self.name} {self.title} {self.description}".lower()
         return all(word in text for word in query.lower().split())
 
@@ -122,7 +122,7 @@ class InstallPlan(Value):
         return RUNNERS[self.package.registry_type] if self.package else ""
 
     def inputs(self) -> dict[str, InputField]:
-        """Returns all inputs by name."""
+        """Return all inputs by name."""
         fields: list[InputField] = []
         if self.package is not None:
             fields += self.package.runtime_arguments
@@ -136,7 +136,7 @@ class InstallPlan(Value):
         return found
 
     def missing(self, values: InputValues) -> list[InputField]:
-        """Returns required inputs without a value."""
+        """Return required inputs without a value."""
         return [
             field
             for name, field in self.inputs().items()
@@ -144,7 +144,7 @@ class InstallPlan(Value):
         ]
 
     def secrets(self) -> frozenset[str]:
-        """Returns variables and headers whose values must not be stored in the settings."""
+        """Return variables and headers whose values must not be stored in the settings."""
         named = self.package.environment_variables if self.package else ()
         named = self.remote.headers if self.remote else named
         return frozenset(
@@ -154,7 +154,8 @@ class InstallPlan(Value):
         )
 
     def settings(self, values: InputValues) -> JsonObject:
-        """Returns the settings for `mcp_servers.NAME`; UsageError for missing or unknown inputs."""
+        """Return the settings for `mcp_servers.NAME`; raise UsageError for missing or unknown
+        inputs."""
         known = self.inputs()
         if unknown := [name for name in values if name not in known]:
             named = ", ".join(known) or "nothing"
@@ -174,8 +175,8 @@ class InstallPlan(Value):
 
 
 def plan_install(description: ServerDescription, *, remote: bool = False) -> InstallPlan:
-    """Returns the first supported package or, without one or with `remote`, the first hosted
-    server. UsageError when there is none."""
+    """Return the first supported package or, without one or with `remote`, the first hosted server.
+    Raise UsageError when there is none."""
     if not remote:
         for package in description.packages:
             if package.registry_type in RUNNERS and package.transport.type == "stdio":
@@ -243,7 +244,7 @@ def _name(field: InputField) -> str:
 
 
 def _values(field: InputField, values: InputValues) -> list[str]:
-    """Returns the values; none when the input is omitted."""
+    """Return the values; none when the input is omitted."""
     if field.value is None:
         return _given_values(field, _name(field), values)
     text = field.value
@@ -288,18 +289,18 @@ class ServerCatalogue:
         self._client = JudgedHttp(http, {"registry": self._registry}, proxied=proxied)
 
     def list_shipped(self, query: str = "") -> list[ServerDescription]:
-        """Lists the servers of the shipped catalogue."""
+        """List the servers of the shipped catalogue."""
         raw = files("hermes.mcp.catalogue").joinpath("shipped.json").read_bytes()
         return [each for each in decode(_ShippedServers, raw).servers if each.has(query)]
 
     async def search_registry(self, query: str) -> list[ServerDescription]:
-        """Searches the registry. Its texts are cleaned, since anyone can publish there."""
+        """Search the registry. Its texts are cleaned, since anyone can publish there."""
         parameters = urlencode({"search": query, "version": "latest", "limit": MAX_RESULTS})
         page = await self._fetch(_Page, f"servers?{parameters}")
         return [_clean(each.server) for each in page.servers]
 
     async def find(self, name: str) -> ServerDescription:
-        """Finds a server by shipped name, JSON file, or registry name (with a `/`)."""
+        """Find a server by shipped name, JSON file, or registry name (with a `/`)."""
         if name.endswith(".json"):
             return await asyncio.to_thread(_read, name)
         known = {each.name: each for each in self.list_shipped()}
@@ -377,7 +378,8 @@ def catalogue_row(server: ServerDescription) -> CatalogueRow:
 def install_settings(
     plan: InstallPlan, values: InputValues, *, untrusted: bool
 ) -> McpServerSettings:
-    """Raises UsageError when a value or the program that starts the server is missing."""
+    """Build the settings of a server. Raise UsageError when a value or the program that starts the
+    server is missing."""
     settings = plan.settings(values)
     if plan.runner and shutil.which(plan.runner) is None:
         advice = ADVICE[plan.runner]

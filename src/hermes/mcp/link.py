@@ -60,12 +60,12 @@ class RetryDelay:
 
 
 def call_delay(failures: int) -> float:
-    """Blocks calls after consecutive failures; then one is allowed."""
+    """Return how long calls are blocked after consecutive failures; then one is allowed."""
     return OPEN_SECONDS if failures >= FAILURES else 0.0
 
 
 def connect_delay(failures: int) -> float:
-    """Grows exponentially; after several attempts a long pause follows."""
+    """Return the delay, which grows exponentially; after several attempts a long pause follows."""
     if failures >= TRIES:
         return PARKED_SECONDS
     return min(FIRST_WAIT_SECONDS * 2.0 ** (failures - 1), LONGEST_WAIT_SECONDS)
@@ -120,7 +120,7 @@ class ServerLink:
     async def call(
         self, work: Callable[[McpConnection], Awaitable[T]], caller: ToolCaller | None = None
     ) -> T:
-        """Runs `work` on the connection; ServerFault. Retries once on a new connection when the
+        """Run `work` on the connection; raise ServerFault. Retry once on a new connection when the
         server certainly did not execute it."""
         if left := self._breaker.left_seconds:
             name = self.server.name
@@ -143,18 +143,18 @@ class ServerLink:
         return result
 
     async def listing(self) -> ToolListing:
-        """Returns the current listing; connects if necessary."""
+        """Return the current listing; connects if necessary."""
         return await self.call(lambda connection: connection.listing())
 
     def retune(self, server: McpServer) -> None:
-        """Applies changed settings to the same connection."""
+        """Apply changed settings to the same connection."""
         self.server = server
         self._answering.server = server
         if self._connection is not None:
             self._connection.retune(server)
 
     async def retire(self) -> None:
-        """Closes after running calls have ended, or after GRACE_SECONDS."""
+        """Close after running calls have ended, or after GRACE_SECONDS."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(GRACE_SECONDS):
                 await self._idle.wait()
@@ -219,7 +219,7 @@ class ServerLink:
             raise
 
     async def _own(self, ready: asyncio.Future[McpConnection], release: asyncio.Event) -> None:
-        """Opens and closes one connection in the same task."""
+        """Open and close one connection in the same task."""
         try:
             async with self._open(self._answering, self._changed.set) as connection:
                 self._seen(self.server, await connection.listing())
@@ -237,8 +237,8 @@ class ServerLink:
                 ready.cancel()
 
     async def _serve(self, connection: McpConnection, release: asyncio.Event) -> None:
-        """Serves the connection until it is released: refreshes changed listings and pings an
-        idle server."""
+        """Serve the connection until it is released: refresh changed listings and ping an idle
+        server."""
         begun = self._used_at = last_seen = self._world.clock.monotonic()
         while not release.is_set():
             waits = [asyncio.ensure_future(each.wait()) for each in (release, self._changed)]
@@ -261,7 +261,7 @@ class ServerLink:
                     last_seen = self._world.clock.monotonic()
 
     def _seconds_left(self, begun: float) -> float:
-        """Returns the seconds until idle timeout or maximum lifetime."""
+        """Return the seconds until idle timeout or maximum lifetime."""
         server = self.server
         idle_end = self._used_at + (server.idle_timeout_seconds or inf)
         end = min(idle_end, begun + (server.max_lifetime_seconds or inf))

@@ -32,14 +32,14 @@ OPEN: JsonObject = {"type": "object", "properties": {}}
 
 
 def clean_description(text: str) -> str:
-    """Removes invisible characters and truncates."""
+    """Remove invisible characters and truncate."""
     visible = _INVISIBLE.sub("", text).strip()
     return visible if len(visible) <= MOST_CHARS else visible[: MOST_CHARS - 1] + "…"
 
 
 def clean_schema(schema: JsonObject) -> JsonObject:
-    """Returns an object schema without references and unknown keywords. An oversized schema
-    becomes an open one; the server validates the arguments."""
+    """Return an object schema without references and unknown keywords. An oversized schema becomes
+    an open one; the server validates the arguments."""
     whole = _clean_node(schema, schema, 0, ())
     if not isinstance(whole, dict) or len(encode(whole)) > MOST_BYTES:
         return OPEN
@@ -95,7 +95,7 @@ def _keyword(
 
 
 def _resolve_ref(ref: str, root: JsonObject) -> JsonValue:
-    """Resolves a local reference; None for others."""
+    """Resolve a local reference; None for others."""
     if not ref.startswith("#"):
         return None
     found: JsonValue = root
@@ -110,7 +110,7 @@ def _resolve_ref(ref: str, root: JsonObject) -> JsonValue:
 
 
 def texts_of(schema: JsonValue) -> list[str]:
-    """Returns all texts in a schema."""
+    """Return all texts in a schema."""
     found: list[str] = []
     if isinstance(schema, dict):
         for key, value in schema.items():
@@ -125,7 +125,7 @@ def texts_of(schema: JsonValue) -> list[str]:
 
 
 def without_texts(schema: JsonValue) -> Any:
-    """Removes all texts from a schema."""
+    """Remove all texts from a schema."""
     if isinstance(schema, list):
         return [without_texts(value) for value in schema]
     if not isinstance(schema, dict):
@@ -138,7 +138,7 @@ def without_texts(schema: JsonValue) -> Any:
 
 
 def scan_description(text: str) -> tuple[str, bool]:
-    """Returns what is suspicious in a text, or "", and whether it must be withheld."""
+    """Return what is suspicious in a text, or "", and whether it must be withheld."""
     from hermes.policy.scan.scanner import TextScanner  # loaded when a new server or plugin appears
 
     scanned = TextScanner().scan(text, "tool_description")
@@ -152,15 +152,15 @@ _DIGITS = 6
 
 
 def tool_name(server: str, tool: str) -> str:
-    """Returns `mcp_<server>_<tool>` in characters that all providers accept."""
+    """Return `mcp_<server>_<tool>` in characters that all providers accept."""
     whole = f"mcp_{server}_{tool}"
     plain = re.sub(r"[^A-Za-z0-9_]", "_", whole)
     return plain if len(plain) <= LONGEST else _with_suffix(plain, server, tool)
 
 
 def tool_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Returns a unique name for each tool. The first of equal names stays plain; others get a
-    stable suffix."""
+    """Return a unique name for each tool. The first of equal names stays plain; others get a stable
+    suffix."""
     named: dict[tuple[str, str], str] = {}
     taken: set[str] = set()
     for server, tool in tools:
@@ -226,7 +226,7 @@ class ListingCache:
         return cached.listing
 
     def put(self, server: McpServer, listing: ToolListing) -> None:
-        """Stores a listing; failures are ignored, since it is a cache."""
+        """Store a listing; failures are ignored, since it is a cache."""
         cached = CachedListing(version=_VERSION, fingerprint=server.fingerprint(), listing=listing)
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -240,13 +240,13 @@ class ListingCache:
 
 
 def file_name(server: str) -> str:
-    """Converts a server name to a safe file name."""
+    """Convert a server name to a safe file name."""
     plain = re.sub(r"[^A-Za-z0-9_.-]", "_", server).strip(".")
     return plain or "_"
 
 
 def select_tools(server: McpServer, listing: ToolListing) -> tuple[ListedTool, ...]:
-    """Returns the tools selected by the settings, then those for resources and prompts."""
+    """Return the tools selected by the settings, then those for resources and prompts."""
     wanted = server.tools
     patterns = wanted.include or wanted.exclude
     tools = [

@@ -66,7 +66,7 @@ class FormField:
         return f"{title}: {about}" if about else str(title)
 
     def value(self, text: str) -> JsonValue:
-        """Converts the answer; ValueError when it is invalid."""
+        """Convert the answer; raise ValueError when it is invalid."""
         match self._kind:
             case "boolean":
                 return text.strip().lower() in _TRUE
@@ -89,7 +89,7 @@ class FormField:
 
 
 async def fill_form(server: str, params: JsonObject, ask: Ask) -> JsonObject:
-    """Returns the filled-in form, a decline or a cancellation."""
+    """Return the filled-in form, a decline or a cancellation."""
     intro = f"{server} asks: {clean_description(str(params.get('message', '')))}"
     schema = params.get("requestedSchema") or {}
     properties = schema.get("properties") or {}
@@ -117,7 +117,7 @@ async def fill_form(server: str, params: JsonObject, ask: Ask) -> JsonObject:
 
 
 def _choices(schema: JsonObject) -> dict[str, JsonValue]:
-    """Returns the choices by their labels."""
+    """Return the choices by their labels."""
     inner = schema.get("items") if isinstance(schema.get("items"), dict) else schema
     inner = inner or {}
     titled = inner.get("oneOf") or inner.get("anyOf") or ()
@@ -133,7 +133,7 @@ _STOPS = {"done": "endTurn", "length": "maxTokens", "calls": "toolUse"}
 
 
 def prompt_of(server: McpServer, params: JsonObject, keep_image: KeepImage | None = None) -> Prompt:
-    """Builds the prompt within the token limit. Images are included where they can be stored."""
+    """Build the prompt within the token limit. Images are included where they can be stored."""
     messages: list[Message] = []
     for each in params.get("messages", ()):
         messages += _to_messages(server, each, keep_image)
@@ -153,7 +153,7 @@ def prompt_of(server: McpServer, params: JsonObject, keep_image: KeepImage | Non
 
 
 def result_of(reply: Reply) -> JsonObject:
-    """Converts a reply to the protocol's content blocks."""
+    """Convert a reply to the protocol's content blocks."""
     blocks: list[JsonObject] = []
     for part in reply.message.parts:
         match part:
@@ -173,7 +173,7 @@ def result_of(reply: Reply) -> JsonObject:
 
 
 def tool_rounds(params: JsonObject) -> int:
-    """Counts the tool rounds at the end of the messages."""
+    """Count the tool rounds at the end of the messages."""
     rounds = 0
     for message in reversed(params.get("messages", ())):
         kinds = {block.get("type") for block in _blocks(message)}
@@ -285,7 +285,7 @@ class ServerRequests:
             raise ServerFault(f"No answer within {limits.timeout:g} s.") from None
 
     async def elicit(self, params: JsonObject) -> JsonObject:
-        """Shows forms to the person; requests to open a URL are declined."""
+        """Show forms to the person; requests to open a URL are declined."""
         if params.get("mode", "form") != "form" or "requestedSchema" not in params:
             return DECLINED
         ask = self._caller().ctx.ask

@@ -49,7 +49,7 @@ class ProviderRanking:
         self._given = names.read(self._model.value)
 
     def rank_providers(self) -> Iterator[Candidate]:
-        """Strongest first; a provider may appear more than once."""
+        """Yield the candidates, strongest first; a provider may appear more than once."""
         yield from self._explicit()
         secrets, model = self._config.secrets, self._given.model
         variable = self._catalogue.vendors[CUSTOM].url_env
@@ -67,8 +67,8 @@ class ProviderRanking:
                 yield Candidate(provider=entry.name, model=model, why="a login in auth.json")
 
     def _explicit(self) -> Iterator[Candidate]:
-        """Providers named by flag, session, file or variable. A provider prefix in the model name
-        ranks like the source of the model name."""
+        """Yield the providers named by flag, session, file or variable. A provider prefix in the
+        model name ranks like the source of the model name."""
         rows = all_values(self._config, "model.provider")
         address = effective_value(self._config, "model.base_url")
         if address.rank < UNSET and not any(row.rank == address.rank for row in rows):
@@ -84,8 +84,9 @@ class ProviderRanking:
             yield Candidate(provider=provider, model=model, why=row.source, named=True)
 
     def _route_by_model(self, provider: str, rank: int) -> str:
-        """A model name such as `anthropic/…` from a stronger source than the provider selects its
-        vendor, if the provider serves only its own models and the vendor's key is set."""
+        """Return the provider for the model. A model name such as `anthropic/…` from a stronger
+        source than the provider selects its vendor, if the provider serves only its own models and
+        the vendor's key is set."""
         entry, owner = self._provider_names.find(provider), self._names.owner(self._given.model)
         if entry is None or owner is None or rank <= self._model.rank:
             return provider
@@ -95,8 +96,9 @@ class ProviderRanking:
         return owner.name if direct and self._variable(owner.keys) else provider
 
     def _model_for(self, provider: str, rank: int) -> str:
-        """A provider named over a weaker choice of model uses its default model, unless it probably
-        serves the chosen one. A model named at the same level is taken as it is."""
+        """Return the model for a provider. A provider named over a weaker choice of model uses its
+        default model, unless it probably serves the chosen one. A model named at the same level is
+        taken as it is."""
         entry, named = self._provider_names.find(provider), self._given
         if entry is None or entry.name == named.provider:
             return named.model
@@ -107,7 +109,7 @@ class ProviderRanking:
         return ""
 
     def _from_keys(self) -> Iterator[Candidate]:
-        """Vendors whose key is set; those that probably serve the model come first."""
+        """Yield the vendors whose key is set; those that probably serve the model come first."""
         found = []
         for vendor in self._catalogue.vendors.values():
             variable = self._variable(vendor.keys) if vendor.auto else ""

@@ -141,7 +141,7 @@ class PluginAdmin:
         allow_tool_override: bool = False,
         grants: Sequence[str] = (),
     ) -> PluginDetails:
-        """Approves the current files and loads them from the next session on."""
+        """Approve the current files and load them from the next session on."""
         about = self.describe(name)
         found = self._plugins.state(name).found
         blocked = self._run.settings.plugins.block_on_scan == "high"
@@ -171,7 +171,7 @@ class PluginAdmin:
         return found.key
 
     async def fetch(self, source: str, ref: str) -> FetchedPlugin:
-        """Fetches the plugin into memory without running it."""
+        """Fetch the plugin into memory without running it."""
         folder = await asyncio.to_thread(tempfile.TemporaryDirectory, prefix="hermes-plugin-")
         try:
             return await fetch_plugin(source, ref, Path(folder.name) / "clone", self._run.env)
@@ -182,7 +182,7 @@ class PluginAdmin:
         return install_plugin(fetched, self._folder, force=force)
 
     async def update(self, name: str) -> tuple[str, tuple[str, ...]]:
-        """Updates the plugin and returns the changed files; a changed plugin needs new approval."""
+        """Update the plugin and return the changed files; a changed plugin needs new approval."""
         found = self._plugins.state(name).found
         record = read_record(Path(found.path))
         if record is None:
@@ -202,7 +202,7 @@ class PluginAdmin:
         return found.key, tuple(changed)
 
     def list_updatable(self) -> list[str]:
-        """Lists installed plugins that are not pinned."""
+        """List installed plugins that are not pinned."""
         records = {
             state.found.key: read_record(Path(state.found.path))
             for state in self._plugins.states
@@ -251,7 +251,7 @@ class PluginAdmin:
         )
 
     def _list_changes(self, found: FoundPlugin, *, on: bool) -> dict[tuple[str, ...], Any]:
-        """Returns the new lists of enabled and disabled plugins. Bundled plugins are listed only
+        """Return the new lists of enabled and disabled plugins. Bundled plugins are listed only
         when disabled."""
         own, names = self._run.settings.plugins, (found.key, found.name)
         enabled = [each for each in own.enabled if each not in names]
@@ -269,7 +269,7 @@ class PluginAdmin:
 def _grant_changes(
     entry: tuple[str, ...], grants: Sequence[str], current: dict[str, Any]
 ) -> dict[tuple[str, ...], Any]:
-    """`network`, `llm`, `processes`, `path=FOLDER`, `env=NAME`."""
+    """Parse grants: `network`, `llm`, `processes`, `path=FOLDER`, `env=NAME`."""
     changes: dict[tuple[str, ...], Any] = {}
     for each in grants:
         kind, _, value = each.partition("=")
@@ -287,7 +287,7 @@ def _grant_changes(
 
 
 def create_plugin(folder: Path, name: str, kind: ScaffoldKind) -> tuple[Path, ...]:
-    """Writes the files into the new `folder` and returns them."""
+    """Write the files into the new `folder` and return them."""
     if not re.fullmatch(NAME, name):
         raise UsageError(
             f"{name!r} is not a valid plugin name: use lower-case letters, digits, -, _."

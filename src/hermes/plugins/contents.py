@@ -19,7 +19,7 @@ Contents = dict[str, bytes]
 
 
 def read_contents(root: Path) -> Contents:
-    """Returns files by relative path, or by name for a single file. ConfigError for links and
+    """Return files by relative path, or by name for a single file. Raise ConfigError for links and
     special files."""
     if root.is_symlink():
         raise ConfigError(f"{root.name} is a link; a plugin must be a real file or folder.")
@@ -49,8 +49,8 @@ def hash_of(contents: Contents) -> str:
 
 
 def write_copy(contents: Contents, folder: Path) -> Path:
-    """Writes a complete copy to `folder`; an existing one that differs is replaced, because its
-    name contains the hash."""
+    """Write a complete copy to `folder`; an existing one that differs is replaced, because its name
+    contains the hash."""
     with contextlib.suppress(ConfigError, OSError):
         if folder.is_dir() and read_contents(folder) == contents:
             return folder

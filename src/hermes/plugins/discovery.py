@@ -54,7 +54,7 @@ GROUPS = {GROUP: "", "hermes_agent.memory_providers": "memory"}
 
 
 def find_installed(paths: Sequence[str] = ()) -> Iterator[FoundPlugin]:
-    """Yields plugins on the import path or on `paths`."""
+    """Yield plugins on the import path or on `paths`."""
     # Slow to load: imports the email parser.
     from importlib.metadata import distributions
 
@@ -97,7 +97,7 @@ def _describe(name: str, module: str, attribute: str, where: Sequence[str]) -> F
 
 
 def _locate(module: str, where: Sequence[str]) -> tuple[str, Path | None]:
-    """Searches by path, because Python's finder would import parent packages."""
+    """Search by path, because Python's finder would import parent packages."""
     inner = module.replace(".", "/")
     for folder in where:
         package, file = Path(folder, inner), Path(folder, f"{inner}.py")
@@ -109,7 +109,7 @@ def _locate(module: str, where: Sequence[str]) -> tuple[str, Path | None]:
 
 
 def _read(file: Path) -> tuple[PluginManifest | None, str]:
-    """Returns the manifest, or why there is none."""
+    """Return the manifest, or why there is none."""
     try:
         return (read_manifest if file.name == FILE else manifest_of_module)(file), ""
     except ConfigError as error:
@@ -132,7 +132,7 @@ class SearchPaths(Value):
 
 
 def discover(places: SearchPaths) -> dict[str, FoundPlugin]:
-    """Returns plugins by key; a higher source overrides a lower one and is logged."""
+    """Return plugins by key; a higher source overrides a lower one and is logged."""
     found: dict[str, FoundPlugin] = {}
     every = (
         in_folder(Path(places.bundled), "bundled") if places.bundled else (),
@@ -157,7 +157,7 @@ def discover(places: SearchPaths) -> dict[str, FoundPlugin]:
 
 
 def in_folder(folder: Path, source: Source) -> Iterator[FoundPlugin]:
-    """Finds `NAME/`, `CATEGORY/NAME/` and, outside bundled plugins, `NAME.py`."""
+    """Find `NAME/`, `CATEGORY/NAME/` and, outside bundled plugins, `NAME.py`."""
     for entry in _entries(folder):
         if entry.name in CATEGORIES and entry.is_dir():
             for inner in _entries(entry):

@@ -32,7 +32,7 @@ class PluginCheck(Value):
 
 
 async def check_all(plugins: PluginRegistry) -> list[PluginCheck]:
-    """Starts every enabled third-party plugin and waits for its answer."""
+    """Start every enabled third-party plugin and wait for its answer."""
     others = [state for state in plugins.states if not state.found.trusted]
     checks = [_check_files(state) for state in others if state.status not in ("on", "off")]
     own = [state for state in plugins.usable() if not state.found.trusted]
@@ -65,7 +65,7 @@ async def _ask(plugins: PluginRegistry, state: PluginState) -> PluginCheck:
 
 
 def _missing_hosts(state: PluginState) -> Iterator[str]:
-    """Yields registrations that Hermes does not use."""
+    """Yield registrations that Hermes does not use."""
     for platform in state.surface.platforms:
         yield f"provides the platform {platform.name}, which needs a gateway; none is available"
     for service in state.surface.services:
@@ -81,7 +81,7 @@ def _check_files(state: PluginState) -> PluginCheck:
 
 
 async def plugin_findings(config: Config) -> list[Diagnostic]:
-    """Returns findings for `hermes doctor` from files only; starts nothing."""
+    """Return findings for `hermes doctor` from files only; starts nothing."""
     from hermes.plugins.host import load_plugins
 
     if not config.settings.plugins.enabled:

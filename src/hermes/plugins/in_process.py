@@ -103,7 +103,7 @@ class InProcessPlugin:
             return runtime
 
     def _ask(self, method: str, params: JsonObject) -> Any:
-        """Called from a thread of the plugin."""
+        """Serve a request of the plugin. Called from a thread of the plugin."""
         caller = self._callers.get(within.get())
         work = self._serving.answer(method, params, caller)
         try:

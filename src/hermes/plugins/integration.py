@@ -102,8 +102,8 @@ class Service:
         ctx: ToolContext | None = None,
         **named: Any,
     ) -> Any:
-        """Returns its answer as JSON; PluginFault. 0 seconds means no limit. The session is that of
-        `ctx`, if given."""
+        """Return its answer as JSON; raise PluginFault. 0 seconds means no limit. The session is
+        that of `ctx`, if given."""
         if not self.has(method):
             raise PluginFault(f"{self.name} has no method {method}.")
         running = await self._plugins.ready(self._key)
@@ -120,7 +120,7 @@ LONGEST_SECONDS = 600.0
 
 
 def join_hooks(plugins: PluginRegistry, state: PluginState, hooks: Hooks) -> None:
-    """Adds all hooks of a plugin or none; passes on errors."""
+    """Add all hooks of a plugin or none; pass on errors."""
     owner = PREFIX + state.found.name
     hooks.remove(owner)
     try:
@@ -164,7 +164,7 @@ def _to_json(value: object) -> object:
 
 
 def join_images(plugins: PluginRegistry, state: PluginState, register: Callable[..., None]) -> None:
-    """Registers in-process providers directly and others through a proxy."""
+    """Register in-process providers directly and others through a proxy."""
     running = plugins.running(state.found.key)
     for offer in state.surface.images:
         if isinstance(running, InProcessPlugin):
@@ -175,7 +175,7 @@ def join_images(plugins: PluginRegistry, state: PluginState, register: Callable[
 
 
 def engines_of(plugins: PluginRegistry, state: PluginState) -> dict[str, EngineFactory]:
-    """Its context engines, which must run in process."""
+    """Return its context engines, which must run in process."""
     running = plugins.running(state.found.key)
     if not isinstance(running, InProcessPlugin):
         raise ConfigError(
@@ -190,7 +190,7 @@ _NAME_LINE = re.compile(r"^name:.*$", re.MULTILINE)
 
 
 def sync_skills(states: Iterable[PluginState], folder: Path) -> list[str]:
-    """Makes `folder` contain exactly the skills of these plugins; returns errors."""
+    """Make `folder` contain exactly the skills of these plugins; return errors."""
     wanted: dict[str, Contents] = {}
     faults: list[str] = []
     for state in states:
@@ -211,7 +211,7 @@ def sync_skills(states: Iterable[PluginState], folder: Path) -> list[str]:
 
 
 def _skill(plugin: FoundPlugin, path: str, name: str) -> Contents:
-    """Reads a skill from the plugin's approved files."""
+    """Read a skill from the plugin's approved files."""
     inner = _relative_path(path.removeprefix(f"{plugin.path}/") if plugin.trusted else path)
     prefix = "" if inner == "." else f"{inner}/"
     whole = read_contents(Path(plugin.path))
@@ -225,7 +225,7 @@ def _skill(plugin: FoundPlugin, path: str, name: str) -> Contents:
 
 
 def _relative_path(path: str) -> str:
-    """Returns the path relative to the plugin."""
+    """Return the path relative to the plugin."""
     parts = PurePosixPath(path).parts
     if ".." in parts:
         raise ConfigError(f"{path} is outside the plugin.")

@@ -79,7 +79,7 @@ class PluginLink:
         self._send(start_message)
 
     async def call(self, message: JsonObject, caller: PluginCaller) -> Any:
-        """Raises ProcessGone, or PluginCallFailed with the plugin's error."""
+        """Call the plugin. Raise ProcessGone, or PluginCallFailed with the plugin's error."""
         if not self.alive:
             raise ProcessGone
         self._last += 1
@@ -95,7 +95,7 @@ class PluginLink:
                 self._abandoned.add(number)
 
     async def close(self, *, patience: float = 0.0) -> None:
-        """Stops the process and its children, after `patience` seconds to exit."""
+        """Stop the process and its children, after `patience` seconds to exit."""
         if self._writer is not None:
             with contextlib.suppress(OSError):
                 if patience and self.alive:
@@ -114,7 +114,7 @@ class PluginLink:
         await asyncio.to_thread(self._after)
 
     def kill(self) -> None:
-        """Kills the process group."""
+        """Kill the process group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._pid, signal.SIGKILL)
 
@@ -308,7 +308,7 @@ class IsolatedPlugin:
             return self._link
 
     async def _watch(self, link: PluginLink) -> None:
-        """Stops a process that does not answer or has filled its folder."""
+        """Stop a process that does not answer or has filled its folder."""
         while link.alive:
             await asyncio.sleep(self._pulse.every_seconds)
             why = await self._find_problem(link)
@@ -365,7 +365,7 @@ class IsolatedPlugin:
         return PluginLink(pid, ours, self._serving.answer, sandbox.clear)
 
     async def _end(self, link: PluginLink) -> None:
-        """Stops the link; counts one crash per process."""
+        """Stop the link; count one crash per process."""
         if self._link is link:
             self._link = None
         if not link.over:

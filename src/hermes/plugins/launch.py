@@ -25,8 +25,8 @@ MOST_FILES = 50_000
 
 
 def folder_size(folder: Path) -> int:
-    """Returns the bytes on disk below a folder, without following links; a huge value for too
-    many files."""
+    """Return the bytes on disk below a folder, without following links; a huge value for too many
+    files."""
     total = files = 0
     for directory, _, names in os.walk(folder):
         for name in names:
@@ -42,7 +42,7 @@ def folder_size(folder: Path) -> int:
 
 
 def quota_fault(folder: Path, most_mb: int) -> str:
-    """Returns why a folder is too large, or ""."""
+    """Return why a folder is too large, or ""."""
     size = folder_size(folder)
     if size <= most_mb * MEGABYTE:
         return ""
@@ -79,7 +79,7 @@ class PluginLauncher:
         return sandbox, message
 
     def start_message(self, found: FoundPlugin) -> JsonObject:
-        """Builds the start message with a copy of the approved files, since the originals may
+        """Build the start message with a copy of the approved files, since the originals may
         change. Bundled plugins run in place."""
         assert found.manifest is not None
         data = Path(self._host.home, "plugin-data", found.key)

@@ -64,7 +64,7 @@ class PluginManifest(Value, forbid_unknown_fields=True):
 
 
 def read_manifest(file: Path) -> PluginManifest:
-    """Raises ConfigError in one sentence."""
+    """Read a manifest; raise ConfigError in one sentence."""
     try:
         raw = file.read_bytes()
     except OSError as error:
@@ -75,7 +75,7 @@ def read_manifest(file: Path) -> PluginManifest:
 
 
 def manifest_of_module(file: Path) -> PluginManifest:
-    """Reads a constant PLUGIN, or the one subclass of Plugin."""
+    """Read a constant PLUGIN, or the one subclass of Plugin."""
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeError, SyntaxError, ValueError, RecursionError) as error:

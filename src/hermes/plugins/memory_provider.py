@@ -83,7 +83,7 @@ class PluginMemory(MemoryProvider):
         await self._ask("on_delegation", task, result, child_session_id=child_session_id)
 
     async def forget(self, remove_phrases: Callable[[str], str]) -> list[str]:
-        """Calls `forget()` for all stored texts, then `forget(texts)` for those to remove."""
+        """Call `forget()` for all stored texts, then `forget(texts)` for those to remove."""
         if not self._service.has("forget"):
             return [f"{self.name} keeps its data; it has no method to forget."]
         stored = await self._ask("forget")
@@ -94,7 +94,7 @@ class PluginMemory(MemoryProvider):
         return []
 
     def backup_paths(self) -> tuple[Path, ...]:
-        """Returns the paths registered at load time."""
+        """Return the paths registered at load time."""
         paths = self._service.offer.facts.get("backup_paths")
         return tuple(
             Path(each)

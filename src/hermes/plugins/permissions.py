@@ -41,7 +41,7 @@ class ConsentStore:
         self._projects = home / "trusted_projects.json"
 
     def hash_of(self, found: FoundPlugin) -> str:
-        """Returns the approved hash or "". Approvals of project plugins are per project."""
+        """Return the approved hash or "". Approvals of project plugins are per project."""
         if found.source == "project":
             return _read(self._projects).projects.get(found.path, "")
         held = _read(self._plugins).plugins.get(found.key)
@@ -90,7 +90,7 @@ class PluginRules(PluginSettings):
         return self.entries.get(found.key) or self.entries.get(found.name) or PluginEntrySettings()
 
     def wants(self, found: FoundPlugin) -> bool:
-        """Returns whether the plugin is enabled, explicitly or as a bundled default."""
+        """Return whether the plugin is enabled, explicitly or as a bundled default."""
         names = (found.key, found.name)
         if any(name in self.disabled for name in names):
             return False
@@ -100,7 +100,7 @@ class PluginRules(PluginSettings):
         return not self.safe_mode and any(name in self.enabled for name in names)
 
     def level(self, found: FoundPlugin) -> Level:
-        """Returns the isolation; a manifest may only request more of it."""
+        """Return the isolation; a manifest may only request more of it."""
         own = self.entry(found).isolation
         wished = found.manifest.isolation if found.manifest else ""
         if wished == "process" or own == "process":
@@ -120,7 +120,7 @@ class PluginRules(PluginSettings):
 
 
 def load_obstacle(found: FoundPlugin, rules: PluginRules, version: str) -> str:
-    """Returns why an enabled plugin cannot be loaded, or ""."""
+    """Return why an enabled plugin cannot be loaded, or ""."""
     manifest = found.manifest
     if manifest is None:
         return found.fault
@@ -137,7 +137,7 @@ def load_obstacle(found: FoundPlugin, rules: PluginRules, version: str) -> str:
 def missing_variables(
     found: FoundPlugin, rules: PluginRules, variables: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Returns required variables that are not set or not granted."""
+    """Return required variables that are not set or not granted."""
     if found.manifest is None:
         return ()
     secrets = secrets_of(found.manifest.variables, rules.grants(found), variables)
@@ -156,7 +156,7 @@ _COMPARE: dict[str, Callable[[list[int], list[int]], bool]] = {
 
 
 def satisfies(version: str, wanted: str) -> bool:
-    """Checks conditions like `>=0.1, <2`; invalid ones are not met."""
+    """Check conditions like `>=0.1, <2`; invalid ones are not met."""
     for condition in filter(None, map(str.strip, wanted.split(","))):
         parsed = _CONDITION.fullmatch(condition)
         if parsed is None:

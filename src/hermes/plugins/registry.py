@@ -76,7 +76,7 @@ class PluginRegistry:
         return tuple(self._with_runtime_state(each) for each in self._states.values())
 
     def state(self, name: str) -> PluginState:
-        """Finds a plugin by key or name; NotFound."""
+        """Find a plugin by key or name; raise NotFound."""
         for each in self._states.values():
             if name in (each.found.key, each.found.name):
                 return self._with_runtime_state(each)
@@ -86,14 +86,14 @@ class PluginRegistry:
         )
 
     def usable(self) -> Iterator[PluginState]:
-        """Yields enabled, loadable plugins."""
+        """Yield enabled, loadable plugins."""
         return (each for each in self._states.values() if each.status in ("on", "loaded"))
 
     async def load(
         self, states: Collection[PluginState], *, known: bool = True, start: bool = True
     ) -> None:
-        """Loads plugins. With `known`, cached surfaces are used without a start; without
-        `start`, nothing else is. Failures are isolated."""
+        """Load plugins. With `known`, cached surfaces are used without a start; without `start`,
+        nothing else is. Failures are isolated."""
         wanted = [state.found for state in states]
         slots = asyncio.Semaphore(AT_ONCE)
         surfaces = await asyncio.gather(
@@ -115,7 +115,7 @@ class PluginRegistry:
                 self._set(found, status="loaded", surface=surface, fault="")
 
     def tools(self) -> list[PluginTool]:
-        """Returns the usable tools of all loaded plugins."""
+        """Return the usable tools of all loaded plugins."""
         return [
             PluginTool(
                 state.found.name,
@@ -131,7 +131,7 @@ class PluginRegistry:
         ]
 
     def running(self, key: str) -> RunningPlugin:
-        """Returns the plugin's process, started on first use."""
+        """Return the plugin's process, started on first use."""
         found = self._states[key].found
         held = self._running.get(key)
         if held is None:
@@ -139,7 +139,8 @@ class PluginRegistry:
         return held
 
     async def ready(self, key: str) -> RunningPlugin:
-        """Like `running`; reloads a plugin in development whose files have changed."""
+        """Return the process like `running`; reload a plugin in development whose files have
+        changed."""
         found = self._states[key].found
         if self.rules.entry(found).development and self.rules.wants(found):
             now = hash_of(await asyncio.to_thread(read_contents, Path(found.path)))
@@ -151,11 +152,11 @@ class PluginRegistry:
         return self.running(key)
 
     def data_dir(self, found: FoundPlugin) -> Path:
-        """Returns its data folder."""
+        """Return its data folder."""
         return Path(self.host.home, "plugin-data", found.key)
 
     def fail(self, key: str, why: str) -> None:
-        """Marks a plugin whose registrations were rejected."""
+        """Mark a plugin whose registrations were rejected."""
         log.warning("a plugin cannot be joined", extra={"plugin": key, "why": why})
         self._set(self._states[key].found, status="error", fault=why)
 
@@ -163,7 +164,7 @@ class PluginRegistry:
         await asyncio.gather(*(self._stop(key) for key in tuple(self._running)))
 
     def is_sealed(self, found: FoundPlugin) -> bool:
-        """Returns whether no data given to the plugin can leave this machine."""
+        """Return whether no data given to the plugin can leave this machine."""
         rules, grants = self.rules, self.rules.grants(found)
         if rules.level(found) == "in_process" or grants.network or grants.paths:
             return False
@@ -195,7 +196,7 @@ class PluginRegistry:
         self._states[found.key] = replace(self._states[found.key], found=found, **changes)
 
     def _first(self, found: FoundPlugin) -> PluginState:
-        """Determines the state without running anything."""
+        """Determine the state without running anything."""
         rules = self.rules
         status: Status = "on"
         fault = ""

@@ -92,7 +92,7 @@ class RunPlugins:
         return bool(own.enabled) and not own.safe_mode
 
     async def offer(self) -> None:
-        """Offers the plugins' registrations to sessions. Known plugins use cached registrations;
+        """Offer the plugins' registrations to sessions. Known plugins use cached registrations;
         only new ones are started."""
         if not self.enabled:
             return
@@ -109,7 +109,7 @@ class RunPlugins:
             self._run.notices += self._faults()
 
     def _is_due(self, state: PluginState) -> bool:
-        """Returns whether the plugin must be loaded now. Memory and context backends load only if
+        """Return whether the plugin must be loaded now. Memory and context backends load only if
         configured; image, web and speech backends decide which tools a session gets."""
         settings = self._run.settings
         match state.found.category:
@@ -123,7 +123,7 @@ class RunPlugins:
                 return not category
 
     async def _follow(self) -> None:
-        """Reloads changed plugins that are under development."""
+        """Reload changed plugins that are under development."""
         plugins = self.plugins
         for state in plugins.states:
             await plugins.ready(state.found.key)
@@ -132,13 +132,13 @@ class RunPlugins:
             plugins.reloaded.clear()
 
     def surfaces(self) -> Iterator[tuple[str, Surface]]:
-        """Yields the registrations of loaded plugins by key."""
+        """Yield the registrations of loaded plugins by key."""
         for state in self.plugins.states:
             if state.status == "loaded":
                 yield state.found.key, state.surface
 
     async def run_slash_command(self, name: str, argument: str, session_id: str) -> str | None:
-        """Returns the output of a plugin's slash command; None when no plugin has it."""
+        """Return the output of a plugin's slash command; None when no plugin has it."""
         if not self.enabled:
             return None
         await self.offer()
@@ -149,7 +149,7 @@ class RunPlugins:
         return None
 
     async def list_slash_commands(self) -> dict[str, str]:
-        """Returns the descriptions of slash commands by name."""
+        """Return the descriptions of slash commands by name."""
         if not self.enabled:
             return {}
         await self.offer()
@@ -160,14 +160,14 @@ class RunPlugins:
         }
 
     def has_cli_command(self, name: str) -> bool:
-        """Checks the manifests only."""
+        """Return whether a plugin has this command. Only the manifests are checked."""
         return self.enabled and any(
             each.found.manifest and name in each.found.manifest.provides_commands
             for each in self.plugins.usable()
         )
 
     async def run_cli_command(self, name: str, args: list[str]) -> tuple[int, str]:
-        """Runs `hermes NAME ARGS…` of a plugin; returns its exit code and output."""
+        """Run `hermes NAME ARGS…` of a plugin; return its exit code and output."""
         await self.offer()
         for key, surface in self.surfaces():
             if any(each.name == name for each in surface.cli):

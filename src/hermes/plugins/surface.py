@@ -122,7 +122,7 @@ class Surface(Value):
 
 
 def surface_of(raw: Any, found: FoundPlugin, scan: ScanText, clean: CleanSchema) -> Surface:
-    """Decodes and checks registrations; ConfigError when undeclared. Descriptions are scanned,
+    """Decode and check registrations; raise ConfigError when undeclared. Descriptions are scanned,
     schemas cleaned."""
     try:
         surface = convert(Surface, raw)

@@ -47,7 +47,8 @@ class LearnedWindows:
         return self._known.get(_key(model, url))
 
     def learn(self, model: str, url: str, tokens: int, *, guess: bool = False) -> None:
-        """A reported number replaces a guess; a guess never replaces a smaller number."""
+        """Save a window. A reported number replaces a guess; a guess never replaces a smaller
+        number."""
         known = self._read()
         old = known.get(_key(model, url))
         if guess and old is not None and old.tokens <= tokens:
@@ -64,7 +65,7 @@ class LearnedWindows:
         self._known = known
 
     def _read(self) -> dict[str, LearnedWindow]:
-        """Reads the file again before each write, because another process may have changed it."""
+        """Read the file again before each write, because another process may have changed it."""
         try:
             text = self._path.read_text("utf-8")
         except (OSError, UnicodeError):
@@ -97,7 +98,7 @@ class WindowLearner:
         self._window = window
 
     def record_reported(self, tokens: int) -> None:
-        """Records the window that the server reported."""
+        """Record the window that the server reported."""
         self._window = tokens
         self._limits.learn(self._model, self._url, tokens)
 
@@ -109,8 +110,8 @@ class WindowLearner:
 
 
 def window_after(error: ProviderError, window: int) -> LearnedWindow | None:
-    """What an overflow error implies for a window of this size: the number in the error, else the
-    next lower tier; None for other errors, or if nothing is smaller."""
+    """Return the window that an overflow error implies after a window of this size: the number in
+    the error, else the next lower tier; None for other errors, or if nothing is smaller."""
     if error.reason not in ("context_overflow", "payload_too_large"):
         return None
     if error.limit is not None:
@@ -155,8 +156,8 @@ def context_window(
     learned: LearnedWindows | None = None,
     listing: ModelListing | None = None,
 ) -> ContextWindow:
-    """The first of: user setting, error message, the endpoint's listing, the family, a default. A
-    guess after an error ranks below what the provider reports."""
+    """Return the first known window: user setting, error message, the endpoint's listing, the
+    family, a default. A guess after an error ranks below what the provider reports."""
     if configured:
         return ContextWindow(tokens=configured, source="user")
     known = learned.window(model, url) if learned is not None else None

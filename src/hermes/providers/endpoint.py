@@ -74,7 +74,7 @@ _PLACEHOLDERS = frozenset(
 
 
 def is_plausible_key(key: str) -> bool:
-    """False for placeholders from examples and templates."""
+    """Return whether this can be a key: placeholders from examples and templates cannot."""
     key = key.strip()
     if len(key) < _MIN_LENGTH or key.lower() in _PLACEHOLDERS:
         return False
@@ -90,7 +90,7 @@ def may_send(
     key_source: str,
     url_source: UrlSource = "",
 ) -> bool:
-    """True if the key from this source may go to this address as that vendor's.
+    """Return whether the key from this source may go to this address as that vendor's.
 
     `key_source` is the variable that holds the key, LOGIN, or "" for a key configured with the
     address. `url_source` tells where the address comes from: "" the catalogue, "env" the vendor's
@@ -117,7 +117,7 @@ def may_send(
 
 
 def key_variable_for_host(catalogue: ModelCatalogue, url: str) -> str:
-    """The conventional key variable of a host that no vendor owns: TOGETHER_API_KEY for
+    """Return the conventional key variable of a host that no vendor owns: TOGETHER_API_KEY for
     api.together.xyz. "" for local hosts, and where the variable belongs to another vendor."""
     host = host_of(url)
     labels = host.split(".")

@@ -172,7 +172,7 @@ _OUTPUT = (
 
 
 def window_in(text: str) -> int | None:
-    """The context window in an overflow error."""
+    """Return the context window in an overflow error."""
     if found := re.search(_SUM, text):
         return int(found[3])
     if found := re.search(_MAXIMUM, text, re.IGNORECASE):
@@ -181,7 +181,7 @@ def window_in(text: str) -> int | None:
 
 
 def output_limit_in(text: str) -> int | None:
-    """The maximum output in an error about a too large `max_tokens`."""
+    """Return the maximum output in an error about a too large `max_tokens`."""
     found = re.search(_SUM, text)
     if found and int(found[3]) > int(found[1]):
         return int(found[3]) - int(found[1])
@@ -221,7 +221,8 @@ _EPOCH_MILLISECONDS = 1e12
 
 
 def retry_after(headers: Mapping[str, str], text: str, *, now: float) -> float | None:
-    """Seconds from now, or None if the server said nothing. Header names are in lower case."""
+    """Return the seconds from now, or None if the server named none. Header names are in lower
+    case."""
     if milliseconds := headers.get("retry-after-ms"):
         found = _span(milliseconds, now=now)
         if found is not None:
@@ -240,7 +241,7 @@ def retry_after(headers: Mapping[str, str], text: str, *, now: float) -> float |
 
 
 def _resets(headers: Mapping[str, str]) -> list[str]:
-    """The reset times of exhausted limits; of all limits if none is marked as exhausted."""
+    """Return the reset times of exhausted limits; of all limits if none is marked as exhausted."""
     resets = {name: value for name, value in headers.items() if "ratelimit" in name}
     names = [name for name in resets if "reset" in name]
     spent = [

@@ -40,7 +40,7 @@ class ModelCooldowns:
         self._cooldowns: dict[str, Cooldown] = {}
 
     def note(self, who: str, error: ProviderError) -> None:
-        """Starts a cooldown for rate-limit and billing errors: as long as the server said, else a
+        """Start a cooldown for rate-limit and billing errors: as long as the server said, else a
         minute. A cooldown is never shortened."""
         if error.reason not in COOLDOWN_REASONS:
             return
@@ -54,7 +54,7 @@ class ModelCooldowns:
             self._cooldowns[who] = Cooldown(until=until, reason=reason)
 
     def remaining_seconds(self, who: str) -> float:
-        """Remaining seconds; 0 if there is no cooldown."""
+        """Return the remaining seconds; 0 if there is no cooldown."""
         rest = self._cooldowns.get(who)
         return max(0.0, rest.until - self._clock.monotonic()) if rest is not None else 0.0
 
@@ -63,7 +63,7 @@ class ModelCooldowns:
         return rest.reason if rest is not None else "unknown"
 
     def end(self, who: str) -> None:
-        """Ends the cooldown after a successful reply."""
+        """End the cooldown after a successful reply."""
         self._cooldowns.pop(who, None)
 
 
@@ -99,7 +99,8 @@ class FallbackLink:
         self._built: Provider | None = None
 
     def connect(self, *, eager: bool = False) -> Provider:
-        """With `eager`, it fails early instead of waiting, because another model can take over."""
+        """Build the provider on first use and return it. With `eager`, it fails early instead of
+        waiting, because another model can take over."""
         self._mode.eager = eager
         self._built = self._built or self._build(self._mode)
         return self._built
@@ -163,7 +164,7 @@ class Fallback:
         raise verdict
 
     def _candidates(self, prompt: Prompt, tries: _Attempts) -> Iterator[tuple[int, Provider]]:
-        """Yields whom to ask, in order: models without cooldown whose window fits, else all that
+        """Yield whom to ask, in order: models without cooldown whose window fits, else all that
         fit. Only the last one retries fully; if it fails too, the first is asked again with full
         retries where that can help."""
         indexes = self._fitting(prompt, tries)
@@ -194,7 +195,7 @@ class Fallback:
         return [index for index in indexes if index not in small]
 
     def _settle(self, index: int) -> Iterator[Notice]:
-        """Records that this model answered and keeps it for the rest of the turn."""
+        """Record that this model answered and keep it for the rest of the turn."""
         if self._switched and index == 0:
             yield Notice(text=f"{self._chain[0]} is available again.", kind="warn")
         self._index, self._switched = index, index > 0
@@ -223,7 +224,7 @@ class _Attempts:
 
 
 def is_empty_reply(reply: Reply) -> bool:
-    """True if the reply only says that there is none."""
+    """Return whether the reply only says that there is none."""
     return not reply.message.calls and reply.message.text.startswith(EMPTY)
 
 
@@ -264,7 +265,7 @@ class ErrorAdvisor:
             raise
 
     def _describe(self, error: ProviderError) -> str:
-        """Keeps the cause and replaces the generic advice."""
+        """Keep the cause and replace the generic advice."""
         cause, endpoint = str(error), self._endpoint
         if endpoint.model not in cause:
             cause = f"{endpoint.name} ({endpoint.host}, {endpoint.model}): {cause}"

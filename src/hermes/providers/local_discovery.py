@@ -59,8 +59,8 @@ class LocalServerFound(Value):
 async def find_local(
     http: HttpClient, catalogue: ModelCatalogue, *, ports: tuple[LocalPort, ...] = LOCAL_PORTS
 ) -> LocalServerFound | None:
-    """The first server with a chat model, or None. Probes only this machine, all ports at once;
-    where nothing listens this costs a few refused connections."""
+    """Return the first server with a chat model, or None. Probes only this machine, all ports at
+    once; where nothing listens this costs a few refused connections."""
     async with asyncio.TaskGroup() as group:
         opening = [group.create_task(_port_is_open(target.port)) for target in ports]
     open_ports = [target for target, task in zip(ports, opening, strict=True) if task.result()]
@@ -79,7 +79,7 @@ async def find_local(
 
 
 def accepts_connections(url: str) -> bool:
-    """True if something accepts connections at a local address."""
+    """Return whether something accepts connections at a local address."""
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
@@ -90,7 +90,8 @@ def accepts_connections(url: str) -> bool:
 
 
 async def first_model(http: HttpClient, endpoint: Endpoint) -> str:
-    """The most suitable chat model of this endpoint; ConfigError when it lists none."""
+    """Return the most suitable chat model of this endpoint; raise ConfigError when it lists
+    none."""
     try:
         infos = await list_models(http, endpoint)
     except ProviderError as error:
@@ -104,7 +105,7 @@ async def first_model(http: HttpClient, endpoint: Endpoint) -> str:
 
 
 def choose_model(models: list[str]) -> str:
-    """The model most likely to chat and to call tools; "" if there is none."""
+    """Return the model most likely to chat and to call tools; "" if there is none."""
     able = [model for model in models if not any(word in model.lower() for word in _UNSUITABLE)]
     return min(able, key=_rank, default="")
 
@@ -127,7 +128,7 @@ async def _port_is_open(port: int) -> bool:
 
 
 async def _models(http: HttpClient, target: LocalPort) -> tuple[ModelInfo, ...]:
-    """The models there; empty if it is not a model server."""
+    """Return the models there; empty if it is not a model server."""
     ask = ServerQuery(http, f"http://{HOST}:{target.port}", seconds=_ANSWER_SECONDS)
     return read_listing(await ask.get(target.path))
 

@@ -42,7 +42,7 @@ _ADVICE = (
 
 
 def explain_refusal(error: ProviderError, endpoint: Endpoint) -> ProviderError:
-    """The same error with better advice if it is a refusal of tools."""
+    """Return the same error with better advice if it is a refusal of tools."""
     text = error.body or str(error)
     for pattern, advice in _ADVICE:
         if error.status is not None and re.search(pattern, text, re.IGNORECASE):
@@ -77,13 +77,13 @@ class ServerWindow(Value):
         return LABELS.get(self.server, "The server")
 
     def advice(self, wanted: int = WANTED) -> str:
-        """How to get that many tokens, as a clause."""
+        """Return how to get that many tokens, as a clause."""
         form = _RAISE.get(self.server, "raise the context length in its settings")
         return form.format(tokens=wanted)
 
 
 async def query_window(http: HttpClient, endpoint: Endpoint) -> ServerWindow:
-    """What the server reports about itself. Costs a few small requests and no completion. A server
+    """Ask the server for its window. This costs a few small requests and no completion. A server
     that does not report its window gets no number."""
     server, info = await query_endpoint(http, endpoint)
     if info is None:
@@ -109,7 +109,7 @@ class TokenLowerBound:
         self._count = 0
 
     def of_prompt(self, prompt: Prompt) -> int:
-        """Counts system text and messages. Tools are excluded: a template may leave them and their
+        """Count system text and messages. Tools are excluded: a template may leave them and their
         calls out."""
         known = len(self._seen)
         if prompt.messages[:known] != self._seen:
@@ -121,7 +121,7 @@ class TokenLowerBound:
 
 @lru_cache(maxsize=8)
 def _count_system(text: str) -> int:
-    """Cached: many sessions share their system text."""
+    """Count the tokens that a system text has at least. Cached: many sessions share it."""
     return _count_runs(text)
 
 
@@ -297,7 +297,8 @@ class LocalStallPolicy:
         self._poll_seconds = poll_seconds
 
     async def wait_for(self, attempt: Callable[[float], Awaitable[T]]) -> T:
-        """Short waits cost nothing beyond the attempt."""
+        """Run the attempt for as long as the server works on it. Short waits cost nothing beyond
+        the attempt."""
         try:
             return await attempt(self._first_seconds)
         except TimeoutError:
@@ -311,7 +312,7 @@ class LocalStallPolicy:
             await asyncio.wait((waiting,))
 
     async def _watch(self, waiting: asyncio.Future[T]) -> None:
-        """Returns when the wait is over; raises ProviderError when waiting is pointless."""
+        """Return when the wait is over; raise ProviderError when waiting is pointless."""
         since = self._clock.monotonic()
         activity: Activity = "busy"
         while True:

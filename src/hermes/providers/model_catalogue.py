@@ -122,7 +122,7 @@ class Vendor(Value):
     included: bool = False
 
     def own_hosts(self) -> frozenset[str]:
-        """The hosts its keys may be sent to."""
+        """Return the hosts its keys may be sent to."""
         urls = (self.url, *(route.url for route in self.routes))
         return frozenset((*(host_of(url) for url in urls if url), *self.hosts))
 
@@ -152,13 +152,13 @@ class ModelCatalogue(Value):
     shorthands: dict[str, Shorthand] = {}
 
     def vendor(self, name: str) -> Vendor | None:
-        """By name or alias."""
+        """Find a vendor by name or alias."""
         if name in self.vendors:
             return self.vendors[name]
         return next((v for v in self.vendors.values() if name in v.aliases), None)
 
     def owner(self, url: str) -> Vendor | None:
-        """The vendor that owns this host."""
+        """Return the vendor that owns this host."""
         host = host_of(url)
         return next((v for v in self.vendors.values() if host in v.own_hosts()), None)
 
@@ -167,7 +167,7 @@ class ModelCatalogue(Value):
         return found if found.window else replace(found, window=UNKNOWN_WINDOW)
 
     def price(self, vendor: Vendor, model: str) -> ModelPrice | None:
-        """The published price, or None if unknown."""
+        """Return the published price, or None if unknown."""
         maker, _, name = model.lower().rpartition("/")
         name, _, variant = name.partition(":")
         if variant and vendor.resells:
@@ -190,8 +190,8 @@ class ModelCatalogue(Value):
         api_mode: str = "",
         saved: bool = False,
     ) -> WireName:
-        """The format for an address and model. With `saved`, the mode was stored for an earlier
-        address and is ignored where the new address cannot support it."""
+        """Return the format for an address and model. With `saved`, the mode was stored for an
+        earlier address and is ignored where the new address cannot support it."""
         mode = API_MODES.get(api_mode)
         foreign = saved and mode == "responses" and host_of(url) not in _OWN_RESPONSES
         if mode is not None and not foreign:
@@ -219,7 +219,7 @@ class ModelCatalogue(Value):
         server: str = "",
         info: ModelInfo | None = None,
     ) -> ModelProfile:
-        """The profile of the model at an address; `info` is what its server reported."""
+        """Return the profile of the model at an address; `info` is what its server reported."""
         info = info or ModelInfo(id=model)
         family = self.family(model, vendor)
         built = build_profile(vendor, wire, family, info, server=self.servers.get(server))
@@ -246,10 +246,10 @@ class ModelCatalogue(Value):
         window: int | None = None,
         server: str = "",
     ) -> Endpoint:
-        """The endpoint of this model. A key from another source than the address (`key_source`) is
-        left out if it may not be sent there; see `may_send`. `overrides` are profile fields or
-        model settings set by the user; `info` and `window` are facts beyond the catalogue; `server`
-        is a kind of server in it."""
+        """Return the endpoint of this model. A key from another source than the address
+        (`key_source`) is left out if it may not be sent there; see `may_send`. `overrides` are
+        profile fields or model settings set by the user; `info` and `window` are facts beyond the
+        catalogue; `server` is a kind of server in it."""
         route = _route(vendor, url, key)
         address = url or (route.url if route else "") or vendor.url
         if vendor.suffix and address and not address.rstrip("/").endswith(vendor.suffix):
@@ -297,13 +297,13 @@ class ModelCatalogue(Value):
 
 @cache
 def shipped_catalogue() -> ModelCatalogue:
-    """The catalogue of this package."""
+    """Return the catalogue of this package."""
     return decode(ModelCatalogue, PACKED.read_bytes())
 
 
 def load_catalogue(path: Path) -> ModelCatalogue:
-    """The shipped catalogue, overridden by the vendors, families and prices of a file. A missing
-    file adds nothing; an invalid one raises ConfigError."""
+    """Return the shipped catalogue, overridden by the vendors, families and prices of a file. A
+    missing file adds nothing; an invalid one raises ConfigError."""
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
@@ -314,8 +314,8 @@ def load_catalogue(path: Path) -> ModelCatalogue:
 
 
 def parse_catalogue(text: str, *, over: ModelCatalogue | None = None) -> ModelCatalogue:
-    """Parses TOML and layers it over another catalogue. For a known vendor, only differences need
-    to be given."""
+    """Parse TOML and layer it over another catalogue. For a known vendor, only differences need to
+    be given."""
     # Imported on demand: few homes have such a file.
     import tomllib
 
@@ -340,7 +340,7 @@ def parse_catalogue(text: str, *, over: ModelCatalogue | None = None) -> ModelCa
 
 
 def _normalise_name(name: str) -> str:
-    """Some spell 4.6 as 4-6."""
+    """Normalise the spelling of a name: some spell 4.6 as 4-6."""
     return name.lower().replace(".", "-")
 
 

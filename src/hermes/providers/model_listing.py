@@ -38,7 +38,7 @@ class ModelInfo(Value):
 
 
 def read_listing(page: JsonValue) -> tuple[ModelInfo, ...]:
-    """The models of a page: `data` (OpenAI, OpenRouter, Anthropic and most others), `models`
+    """Return the models of a page: `data` (OpenAI, OpenRouter, Anthropic and most others), `models`
     (Ollama, LM Studio), or a bare list."""
     held = object_of(page)
     entries = objects_of(page) or objects_of(held.get("data")) or objects_of(held.get("models"))
@@ -46,13 +46,13 @@ def read_listing(page: JsonValue) -> tuple[ModelInfo, ...]:
 
 
 def with_tools(models: tuple[ModelInfo, ...]) -> tuple[ModelInfo, ...]:
-    """Drops models that are known not to support tools."""
+    """Drop models that are known not to support tools."""
     return tuple(model for model in models if model.tools is not False)
 
 
 def read_ollama_model(id: str, page: JsonValue) -> ModelInfo:
-    """One model from Ollama's `/api/show`: the configured window (`num_ctx`) beats the trained
-    one."""
+    """Return one model from Ollama's `/api/show`: the configured window (`num_ctx`) beats the
+    trained one."""
     held = object_of(page)
     trained = [
         count_of(value)
@@ -73,7 +73,7 @@ def read_ollama_model(id: str, page: JsonValue) -> ModelInfo:
 
 
 def read_llamacpp_window(page: JsonValue) -> int | None:
-    """The window in llama.cpp's `/props`."""
+    """Return the window in llama.cpp's `/props`."""
     held = object_of(page)
     settings = object_of(held.get("default_generation_settings"))
     return count_of(settings.get("n_ctx")) or count_of(held.get("n_ctx")) or None
@@ -98,14 +98,15 @@ def _info(entry: JsonObject) -> ModelInfo:
 
 
 def _limits(entry: JsonObject) -> JsonObject:
-    """The place where some gateways put the numbers."""
+    """Return the object in which some gateways put the numbers."""
     limits = object_of(object_of(entry.get("capabilities")).get("limits"))
     renamed = {"context_window": limits.get("max_context_window_tokens")}
     return {**limits, **{name: value for name, value in renamed.items() if value}}
 
 
 def _loaded_window(entry: JsonObject) -> int | None:
-    """LM Studio loads a model with a window of its own."""
+    """Return the window of a model that LM Studio has loaded, which may be less than its
+    maximum."""
     if count := count_of(entry.get("loaded_context_length")):
         return count
     instances = objects_of(entry.get("loaded_instances"))
@@ -146,14 +147,14 @@ def _vision(entry: JsonObject) -> bool | None:
 
 
 def _lists_any(values: JsonValue, *wanted: str) -> bool | None:
-    """True if a list contains one of these; None if there is no list."""
+    """Return whether a list contains one of these; None if there is no list."""
     if not isinstance(values, list) or not values:
         return None
     return any(word in wanted for word in values)
 
 
 def _price(prices: JsonObject) -> ModelPrice | None:
-    """Dollars per token, mostly as strings. Negative values mean "variable"."""
+    """Read the price in dollars per token, mostly strings. Negative values mean "variable"."""
     rates = {
         "input": _rate(prices, "prompt", "input"),
         "output": _rate(prices, "completion", "output"),

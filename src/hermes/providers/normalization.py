@@ -26,8 +26,8 @@ _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 def clean_text(text: str) -> str:
-    """The text itself if it can be encoded. Otherwise surrogate pairs are joined and lone halves
-    become U+FFFD."""
+    """Return the text itself if it can be encoded. Otherwise join surrogate pairs and replace lone
+    halves by U+FFFD."""
     if text.isascii():
         return text
     try:
@@ -38,7 +38,7 @@ def clean_text(text: str) -> str:
 
 
 def clean_json(value: JsonValue) -> JsonValue:
-    """The same object if nothing had to be replaced."""
+    """Clean all strings of a JSON value; return the same object if nothing had to be replaced."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, list):
@@ -54,8 +54,8 @@ def clean_json(value: JsonValue) -> JsonValue:
 
 
 def ascii_json(encoded: bytes) -> bytes:
-    """The same JSON in ASCII, with U+FFFD for control characters in strings: dropping them could
-    leave a string empty."""
+    """Return the same JSON in ASCII, with U+FFFD for control characters in strings: dropping them
+    could leave a string empty."""
     text = _ESCAPED_CONTROL.sub(r"\1\\ufffd", encoded.decode("utf-8"))
     return _BEYOND_ASCII.sub(_escape, text).encode("ascii")
 
@@ -186,7 +186,7 @@ class _PendingCalls:
                     break
 
     def append_to(self, done: list[Message]) -> None:
-        """Missing results count as failed."""
+        """Append the calls and their results. Missing results count as failed."""
         _append(self.message, done)
         lost = (Text(text=UNAVAILABLE),)
         results = tuple(
@@ -206,7 +206,7 @@ def call_ids(messages: Iterable[Message]) -> set[str]:
 
 
 def fresh_id(wanted: str, taken: set[str]) -> str:
-    """The wanted id in plain characters, with a number at the end if it is taken."""
+    """Return the wanted id in plain characters, with a number at the end if it is taken."""
     clean = _UNSAFE_CHARS.sub("_", wanted)[:_MAX_ID]
     # Counting from 1 would get slower with each call of a server that reuses one id.
     id, n = clean, len(taken)
@@ -218,7 +218,7 @@ def fresh_id(wanted: str, taken: set[str]) -> str:
 
 
 def _append(message: UserMessage | AssistantMessage, done: list[Message]) -> None:
-    """Appends the message, or merges it into the last one if that has the same role."""
+    """Append the message, or merge it into the last one if that has the same role."""
     if not done and isinstance(message, AssistantMessage):
         done.append(user_says(EARLIER))
     last = done[-1] if done else None

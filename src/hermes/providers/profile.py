@@ -41,12 +41,12 @@ class ModelPrice(Rates):
     beyond: Rates | None = None
 
     def scaled_by(self, factor: float) -> ModelPrice:
-        """All rates multiplied by a factor."""
+        """Return all rates multiplied by a factor."""
         beyond = _scale(self.beyond, factor) if self.beyond is not None else None
         return replace(_scale(self, factor), beyond=beyond)
 
     def cost(self, usage: Usage) -> float:
-        """Dollars for one call. Reasoning counts as output."""
+        """Return the dollars for one call. Reasoning counts as output."""
         if self.beyond is not None and usage.prompt > self.above:
             return self.beyond.cost_of(usage)
         return self.cost_of(usage)
@@ -171,7 +171,7 @@ class Family(Value):
 
 
 def merge_families(families: Iterable[Family], model: str, vendor: str = "") -> Family:
-    """All that is known about a model by its name. A longer match beats a shorter one, a
+    """Merge all that is known about a model by its name. A longer match beats a shorter one, a
     vendor-specific match beats both, and the first listed wins a tie. Dots in names count as
     hyphens; a slash is put in front so that a match can anchor at the start."""
     name = "/" + model.lower().replace(".", "-")

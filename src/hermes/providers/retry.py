@@ -45,7 +45,7 @@ def _set(**fields: object) -> Callable[[ModelProfile, str], dict[str, Any] | Non
 
 
 def _other_field(profile: ModelProfile, text: str) -> dict[str, Any] | None:
-    """Uses the newer name if the error asks for it, the older one if the newer is refused."""
+    """Use the newer name if the error asks for it, the older one if the newer is refused."""
     if profile.output_field == "max_tokens":
         return {"output_field": "max_completion_tokens"}
     return None if "instead" in text else {"output_field": "max_tokens"}
@@ -103,7 +103,7 @@ class AdaptiveProfile:
         self._tried = [profile]
 
     def learn(self, error: ProviderError) -> bool:
-        """Returns whether the error led to a change. No profile is tried twice, so this
+        """Return whether the error led to a change. No profile is tried twice, so this
         terminates."""
         text = error.body or str(error)
         for repair in REPAIRS:
@@ -208,7 +208,7 @@ class RetryingProvider:
 
 
 def backoff(world: World, attempt: int, *, slow: bool) -> float:
-    """2, 4, 8 … 60 seconds, or 5, 10 … 120 for invalid responses, plus up to 50 % jitter."""
+    """Return 2, 4, 8 … 60 seconds, or 5, 10 … 120 for invalid responses, plus up to 50 % jitter."""
     first, most = (5.0, 120.0) if slow else (2.0, 60.0)
     seconds: float = min(first * 2 ** (attempt - 1), most)
     return seconds * (1 + world.chance.random() / 2)

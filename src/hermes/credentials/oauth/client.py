@@ -49,7 +49,7 @@ class TokenEndpoint(Value):
         return {"client_id": self.client_id, **secret}
 
     def form(self, grant: Mapping[str, str]) -> dict[str, str]:
-        """The fields of a token request."""
+        """Return the fields of a token request."""
         resource = {"resource": self.resource} if self.resource else {}
         return {**self.client_fields(), **resource, **grant}
 
@@ -100,7 +100,7 @@ class TokenSet(Value):
 async def request_tokens(
     endpoint: TokenEndpoint, fields: Mapping[str, str], *, http: HttpClient, now: float
 ) -> TokenSet | OAuthErrorResponse:
-    """Sends a grant (`grant_type` and its fields) to the token endpoint."""
+    """Send a grant (`grant_type` and its fields) to the token endpoint."""
     answer = await post(
         http,
         endpoint.url,
@@ -118,7 +118,7 @@ def refresh_grant(refresh_token: str) -> dict[str, str]:
 async def refresh_tokens(
     endpoint: TokenEndpoint, refresh_token: str, *, http: HttpClient, now: float
 ) -> TokenSet | OAuthErrorResponse:
-    """Refreshes tokens. Servers that rotate refresh tokens accept each only once."""
+    """Refresh tokens. Servers that rotate refresh tokens accept each only once."""
     tokens = await request_tokens(endpoint, refresh_grant(refresh_token), http=http, now=now)
     if isinstance(tokens, TokenSet) and not tokens.refresh_token:
         return replace(tokens, refresh_token=refresh_token)
@@ -159,7 +159,7 @@ async def _receive(request: ResponseContext) -> JsonObject | OAuthErrorResponse:
 def parse_tokens(
     answer: JsonObject | OAuthErrorResponse, *, now: float, account_claim: tuple[str, ...] = ()
 ) -> TokenSet | OAuthErrorResponse:
-    """Parses the answer of a token endpoint."""
+    """Parse the answer of a token endpoint."""
     if isinstance(answer, OAuthErrorResponse):
         return answer
     access = answer.get("access_token")
@@ -186,8 +186,8 @@ def parse_tokens(
 
 
 def jwt_claims(token: str) -> JsonObject:
-    """The claims of a JWT, {} for other tokens. The signature is not verified: the token is only
-    passed on."""
+    """Return the claims of a JWT, {} for other tokens. The signature is not verified: the token is
+    only passed on."""
     parts = token.split(".")
     if len(parts) != 3:
         return {}
@@ -206,7 +206,7 @@ def find_claim(token: JsonValue, path: tuple[str, ...]) -> str:
 
 
 def parse_answer(status: int, data: bytes) -> JsonObject | OAuthErrorResponse:
-    """Parses the body of an answer."""
+    """Parse the body of an answer."""
     try:
         answer = decode(dict[str, JsonValue], data)
     except DecodeError:

@@ -35,8 +35,8 @@ from hermes.net.http import HttpClient
 
 class LoginScreen(BrowserScreen, Protocol):
     def show_code(self, url: str, code: str, *, whole_url: str, seconds: float) -> None:
-        """Asks the user to open `url` and enter the code. `whole_url` already contains the code;
-        "" if there is none."""
+        """Ask the user to open `url` and enter the code. `whole_url` already contains the code; ""
+        if there is none."""
         ...
 
 
@@ -67,7 +67,8 @@ class DeviceCode(Value):
 async def device_login(
     login: Login, screen: LoginScreen, *, http: HttpClient, clock: Clock
 ) -> TokenSet:
-    """Waits until the user has approved; raises ProviderError on failure or timeout."""
+    """Log in with a device code: wait until the user has approved; raise ProviderError on failure
+    or timeout."""
     scope = {"scope": login.scope} if login.scope else {}
     client = login.token_endpoint().client_fields()
     answer = _require(login, await post(http, login.device_url, {**client, **scope}))
@@ -95,7 +96,8 @@ async def device_login(
 async def codex_login(
     login: Login, screen: LoginScreen, *, http: HttpClient, clock: Clock
 ) -> TokenSet:
-    """A device flow that returns an authorization code with its verifier instead of tokens."""
+    """Log in with a device flow that returns an authorization code with its verifier instead of
+    tokens."""
     base = f"{login.issuer}/api/accounts/deviceauth"
     client = {"client_id": login.client_id}
     answer = _require(login, await post(http, f"{base}/usercode", client, body="json"))
@@ -132,7 +134,7 @@ async def codex_login(
 async def _poll_until_done(
     login: Login, poll: Poll, *, interval: float, seconds: float, clock: Clock
 ) -> JsonObject:
-    """Polls until the answer is no longer pending."""
+    """Poll until the answer is no longer pending."""
     until = clock.monotonic() + seconds
     while clock.monotonic() + interval <= until:
         await clock.sleep(interval)
@@ -162,7 +164,7 @@ _BROWSER_SECONDS = 600.0
 async def browser_login(
     login: Login, screen: LoginScreen, *, http: HttpClient, clock: Clock
 ) -> TokenSet:
-    """Waits for the redirect or a pasted code; raises ProviderError."""
+    """Log in with a browser: wait for the redirect or a pasted code; raise ProviderError."""
     # Not from World: these must be unpredictable even in a replay.
     verifier, state = _base64url(os.urandom(32)), _base64url(os.urandom(24))
     if login.redirect_uri:
@@ -209,7 +211,7 @@ _FLOWS = {"device": device_login, "codex": codex_login, "pkce": browser_login}
 
 
 async def log_in(login: Login, screen: LoginScreen, *, http: HttpClient, clock: Clock) -> TokenSet:
-    """Raises ConfigError without a client id, ProviderError if the login fails."""
+    """Log in. Raise ConfigError without a client id, ProviderError if the login fails."""
     if not login.client_id:
         raise missing_client_error(login)
     login = await discover_endpoints(login, http=http)

@@ -66,7 +66,8 @@ class Login(Value, forbid_unknown_fields=True):
         return f"HERMES_{self.provider.upper().replace('-', '_')}_CLIENT_ID"
 
     def token_endpoint(self, client_id: str = "") -> TokenEndpoint:
-        """`client_id` is that of an existing login, which may be older than the setting."""
+        """Return the token endpoint. `client_id` is that of an existing login, which may be older
+        than the setting."""
         return TokenEndpoint(
             url=self.token_url,
             client_id=client_id or self.client_id,
@@ -145,7 +146,7 @@ def _build_login(provider: str, table: JsonObject) -> Login:
 
 
 def require_https(url: str, what: str) -> None:
-    """Raises ConfigError unless tokens can be sent there encrypted, or to this machine."""
+    """Raise ConfigError unless tokens can be sent there encrypted, or to this machine."""
     if not url.startswith("https://") and not (
         url.startswith("http://") and is_local(host_of(url))
     ):
@@ -168,7 +169,7 @@ _RENEWED_EARLY_SECONDS = 120.0
 async def exchange_token(
     login: Login, token: str, *, http: HttpClient, clock: Clock
 ) -> TokenSet | OAuthErrorResponse:
-    """Exchanges a long-lived token for the short-lived one that the model API accepts."""
+    """Exchange a long-lived token for the short-lived one that the model API accepts."""
     answer = await get(http, login.exchange_url, {"authorization": f"token {token}"})
     if isinstance(answer, OAuthErrorResponse):
         return answer
@@ -191,7 +192,7 @@ async def exchange_token(
 
 
 async def revoke_token(login: Login, token: str, *, client_id: str, http: HttpClient) -> bool:
-    """Revokes a token (RFC 7009); returns whether the server accepted."""
+    """Revoke a token (RFC 7009); return whether the server accepted."""
     if not login.revoke_url or not token:
         return False
     fields = {**login.token_endpoint(client_id).client_fields(), "token": token}
@@ -201,7 +202,7 @@ async def revoke_token(login: Login, token: str, *, client_id: str, http: HttpCl
 
 
 async def discover_endpoints(login: Login, *, http: HttpClient) -> Login:
-    """Fills in missing endpoints from the issuer's metadata; raises ConfigError."""
+    """Fill in missing endpoints from the issuer's metadata; raise ConfigError."""
     wanted = ("token_url", "authorize_url" if login.flow == "pkce" else "device_url")
     if login.flow == "codex" or all(getattr(login, name) for name in wanted):
         return login

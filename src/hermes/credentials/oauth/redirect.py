@@ -25,15 +25,15 @@ class BrowserScreen(Protocol):
     """Shows the page of a login to the user."""
 
     def show_page(self, url: str, *, paste: bool) -> None:
-        """Asks the user to open `url`, and with `paste` to paste the resulting code."""
+        """Ask the user to open `url`, and with `paste` to paste the resulting code."""
         ...
 
     async def read_pasted(self) -> str:
-        """The pasted text. Never returns if pasting is not possible."""
+        """Return the pasted text. Never return if pasting is not possible."""
         ...
 
     def reject_pasted(self, why: str) -> None:
-        """Says why the pasted text is not accepted, and asks for another."""
+        """Say why the pasted text is not accepted, and ask for another."""
         ...
 
 
@@ -50,7 +50,7 @@ class RedirectResult(Value):
 
 
 def parse_redirect(text: str) -> RedirectResult:
-    """Parses a pasted URL, query, or `code#state`."""
+    """Parse a pasted URL, query, or `code#state`."""
     text = text.strip()
     if "=" in text:
         parts = urlsplit(text if "?" in text else f"?{text}")
@@ -80,8 +80,8 @@ class RedirectListener:
         self._returned: asyncio.Future[RedirectResult] = asyncio.get_running_loop().create_future()
 
     async def wait(self, screen: BrowserScreen, seconds: float) -> RedirectResult:
-        """The first of the redirect and the pasted text, with `error` set if no attempt has a code
-        of this login; raises TimeoutError."""
+        """Return the first of the redirect and the pasted text, with `error` set if no attempt has
+        a code of this login; raise TimeoutError."""
         by_hand = asyncio.ensure_future(self._read_pasted(screen))
         try:
             async with asyncio.timeout(seconds):
@@ -138,7 +138,7 @@ class RedirectListener:
 async def listen_for_redirect(
     state: str = "", *, host: str = "127.0.0.1", port: int = 0
 ) -> AsyncIterator[RedirectListener]:
-    """A callback that is served at `host`; port 0 uses a free one."""
+    """Serve a callback at `host`; port 0 uses a free one."""
     callback = RedirectListener(state=state)
     async with await asyncio.start_server(callback.serve, host, port) as server:
         callback.url = f"http://{host}:{server.sockets[0].getsockname()[1]}{PATH}"

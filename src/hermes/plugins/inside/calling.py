@@ -53,7 +53,7 @@ def _forever(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def call_function(loop: PluginLoop, function: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """Calls a function and awaits its result; unknown `named` arguments are dropped."""
+    """Call a function and await its result; unknown `named` arguments are dropped."""
     result = function(*args, **accepted_arguments(function, named, len(args)))
     return loop.run(result) if inspect.isawaitable(result) else result
 
@@ -61,8 +61,8 @@ def call_function(loop: PluginLoop, function: Callable[..., Any], *args: Any, **
 def accepted_arguments(
     function: Callable[..., Any], named: Mapping[str, Any], positional: int
 ) -> dict[str, Any]:
-    """Returns the `named` arguments that the function accepts besides the first
-    `positional` ones."""
+    """Return the `named` arguments that the function accepts besides the first `positional`
+    ones."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):

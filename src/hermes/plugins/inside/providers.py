@@ -58,7 +58,7 @@ KINDS: dict[str, ProviderKind] = {
 
 
 def provider_fault(kind: str, provider: Any) -> str:
-    """Returns why the object is not a valid provider, or ""."""
+    """Return why the object is not a valid provider, or ""."""
     own = KINDS[kind]
     if not isinstance(getattr(provider, "name", None), str) or not provider.name:
         return f"A {own.label} needs a `name`."
@@ -71,7 +71,7 @@ def provider_fault(kind: str, provider: Any) -> str:
 
 
 def describe_provider(kind: str, provider: Any, agrees: Callable[[Any], bool]) -> dict[str, Any]:
-    """Describes a provider for the host; `agrees` runs its availability check."""
+    """Describe a provider for the host; `agrees` runs its availability check."""
     own = KINDS[kind]
     return {
         "kind": kind,

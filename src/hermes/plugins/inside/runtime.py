@@ -34,7 +34,7 @@ class Runtime:
         )
 
     def load(self) -> dict[str, Any]:
-        """Imports the plugin and returns its registrations."""
+        """Import the plugin and return its registrations."""
         start_message = self._start_message
         name = str(start_message["manifest"]["name"])
         register, self._module = load_plugin(
@@ -61,7 +61,7 @@ class Runtime:
         }
 
     def call(self, kind: str, name: str, payload: Any, about: Mapping[str, Any]) -> Any:
-        """Answers one call; passes on the plugin's exceptions."""
+        """Answer one call; pass on the plugin's exceptions."""
         own = self.context.registered
         match kind:
             case "tool":
@@ -97,7 +97,7 @@ class Runtime:
     def _describe_all(
         self, registered: Mapping[str, Mapping[str, Any]], *functions: str
     ) -> list[dict[str, Any]]:
-        """Describes tools or platforms; the functions stay here."""
+        """Describe tools or platforms; the functions stay here."""
         return [
             {
                 "name": name,
@@ -119,7 +119,7 @@ class Runtime:
         }
 
     def _is_available(self, check: Callable[[], Any] | None) -> bool:
-        """A check that fails is logged and counts as unavailable."""
+        """Run the check of a tool. A check that fails is logged and counts as unavailable."""
         if check is None:
             return True
         try:
@@ -129,7 +129,7 @@ class Runtime:
             return False
 
     def _cli(self, name: str, argv: list[str]) -> dict[str, Any]:
-        """Captures the output, because the plugin has no terminal."""
+        """Run a command and capture the output, because the plugin has no terminal."""
         import argparse
 
         own = self.context.registered.cli[name]

@@ -97,14 +97,14 @@ class ToolModeChooser:
 
 
 def _append_text(reply: Reply, text: str) -> Reply:
-    """The reply with this text at its end, marked as complete."""
+    """Return the reply with this text at its end, marked as complete."""
     parts = (*reply.message.parts, Text(text=text))
     return replace(reply, message=replace(reply.message, parts=parts, stop="done"))
 
 
 def _is_empty(reply: Reply, prompt: Prompt) -> bool:
-    """An empty reply after tool results is not final: the model continues when reminded of its
-    task."""
+    """Return whether a reply is empty. An empty reply after tool results is not final: the model
+    continues when reminded of its task."""
     message = reply.message
     after_results = bool(prompt.messages) and isinstance(prompt.messages[-1], ToolMessage)
     silent = not message.text.strip() and not message.calls and message.stop == "done"

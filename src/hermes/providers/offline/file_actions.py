@@ -39,7 +39,7 @@ _PERIODS = {
 
 
 def list_files(slots: Slots) -> Steps:
-    """Files and folders of one folder."""
+    """List the files and folders of one folder."""
     flags = "-1Ap" if "hidden" in slots else "-1p"
     found = yield from run(f"ls {flags} {_folder(slots)}")
     names = found.splitlines()
@@ -71,7 +71,7 @@ def tree(slots: Slots) -> Steps:
 
 
 def count_entries(slots: Slots) -> Steps:
-    """In the folder itself and on all levels, because either may be meant."""
+    """Count in the folder itself and on all levels, because either may be meant."""
     kind, noun = ("f", "file") if slots["entries"].casefold() == "files" else ("d", "folder")
     find = f"find {_folder(slots)} -mindepth 1"
     match = f"-type {kind} -not -name .git {NO_GIT}"
@@ -85,7 +85,7 @@ def count_entries(slots: Slots) -> Steps:
 
 
 def by_size(slots: Slots) -> Steps:
-    """The largest or smallest files, subfolders included."""
+    """Find the largest or smallest files, subfolders included."""
     smallest = slots["size"].casefold() == "smallest"
     found = yield from _ranked(slots, "%s %p", reverse=not smallest)
     rows = [line.split(" ", 1) for line in found]
@@ -94,7 +94,7 @@ def by_size(slots: Slots) -> Steps:
 
 
 def by_date(slots: Slots) -> Steps:
-    """The newest or oldest files, subfolders included."""
+    """Find the newest or oldest files, subfolders included."""
     oldest = slots.get("age", "").casefold() == "oldest"
     found = yield from _ranked(slots, "%T@ %TY-%Tm-%Td %TH:%TM %p", reverse=not oldest)
     rows = [line.split(" ", 3) for line in found]
@@ -112,7 +112,7 @@ def changed_files(slots: Slots) -> Steps:
 
 
 def find_named(slots: Slots) -> Steps:
-    """Files by name or type, in a folder and below."""
+    """Find files by name or type, in a folder and below."""
     name = slots.get("name") or slots.get("file") or slots.get("path")
     name = name or f"*.{FILE_TYPES[slots['type'].casefold()]}"
     folder, _, base = name.rstrip("/").rpartition("/")
@@ -267,7 +267,7 @@ def _short(path: str) -> str:
 def _ranked(
     slots: Slots, columns: str, *, reverse: bool
 ) -> Generator[CallRequest, ToolResult, list[str]]:
-    """Files with sortable columns, subfolders included; lines of another form are errors."""
+    """List files with sortable columns, subfolders included; lines of another form are errors."""
     count = parse_number(slots.get("number", "1"))
     order = "-rn" if reverse else "-n"
     listing = f"find {_folder(slots)} -type f {NO_GIT} -printf '{columns}\\n'"
@@ -288,7 +288,7 @@ def _ranking(slots: Slots, order: str, named: list[str]) -> str:
 
 
 def _find(script: str) -> Generator[CallRequest, ToolResult, list[str]]:
-    """Up to one more than MAX_FOUND paths, sorted."""
+    """Return up to one more than MAX_FOUND paths, sorted."""
     found = yield from run(f"{script} | sort | head -n {MAX_FOUND + 1}")
     if found.startswith("find: "):
         raise StepFailed(block(found))
@@ -302,7 +302,7 @@ def _found(paths: list[str], noun: str) -> str:
 
 
 def _transfer(slots: Slots, command: str, verb: str) -> Steps:
-    """Never overwrites: -n keeps an existing file, and -v prints what happened."""
+    """Copy or move without overwriting: -n keeps an existing file, and -v prints what happened."""
     source = slots["file"]
     target = slots["other"] if "other" in slots else slots["folder"].rstrip("/") + "/"
     found = yield from run(f"{command} {quote(source)} {quote(target)}")

@@ -108,7 +108,8 @@ class Pattern:
         self._needed = _needed_words(self._tokens)
 
     def match(self, text: str, words: frozenset[str]) -> dict[str, str] | None:
-        """The slots of a text that matches as a whole. `words` are its words in lower case."""
+        """Return the slots of a text that matches as a whole. `words` are its words in lower
+        case."""
         if any(words.isdisjoint(choice) for choice in self._needed):
             return None
         regex, names = self._compiled
@@ -140,7 +141,7 @@ class Pattern:
 
 
 def _needed_words(tokens: list[str]) -> list[set[str]]:
-    """Sets of words; a text that matches has a word of each."""
+    """Return sets of words; a text that matches has a word of each."""
     needed: list[set[str]] = []
     depth = 0
     choice: set[str] = set()

@@ -78,7 +78,7 @@ class _Turn(Value):
 
 
 def _next_step(prompt: Prompt) -> str | CallRequest:
-    """The next tool call, or the answer."""
+    """Return the next tool call, or the answer."""
     turn = _newest_turn(prompt.messages)
     if not turn.request:
         return turn.news or GREETING
@@ -92,7 +92,7 @@ def _next_step(prompt: Prompt) -> str | CallRequest:
 
 
 def _replay(steps: tuple[MatchedStep, ...], turn: _Turn, prompt: Prompt) -> str | CallRequest:
-    """Runs the steps over the results in the transcript, up to the first call without one."""
+    """Run the steps over the results in the transcript, up to the first call without one."""
     tools = {tool.name for tool in prompt.tools}
     running = _run_all(steps)
     finished = iter(turn.calls)
@@ -116,7 +116,7 @@ def _replay(steps: tuple[MatchedStep, ...], turn: _Turn, prompt: Prompt) -> str 
 
 
 def _run_all(steps: tuple[MatchedStep, ...]) -> Steps:
-    """All steps in order. A failed step ends the request."""
+    """Run all steps in order. A failed step ends the request."""
     answers: list[str] = []
     for number, (request, slots) in enumerate(steps, 1):
         try:
@@ -130,7 +130,7 @@ def _run_all(steps: tuple[MatchedStep, ...]) -> Steps:
 
 
 def _newest_turn(messages: Sequence[Message]) -> _Turn:
-    """Messages of Hermes itself are not requests."""
+    """Return the newest turn. Messages of Hermes itself are not requests."""
     user_messages: list[UserMessage] = []
     asked: tuple[ToolCall, ...] = ()
     done: list[tuple[ToolCall, ToolResult]] = []
@@ -151,7 +151,7 @@ def _newest_turn(messages: Sequence[Message]) -> _Turn:
 
 
 def _with_content(call: ToolCall, result: ToolResult, messages: Sequence[Message]) -> ToolResult:
-    """The earlier result for a file that read_file reports as unchanged since then."""
+    """Return the earlier result for a file that read_file reports as unchanged since then."""
     if not result.details.get("dedup"):
         return result
     calls = [
@@ -172,7 +172,7 @@ def _with_content(call: ToolCall, result: ToolResult, messages: Sequence[Message
 
 
 def _own_texts(message: UserMessage) -> list[str]:
-    """Memory and hooks add parts that begin with an empty line."""
+    """Return the texts of the user. Memory and hooks add parts that begin with an empty line."""
     texts = [part.text for part in message.parts if isinstance(part, Text)]
     return [text for n, text in enumerate(texts) if not n or not text.startswith("\n\n")]
 
@@ -182,7 +182,8 @@ def _is_notice(message: UserMessage) -> bool:
 
 
 def _call_number(prompt: Prompt) -> int:
-    """The number of messages, or one more than the newest call if compaction removed messages."""
+    """Return the number of messages, or one more than the newest call if compaction removed
+    messages."""
     for message in reversed(prompt.messages):
         if isinstance(message, AssistantMessage):
             for made in message.calls:

@@ -42,8 +42,8 @@ def restore_body(before: bytes, head: int, tail: int, body: bytes) -> bytes:
 
 
 def _common_length(most: int, same: Callable[[int, int], bool]) -> int:
-    """The number of equal bytes, at most `most`, counted from one end; `same` compares a range.
-    Compares in blocks, because requests are long and mostly unchanged."""
+    """Return the number of equal bytes, at most `most`, counted from one end; `same` compares a
+    range. Compares in blocks, because requests are long and mostly unchanged."""
     at, size = 0, BLOCK
     while size and at < most:
         step = min(size, most - at)
@@ -134,7 +134,7 @@ class FrameEncoder:
 
 
 def decode_frames(data: bytes) -> Iterator[TapeFrame]:
-    """The frames of a file, up to where it was truncated or damaged."""
+    """Yield the frames of a file, up to where it was truncated or damaged."""
     plain, at = _inflate(data), 0
     while at + _HEAD.size <= len(plain):
         size, check = _HEAD.unpack_from(plain, at)
@@ -149,7 +149,7 @@ def decode_frames(data: bytes) -> Iterator[TapeFrame]:
 
 
 def _inflate(data: bytes) -> bytes:
-    """Decompresses in steps, so that damage costs only what comes after it."""
+    """Decompress in steps, so that damage costs only what comes after it."""
     stream, found = zlib.decompressobj(), bytearray()
     for at in range(0, len(data), 4096):
         try:

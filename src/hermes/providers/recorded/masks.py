@@ -51,7 +51,7 @@ class SecretMask:
         return text
 
     def data(self, data: bytes) -> tuple[bytes, int]:
-        """The bytes without secrets, and how many were found."""
+        """Return the bytes without secrets, and how many were found."""
         count = 0
         for form, mask in self._bytes:
             if found := data.count(form):
@@ -60,16 +60,16 @@ class SecretMask:
         return data, count
 
     def answer(self, answer: bytes) -> tuple[bytes, int]:
-        """Replaces the secrets in a model response by the labels that the session shows, and counts
+        """Replace the secrets in a model response by the labels that the session shows, and count
         them. The response is an event stream or one JSON document."""
         return _rewrite(answer, self._label) if self._marks is not None else (answer, 0)
 
     def occurs_in(self, data: bytes) -> bool:
-        """True if any secret occurs in the bytes."""
+        """Return whether any secret occurs in the bytes."""
         return any(form in data for form, _ in self._bytes)
 
     def json(self, value: JsonValue) -> JsonValue:
-        """The same JSON with every string masked, including keys."""
+        """Return the same JSON with every string masked, including keys."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list | tuple):
@@ -79,13 +79,13 @@ class SecretMask:
         return value
 
     def stream(self, answer: bytes) -> tuple[bytes, int]:
-        """Masks secrets that are spread over several events of a stream. Events without a finding
+        """Mask secrets that are spread over several events of a stream. Events without a finding
         keep their bytes."""
         spread = self._texts and _is_stream(answer)
         return _rewrite(answer, self._mask_joined) if spread else (answer, 0)
 
     def _mask_joined(self, slots: list[_StringSlot]) -> int:
-        """Masks the joined strings and gives each its part back."""
+        """Mask the joined strings and give each its part back."""
         whole = "".join(slot.text for slot in slots)
         masked = self.text(whole)
         if masked == whole:
@@ -110,7 +110,7 @@ class SecretMask:
 
 
 def _insert_labels(text: str, at: int, marks: Iterable[SecretSpan]) -> str:
-    """Replaces the secrets in `text` by labels. `text` begins at offset `at` of the text that
+    """Replace the secrets in `text` by labels. `text` begins at offset `at` of the text that
     `marks` refer to; a label goes where its secret starts."""
     parts, done = [], 0
     for first, last, label in marks:
@@ -172,7 +172,7 @@ def _is_stream(answer: bytes) -> bool:
 
 
 def _rewrite(answer: bytes, change: Callable[[list[_StringSlot]], int]) -> tuple[bytes, int]:
-    """Applies `change` to each group of strings that may together form one text; it returns the
+    """Apply `change` to each group of strings that may together form one text; it returns the
     number of its findings."""
     is_stream = _is_stream(answer)
     parts = answer.replace(b"\r\n", b"\n").split(b"\n\n") if is_stream else [answer]
@@ -203,7 +203,7 @@ def _mask(value: str) -> str:
 
 
 def _forms(value: str) -> tuple[bytes, ...]:
-    """A text as it may appear in bytes: in a URL, in a JSON string, in hex, plain."""
+    """Return a text as it may appear in bytes: in a URL, in a JSON string, in hex, plain."""
     plain = value.encode("utf-8", "replace")
     written = encode(plain.decode())
     return (

@@ -37,7 +37,7 @@ class OpenerIndex:
         self._line_halves = _prefixes(lined) | self._halves
 
     def find(self, text: str, *, at_line_start: bool) -> OpenerMatch | None:
-        """The first position of a complete or partial opener."""
+        """Find the first position of a complete or partial opener."""
         best = self._in_line(text)
         at = 0 if at_line_start else text.find("\n") + 1
         if at == 0 and not at_line_start:
@@ -127,7 +127,7 @@ class TextContext:
         self._grow(rest)
 
     def start_line(self) -> None:
-        """What follows starts a new line."""
+        """Note that what follows starts a new line."""
         self._line = ""
         self._ticks = 0
 
@@ -213,7 +213,8 @@ class CallPosition(NamedTuple):
         )
 
     def allows(self, style: CallStyle, trusted: frozenset[str]) -> bool:
-        """Marked styles are parsed even when vetoed, to find their end."""
+        """Return whether a style may be parsed here. Marked styles are parsed even when vetoed, to
+        find their end."""
         if style.marked or self.first:
             return True
         return not self.vetoed and (style.name in trusted or self.announced)
@@ -238,12 +239,12 @@ class CallAttempt:
         self._wake = ""
 
     def add(self, text: str) -> bool:
-        """Adds text; returns whether `advance` can make progress."""
+        """Add text; return whether `advance` can make progress."""
         self._new.append(text)
         return not self._wake or any(sign in text for sign in self._wake)
 
     def advance(self) -> tuple[CallStyle, tuple[RawCall, ...]] | None:
-        """The calls and their style, or None while more text is needed. Raises NoCall."""
+        """Return the calls and their style, or None while more text is needed. Raise NoCall."""
         self.tape.text = self.text
         self._new.clear()
         try:
@@ -273,7 +274,7 @@ class CallAttempt:
 def _try_styles(
     tape: TextTape, styles: tuple[CallStyle, ...]
 ) -> Steps[tuple[CallStyle, tuple[RawCall, ...]]]:
-    """Parses with the first style that fits."""
+    """Parse with the first style that fits."""
     for style in styles:
         tape.at = 0
         try:

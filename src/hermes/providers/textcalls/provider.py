@@ -51,8 +51,8 @@ ALIASES = {name: style for style, names in _MODELS_OF_STYLE.items() for name in 
 
 
 def trusted_styles(name: str) -> frozenset[str]:
-    """The styles that a model is known to use; empty for `auto`. Raises ConfigError for an unknown
-    style."""
+    """Return the styles that a model is known to use; empty for `auto`. Raise ConfigError for an
+    unknown style."""
     if name in ("", AUTO):
         return frozenset()
     name = ALIASES.get(name, name)
@@ -141,14 +141,14 @@ class TextCallProvider:
 
 @lru_cache(maxsize=8)
 def _openers(names: tuple[str, ...], trusted: frozenset[str]) -> OpenerIndex:
-    """Shared by sessions with the same tools."""
+    """Return the index of openers, shared by sessions with the same tools."""
     first = tuple(style for style in STYLES if style.name in trusted)
     others = tuple(style for style in STYLES if style.name not in trusted)
     return OpenerIndex((*first, *others), names)
 
 
 def _flush(scanner: CallScanner, received: list[str]) -> Iterator[Delta]:
-    """Emits everything that was held back as text."""
+    """Emit everything that was held back as text."""
     if scanner.calls:
         yield Restarted()
         yield TextDelta(text="".join(received))
@@ -157,8 +157,8 @@ def _flush(scanner: CallScanner, received: list[str]) -> Iterator[Delta]:
 
 
 def _is_void(scanner: CallScanner, prompt: Prompt) -> bool:
-    """The calls turn out not to be meant: misread, part of reasoning, or copied from another
-    message."""
+    """Return whether the calls turn out not to be meant: misread, part of reasoning, or copied from
+    another message."""
     if scanner.is_misread:
         return True
     texts = [m.text for m in prompt.messages if isinstance(m, UserMessage)]

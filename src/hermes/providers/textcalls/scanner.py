@@ -43,7 +43,7 @@ class CallBlock(NamedTuple):
     named: bool  # the first call was already announced
 
     def is_meant(self, gap: str, ahead: str) -> bool:
-        """True if marked calls are meant, judging by the white space after them and by what
+        """Return whether marked calls are meant, judging by the white space after them and by what
         follows; "" is the end of the reply."""
         if not self.position.boundary:
             return not ahead and self.position.announced
@@ -113,7 +113,7 @@ class CallScanner:
         return list(self._run())
 
     def finish(self, *, whole: bool) -> list[Piece]:
-        """Ends the reply. In an incomplete reply, a started call is broken."""
+        """End the reply. In an incomplete reply, a started call is broken."""
         self._ended = True
         self._whole = whole
         if self._attempt is not None:
@@ -148,7 +148,7 @@ class CallScanner:
         return True
 
     def _begin(self, opening: OpenerMatch) -> bool:
-        """Starts to read a possible call; False if it cannot be meant as one."""
+        """Start to read a possible call; return False if it cannot be meant as one."""
         position = CallPosition.after(self._prose)
         styles = tuple(style for style in opening.styles if position.allows(style, self._trusted))
         if not styles:
@@ -189,7 +189,8 @@ class CallScanner:
         return TextCall(name, self._offer.arguments(name, raw.arguments, typed=raw.typed))
 
     def _give_up(self, attempt: CallAttempt) -> Iterator[Piece]:
-        """It is not a call. Markup inside a failed call is part of an argument."""
+        """Turn an attempt that is not a call into text. Markup inside a failed call is part of an
+        argument."""
         if not self._whole and attempt.tape.begun and (name := attempt.tool_name):
             yield from self._commit()
             yield from self._add(TextCall(name, {}, INCOMPLETE), named=attempt.named)
@@ -201,7 +202,7 @@ class CallScanner:
         yield from self._say(attempt.opener)
 
     def _decide(self) -> ScanStep:
-        """Decides by what follows whether the calls are meant."""
+        """Decide by what follows whether the calls are meant."""
         style = self._blocks[-1].style
         ahead = self._rest.lstrip()
         gap = self._rest[: len(self._rest) - len(ahead)]
@@ -237,7 +238,7 @@ class CallScanner:
         return bool(self._rest)
 
     def _swallow(self, text: str) -> None:
-        """Moves text from behind the newest block into it."""
+        """Move text from behind the newest block into it."""
         last = self._blocks[-1]
         self._blocks[-1] = last._replace(text=last.text + text)
         self._rest = self._rest[len(text) :]
@@ -259,19 +260,19 @@ class CallScanner:
             yield CallNamed(name=call.name)
 
     def _release(self) -> Iterator[Piece]:
-        """Turns waiting calls into text."""
+        """Turn waiting calls into text."""
         blocks, self._blocks = self._blocks, []
         for block in blocks:
             yield from self._say(block.text, whole=True)
 
     def _announce(self, attempt: CallAttempt) -> Iterator[Piece]:
-        """Announces the tool name once, as soon as it is clear."""
+        """Announce the tool name once, as soon as it is clear."""
         if not attempt.named and (name := attempt.tool_name):
             attempt.named = True
             yield CallNamed(name=name)
 
     def _say(self, text: str, *, whole: bool = False) -> Iterator[Piece]:
-        """`whole`: the text is complete call markup."""
+        """Emit visible text. `whole`: the text is complete call markup."""
         if not text:
             return
         self._prose.add(text)

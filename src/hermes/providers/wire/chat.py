@@ -244,7 +244,7 @@ class ChatReader(ReplyReader):
         yield from self.builder.add_reasoning(text)
 
     def _seal(self) -> None:
-        """Keeps the reasoning fields that the endpoint expects back in later requests."""
+        """Keep the reasoning fields that the endpoint expects back in later requests."""
         sealed: JsonObject = {}
         if self._thoughts:
             sealed["reasoning_content"] = "".join(self._thoughts)
@@ -257,7 +257,7 @@ class ChatReader(ReplyReader):
 
 
 def _join_details(details: list[JsonObject]) -> list[JsonObject]:
-    """Merges fragments with the same index and type into one block; blocks keep their order."""
+    """Merge fragments with the same index and type into one block; blocks keep their order."""
     blocks: list[JsonObject] = []
     for piece in details:
         last = blocks[-1] if blocks else {}
@@ -324,7 +324,8 @@ class ChatWire(WireFormat):
                 return b",".join(self._json(self._result(result)) for result in results)
 
     def _assistant(self, message: AssistantMessage) -> JsonObject:
-        """`content` comes last, so that a cache mark can be appended to the encoded fragment."""
+        """Encode a message of the model. `content` comes last, so that a cache mark can be appended
+        to the encoded fragment."""
         field = self._profile.replay
         encoded: JsonObject = {"role": "assistant"}
         sealed = [p.sealed for p in message.parts if isinstance(p, Reasoning) and self._sealed(p)]

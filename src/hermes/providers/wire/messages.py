@@ -120,7 +120,7 @@ class MessagesReader(ReplyReader):
         self._count(message.get("usage"))
 
     def _count(self, usage: JsonValue) -> None:
-        """Later counts are totals and replace earlier ones; null is ignored."""
+        """Merge token counts. Later counts are totals and replace earlier ones; null is ignored."""
         counts = object_of(usage)
         self._counts |= {name: value for name, value in counts.items() if value is not None}
         self.usage = messages_usage(self._counts)
@@ -165,7 +165,7 @@ class MessagesReader(ReplyReader):
                     block.append(piece)
 
     def _close(self, index: str) -> Iterator[Delta]:
-        """Ends a block. Reasoning without a signature cannot be sent back."""
+        """End a block. Reasoning without a signature cannot be sent back."""
         block = self._blocks.get(index)
         signature = self._signatures.get(index, "")
         if isinstance(block, ReasoningBuilder) and signature:
@@ -226,14 +226,15 @@ class MessagesWire(WireFormat):
         return fields
 
     def _limit(self, prompt: Prompt, size: int) -> int:
-        """The requested or maximum output, reduced to what fits in the window."""
+        """Return the requested or maximum output, reduced to what fits in the window."""
         wanted = self._output_limit(prompt) or self._profile.max_output or _OUTPUT
         available = self._profile.window - tokens_of_size(size)
         return wanted if wanted <= available else max(min(wanted, _LEAST_OUTPUT), available)
 
     def _may_think(self, messages: tuple[Message, ...]) -> bool:
-        """With a reasoning budget, calls that are being answered must start with their reasoning
-        block; user text after the results counts as part of the answer."""
+        """Return whether reasoning may be requested. With a reasoning budget, calls that are being
+        answered must start with their reasoning block; user text after the results counts as part
+        of the answer."""
         answered = [m for m in messages[-2:] if isinstance(m, ToolMessage)]
         if not answered:
             return True
@@ -254,7 +255,7 @@ class MessagesWire(WireFormat):
         return self._json({"role": role, "content": blocks})
 
     def _merge(self, messages: tuple[Message, ...], fragments: list[bytes]) -> list[bytes]:
-        """Merges tool results and the user text after them into one user message."""
+        """Merge tool results and the user text after them into one user message."""
         users = [n for n, message in enumerate(messages) if type(message) is UserMessage]
         joined: list[bytes] = []
         start = 0

@@ -80,7 +80,7 @@ class ReasoningSplitter:
         return pieces
 
     def finish(self) -> list[SplitPiece]:
-        """Returns held-back text that turned out to be no tag."""
+        """Return held-back text that turned out to be no tag."""
         rest, self._held = self._held, ""
         pieces: list[SplitPiece] = []
         self._add(pieces, "reasoning" if self._closer else "text", rest)
@@ -131,7 +131,8 @@ class ReasoningSplitter:
             self._tagged = True
 
     def _stray_end(self, token: str, pieces: list[SplitPiece]) -> None:
-        """Some chat templates open the tag themselves; then only its end is part of the reply."""
+        """Handle an end tag without a start. Some chat templates open the tag themselves; then only
+        its end is part of the reply."""
         if self._tagged or self._before != "\n":
             self._add(pieces, "text", token)
             return
@@ -152,7 +153,7 @@ class ReasoningSplitter:
 
 
 def _open_end(text: str) -> int:
-    """The position of a possible incomplete token at the end of the text."""
+    """Return the position of a possible incomplete token at the end of the text."""
     tail = text[-_LONGEST:].lower()
     for first in _FIRSTS:
         at = tail.find(first)

@@ -31,8 +31,8 @@ class Arguments(Value):
 
 
 def read_arguments(raw: object, *, whole: bool) -> Arguments:
-    """With `whole=False` the reply was cut off: nothing is repaired, and empty arguments count as
-    incomplete."""
+    """Parse the arguments of a call. With `whole=False` the reply was cut off: nothing is repaired,
+    and empty arguments count as incomplete."""
     if isinstance(raw, dict):
         return Arguments(value=clean_json(raw)) if whole else _broken(str(raw), whole=False)
     text = raw if isinstance(raw, str) else ""
@@ -57,7 +57,7 @@ def _parse_strict(text: str) -> JsonValue:
 
 
 def _repair(text: str) -> JsonValue:
-    """Parses an object inside a code fence, with raw line breaks in strings, with trailing commas,
+    """Parse an object inside a code fence, with raw line breaks in strings, with trailing commas,
     or followed by text that is not a second object. A missing end is never added."""
     fenced = _FENCE.match(text)
     text = fenced[1].strip() if fenced else text
@@ -123,7 +123,7 @@ class CallBuilder:
             self._all_pieces.append(piece)
 
     def replace(self, text: str) -> None:
-        """Handles a fragment that appears to resend all arguments."""
+        """Handle a fragment that appears to resend all arguments."""
         self._all_pieces = [*(self._all_pieces or self.pieces), text]
         self.pieces = [text]
         self.size = len(text)
@@ -178,7 +178,7 @@ class ReplyBuilder:
         return [part for part in self.parts if isinstance(part, CallBuilder)]
 
     def add_text(self, text: str) -> Iterator[Delta]:
-        """Adds visible text; inline reasoning in it is split off."""
+        """Add visible text; inline reasoning in it is split off."""
         text = self._half + text
         # The first half of a surrogate pair waits for the second half in the next event.
         self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
@@ -193,7 +193,8 @@ class ReplyBuilder:
             yield ReasoningDelta(text=text)
 
     def open_reasoning(self) -> ReasoningBuilder:
-        """The reasoning part at the end; a new one if the last part is something else or sealed."""
+        """Return the reasoning part at the end; a new one if the last part is something else or
+        sealed."""
         last = self.parts[-1] if self.parts else None
         if isinstance(last, ReasoningBuilder) and last.sealed is None:
             return last
@@ -204,7 +205,7 @@ class ReplyBuilder:
         return part
 
     def first_reasoning(self) -> ReasoningBuilder:
-        """The first reasoning part, created if missing."""
+        """Return the first reasoning part, created if missing."""
         for part in self.parts:
             if isinstance(part, ReasoningBuilder):
                 return part
@@ -217,13 +218,13 @@ class ReplyBuilder:
         return call
 
     def announce(self, call: CallBuilder) -> Iterator[Delta]:
-        """Announces the tool name once."""
+        """Announce the tool name once."""
         if call.name and not call.announced:
             call.announced = True
             yield CallNamed(name=clean_text(call.name))
 
     def flush(self) -> Iterator[Delta]:
-        """Ends a run of visible text and emits what was held back."""
+        """End a run of visible text and emit what was held back."""
         if self._half:
             self._half = ""
             yield from self.add_text("\ufffd")
@@ -231,14 +232,15 @@ class ReplyBuilder:
             yield from self._split(piece)
 
     def finish(self) -> Iterator[Delta]:
-        """Ends the reply and emits what was held back."""
+        """End the reply and emit what was held back."""
         yield from self.flush()
         self.parts = [p for p in self.parts if not (isinstance(p, CallBuilder) and p.is_echo)]
         for call in self.calls:
             yield from self.announce(call)
 
     def message(self, stop: StopReason) -> AssistantMessage:
-        """The whole reply. After "length" and "cut", incomplete calls are marked as broken."""
+        """Return the whole reply. After "length" and "cut", incomplete calls are marked as
+        broken."""
         self._new_ids = set(self._used_ids)
         parts = [part for raw in self.parts if (part := self._part(raw, stop)) is not None]
         calls = any(isinstance(part, ToolCall) for part in parts)

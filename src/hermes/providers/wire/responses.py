@@ -70,7 +70,7 @@ class ResponsesReader(ReplyReader):
             yield from self._event(text_of(document.get("type")) or event.name, document)
 
     def run_out(self) -> None:
-        """Every item announces its end; when all have ended, the reply is complete."""
+        """Mark the reply as complete if all items have announced their end."""
         self.ended = self.ended or (bool(self.builder.parts) and not self._open)
 
     def read(self, body: JsonObject) -> Iterator[Delta]:

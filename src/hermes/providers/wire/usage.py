@@ -12,8 +12,9 @@ from hermes.providers.wire.format import images_in
 
 
 def openai_usage(raw: JsonValue, input: str, output: str) -> Usage | None:
-    """`input` and `output` are the names of the two counts: "prompt" and "completion" in the chat
-    completions API, "input" and "output" in the responses API."""
+    """Read the usage of an OpenAI reply. `input` and `output` are the names of the two counts:
+    "prompt" and "completion" in the chat completions API, "input" and "output" in the responses
+    API."""
     usage = object_of(raw)
     if not (f"{input}_tokens" in usage or f"{output}_tokens" in usage):
         return None
@@ -33,7 +34,7 @@ def openai_usage(raw: JsonValue, input: str, output: str) -> Usage | None:
 
 
 def messages_usage(raw: JsonObject) -> Usage | None:
-    """Takes the merged usage objects of a reply; in this format `input` excludes cached tokens."""
+    """Read the merged usage objects of a reply; in this format `input` excludes cached tokens."""
     if not ("input_tokens" in raw or "output_tokens" in raw):
         return None
     thought = object_of(raw.get("output_tokens_details"))
@@ -49,7 +50,7 @@ def messages_usage(raw: JsonObject) -> Usage | None:
 
 
 def estimate_usage(prompt: Prompt, reply: AssistantMessage) -> Usage:
-    """For servers that report no usage."""
+    """Estimate the usage for servers that report none."""
     output = _tokens(reply) + estimate_tokens(reply.reasoning)
     return Usage(input=estimate_prompt_tokens(prompt), output=output, requests=1, estimated=True)
 
@@ -61,7 +62,7 @@ def estimate_prompt_tokens(prompt: Prompt) -> int:
 
 
 def _tokens(message: Message) -> int:
-    """Estimates the tokens of a message without images, which would count as their file names."""
+    """Estimate the tokens of a message without images, which would count as their file names."""
     match message:
         case UserMessage(text=text):
             return estimate_tokens(text)

@@ -25,7 +25,7 @@ _PRINT = re.compile(r"print\((.*)\)", re.DOTALL)
 
 
 def _parse_python(text: str, offer: OfferedTools) -> tuple[RawCall, ...]:
-    """The calls in an expression: one, a list, or one inside `print`."""
+    """Parse the calls in an expression: one, a list, or one inside `print`."""
     printed = _PRINT.fullmatch(text.strip())
     try:
         tree = tree_of(printed[1] if printed else text)
@@ -58,7 +58,7 @@ def _raw_of_call(node: ast.expr, offer: OfferedTools) -> RawCall:
 
 
 def _python_between(tape: TextTape, opener: str, closer: str) -> Reading:
-    """A list or a call between two tokens."""
+    """Read a list or a call between two tokens."""
     yield from tape.expect(opener)
     yield from tape.skip_spaces()
     start = tape.at
@@ -72,7 +72,7 @@ def _python_between(tape: TextTape, opener: str, closer: str) -> Reading:
 
 
 def _python_lines(tape: TextTape) -> Reading:
-    """One call per line between two tags."""
+    """Read one call per line between two tags."""
     yield from tape.expect("<function_calls>")
     found: list[RawCall] = []
     while True:
@@ -86,7 +86,7 @@ def _python_lines(tape: TextTape) -> Reading:
 
 
 def _python_list(tape: TextTape) -> Reading:
-    """A bare `[f(a=1), g()]`; the first name decides whether to wait for the rest."""
+    """Read a bare `[f(a=1), g()]`; the first name decides whether to wait for the rest."""
     start = tape.at
     yield from tape.expect("[")
     yield from tape.skip_spaces()
@@ -97,7 +97,7 @@ def _python_list(tape: TextTape) -> Reading:
 
 
 def _python_line(tape: TextTape) -> Reading:
-    """`f(a=1)` on lines of its own."""
+    """Read `f(a=1)` on lines of its own."""
     start = tape.at
     yield from tape.tool_name()
     yield from tape.balanced_text(python=True)
@@ -123,7 +123,7 @@ _FENCE = "```"
 
 
 def _json(tape: TextTape) -> Reading:
-    """One or more objects or lists."""
+    """Read one or more objects or lists."""
     found: list[RawCall] = []
     while True:
         start = tape.at
@@ -147,7 +147,7 @@ def _require_known(tape: TextTape, raws: tuple[RawCall, ...]) -> tuple[RawCall, 
 
 
 def _first_key(tape: TextTape) -> Steps[None]:
-    """Rejects most JSON early, by its first key or by an unknown tool name."""
+    """Reject most JSON early, by its first key or by an unknown tool name."""
     while tape.ahead in ("{", "["):
         tape.at += 1
         yield from tape.skip_spaces()
@@ -190,7 +190,7 @@ def _language(tape: TextTape) -> Steps[str]:
 
 
 def _in_fence(tape: TextTape) -> Reading:
-    """JSON, or lines with one call each."""
+    """Read JSON, or lines with one call each."""
     yield from tape.skip_spaces()
     if tape.ahead == "{":
         return (yield from _json(tape))
@@ -215,7 +215,7 @@ def _in_fence(tape: TextTape) -> Reading:
 
 
 def _react(tape: TextTape) -> Reading:
-    """Thought, Action, Action Input; older Command models put a fence around it."""
+    """Read Thought, Action, Action Input; older Command models put a fence around it."""
     yield from tape.expect("Action:")
     yield from tape.skip_spaces()
     if (yield from tape.accept("```json")):
@@ -242,7 +242,7 @@ def _react(tape: TextTape) -> Reading:
 
 
 def _one_line(tape: TextTape, name: str) -> Steps[JsonObject]:
-    """The rest of the line is the only argument of the tool."""
+    """Read the rest of the line as the only argument of the tool."""
     sole = tape.offer.sole_parameter(name)
     if not sole:
         raise NoCall
@@ -259,7 +259,7 @@ def _one_line(tape: TextTape, name: str) -> Steps[JsonObject]:
 
 
 def _own_tags(tape: TextTape) -> Reading:
-    """`<tool><parameter>…</parameter></tool>`."""
+    """Read `<tool><parameter>…</parameter></tool>`."""
     yield from tape.expect("<")
     name = tape.mark_name((yield from tape.tool_name()))
     yield from tape.expect(">")

@@ -28,7 +28,8 @@ _SCALAR = re.compile(r"[^,\]}\s<]+")
 
 
 def _deepseek(tape: TextTape) -> Reading:
-    """Words of a token are joined by ▁, or by what a tokenizer made of it."""
+    """Read calls between DeepSeek's tokens, whose words are joined by ▁, or by what a tokenizer
+    made of it."""
     opener = next(o for o in _DEEPSEEK_OPENERS if tape.text.startswith(o, tape.at))
     bar, gap = opener[1], opener[6]
 
@@ -73,7 +74,7 @@ def _kimi(tape: TextTape) -> Reading:
 
 
 def _mistral(tape: TextTape) -> Reading:
-    """A list of calls, or the newer `name[ARGS]{…}`; neither has an end token."""
+    """Read a list of calls, or the newer `name[ARGS]{…}`; neither has an end token."""
     yield from tape.expect("[TOOL_CALLS]")
     yield from tape.skip_spaces()
     if tape.ahead in ("[", "{"):
@@ -89,7 +90,7 @@ def _mistral(tape: TextTape) -> Reading:
 
 
 def _glm(tape: TextTape) -> Reading:
-    """The name, then keys and values in turn; all values are text."""
+    """Read the name, then keys and values in turn; all values are text."""
     yield from tape.expect("<tool_call>")
     yield from tape.skip_spaces()
     name = yield from tape.word()
@@ -111,7 +112,7 @@ def _glm(tape: TextTape) -> Reading:
 
 
 def _harmony(tape: TextTape) -> Reading:
-    """A message whose header names a function as recipient; other messages are not calls."""
+    """Read a message whose header names a function as recipient; other messages are not calls."""
     yield from tape.any_of("<|start|>assistant", "<|channel|>commentary")
     header = yield from tape.until("<|message|>", most=_NAME_SIZE)
     recipient = _RECIPIENT.search(header)

@@ -106,7 +106,7 @@ class FalProvider(HostedProvider):
         return await self._upscale(drawn, client) if request.upscale else drawn
 
     async def _upscale(self, drawn: GeneratedImage, client: ImageServerClient) -> GeneratedImage:
-        """Doubles the size; returns the original image when that fails."""
+        """Double the size; return the original image when that fails."""
         try:
             answer = await self._wait_in_queue(
                 UPSCALER, {"image_url": drawn.url, **UPSCALING}, client
@@ -168,5 +168,6 @@ class FalProvider(HostedProvider):
 
 
 def _own(url: object, usual: str, client: ImageServerClient) -> str:
-    """The URL from the response if it belongs to the same server, since the key is sent there."""
+    """Return the URL from the response if it belongs to the same server, since the key is sent
+    there."""
     return url if isinstance(url, str) and client.owns(url) else usual

@@ -23,7 +23,7 @@ class LocalTestProvider(HostedProvider):
     MOST_SOURCES = 4
 
     def is_available(self) -> bool:
-        """Must be chosen in the settings."""
+        """Return whether the settings choose it."""
         return self.studio.wanted == self.name
 
     async def draw(self, request: HostedRequest, client: ImageServerClient) -> GeneratedImage:
@@ -52,7 +52,7 @@ _LIGHT, _DARK, _INK = 236, 214, 24
 
 
 def draw_png(text: str, width: int, height: int) -> bytes:
-    """A grey chequered PNG with as many of the words as fit."""
+    """Draw a grey chequered PNG with as many words of the text as fit."""
     rows = [
         bytearray(_DARK if (x // _SQUARE + y // _SQUARE) % 2 else _LIGHT for x in range(width))
         for y in range(height)
