@@ -226,9 +226,9 @@ def pool_name(provider: str, vendor: Vendor) -> str:
     return vendor.name
 
 
-def _usable(found: list[EnvironmentKey]) -> list[EnvironmentKey]:
+def _usable(keys: list[EnvironmentKey]) -> list[EnvironmentKey]:
     seen: dict[str, EnvironmentKey] = {}
-    for each in found:
+    for each in keys:
         if is_plausible_key(each.key):
             seen.setdefault(each.key, each)
     return list(seen.values())

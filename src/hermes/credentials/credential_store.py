@@ -20,10 +20,8 @@ from hermes.net.http import HttpClient
 
 
 class CredentialStore:
-    """The keys and logins of a home, with a key pool for each provider. `borrowed_keys` returns the
-    keys of a provider from the environment and the settings, and the scope of keys that are added
-    by hand; `secret` returns the value of a variable; `env` locates the files of other programs.
-    Nothing is read before it is needed."""
+    """The keys and logins of a home, with a key pool for each provider. Nothing is read before it
+    is needed."""
 
     def __init__(
         self,
@@ -31,8 +29,10 @@ class CredentialStore:
         *,
         world: World,
         http: HttpClient,
-        env: Mapping[str, str],
-        secret: Callable[[str], str],
+        env: Mapping[str, str],  # locates the files of other programs
+        secret: Callable[[str], str],  # returns the value of a variable
+        # returns the keys of a provider from the environment and the settings, and the scope of
+        # keys that are added by hand
         borrowed_keys: Callable[[str], tuple[tuple[StoredKey, ...], str]],
         strategies: Mapping[str, PoolStrategy] | None = None,
         cooldowns: CooldownSettings | None = None,

@@ -243,7 +243,7 @@ class TreeRedactor:
         reasoning text itself contains a secret: many blocks repeat the text."""
         sealed, text = reasoning.sealed, self._text(reasoning.text)
         redact = self._redactor.redact_known if text == reasoning.text else self._text
-        if sealed is not None and _any_text(sealed, lambda found: redact(found) != found):
+        if sealed is not None and _any_text(sealed, lambda each: redact(each) != each):
             sealed = None
         if sealed is reasoning.sealed and text == reasoning.text:
             return reasoning

@@ -62,8 +62,8 @@ KeyStates = dict[str, KeyState]
 
 
 class KeyStateFile:
-    """Holds no secrets and may be deleted: then keys are tried once more. If it cannot be written,
-    this process uses its own state."""
+    """The file of key states. It holds no secrets and may be deleted: then keys are tried once
+    more. If it cannot be written, this process uses its own state."""
 
     def __init__(self, home: Home) -> None:
         self._home = home

@@ -106,11 +106,11 @@ class SharedKeyPool:
             keys = await self._keys()
             self._health.refresh()
             able = [key for key in keys if key.id not in avoid and self._is_usable(key)]
-            found = await self._claim_one(able, keys, again)
-            if found is None:
+            claimed = await self._claim_one(able, keys, again)
+            if claimed is None:
                 await self._wait_for_probe(keys, avoid)
                 continue
-            key, probe = found
+            key, probe = claimed
             fresh = await self._refresh_if_needed(key)
             if fresh is None:
                 avoid = avoid | {key.id}

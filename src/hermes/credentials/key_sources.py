@@ -156,8 +156,8 @@ class KeySources:
         for key in self.borrowed:
             if key.source in suppressed:
                 continue
-            if found := overrides.get(key.source):
-                key = replace(key, priority=found.priority, label=found.label or key.label)
+            if override := overrides.get(key.source):
+                key = replace(key, priority=override.priority, label=override.label or key.label)
             keys.append(self._apply_login(key))
         keys = drop_duplicates(sorted(keys, key=_rank))
         if all(key.dead for key in keys):

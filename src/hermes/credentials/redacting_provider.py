@@ -50,8 +50,8 @@ class RedactionGuard:
 
 
 class RedactingProvider:
-    """Scans each message once, and again when more values are known. A prompt without secrets is
-    passed on unchanged."""
+    """Removes secrets from prompts. It scans each message once, and again when more values are
+    known. A prompt without secrets is passed on unchanged."""
 
     def __init__(self, inner: Provider, guard: RedactionGuard) -> None:
         self._inner = inner

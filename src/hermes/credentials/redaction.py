@@ -48,7 +48,7 @@ class SecretSource:
 
 
 class SecretRedactor:
-    """Knows every configured value: from `.env`, the settings, the process and, once added, logins.
+    """Masks every configured value: from `.env`, the settings, the process and, once added, logins.
     `security.redact_secrets: false` disables detection by format; configured values are always
     masked. The rules are loaded with the first text that needs them."""
 

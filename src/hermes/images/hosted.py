@@ -48,12 +48,11 @@ class HostedRequest(Value):
 
 
 class GeneratedImage(Value):
-    """An image as bytes, or a temporary URL. `model` is set if another model than requested
-    generated it."""
+    """An image as bytes, or a temporary URL."""
 
     data: bytes = b""
     url: str = ""
-    model: str = ""
+    model: str = ""  # set if another model than requested generated it
     extra: JsonObject = {}
 
 

@@ -152,8 +152,7 @@ class ImageGenProvider(ABC):
 
     def capabilities(self) -> JsonObject:
         """Return the capabilities of the model that would be used now. `modalities` has "image"
-        where images can be edited; `supports_upscale`, `creative_controls` and `max_prompt_chars`
-        are optional."""
+        where images can be edited; `supports_upscale` and `max_prompt_chars` are optional."""
         return {"modalities": ["text"], "max_reference_images": 0}
 
     def host(self) -> str:

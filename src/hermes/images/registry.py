@@ -170,14 +170,14 @@ class ImageProviders:
     def available(self) -> list[ImageGenProvider]:
         """Return the available providers, by name. Modules whose keys are missing are not
         imported."""
-        found = []
+        available = []
         for name in self.names():
             if not self._added.get(name) and not self._has_needs(self._manifests[name]):
                 continue
             provider = self.get_provider(name)
             if provider is not None and is_available(provider):
-                found.append(provider)
-        return found
+                available.append(provider)
+        return available
 
     def any_available(self) -> bool:
         """Return whether the tool should be offered; checked once a minute."""

@@ -36,10 +36,7 @@ Login = Callable[[str], Awaitable[Credential | None]]
 
 
 class Studio:
-    """The secrets, settings and files that image providers may use, for one process. `secret`
-    returns the value of a variable, `options` the settings of a provider under `image_gen`, `read`
-    a local file that may be read. `login` returns the credential of an account, and `logged_in`
-    whether there is one, without a request. `connect` makes the HTTP client of one image."""
+    """The secrets, settings and files that image providers may use, for one process."""
 
     def __init__(
         self,
@@ -47,11 +44,12 @@ class Studio:
         cache: ImageCache,
         world: World,
         fetcher: Fetcher,
-        read: ReadImage,
-        secret: Callable[[str], str] = lambda _name: "",
-        settings: JsonObject | None = None,
-        connect: Callable[[], HttpClient] = HttpClient,
-        login: Login | None = None,
+        read: ReadImage,  # reads a local file that may be read
+        secret: Callable[[str], str] = lambda _name: "",  # returns the value of a variable
+        settings: JsonObject | None = None,  # the settings under `image_gen`
+        connect: Callable[[], HttpClient] = HttpClient,  # makes the HTTP client of one image
+        login: Login | None = None,  # returns the credential of an account
+        # returns whether there is a login, without a request
         logged_in: Callable[[str], bool] = lambda _name: False,
     ) -> None:
         self.cache = cache

@@ -268,7 +268,7 @@ def server_toolsets(
     settings: Settings, home: Home
 ) -> list[tuple[str, tuple[str, ...], bool, bool]]:
     """List per toolset its tools as last seen, whether it is enabled, and whether partially."""
-    found = []
+    toolsets = []
     listings = ListingCache(home.cache / "mcp")
     for name, server_settings in sorted(settings.mcp_servers.items()):
         server = server_from_settings(name, server_settings)
@@ -276,28 +276,28 @@ def server_toolsets(
         tools = tuple(tool.name for tool in select_tools(server, listing)) if listing else ()
         toolset = f"{TOOLSET_PREFIX}{name}"
         on = server_settings.enabled and toolset not in settings.agent.disabled_toolsets
-        found.append((toolset, tools, on, on and server_settings.tools != ALL))
-    return found
+        toolsets.append((toolset, tools, on, on and server_settings.tools != ALL))
+    return toolsets
 
 
 def switch_changes(
     settings: Settings, names: Sequence[str], *, on: bool
 ) -> dict[KeyPath, JsonValue]:
     """Return the settings that enable or disable these servers or single tools."""
-    found: dict[KeyPath, JsonValue] = {}
+    changes: dict[KeyPath, JsonValue] = {}
     off = list(settings.agent.disabled_toolsets)
     for name in names:
         server, colon, tool = name.partition(":")
         if colon:
-            found |= _one_tool(server, settings.mcp_servers[server], tool, on=on)
+            changes |= _one_tool(server, settings.mcp_servers[server], tool, on=on)
             continue
         server = name.removeprefix(TOOLSET_PREFIX)
         if settings.mcp_servers[server].enabled != on:
-            found["mcp_servers", server, "enabled"] = REMOVED if on else False
+            changes["mcp_servers", server, "enabled"] = REMOVED if on else False
         off = [each for each in off if each != name]
     if tuple(off) != settings.agent.disabled_toolsets:
-        found["agent", "disabled_toolsets"] = list(off)
-    return found
+        changes["agent", "disabled_toolsets"] = list(off)
+    return changes
 
 
 def _one_tool(

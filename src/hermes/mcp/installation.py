@@ -130,10 +130,10 @@ class InstallPlan(Value):
             fields += self.package.environment_variables
         if self.remote is not None:
             fields += (self.remote.url_field, *self.remote.headers)
-        found: dict[str, InputField] = {}
+        inputs: dict[str, InputField] = {}
         for field in fields:
-            found |= _inputs(field)
-        return found
+            inputs |= _inputs(field)
+        return inputs
 
     def missing(self, values: InputValues) -> list[InputField]:
         """Return required inputs without a value."""
@@ -246,17 +246,17 @@ def _name(field: InputField) -> str:
 def _values(field: InputField, values: InputValues) -> list[str]:
     """Return the values; none when the input is omitted."""
     if field.value is None:
-        return _given_values(field, _name(field), values)
+        return _input_values(field, _name(field), values)
     text = field.value
     for name, placeholder in _inputs(field).items():
-        found = _given_values(placeholder, name, values)
-        if not found and not placeholder.is_required:
+        substitutes = _input_values(placeholder, name, values)
+        if not substitutes and not placeholder.is_required:
             return []
-        text = text.replace(f"{{{name}}}", found[0])
+        text = text.replace(f"{{{name}}}", substitutes[0])
     return [text]
 
 
-def _given_values(field: InputField, name: str, values: InputValues) -> list[str]:
+def _input_values(field: InputField, name: str, values: InputValues) -> list[str]:
     chosen = [each for each in values.get(name, ()) if each]
     if not chosen and field.default is not None:
         chosen = [field.default]
@@ -348,14 +348,13 @@ def _clean(each: ServerDescription) -> ServerDescription:
 
 
 class CatalogueRow(Value):
-    """A line of the catalogue. `how` is the program that starts the server, "address" for a remote
-    server, "-" for one that cannot be used."""
+    """A line of the catalogue."""
 
     name: str
     title: str
     description: str
     version: str
-    how: str
+    how: str  # the program that starts the server, "address" if remote, "-" if it cannot be used
     needs: tuple[str, ...]
 
 

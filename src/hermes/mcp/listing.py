@@ -66,11 +66,11 @@ def _clean_node(node: JsonValue, root: JsonObject, depth: int, trail: tuple[str,
         rest = {key: value for key, value in node.items() if key != "$ref"}
         merged = {**target, **rest} if isinstance(target, dict) else rest
         return _clean_node(merged, root, depth + 1, (*trail, ref))
-    found: JsonObject = {}
+    cleaned: JsonObject = {}
     for key, value in node.items():
         if key in _KEPT:
-            found[key] = _keyword(key, value, root, depth, trail)
-    return found
+            cleaned[key] = _keyword(key, value, root, depth, trail)
+    return cleaned
 
 
 def _keyword(
@@ -98,30 +98,30 @@ def _resolve_ref(ref: str, root: JsonObject) -> JsonValue:
     """Resolve a local reference; None for others."""
     if not ref.startswith("#"):
         return None
-    found: JsonValue = root
+    node: JsonValue = root
     for step in ref.lstrip("#").strip("/").split("/"):
         key = step.replace("~1", "/").replace("~0", "~")
         if not key:
             continue
-        if not isinstance(found, dict) or key not in found:
+        if not isinstance(node, dict) or key not in node:
             return None
-        found = found[key]
-    return found
+        node = node[key]
+    return node
 
 
 def texts_of(schema: JsonValue) -> list[str]:
     """Return all texts in a schema."""
-    found: list[str] = []
+    texts: list[str] = []
     if isinstance(schema, dict):
         for key, value in schema.items():
             if key in ("description", "title") and isinstance(value, str):
-                found.append(value)
+                texts.append(value)
             else:
-                found += texts_of(value)
+                texts += texts_of(value)
     elif isinstance(schema, list):
         for value in schema:
-            found += [value] if isinstance(value, str) else texts_of(value)
-    return found
+            texts += [value] if isinstance(value, str) else texts_of(value)
+    return texts
 
 
 def without_texts(schema: JsonValue) -> Any:

@@ -30,7 +30,8 @@ UNCHANGED = "MCP servers: no changes."
 
 
 class McpServers:
-    """Loads nothing if no server is configured; the first call loads the protocol library."""
+    """The MCP servers of a run. Nothing is loaded if no server is configured; the first call loads
+    the protocol library."""
 
     def __init__(self, run: RunContext, tools: SessionTools) -> None:
         self._run = run

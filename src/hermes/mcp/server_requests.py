@@ -213,10 +213,10 @@ def _to_messages(server: McpServer, message: JsonObject, keep: KeepImage | None)
         if block.get("type") == _RESULT
     )
     others = tuple(_user_part(block, keep) for block in blocks if block.get("type") != _RESULT)
-    found: list[Message] = [ToolMessage(results=results)] if results else []
+    messages: list[Message] = [ToolMessage(results=results)] if results else []
     if others:
-        found.append(UserMessage(parts=others, origin=server.origin))
-    return found
+        messages.append(UserMessage(parts=others, origin=server.origin))
+    return messages
 
 
 def _user_part(block: JsonObject, keep: KeepImage | None) -> Text | Image:

@@ -94,9 +94,9 @@ class ServerTool(Tool):
     ) -> ToolOutput:
         match self._foreign.name:
             case name if name == LIST_RESOURCES:
-                found = await link.call(lambda connection: connection.resources())
-                found += await link.call(lambda connection: connection.resource_templates())
-                return _list_output(link.server, found)
+                resources = await link.call(lambda connection: connection.resources())
+                resources += await link.call(lambda connection: connection.resource_templates())
+                return _list_output(link.server, resources)
             case name if name == READ_RESOURCE:
                 uri = str(arguments.get("uri", ""))
                 contents = await link.call(lambda connection: connection.read(uri))
@@ -118,6 +118,6 @@ class ServerTool(Tool):
                 raise ToolError(f"{self.name} is not available.")
 
 
-def _list_output(server: McpServer, found: JsonValue) -> ToolOutput:
-    lines = "\n".join(encode(each).decode() for each in found) or "There are none."
+def _list_output(server: McpServer, items: JsonValue) -> ToolOutput:
+    lines = "\n".join(encode(each).decode() for each in items) or "There are none."
     return ToolOutput(parts=(Text(text=lines),), origin=server.origin)

@@ -206,12 +206,12 @@ def streams_of(
     """Return the streams to a server; raise Unreachable when the command does not exist."""
     if server.command:
         env = child_environment(server, variables)
-        found = shutil.which(server.command, path=env.get("PATH", ""))
-        if found is None and not Path(server.cwd, server.command).is_file():
+        program = shutil.which(server.command, path=env.get("PATH", ""))
+        if program is None and not Path(server.cwd, server.command).is_file():
             raise Unreachable(
                 f"MCP server {server.name}: command {server.command!r} was not found."
             )
-        command = (found or server.command, *server.args)
+        command = (program or server.command, *server.args)
         return child_streams(command, env=env, cwd=server.cwd, log=log, registry=registry)
     if server.transport == "sse":
         return sse_client(

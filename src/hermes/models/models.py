@@ -260,11 +260,11 @@ class Models:
     async def _choose_local(self) -> ModelChoice:
         """Choose when nothing is configured: a local server, a model file, then the offline
         assistant."""
-        if found := await find_local(self.http, self.resolver.catalogue):
-            self._found = found.endpoint
-            await self.listings.learn_profile(found.endpoint)
-            endpoint = self.endpoint(found.endpoint.model, CUSTOM)
-            return choice_of(endpoint, line=found.line)
+        if server := await find_local(self.http, self.resolver.catalogue):
+            self._found = server.endpoint
+            await self.listings.learn_profile(server.endpoint)
+            endpoint = self.endpoint(server.endpoint.model, CUSTOM)
+            return choice_of(endpoint, line=server.line)
         if choice := self._in_process.default_choice():
             return choice
         return ModelChoice(

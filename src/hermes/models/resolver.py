@@ -40,8 +40,8 @@ class ResolvedKey(NamedTuple):
 
 
 class Resolver:
-    """Used for chats, jobs, sub-sessions and side tasks. `logged_in` lists the providers with
-    credentials in auth.json."""
+    """Resolves model references to endpoints, for chats, jobs, sub-sessions and side tasks.
+    `logged_in` lists the providers with credentials in auth.json."""
 
     def __init__(
         self,

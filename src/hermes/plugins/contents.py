@@ -27,17 +27,17 @@ def read_contents(root: Path) -> Contents:
         return {root.name: _read(root)}
     if not root.is_dir():
         raise ConfigError(f"{root} no longer exists.")
-    found: Contents = {}
+    contents: Contents = {}
     size = 0
     for path in _files(root):
         data = _read(path)
         size += len(data)
-        found[path.relative_to(root).as_posix()] = data
-        if len(found) > MOST_FILES or size > MOST_BYTES:
+        contents[path.relative_to(root).as_posix()] = data
+        if len(contents) > MOST_FILES or size > MOST_BYTES:
             raise ConfigError(
                 f"{root.name} has more than {MOST_FILES} files or {MOST_BYTES // 1_000_000} MB."
             )
-    return found
+    return contents
 
 
 def hash_of(contents: Contents) -> str:

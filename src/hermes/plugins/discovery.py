@@ -69,10 +69,10 @@ def find_installed(paths: Sequence[str] = ()) -> Iterator[FoundPlugin]:
         for point in points:
             if point.name not in seen:
                 seen.add(point.name)
-                found = _describe(point.name, point.module, point.attr or "", where)
-                if found.manifest and (category := GROUPS[point.group]):
-                    found = replace(found, manifest=replace(found.manifest, category=category))
-                yield found
+                plugin = _describe(point.name, point.module, point.attr or "", where)
+                if plugin.manifest and (category := GROUPS[point.group]):
+                    plugin = replace(plugin, manifest=replace(plugin.manifest, category=category))
+                yield plugin
 
 
 def _describe(name: str, module: str, attribute: str, where: Sequence[str]) -> FoundPlugin:
@@ -131,29 +131,29 @@ class SearchPaths(Value):
     allow_override: tuple[str, ...] = ()
 
 
-def discover(places: SearchPaths) -> dict[str, FoundPlugin]:
+def discover(search_paths: SearchPaths) -> dict[str, FoundPlugin]:
     """Return plugins by key; a higher source overrides a lower one and is logged."""
-    found: dict[str, FoundPlugin] = {}
+    plugins: dict[str, FoundPlugin] = {}
     every = (
-        in_folder(Path(places.bundled), "bundled") if places.bundled else (),
-        find_installed(places.paths) if places.pip else (),
-        in_folder(Path(places.user), "user"),
-        in_folder(Path(places.project), "project") if places.project else (),
+        in_folder(Path(search_paths.bundled), "bundled") if search_paths.bundled else (),
+        find_installed(search_paths.paths) if search_paths.pip else (),
+        in_folder(Path(search_paths.user), "user"),
+        in_folder(Path(search_paths.project), "project") if search_paths.project else (),
     )
     for each in chain.from_iterable(every):
-        held = found.get(each.key)
+        held = plugins.get(each.key)
         if held is None:
-            found[each.key] = each
+            plugins[each.key] = each
         elif held.source != each.source and (
             # Memory plugins must not be replaced silently.
             not (held.trusted and held.key.startswith("memory/"))
-            or held.key in places.allow_override
+            or held.key in search_paths.allow_override
         ):
             log.info("a plugin overrides another", extra={"key": each.key, "source": held.source})
-            found[each.key] = replace(each, overrides=held.source)
+            plugins[each.key] = replace(each, overrides=held.source)
         else:
             log.warning("a plugin must not override another", extra={"key": each.key})
-    return dict(sorted(found.items()))
+    return dict(sorted(plugins.items()))
 
 
 def in_folder(folder: Path, source: Source) -> Iterator[FoundPlugin]:

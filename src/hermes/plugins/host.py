@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 
 def create_registry(host: HostServices) -> PluginRegistry:
-    def serve(rules: PluginRules, found: FoundPlugin) -> PluginRequests:
+    def serve(rules: PluginRules, plugin: FoundPlugin) -> PluginRequests:
         return PluginRequests(
-            found.name,
-            rules.grants(found),
+            plugin.name,
+            rules.grants(plugin),
             dispatch=partial(_dispatch, host),
             inject=partial(_inject, host),
             complete=partial(_complete, host),
@@ -62,7 +62,7 @@ def load_plugins(
     names of other sources."""
     rules = convert(PluginRules, plain(run.settings.plugins))
     project = Path(run.settings.terminal.cwd).expanduser().resolve() / PROJECT
-    places = SearchPaths(
+    search_paths = SearchPaths(
         user=str(run.home.root / "plugins"),
         project=str(project) if rules.project and not rules.safe_mode else "",
         pip=not rules.safe_mode,
@@ -79,7 +79,7 @@ def load_plugins(
     )
     return PluginRegistry(
         rules,
-        places,
+        search_paths,
         host,
         run.world.clock,
         serve=partial(serve, rules),

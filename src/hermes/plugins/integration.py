@@ -27,8 +27,8 @@ IMAGE_SECONDS = 300.0
 
 
 class RemoteImageProvider(ImageGenProvider):
-    """Serves facts recorded at load time; only `generate` calls the plugin. Thread-safe; use
-    `agenerate` on the event loop."""
+    """An image provider in a plugin. It serves facts recorded at load time; only `generate` calls
+    the plugin. Thread-safe; use `agenerate` on the event loop."""
 
     def __init__(self, offer: ImageOffer, plugins: PluginRegistry, key: str) -> None:
         self._offer = offer
@@ -82,13 +82,13 @@ class Service:
 
     def __init__(self, plugins: PluginRegistry, state: PluginState, offer: ServiceOffer) -> None:
         self._plugins = plugins
-        self._key = state.found.key
+        self._key = state.plugin.key
         self.offer = offer
         self.name = offer.name
-        self.sealed = plugins.is_sealed(state.found)
-        self.origin = "workspace" if state.found.trusted else PREFIX + state.found.name
-        self.label = PREFIX + state.found.name + ("" if self.sealed else OPEN)
-        self.data = plugins.data_dir(state.found)
+        self.sealed = plugins.is_sealed(state.plugin)
+        self.origin = "workspace" if state.plugin.trusted else PREFIX + state.plugin.name
+        self.label = PREFIX + state.plugin.name + ("" if self.sealed else OPEN)
+        self.data = plugins.data_dir(state.plugin)
 
     def has(self, method: str) -> bool:
         return method in self.offer.methods
@@ -121,7 +121,7 @@ LONGEST_SECONDS = 600.0
 
 def join_hooks(plugins: PluginRegistry, state: PluginState, hooks: Hooks) -> None:
     """Add all hooks of a plugin or none; pass on errors."""
-    owner = PREFIX + state.found.name
+    owner = PREFIX + state.plugin.name
     hooks.remove(owner)
     try:
         for number, offer in enumerate(state.surface.hooks):
@@ -129,7 +129,7 @@ def join_hooks(plugins: PluginRegistry, state: PluginState, hooks: Hooks) -> Non
             seconds = min(seconds, LONGEST_SECONDS)
             hooks.add(
                 offer.hook,
-                _callback(plugins, state.found.key, number, seconds),
+                _callback(plugins, state.plugin.key, number, seconds),
                 owner=owner,
                 priority=offer.priority,
                 timeout=seconds or None,
@@ -165,22 +165,22 @@ def _to_json(value: object) -> object:
 
 def join_images(plugins: PluginRegistry, state: PluginState, register: Callable[..., None]) -> None:
     """Register in-process providers directly and others through a proxy."""
-    running = plugins.running(state.found.key)
+    running = plugins.running(state.plugin.key)
     for offer in state.surface.images:
         if isinstance(running, InProcessPlugin):
             provider = running.registered.images[offer.name]
         else:
-            provider = RemoteImageProvider(offer, plugins, state.found.key)
-        register(provider, source=state.found.source)
+            provider = RemoteImageProvider(offer, plugins, state.plugin.key)
+        register(provider, source=state.plugin.source)
 
 
 def engines_of(plugins: PluginRegistry, state: PluginState) -> dict[str, EngineFactory]:
     """Return its context engines, which must run in process."""
-    running = plugins.running(state.found.key)
+    running = plugins.running(state.plugin.key)
     if not isinstance(running, InProcessPlugin):
         raise ConfigError(
             "A context engine must run inside Hermes; run `hermes plugins enable "
-            f"{state.found.key} --isolation in_process` if you trust it."
+            f"{state.plugin.key} --isolation in_process` if you trust it."
         )
     return running.registered.engines
 
@@ -195,9 +195,9 @@ def sync_skills(states: Iterable[PluginState], folder: Path) -> list[str]:
     faults: list[str] = []
     for state in states:
         for offer in state.surface.skills:
-            name = f"{state.found.name}.{offer.name}"
+            name = f"{state.plugin.name}.{offer.name}"
             try:
-                wanted[name] = _skill(state.found, offer.path, name)
+                wanted[name] = _skill(state.plugin, offer.path, name)
             except ConfigError as error:
                 faults.append(f"{name}: {error}")
     there = {each.name for each in folder.iterdir()} if folder.is_dir() else set()
@@ -217,11 +217,11 @@ def _skill(plugin: FoundPlugin, path: str, name: str) -> Contents:
     whole = read_contents(Path(plugin.path))
     if not plugin.trusted and hash_of(whole) != plugin.hash:
         raise ConfigError("Its files have changed.")
-    found = {n.removeprefix(prefix): data for n, data in whole.items() if n.startswith(prefix)}
-    if MAIN not in found:
+    files = {n.removeprefix(prefix): data for n, data in whole.items() if n.startswith(prefix)}
+    if MAIN not in files:
         raise ConfigError(f"{path} has no {MAIN}.")
-    text = found[MAIN].decode("utf-8", "replace")
-    return {**found, MAIN: _NAME_LINE.sub(f"name: {name}", text, count=1).encode()}
+    text = files[MAIN].decode("utf-8", "replace")
+    return {**files, MAIN: _NAME_LINE.sub(f"name: {name}", text, count=1).encode()}
 
 
 def _relative_path(path: str) -> str:

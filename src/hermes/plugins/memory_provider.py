@@ -22,8 +22,8 @@ MAX_MESSAGES = 200
 
 
 class PluginMemory(MemoryProvider):
-    """Treats the provider's text as data and drops text that looks like instructions. The provider
-    learns only its own folder."""
+    """A memory provider in a plugin. Its text is treated as data, and text that looks like
+    instructions is dropped. The provider learns only its own folder."""
 
     def __init__(self, service: Service, *, profile: str) -> None:
         self._service = service

@@ -105,20 +105,20 @@ class RunPlugins:
             plugins = await asyncio.to_thread(lambda: self.plugins)
             own = [each for each in plugins.usable() if self._is_due(each)]
             await plugins.load(own, start=not self._run.offline)
-            self._join([each.found.key for each in own])
+            self._join([each.plugin.key for each in own])
             self._run.notices += self._faults()
 
     def _is_due(self, state: PluginState) -> bool:
         """Return whether the plugin must be loaded now. Memory and context backends load only if
         configured; image, web and speech backends decide which tools a session gets."""
         settings = self._run.settings
-        match state.found.category:
+        match state.plugin.category:
             case "memory":
                 return settings.memory.provider not in BUILT_IN_MEMORY
             case "context_engine":
                 return settings.context.engine != BUILT_IN_ENGINE
             case "image_gen" | "web" | "tts" | "stt":
-                return not state.found.trusted
+                return not state.plugin.trusted
             case category:
                 return not category
 
@@ -126,7 +126,7 @@ class RunPlugins:
         """Reload changed plugins that are under development."""
         plugins = self.plugins
         for state in plugins.states:
-            await plugins.ready(state.found.key)
+            await plugins.ready(state.plugin.key)
         if plugins.reloaded:
             self._join(sorted(plugins.reloaded))
             plugins.reloaded.clear()
@@ -135,7 +135,7 @@ class RunPlugins:
         """Yield the registrations of loaded plugins by key."""
         for state in self.plugins.states:
             if state.status == "loaded":
-                yield state.found.key, state.surface
+                yield state.plugin.key, state.surface
 
     async def run_slash_command(self, name: str, argument: str, session_id: str) -> str | None:
         """Return the output of a plugin's slash command; None when no plugin has it."""
@@ -162,7 +162,7 @@ class RunPlugins:
     def has_cli_command(self, name: str) -> bool:
         """Return whether a plugin has this command. Only the manifests are checked."""
         return self.enabled and any(
-            each.found.manifest and name in each.found.manifest.provides_commands
+            each.plugin.manifest and name in each.plugin.manifest.provides_commands
             for each in self.plugins.usable()
         )
 
@@ -236,11 +236,11 @@ class RunPlugins:
     def _faults(self) -> list[str]:
         if self._run.settings.plugins.debug:
             return [
-                f"Plugin {state.found.key} in {state.found.path}: {state.status} {state.fault}"
+                f"Plugin {state.plugin.key} in {state.plugin.path}: {state.status} {state.fault}"
                 for state in self.plugins.states
             ]
         return [
-            f"Plugin {state.found.key}: {state.fault}"
+            f"Plugin {state.plugin.key}: {state.fault}"
             for state in self.plugins.states
-            if state.status in FAULTY and not state.found.trusted
+            if state.status in FAULTY and not state.plugin.trusted
         ]

@@ -191,13 +191,13 @@ def _read_audio(service: Service, name: str) -> bytes:
     plugin itself cannot read."""
     folder = os.open(service.data, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        found = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     except OSError:
         raise ToolError(f"{service.name} has written no audio file.") from None
     finally:
         os.close(folder)
-    with os.fdopen(found, "rb") as file:
-        info = os.fstat(found)
+    with os.fdopen(descriptor, "rb") as file:
+        info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode) or info.st_nlink != 1:
             raise ToolError(f"{service.name} has written no audio file.")
         data = file.read(MOST_BYTES + 1)

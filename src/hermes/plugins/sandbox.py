@@ -54,8 +54,8 @@ class PluginHost(Value):
 
 
 class PluginSandbox:
-    """Starts the process of one plugin, in `data`, with its code in `copy`. Of the variables of the
-    host only `secrets` and a few harmless ones are passed on. `means` forces a mechanism."""
+    """Starts the process of one plugin. Of the variables of the host only `secrets` and a few
+    harmless ones are passed on."""
 
     UNCONFINED = "resource limits only"
 
@@ -65,11 +65,11 @@ class PluginSandbox:
         host: PluginHost,
         grants: Grants,
         *,
-        copy: str,
-        data: str,
+        copy: str,  # the folder of its code
+        data: str,  # the folder it starts in
         secrets: dict[str, str],
         sandbox: Sandbox = "auto",
-        means: Means = "auto",
+        means: Means = "auto",  # forces a mechanism
     ) -> None:
         self._host = host
         self._grants = grants
@@ -77,7 +77,7 @@ class PluginSandbox:
         self._secrets = secrets
         flat = key.replace("/", "--")
         self._log = Path(host.home, "logs", "plugins", f"{flat}.log")
-        self._private = _private_place(host.home, flat)
+        self._private = _private_folder(host.home, flat)
         self._scope = _build_scope(host, grants, copy, data, str(self._private))
         found, obstacles = find_means(means, host.variables.get("PATH", os.defpath))
         self._means = None if sandbox == "off" else found
@@ -175,7 +175,7 @@ def secrets_of(
     }
 
 
-def _private_place(home: str, name: str) -> Path:
+def _private_folder(home: str, name: str) -> Path:
     """Return a new private folder per start, so that links left by a plugin cannot affect the next
     start."""
     folder = Path(home, "cache", "plugins", "cells")
@@ -190,15 +190,15 @@ def _resolve_grants(paths: Sequence[str], person: str, home: str) -> tuple[str, 
     """Resolve granted folders without nested ones, because a plugin that can write the outer one
     could plant a link. They must not overlap the Hermes home."""
     whole = [path.replace("~", person, 1) if path[:1] == "~" else path for path in paths]
-    found: list[str] = []
+    resolved: list[str] = []
     for path in outermost(map(os.path.abspath, whole)):
         real = os.path.realpath(path)
         if below(real, home) or below(home, real):
             raise ConfigError(f"{path} cannot be granted: it overlaps the Hermes home.")
         if not Path(real).is_dir():
             raise ConfigError(f"{path} cannot be granted: it is not a folder.")
-        found.append(real)
-    return tuple(found)
+        resolved.append(real)
+    return tuple(resolved)
 
 
 def _tasks_of_person() -> int:

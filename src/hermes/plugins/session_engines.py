@@ -35,8 +35,8 @@ class PluginEngines:
         self._factories: dict[str, EngineFactory] = {}
         self._started: set[str] = set()
 
-    def add(self, found: EngineFactory) -> None:
-        self._factories[str(found.name)] = found
+    def add(self, factory: EngineFactory) -> None:
+        self._factories[str(factory.name)] = factory
 
     def make(self, session_id: str, opened: SessionOpened) -> ContextEngine | None:
         """Return the configured engine for a session; None if no plugin provides it."""

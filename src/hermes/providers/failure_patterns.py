@@ -196,8 +196,8 @@ def _first(patterns: tuple[str, ...], text: str, *, least: int) -> int | None:
     return None
 
 
-def _number(found: re.Match[str]) -> int:
-    digits, thousands = found[1], found[2]
+def _number(match: re.Match[str]) -> int:
+    digits, thousands = match[1], match[2]
     if not thousands:
         return int(re.sub(r"[,_.]", "", digits))
     whole, _, rest = re.sub(r"[,_]", "", digits).partition(".")

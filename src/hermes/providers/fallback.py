@@ -33,7 +33,8 @@ class Cooldown(Value):
 
 
 class ModelCooldowns:
-    """Keyed by a name that is the same in all sessions, such as provider, address and model."""
+    """The cooldowns of models. They are keyed by a name that is the same in all sessions, such as
+    provider, address and model."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -78,17 +79,16 @@ FALLBACK_REASONS: frozenset[Reason] = RETRYABLE | frozenset(
 
 
 class FallbackLink:
-    """One model in the chain. `who` is its key in the cooldowns, `build` builds its provider on
-    first use, and a window of 0 is unknown."""
+    """One model in the chain."""
 
     def __init__(
         self,
-        who: str,
+        who: str,  # its key in the cooldowns
         *,
         model: str,
         provider: str,
-        window: int,
-        build: Callable[[RetryMode], Provider],
+        window: int,  # 0 if unknown
+        build: Callable[[RetryMode], Provider],  # builds the provider on first use
     ) -> None:
         self.who = who
         self.model = model
@@ -110,9 +110,9 @@ class FallbackLink:
 
 
 class Fallback:
-    """The first link is the chosen model. A turn starts with it unless it is in cooldown, and stays
-    with the model that took over. A switch is announced in each turn, the return once. If all fail,
-    the first error of the reply is raised."""
+    """Asks the next model of a chain when one fails. The first link is the chosen model. A turn
+    starts with it unless it is in cooldown, and stays with the model that took over. A switch is
+    announced in each turn, the return once. If all fail, the first error of the reply is raised."""
 
     def __init__(self, chain: Sequence[FallbackLink], cooldowns: ModelCooldowns) -> None:
         self._chain = tuple(chain)
@@ -211,14 +211,13 @@ class Fallback:
 
 
 class _Attempts:
-    """The attempts for one reply: the first and the newest error, who failed last, and the error
-    of the largest window that was too small."""
+    """The attempts for one reply."""
 
     def __init__(self) -> None:
         self.first: ProviderError | None = None
-        self.error: ProviderError | None = None
-        self.by: FallbackLink | None = None
-        self.small: ProviderError | None = None
+        self.error: ProviderError | None = None  # the newest one
+        self.by: FallbackLink | None = None  # who failed last
+        self.small: ProviderError | None = None  # of the largest window that was too small
         self.streamed = False
         self.has_more = False
 

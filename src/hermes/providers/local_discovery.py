@@ -98,10 +98,10 @@ async def first_model(http: HttpClient, endpoint: Endpoint) -> str:
         if error.status is None:
             raise
         infos = ()
-    found = choose_model([info.id for info in infos if info.tools is not False])
-    if not found:
+    model = choose_model([info.id for info in infos if info.tools is not False])
+    if not model:
         raise ConfigError(f"{endpoint.host} lists no model; choose one with -m.")
-    return found
+    return model
 
 
 def choose_model(models: list[str]) -> str:

@@ -277,9 +277,10 @@ _FIRST_SECONDS = 1.0
 
 
 class LocalStallPolicy:
-    """Processing a long prompt can take an hour without a byte. While the server reports work,
-    there is no limit. A server that only responds gets four hours of silence, one that reports no
-    work three minutes (the request was lost), and one that does not respond one minute."""
+    """Decides how long a silent local server may take, since processing a long prompt can take an
+    hour without a byte. While the server reports work, there is no limit. A server that only
+    responds gets four hours of silence, one that reports no work three minutes (the request was
+    lost), and one that does not respond one minute."""
 
     def __init__(
         self,

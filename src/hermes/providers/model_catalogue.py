@@ -53,7 +53,8 @@ _DATE = r"-(?:20\d{6}|20\d\d-\d\d-\d\d|latest)$"
 
 
 class WireRule(Value):
-    """Models with one of these words in their name, and none of `but`, use this format."""
+    """A rule that models with one of these words in their name, and none of `but`, use this
+    format."""
 
     match: tuple[str, ...]
     wire: WireName
@@ -326,16 +327,16 @@ def parse_catalogue(text: str, *, over: ModelCatalogue | None = None) -> ModelCa
             name: {**plain(known.vendors.get(name, {})), **fields, "name": name}
             for name, fields in raw.get("vendors", {}).items()
         }
-        found = convert(ModelCatalogue, {**raw, "vendors": vendors})
+        added = convert(ModelCatalogue, {**raw, "vendors": vendors})
     except (tomllib.TOMLDecodeError, DecodeError, TypeError, AttributeError) as error:
         raise ConfigError(f"The vendor list is invalid: {error}.") from error
     return ModelCatalogue(
-        vendors={**known.vendors, **found.vendors},
-        hosts=(*found.hosts, *known.hosts),
-        families=(*found.families, *known.families),
-        sheets=(*found.sheets, *known.sheets),
-        servers={**known.servers, **found.servers},
-        shorthands={**known.shorthands, **found.shorthands},
+        vendors={**known.vendors, **added.vendors},
+        hosts=(*added.hosts, *known.hosts),
+        families=(*added.families, *known.families),
+        sheets=(*added.sheets, *known.sheets),
+        servers={**known.servers, **added.servers},
+        shorthands={**known.shorthands, **added.shorthands},
     )
 
 

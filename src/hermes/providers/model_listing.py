@@ -59,8 +59,8 @@ def read_ollama_model(id: str, page: JsonValue) -> ModelInfo:
         for name, value in object_of(held.get("model_info")).items()
         if name.endswith(".context_length")
     ]
-    found = re.search(r"^\s*num_ctx\s+(\d+)\s*$", text_of(held.get("parameters")), re.MULTILINE)
-    running = int(found[1]) if found else None
+    match = re.search(r"^\s*num_ctx\s+(\d+)\s*$", text_of(held.get("parameters")), re.MULTILINE)
+    running = int(match[1]) if match else None
     able = held.get("capabilities")
     return ModelInfo(
         id=id,
@@ -114,10 +114,10 @@ def _loaded_window(entry: JsonObject) -> int | None:
     return next((size for size in sizes if size), None)
 
 
-def _first(keys: tuple[str, ...], *places: JsonObject) -> int | None:
-    for place in places:
+def _first(keys: tuple[str, ...], *objects: JsonObject) -> int | None:
+    for each in objects:
         for key in keys:
-            count = count_of(place.get(key))
+            count = count_of(each.get(key))
             if 0 < count < _LARGEST_WINDOW:
                 return count
     return None

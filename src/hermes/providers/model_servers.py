@@ -144,14 +144,14 @@ async def list_models(
     async with http.get(url, headers=request_headers(endpoint), timeouts=timeouts) as answer:
         body = await answer.read(_MAX_BYTES) if answer.status == 200 else b""
         status = answer.status
-    found = read_listing(parse_json(body)) if body else ()
-    if not found:
+    models = read_listing(parse_json(body)) if body else ()
+    if not models:
         raise ProviderError(
             f"{endpoint.host} lists no models (HTTP {status}); check key and base URL.",
             reason="auth" if status in (401, 403) else "unknown",
             status=status,
         )
-    return found
+    return models
 
 
 async def find_models_url(http: HttpClient, url: str, *, key: str = "") -> str:
@@ -189,13 +189,12 @@ TTL_SECONDS = 3600.0
 
 
 class ModelListing(Value):
-    """The models of an address at a moment (Unix time). `server` is the kind of a local server in
-    the catalogue."""
+    """The models of an address at a moment."""
 
     url: str
-    at: float
+    at: float  # Unix time
     models: tuple[ModelInfo, ...]
-    server: str = ""
+    server: str = ""  # the kind of a local server in the catalogue
 
     def find(self, model: str) -> ModelInfo | None:
         """Find a model by id; a name without a maker prefix also finds an entry that has one."""
@@ -206,8 +205,8 @@ class ModelListing(Value):
 
 
 class ModelListingCache:
-    """Listings younger than `seconds` are not fetched again. Reading never raises: a missing or
-    damaged file counts as no listing."""
+    """Model listings on disk. Listings younger than `seconds` are not fetched again. Reading never
+    raises: a missing or damaged file counts as no listing."""
 
     def __init__(self, folder: Path, clock: Clock, *, seconds: float = TTL_SECONDS) -> None:
         self._folder = folder

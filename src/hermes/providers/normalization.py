@@ -60,8 +60,8 @@ def ascii_json(encoded: bytes) -> bytes:
     return _BEYOND_ASCII.sub(_escape, text).encode("ascii")
 
 
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
     if code < 0x10000:
         return f"\\u{code:04x}"
     code -= 0x10000
@@ -80,9 +80,9 @@ Part = TypeVar("Part", bound=Text | Image | Reasoning)
 
 
 class ConversationNormalizer:
-    """Makes a valid sequence with the same content; unchanged messages are the same objects. Keeps
-    the state of a growing conversation, so that each message is checked once. `ids` are the call
-    ids of the latest conversation."""
+    """Makes a valid sequence of messages with the same content; unchanged messages are the same
+    objects. It keeps the state of a growing conversation, so that each message is checked once.
+    `ids` are the call ids of the latest conversation."""
 
     def __init__(self) -> None:
         self._seen: tuple[Message, ...] = ()

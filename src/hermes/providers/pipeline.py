@@ -215,13 +215,13 @@ class EndpointProvider:
         newest = self._clock.monotonic()
         async with aclosing(response.chunks()) as chunks:
             async for chunk in chunks:
-                found = events.feed(chunk)
+                new_events = events.feed(chunk)
                 now = self._clock.monotonic()
-                quiet = 0.0 if found or self._timeouts.stall_policy else now - newest
+                quiet = 0.0 if new_events or self._timeouts.stall_policy else now - newest
                 if quiet > self._timeouts.stale:
                     raise build_error(self._endpoint, "timeout", detail="only keep-alives arrived")
-                newest = now if found else newest
-                for delta in coalesce(reader, found):
+                newest = now if new_events else newest
+                for delta in coalesce(reader, new_events):
                     yield delta
                 if reader.closed:
                     break

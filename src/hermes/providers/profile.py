@@ -175,7 +175,7 @@ def merge_families(families: Iterable[Family], model: str, vendor: str = "") -> 
     vendor-specific match beats both, and the first listed wins a tie. Dots in names count as
     hyphens; a slash is put in front so that a match can anchor at the start."""
     name = "/" + model.lower().replace(".", "-")
-    found: list[tuple[bool, int, int, Family]] = []
+    matches: list[tuple[bool, int, int, Family]] = []
     for position, family in enumerate(families):
         if family.vendors and vendor not in family.vendors:
             continue
@@ -184,10 +184,10 @@ def merge_families(families: Iterable[Family], model: str, vendor: str = "") -> 
             if len(word) > longest and word in name:
                 longest = len(word)
         if longest:
-            found.append((bool(family.vendors), longest, -position, family))
-    found.sort(key=lambda row: row[:3])
+            matches.append((bool(family.vendors), longest, -position, family))
+    matches.sort(key=lambda row: row[:3])
     fields: dict[str, object] = {}
-    for *_, family in found:
+    for *_, family in matches:
         for field in Family.__struct_fields__[2:]:
             if (value := getattr(family, field)) is not None:
                 fields[field] = value

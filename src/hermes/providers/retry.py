@@ -32,11 +32,11 @@ _REFUSED = (
 
 
 class Repair(NamedTuple):
-    """A profile change for errors with one of these reasons and these words. `change` returns None
-    if the error text does not help."""
+    """A profile change that may repair an error."""
 
-    reasons: tuple[Reason, ...]
-    pattern: str
+    reasons: tuple[Reason, ...]  # the errors it applies to
+    pattern: str  # a regular expression that the error text must contain
+    # returns None if the error text does not help
     change: Callable[[ModelProfile, str], dict[str, Any] | None]
 
 
@@ -132,7 +132,8 @@ EAGER_ATTEMPTS: dict[Reason, int] = {
 
 
 class RetryMode:
-    """A fallback chain sets `eager` on a model while another one can take over from it."""
+    """How persistently a model is retried. A fallback chain sets `eager` on a model while another
+    one can take over from it."""
 
     eager = False
 

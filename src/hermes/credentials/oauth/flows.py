@@ -109,12 +109,12 @@ async def codex_login(
     fields = {"device_auth_id": device, "user_code": user_code}
 
     async def poll() -> JsonObject | OAuthErrorResponse:
-        found = await post(http, f"{base}/token", fields, body="json")
-        if isinstance(found, OAuthErrorResponse) and found.status in (403, 404):
+        grant = await post(http, f"{base}/token", fields, body="json")
+        if isinstance(grant, OAuthErrorResponse) and grant.status in (403, 404):
             return OAuthErrorResponse(code="authorization_pending")
-        return found
+        return grant
 
-    found = await _poll_until_done(
+    grant = await _poll_until_done(
         login,
         poll,
         interval=as_number(answer.get("interval")) or 5.0,
@@ -123,8 +123,8 @@ async def codex_login(
     )
     fields = {
         "grant_type": "authorization_code",
-        "code": str(found.get("authorization_code", "")),
-        "code_verifier": str(found.get("code_verifier", "")),
+        "code": str(grant.get("authorization_code", "")),
+        "code_verifier": str(grant.get("code_verifier", "")),
         "redirect_uri": login.redirect_uri,
     }
     endpoint = replace(login.token_endpoint(), body="form")
@@ -152,10 +152,10 @@ async def _poll_until_done(
     raise login_failed(login, "the code was not used in time")
 
 
-def _require(login: Login, found: T | OAuthErrorResponse) -> T:
-    if isinstance(found, OAuthErrorResponse):
-        raise login_failed(login, found.message)
-    return found
+def _require(login: Login, result: T | OAuthErrorResponse) -> T:
+    if isinstance(result, OAuthErrorResponse):
+        raise login_failed(login, result.message)
+    return result
 
 
 _BROWSER_SECONDS = 600.0
@@ -187,15 +187,15 @@ async def browser_login(
         glue = "&" if "?" in login.authorize_url else "?"
         screen.show_page(f"{login.authorize_url}{glue}{parameters}", paste=True)
         try:
-            found = await listener.wait(screen, _BROWSER_SECONDS)
+            redirect = await listener.wait(screen, _BROWSER_SECONDS)
         except TimeoutError:
             raise login_failed(login, "the browser did not return in time") from None
-    if found.error:
-        raise login_failed(login, found.error.replace("_", " "))
+    if redirect.error:
+        raise login_failed(login, redirect.error.replace("_", " "))
     fields = {
         "grant_type": "authorization_code",
-        "code": found.code,
-        "state": found.state,
+        "code": redirect.code,
+        "state": redirect.state,
         "redirect_uri": listener.url,
         "code_verifier": verifier,
     }
@@ -218,7 +218,7 @@ async def log_in(login: Login, screen: LoginScreen, *, http: HttpClient, clock: 
     tokens = await _FLOWS[login.flow](login, screen, http=http, clock=clock)
     if not login.exchange_url:
         return tokens
-    found = await exchange_token(login, tokens.access_token, http=http, clock=clock)
-    if isinstance(found, OAuthErrorResponse):
-        raise login_failed(login, f"the account may not use models ({found.message})")
-    return found
+    exchanged = await exchange_token(login, tokens.access_token, http=http, clock=clock)
+    if isinstance(exchanged, OAuthErrorResponse):
+        raise login_failed(login, f"the account may not use models ({exchanged.message})")
+    return exchanged

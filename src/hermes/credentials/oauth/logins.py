@@ -123,15 +123,15 @@ def _bundled_tables() -> dict[str, JsonObject]:
 def _own_tables(home: Home) -> dict[str, JsonObject]:
     path = home.root / OWN_FILE
     try:
-        found = tomllib.loads(path.read_text("utf-8"))
+        tables = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path} cannot be used: {error}.") from error
-    bad = next((name for name, table in found.items() if not isinstance(table, dict)), None)
+    bad = next((name for name, table in tables.items() if not isinstance(table, dict)), None)
     if bad is not None:
         raise ConfigError(f"{path} cannot be used: {bad!r} is outside a [vendor] table.")
-    return found
+    return tables
 
 
 def _build_login(provider: str, table: JsonObject) -> Login:
@@ -173,8 +173,8 @@ async def exchange_token(
     answer = await get(http, login.exchange_url, {"authorization": f"token {token}"})
     if isinstance(answer, OAuthErrorResponse):
         return answer
-    found = answer.get("token")
-    if not isinstance(found, str) or not found:
+    access_token = answer.get("token")
+    if not isinstance(access_token, str) or not access_token:
         return OAuthErrorResponse(code="malformed", text="the answer has no token")
     endpoints = answer.get("endpoints")
     url = endpoints.get("api", "") if isinstance(endpoints, dict) else ""
@@ -188,7 +188,9 @@ async def exchange_token(
         seconds = (as_number(answer.get("expires_at")) or 0.0) - now
         if not 0 < seconds < _LONGEST_EXCHANGED_SECONDS:
             seconds = _EXCHANGED_SECONDS
-    return TokenSet(access_token=found, refresh_token=token, expires_at=now + seconds, url=url)
+    return TokenSet(
+        access_token=access_token, refresh_token=token, expires_at=now + seconds, url=url
+    )
 
 
 async def revoke_token(login: Login, token: str, *, client_id: str, http: HttpClient) -> bool:

@@ -103,8 +103,8 @@ class RedirectListener:
                 screen.reject_pasted(why)
         return RedirectResult(error=why)
 
-    def _is_ours(self, found: RedirectResult) -> bool:
-        return bool(self.state) and hmac.compare_digest(found.state.encode(), self.state.encode())
+    def _is_ours(self, result: RedirectResult) -> bool:
+        return bool(self.state) and hmac.compare_digest(result.state.encode(), self.state.encode())
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

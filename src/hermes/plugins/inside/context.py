@@ -292,15 +292,15 @@ def load_plugin(path: str, module: str, attribute: str, name: str) -> tuple[Regi
     if module:
         if path not in sys.path:
             sys.path.insert(0, path)
-        found = importlib.import_module(module)
+        loaded = importlib.import_module(module)
     else:
-        found = _by_path(Path(path), name)
+        loaded = _by_path(Path(path), name)
     wanted = attribute or "register"
-    if callable(register := getattr(found, wanted, None)):
-        return register, found
+    if callable(register := getattr(loaded, wanted, None)):
+        return register, loaded
     if attribute:
         raise Refused(f"{module} has no {attribute}.")
-    return _from_class(found), found
+    return _from_class(loaded), loaded
 
 
 def _by_path(path: Path, name: str) -> ModuleType:

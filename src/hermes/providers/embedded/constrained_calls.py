@@ -224,19 +224,19 @@ class ConstrainedReply:
     def _open(self) -> Generator[Delta, None, str]:
         """Detect what the reply is; return the rest of the text so far."""
         so_far = "".join(self._raw)
-        if found := _TEXT.match(so_far):
+        if match := _TEXT.match(so_far):
             self._stage = "text"
-            return so_far[found.end() :]
-        if found := _TOOL.match(so_far):
+            return so_far[match.end() :]
+        if match := _TOOL.match(so_far):
             self._stage = "call"
-            self._tool = _unquote(found[1])
+            self._tool = _unquote(match[1])
             yield CallNamed(name=self._tool)
         return ""
 
     def _read_text(self, piece: str) -> Iterator[Delta]:
         pending = self._held + piece
-        found = _CHARACTERS.match(pending)
-        end = found.end() if found else 0
+        match = _CHARACTERS.match(pending)
+        end = match.end() if match else 0
         self._held = pending[end:]
         if self._held.startswith('"'):
             self._stage = "closed"
@@ -273,8 +273,8 @@ AskEngine = Callable[[Prompt, JsonObject | None], AsyncGenerator[Delta | Reply]]
 
 
 class ConstrainedTools:
-    """The runtime does not enforce tool calls, whatever the file's template says, so all files use
-    a schema."""
+    """Offers tools through a reply schema. The runtime does not enforce tool calls, whatever the
+    file's template says, so all files use a schema."""
 
     def __init__(self, ask: AskEngine) -> None:
         self._ask = ask

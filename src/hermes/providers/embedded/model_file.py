@@ -254,14 +254,14 @@ def format_size(size: int) -> str:
 def _parts(path: Path) -> list[Path]:
     """Return the files of a model. Large models come in numbered files; the runtime finds the
     others from the first."""
-    found = _PART.match(path.name)
-    if found is None:
+    match = _PART.match(path.name)
+    if match is None:
         return [path]
-    count = int(found["count"])
-    if int(found["number"]) != 1:
-        first = f"{found['stem']}-00001-of-{found['count']}{SUFFIX}"
+    count = int(match["count"])
+    if int(match["number"]) != 1:
+        first = f"{match['stem']}-00001-of-{match['count']}{SUFFIX}"
         raise ConfigError(f"{path} is a later part of a model; use its first part, {first}.")
-    names = (f"{found['stem']}-{n:05}-of-{found['count']}{SUFFIX}" for n in range(1, count + 1))
+    names = (f"{match['stem']}-{n:05}-of-{match['count']}{SUFFIX}" for n in range(1, count + 1))
     return [path.with_name(name) for name in names]
 
 

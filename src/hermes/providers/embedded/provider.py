@@ -135,9 +135,9 @@ class EmbeddedModel:
         reduced: bool | None = None,
         window: int | None = None,
     ) -> None:
-        found = describe_model_file(path)
-        most = found.trained or found.window
-        self.weights = replace(found, window=min(window, most) if window else found.window)
+        weights = describe_model_file(path)
+        most = weights.trained or weights.window
+        self.weights = replace(weights, window=min(window, most) if window else weights.window)
         fitter = PromptFitter(self.window)
         client = EngineClient(
             self.weights,

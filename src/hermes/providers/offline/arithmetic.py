@@ -43,11 +43,11 @@ def evaluate(text: str) -> Number | None:
     tokens: list[str] = []
     at = 0
     while at < len(plain):
-        found = _TOKEN.match(plain, at)
-        if found is None:
+        match = _TOKEN.match(plain, at)
+        if match is None:
             return None
-        tokens.append(found[1])
-        at = found.end()
+        tokens.append(match[1])
+        at = match.end()
     if len(tokens) < 2 or not any(token[0].isdigit() for token in tokens):
         return None
     try:
@@ -88,7 +88,7 @@ def _resolve_percentages(plain: str) -> str | None:
 
 
 class _Evaluator:
-    """Recursive descent: sum, product, sign, power, atom. Raises SyntaxError."""
+    """Evaluates a sum by recursive descent: sum, product, sign, power, atom. Raises SyntaxError."""
 
     def __init__(self, tokens: list[str]) -> None:
         self._tokens = tokens

@@ -117,11 +117,11 @@ def find_named(slots: Slots) -> Steps:
     name = name or f"*.{FILE_TYPES[slots['type'].casefold()]}"
     folder, _, base = name.rstrip("/").rpartition("/")
     start = quote(folder) if folder else _folder(slots)
-    found = yield from _find(f"find {start} {NO_GIT} -name {shlex.quote(base)}")
+    paths = yield from _find(f"find {start} {NO_GIT} -name {shlex.quote(base)}")
     where = inline(folder) if folder else folder_label(slots)
-    if not found:
+    if not paths:
         return f"There is no {inline(base)} in {where} or below."
-    return f"{_found(found, 'match')} for {inline(base)} in {where} and below:\n\n{bullets(found)}"
+    return f"{_found(paths, 'match')} for {inline(base)} in {where} and below:\n\n{bullets(paths)}"
 
 
 def file_size(slots: Slots) -> Steps:
@@ -271,10 +271,10 @@ def _ranked(
     count = parse_number(slots.get("number", "1"))
     order = "-rn" if reverse else "-n"
     listing = f"find {_folder(slots)} -type f {NO_GIT} -printf '{columns}\\n'"
-    found = yield from run(f"{listing} | sort {order} | head -n {max(1, count)}")
-    lines = found.splitlines()
+    listed = yield from run(f"{listing} | sort {order} | head -n {max(1, count)}")
+    lines = listed.splitlines()
     if any(not re.match(r"[\d.]+ ", line) for line in lines):
-        raise StepFailed(block(found))
+        raise StepFailed(block(listed))
     return lines
 
 

@@ -113,10 +113,10 @@ class Pattern:
         if any(words.isdisjoint(choice) for choice in self._needed):
             return None
         regex, names = self._compiled
-        found = regex.fullmatch(f" {text}")
-        if found is None:
+        matched = regex.fullmatch(f" {text}")
+        if matched is None:
             return None
-        values = zip(names, found.groups(), strict=True)
+        values = zip(names, matched.groups(), strict=True)
         return {name: _unquote(value) for name, value in values if value is not None}
 
     @cached_property

@@ -170,11 +170,11 @@ def _readings(text: str, most: int) -> Iterator[tuple[MatchedStep, ...]]:
         yield (whole,)
     if whole is not None or most < 2:
         return
-    for found in _connectors(text):
-        first = _match_one(text[: found.start()])
+    for connector in _connectors(text):
+        first = _match_one(text[: connector.start()])
         if first is None:
             continue
-        for rest in _readings(text[found.end() :], most - 1):
+        for rest in _readings(text[connector.end() :], most - 1):
             yield (first, *rest)
 
 
@@ -199,13 +199,13 @@ def _match_one(text: str) -> MatchedStep | None:
     """Return the only row that matches, with or without polite words around it."""
     for candidate in _candidates(text.strip()):
         words = frozenset(candidate.casefold().split())
-        found: list[MatchedStep] = []
+        matches: list[MatchedStep] = []
         for request in (each for group in request_groups().values() for each in group):
             valid = (slots for slots in request.matches(candidate, words) if _is_valid(slots))
             if (slots := next(valid, None)) is not None:
-                found.append((request, slots))
-        if found:
-            return found[0] if len(found) == 1 else None
+                matches.append((request, slots))
+        if matches:
+            return matches[0] if len(matches) == 1 else None
     return None
 
 
@@ -218,10 +218,10 @@ def _candidates(text: str) -> Iterator[str]:
             text = f"{short[1]} {'is' if short[2] == 's' else 'are'}{text[short.end() :]}"
         yield text
         yield _PUNCTUATION.sub("", text)
-        found = _POLITE_START.match(text)
-        if found is None:
+        match = _POLITE_START.match(text)
+        if match is None:
             return
-        text = text[found.end() :]
+        text = text[match.end() :]
 
 
 def _is_valid(slots: Slots) -> bool:

@@ -69,11 +69,11 @@ class TapeRun(Value, tag="run"):
 
 
 class TapeModel(Value, tag="way"):
-    """The session connects to this model. `facts` describes how, in the app's terms."""
+    """Marks that the session connects to this model."""
 
     model: str
     provider: str
-    facts: JsonObject
+    facts: JsonObject  # how it connects, in the app's terms
 
 
 class RecordedError(Value):

@@ -28,7 +28,7 @@ FindSecrets = Callable[[str], Iterable[SecretSpan]]
 
 
 class SecretMask:
-    """Knows secret values, also in their JSON and URL spellings. `marks` finds everything in model
+    """Masks secret values, also in their JSON and URL spellings. `marks` finds everything in model
     output that the session does not show."""
 
     def __init__(self, values: Iterable[str], marks: FindSecrets | None = None) -> None:
@@ -132,12 +132,12 @@ class _Block:
         self._raw = raw
         self._bare = bare
         lines = raw.split(b"\n")
-        found = [line[5:].lstrip() for line in lines if line.startswith(b"data:")]
+        data_lines = [line[5:].lstrip() for line in lines if line.startswith(b"data:")]
         if bare:
-            found = [raw]
+            data_lines = [raw]
         self._others = [line for line in lines if not line.startswith(b"data:")]
         try:
-            self.value: JsonValue = decode(object, b"\n".join(found)) if found else None
+            self.value: JsonValue = decode(object, b"\n".join(data_lines)) if data_lines else None
         except DecodeError:
             self.value = None
         self._before = encode(self.value)
@@ -179,13 +179,13 @@ def _rewrite(answer: bytes, change: Callable[[list[_StringSlot]], int]) -> tuple
     blocks = [_Block(part, bare=not is_stream) for part in parts]
     strings: dict[str, list[_StringSlot]] = {}
     for block in blocks:
-        for slot in _places(block.value, ""):
+        for slot in _slots(block.value, ""):
             strings.setdefault(slot.name, []).append(slot)
-    found = sum(change(slots) for slots in strings.values())
-    return (b"\n\n".join(block.data() for block in blocks), found) if found else (answer, 0)
+    count = sum(change(slots) for slots in strings.values())
+    return (b"\n\n".join(block.data() for block in blocks), count) if count else (answer, 0)
 
 
-def _places(value: JsonValue, name: str) -> Iterator[_StringSlot]:
+def _slots(value: JsonValue, name: str) -> Iterator[_StringSlot]:
     items: Iterable[tuple[str | int, JsonValue]] = ()
     if isinstance(value, dict):
         items = list(value.items())
@@ -195,7 +195,7 @@ def _places(value: JsonValue, name: str) -> Iterator[_StringSlot]:
         if isinstance(item, str):
             yield _StringSlot(f"{name}.{key}", value, key)
         else:
-            yield from _places(item, f"{name}.{key}")
+            yield from _slots(item, f"{name}.{key}")
 
 
 def _mask(value: str) -> str:

@@ -49,16 +49,16 @@ class OpenerIndex:
         return best
 
     def _in_line(self, text: str) -> OpenerMatch | None:
-        found: OpenerMatch | None = None
+        match: OpenerMatch | None = None
         for first in self._firsts:
             at = text.find(first)
-            while at >= 0 and (found is None or at < found.at):
+            while at >= 0 and (match is None or at < match.at):
                 if text.startswith(self._anywhere, at):
-                    found = self._opening(text, at, self._anywhere)
+                    match = self._opening(text, at, self._anywhere)
                 elif text[at:] in self._halves:
-                    found = OpenerMatch(at, "", ())
+                    match = OpenerMatch(at, "", ())
                 at = text.find(first, at + 1)
-        return found
+        return match
 
     def _at_line_start(self, text: str, at: int) -> OpenerMatch | None:
         start = len(text) - len(text[at:].lstrip(" \t"))

@@ -52,17 +52,15 @@ Reading = Steps[tuple[RawCall, ...]]
 
 
 class TextTape:
-    """A text that a parser reads while it arrives. `text` starts with the markup; `at` is the read
-    position; `ended` means that no more text follows. `named` is the tool of the started call, or
-    ""; `begun` means that more than a mention of the markup was seen."""
+    """A text that a parser reads while it arrives."""
 
     def __init__(self, offer: OfferedTools) -> None:
         self.offer = offer
-        self.text = ""
-        self.at = 0
-        self.ended = False
-        self.named = ""
-        self.begun = False
+        self.text = ""  # starts with the markup
+        self.at = 0  # the read position
+        self.ended = False  # no more text follows
+        self.named = ""  # the tool of the started call
+        self.begun = False  # more than a mention of the markup was seen
 
     @property
     def ahead(self) -> str:
@@ -125,10 +123,10 @@ class TextTape:
         longer than `most`."""
         start = self.at
         while True:
-            found = self.text.find(stop, self.at)
-            if found >= 0:
-                self.at = found + len(stop)
-                return self.text[start:found]
+            end = self.text.find(stop, self.at)
+            if end >= 0:
+                self.at = end + len(stop)
+                return self.text[start:end]
             if self.ended or (most and len(self.text) - start > most + len(stop)):
                 raise NoCall
             self.at = max(start, len(self.text) - len(stop) + 1)

@@ -60,8 +60,9 @@ ScanStep = Generator[Piece, None, bool]
 
 
 class CallScanner:
-    """Takes the text of one reply and returns what may be shown now. `parts` is the reply once it
-    is finished. Three states: searching for a call, reading one, or waiting for what follows it."""
+    """Finds calls in the text of one reply and returns what may be shown now. `parts` is the reply
+    once it is finished. Three states: searching for a call, reading one, or waiting for what
+    follows it."""
 
     def __init__(self, offer: OfferedTools, openers: OpenerIndex, trusted: frozenset[str]) -> None:
         self._offer = offer
@@ -72,7 +73,7 @@ class CallScanner:
         self._attempt: CallAttempt | None = None
         self._blocks: list[CallBlock] = []
         self._parts: list[list[str] | TextCall] = []
-        self._words: list[str] | None = None
+        self._text: list[str] | None = None
         self._gap = ""
         self._closers: set[str] = set()
         self._after: list[str] = []
@@ -253,7 +254,7 @@ class CallScanner:
 
     def _add(self, call: TextCall, *, named: bool) -> Iterator[Piece]:
         self._parts.append(call)
-        self._words = None
+        self._text = None
         self._gap = ""
         self._prose.start_line()
         if not named:
@@ -278,13 +279,13 @@ class CallScanner:
         self._prose.add(text)
         if self.echoes and not whole:
             self._after.append(text)
-        if self._words is None:
+        if self._text is None:
             # White space alone is not part of a reply: it waits for text.
             text = self._gap + text
             self._gap = text if text.isspace() else ""
             if self._gap:
                 return
-            self._words = []
-            self._parts.append(self._words)
-        self._words.append(text)
+            self._text = []
+            self._parts.append(self._text)
+        self._text.append(text)
         yield TextDelta(text=text)

@@ -45,9 +45,9 @@ from hermes.providers.wire.vendor_fields import tool_schema
 
 
 class CallAssembler:
-    """A fragment belongs to the call with its index, or else to the newest call. It starts a new
-    call when it has a name plus an id or arguments that cannot belong to the matched call: some
-    servers use index 0 for every call, or send no index."""
+    """Assigns fragments to tool calls. A fragment belongs to the call with its index, or else to
+    the newest call. It starts a new call when it has a name plus an id or arguments that cannot
+    belong to the matched call: some servers use index 0 for every call, or send no index."""
 
     def __init__(self, builder: ReplyBuilder) -> None:
         self._draft = builder
@@ -88,7 +88,7 @@ class CallAssembler:
 def _starts_new_call(call: CallBuilder, id: str, name: str, arguments: object) -> bool:
     if id and call.id:
         return id != call.id
-    if call.given_arguments is not None:
+    if call.parsed_arguments is not None:
         return arguments is not None
     if not call.size:
         return False
@@ -107,7 +107,7 @@ def _starts_new_call(call: CallBuilder, id: str, name: str, arguments: object) -
 
 def _append_arguments(call: CallBuilder, piece: object) -> None:
     if isinstance(piece, dict):
-        call.given_arguments = piece
+        call.parsed_arguments = piece
     if not isinstance(piece, str) or not piece:
         return
     # A JSON object hardly ever continues with its own beginning, so such a fragment is a full
@@ -275,7 +275,8 @@ def _join_details(details: list[JsonObject]) -> list[JsonObject]:
 
 
 class ChatWire(WireFormat):
-    """A cache mark needs a part to sit on, so with marks every content is a list of parts."""
+    """The chat completions format. A cache mark needs a part to sit on, so with marks every content
+    is a list of parts."""
 
     path = "/chat/completions"
     reader_type = ChatReader

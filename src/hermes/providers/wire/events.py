@@ -27,9 +27,9 @@ def event_objects(event: SseEvent) -> list[JsonObject]:
     data = event.data.strip()
     if not data.startswith(b"{"):
         return []
-    found = parse_json(data)
-    if found is not None:
-        return [found] if isinstance(found, dict) else []
+    value = parse_json(data)
+    if value is not None:
+        return [value] if isinstance(value, dict) else []
     lines = [line for line in data.split(b"\n") if line.strip().startswith(b"{")]
     several = [parse_json(line) for line in lines] if len(lines) > 1 else [None]
     if any(item is None for item in several):

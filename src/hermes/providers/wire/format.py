@@ -138,16 +138,14 @@ REASONING_TYPES = ("reasoning", "thinking", "redacted_thinking")
 
 
 class ReplyReader(ABC):
-    """Decodes one reply, streamed or whole. `ended`: the server marked the reply as complete;
-    `closed`: it announced that no more data follows. `model` is the name that the server gave, ""
-    if none."""
+    """Decodes one reply, streamed or whole."""
 
     def __init__(self, endpoint: Endpoint, builder: ReplyBuilder) -> None:
         self.builder = builder
-        self.model = ""
+        self.model = ""  # the name that the server gave
         self.usage: Usage | None = None
-        self.ended = False
-        self.closed = False
+        self.ended = False  # the server marked the reply as complete
+        self.closed = False  # the server announced that no more data follows
         self._endpoint = endpoint
         self._stop: StopReason = "done"
 

@@ -141,7 +141,7 @@ class MessagesReader(ReplyReader):
                 self._blocks[index] = call
                 arguments = block.get("input")
                 if isinstance(arguments, dict) and arguments:
-                    call.given_arguments = arguments
+                    call.parsed_arguments = arguments
                 elif isinstance(arguments, str):
                     call.append(arguments)
                 yield from self.builder.announce(call)
@@ -159,9 +159,9 @@ class MessagesReader(ReplyReader):
             case "input_json_delta" if isinstance(block, CallBuilder):
                 piece = delta.get("partial_json")
                 if isinstance(piece, dict):
-                    block.given_arguments = piece
+                    block.parsed_arguments = piece
                 elif isinstance(piece, str) and piece:
-                    block.given_arguments = None
+                    block.parsed_arguments = None
                     block.append(piece)
 
     def _close(self, index: str) -> Iterator[Delta]:

@@ -58,8 +58,8 @@ class SplitPiece(NamedTuple):
 
 
 class ReasoningSplitter:
-    """Takes text as it arrives. A possible start of a tag is held back until the next characters
-    decide."""
+    """Splits reasoning in tags from visible text as it arrives. A possible start of a tag is held
+    back until the next characters decide."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -104,15 +104,15 @@ class ReasoningSplitter:
         if _ANY.search(pending) is None:
             self._add(pieces, "text", pending)
             return ""
-        found = _NEXT.search(pending)
-        if found is None:
+        match = _NEXT.search(pending)
+        if match is None:
             at = _open_end(pending)
             self._add(pieces, "text", pending[:at])
             self._held = pending[at:]
             return ""
-        self._add(pieces, "text", pending[: found.start()])
-        self._token(found[0], pieces)
-        return pending[found.end() :]
+        self._add(pieces, "text", pending[: match.start()])
+        self._token(match[0], pieces)
+        return pending[match.end() :]
 
     def _token(self, token: str, pieces: list[SplitPiece]) -> None:
         if token == _FENCE:

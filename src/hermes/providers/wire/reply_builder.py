@@ -103,17 +103,17 @@ class ReasoningBuilder:
 
 
 class CallBuilder:
-    """A tool call in fragments; `given_arguments` arrived as an object. A doubtful call may be an
-    echo of the previous one and counts only if arguments follow."""
+    """A tool call in fragments."""
 
     def __init__(self, id: str = "", name: str = "") -> None:
         self.id = id
         self.name = name
         self.pieces: list[str] = []
         self.size = 0
-        self.given_arguments: JsonObject | None = None
+        self.parsed_arguments: JsonObject | None = None  # arguments that arrived as an object
         self._all_pieces: list[str] = []
         self.announced = False
+        # It may be an echo of the previous call, and counts only if arguments follow.
         self.doubtful = False
 
     def append(self, piece: str) -> None:
@@ -136,8 +136,8 @@ class CallBuilder:
     def arguments(self) -> JsonObject | str:
         """The arguments as an object or as text. A nested object may begin like the outer one, so
         if only all fragments together parse as an object, none was a resend."""
-        if self.given_arguments is not None:
-            return self.given_arguments
+        if self.parsed_arguments is not None:
+            return self.parsed_arguments
         plain = "".join(self._all_pieces)
         if plain and _is_object(plain) and not _is_object(self.raw):
             return plain
@@ -145,7 +145,7 @@ class CallBuilder:
 
     @property
     def is_echo(self) -> bool:
-        return self.doubtful and not self.size and self.given_arguments is None
+        return self.doubtful and not self.size and self.parsed_arguments is None
 
 
 def _is_object(text: str) -> bool:
@@ -280,11 +280,11 @@ class ReplyBuilder:
         return Reasoning(text=text, sealed=raw.sealed, issuer=issuer)
 
     def _call(self, call: CallBuilder, stop: StopReason) -> ToolCall:
-        found = read_arguments(call.arguments, whole=stop not in ("length", "cut"))
-        broken = found.broken
+        parsed = read_arguments(call.arguments, whole=stop not in ("length", "cut"))
+        broken = parsed.broken
         if stop == "cut" and not broken:
             broken = CONNECTION_LOST
-        arguments = {} if broken else found.value
+        arguments = {} if broken else parsed.value
         made = len(self._new_ids) - len(self._used_ids)
         id = fresh_id(call.id or f"call_{self._message_count}_{made}", self._new_ids)
         self._new_ids.add(id)

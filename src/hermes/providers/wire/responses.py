@@ -49,7 +49,8 @@ _decode_text = msgspec.json.Decoder(_TextDelta).decode
 
 
 class ResponsesReader(ReplyReader):
-    """Deltas are only for display; the whole item at its end is authoritative."""
+    """Decodes a reply of the responses format. Deltas are only for display; the whole item at its
+    end is authoritative."""
 
     def __init__(self, endpoint: Endpoint, builder: ReplyBuilder) -> None:
         super().__init__(endpoint, builder)
@@ -132,7 +133,7 @@ class ResponsesReader(ReplyReader):
                 yield from self._start_call(item_id, item)
                 arguments = item.get("arguments")
                 if isinstance(arguments, dict):
-                    self._calls[item_id].given_arguments = arguments
+                    self._calls[item_id].parsed_arguments = arguments
                 elif isinstance(arguments, str) and arguments:
                     self._calls[item_id].replace(arguments)
             case "reasoning":

@@ -16,8 +16,9 @@ from hermes.providers.wire.events import list_of, object_of, objects_of
 
 
 class ConversationFields:
-    """Sends nothing unless the profile names a field or header for it. Without a configured id, the
-    id is a hash of the start of the conversation, so it is stable as long as prompt caches are."""
+    """The conversation id in requests. Nothing is sent unless the profile names a field or header
+    for it. Without a configured id, the id is a hash of the start of the conversation, so it is
+    stable as long as prompt caches are."""
 
     def __init__(self, endpoint: Endpoint, profile: ModelProfile) -> None:
         self._model = endpoint.model

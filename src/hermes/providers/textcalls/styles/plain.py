@@ -30,12 +30,12 @@ def _parse_python(text: str, offer: OfferedTools) -> tuple[RawCall, ...]:
     try:
         tree = tree_of(printed[1] if printed else text)
         nodes = tree.elts if isinstance(tree, ast.List | ast.Tuple) else [tree]
-        found = tuple(_raw_of_call(node, offer) for node in nodes)
+        calls = tuple(_raw_of_call(node, offer) for node in nodes)
     except UnreadableValue as error:
         raise NoCall from error
-    if not found:
+    if not calls:
         raise NoCall
-    return found
+    return calls
 
 
 def _raw_of_call(node: ast.expr, offer: OfferedTools) -> RawCall:
@@ -65,24 +65,24 @@ def _python_between(tape: TextTape, opener: str, closer: str) -> Reading:
     if tape.ahead != "[":
         tape.mark_name((yield from tape.word()))
     yield from tape.balanced_text(python=True)
-    found = _parse_python(tape.text[start : tape.at], tape.offer)
-    tape.mark_name(found[0].name)
+    calls = _parse_python(tape.text[start : tape.at], tape.offer)
+    tape.mark_name(calls[0].name)
     yield from tape.close(closer)
-    return found
+    return calls
 
 
 def _python_lines(tape: TextTape) -> Reading:
     """Read one call per line between two tags."""
     yield from tape.expect("<function_calls>")
-    found: list[RawCall] = []
+    calls: list[RawCall] = []
     while True:
         yield from tape.skip_spaces()
-        if found and (yield from tape.accept("</function_calls>")):
-            return tuple(found)
+        if calls and (yield from tape.accept("</function_calls>")):
+            return tuple(calls)
         start = tape.at
         tape.mark_name((yield from tape.word()))
         yield from tape.balanced_text(python=True)
-        found += _parse_python(tape.text[start : tape.at], tape.offer)
+        calls += _parse_python(tape.text[start : tape.at], tape.offer)
 
 
 def _python_list(tape: TextTape) -> Reading:
@@ -124,12 +124,12 @@ _FENCE = "```"
 
 def _json(tape: TextTape) -> Reading:
     """Read one or more objects or lists."""
-    found: list[RawCall] = []
+    calls: list[RawCall] = []
     while True:
         start = tape.at
         yield from _first_key(tape)
         tape.at = start
-        found += _require_known(tape, parse_calls((yield from tape.balanced_text()), strict=True))
+        calls += _require_known(tape, parse_calls((yield from tape.balanced_text()), strict=True))
         end = tape.at
         yield from tape.skip_spaces()
         if tape.ahead in (";", ","):
@@ -137,7 +137,7 @@ def _json(tape: TextTape) -> Reading:
             yield from tape.skip_spaces()
         if tape.ahead not in ("{", "["):
             tape.at = end
-            return tuple(found)
+            return tuple(calls)
 
 
 def _require_known(tape: TextTape, raws: tuple[RawCall, ...]) -> tuple[RawCall, ...]:
@@ -152,19 +152,19 @@ def _first_key(tape: TextTape) -> Steps[None]:
         tape.at += 1
         yield from tape.skip_spaces()
     while True:
-        found = _QUOTED.match(tape.text, tape.at)
-        if found is not None:
+        match = _QUOTED.match(tape.text, tape.at)
+        if match is not None:
             break
         rest = tape.text[tape.at : tape.at + 25]
         if tape.ended or not (_OPEN_KEY.fullmatch(rest) or not rest):
             raise NoCall
         yield ""
-    if found[1] not in FIRST_KEYS:
+    if match[1] not in FIRST_KEYS:
         raise NoCall
-    tape.at = found.end()
+    tape.at = match.end()
     yield from tape.expect(":", skip=True)
     yield from tape.skip_spaces()
-    if found[1] in NAMES and tape.ahead in ('"', "'"):
+    if match[1] in NAMES and tape.ahead in ('"', "'"):
         tape.at += 1
         yield from tape.tool_name()
 
@@ -194,7 +194,7 @@ def _in_fence(tape: TextTape) -> Reading:
     yield from tape.skip_spaces()
     if tape.ahead == "{":
         return (yield from _json(tape))
-    found: list[RawCall] = []
+    calls: list[RawCall] = []
     while True:
         start = tape.at
         listed = yield from tape.accept("[")
@@ -208,10 +208,10 @@ def _in_fence(tape: TextTape) -> Reading:
         if listed or printed:
             tape.at = start + (0 if listed else len("print"))
         yield from tape.balanced_text(python=True)
-        found += _parse_python(tape.text[start : tape.at], tape.offer)
+        calls += _parse_python(tape.text[start : tape.at], tape.offer)
         yield from tape.skip_spaces()
         if tape.ahead == "`" or tape.finished:
-            return tuple(found)
+            return tuple(calls)
 
 
 def _react(tape: TextTape) -> Reading:

@@ -27,22 +27,22 @@ def _json_block(
     some servers hide the closing token. Styles without a closer are not `closed`."""
     yield from tape.expect(opener)
     yield from tape.any_of("<|plugin|>")
-    found: list[RawCall] = []
+    calls: list[RawCall] = []
     end = tape.at
     while True:
         yield from tape.skip_spaces()
         if tape.ahead not in ("{", "["):
             break
-        found += parse_calls((yield from tape.balanced_text()))
-        tape.mark_name(found[0].name)
+        calls += parse_calls((yield from tape.balanced_text()))
+        tape.mark_name(calls[0].name)
         end = tape.at
         yield from tape.skip_spaces()
         yield from tape.any_of(",", ";")
-    closer = (yield from tape.any_of(*closers)) if found else ""
-    if not found or (closed and not closer and not tape.finished):
+    closer = (yield from tape.any_of(*closers)) if calls else ""
+    if not calls or (closed and not closer and not tape.finished):
         raise NoCall
     tape.at = tape.at if closer else end
-    return tuple(found)
+    return tuple(calls)
 
 
 def _json_style(name: str, *marks: tuple[str, ...], closed: bool = True) -> CallStyle:

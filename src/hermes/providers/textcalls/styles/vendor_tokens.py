@@ -78,10 +78,10 @@ def _mistral(tape: TextTape) -> Reading:
     yield from tape.expect("[TOOL_CALLS]")
     yield from tape.skip_spaces()
     if tape.ahead in ("[", "{"):
-        found = parse_calls((yield from tape.balanced_text()))
-        tape.mark_name(found[0].name)
+        calls = parse_calls((yield from tape.balanced_text()))
+        tape.mark_name(calls[0].name)
         yield from tape.any_of("[/TOOL_CALLS]")
-        return found
+        return calls
     name = tape.mark_name((yield from tape.word()))
     if (yield from tape.accept("[CALL_ID]")):
         yield from tape.word()
@@ -186,13 +186,13 @@ def _value(tape: TextTape, quote: str, depth: int) -> Steps[JsonValue]:
     if tape.ahead == "[":
         return (yield from _list(tape, quote, depth + 1))
     while True:
-        found = _SCALAR.match(tape.text, tape.at)
-        if found is None:
+        match = _SCALAR.match(tape.text, tape.at)
+        if match is None:
             raise NoCall
-        if found.end() < len(tape.text) or tape.ended:
-            tape.at = found.end()
+        if match.end() < len(tape.text) or tape.ended:
+            tape.at = match.end()
             try:
-                return parse_value(found[0])
+                return parse_value(match[0])
             except UnreadableValue as error:
                 raise NoCall from error
         yield ""
