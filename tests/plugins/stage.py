@@ -68,8 +68,8 @@ def register(ctx):
         return self.write(key, code, **more)
 
     def agree(self, plugins: PluginRegistry, key: str) -> None:
-        found = plugins.state(key).found
-        hash = hash_of(read_contents(Path(found.place)))
+        found = plugins.state(key).plugin
+        hash = hash_of(read_contents(Path(found.path)))
         plugins.consents.agree(found, hash)
 
     def open(
@@ -115,7 +115,7 @@ def register(ctx):
 
 async def loaded(plugins: PluginRegistry) -> dict[str, PluginState]:
     await plugins.load(tuple(plugins.usable()))
-    return {state.found.key: state for state in plugins.states}
+    return {state.plugin.key: state for state in plugins.states}
 
 
 async def called(

@@ -80,7 +80,7 @@ def test_packages_are_read_without_importing_what_is_around_them(tmp_path: Path)
         "[hermes_agent.memory_providers]\nkeeper = outer.inner\n"
     )
     found = discover(places(tmp_path))
-    assert found["in"].place == str(site / "outer")
+    assert found["in"].path == str(site / "outer")
     assert (found["in"].module, found["in"].attribute) == ("outer.inner", "begin")
     assert found["in"].name == "inner"
     assert "is missing" in found["gone"].fault

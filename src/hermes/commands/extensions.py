@@ -29,7 +29,7 @@ async def _list(here: CommandContext, _argument: str) -> str:
     await here.app.plugins.offer()
     lines = [
         one_line(
-            f"{state.found.key:<24} {state.status:<12} {state.protection} {state.fault}".rstrip(),
+            f"{state.plugin.key:<24} {state.status:<12} {state.protection} {state.fault}".rstrip(),
             200,
         )
         for state in here.app.plugins.plugins.states

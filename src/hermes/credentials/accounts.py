@@ -35,7 +35,8 @@ class EnvironmentKey(NamedTuple):
 
 
 class Accounts:
-    """For one run. The credential store is loaded only when keys are shared or managed."""
+    """The keys and logins of one run. The credential store is loaded only when keys are shared or
+    managed."""
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class Accounts:
         self._store: CredentialStore | None = None
 
     def keys_for(self, provider: str, vendor: Vendor) -> KeyPool:
-        """The keys for requests to this provider; a `SingleKey` when no pool is needed."""
+        """Return the keys for requests to this provider; a `SingleKey` when no pool is needed."""
         keys = self.environment_keys(provider, vendor)
         name = pool_name(provider, vendor)
         if not self._needs_pool(name, vendor, keys):
@@ -65,7 +66,7 @@ class Accounts:
         return self.store.pool(name)
 
     def active_provider(self) -> str:
-        """The provider of the latest login, or ""."""
+        """Return the provider of the latest login, or ""."""
         if not self._has_file():
             return ""
         try:
@@ -74,7 +75,7 @@ class Accounts:
             return ""
 
     def secret_values(self) -> frozenset[str]:
-        """The secrets in auth.json."""
+        """Return the secrets in auth.json."""
         try:
             return self.store.secret_values() if self._has_file() else frozenset()
         except ConfigError:
@@ -89,7 +90,7 @@ class Accounts:
         watch(self.secret_values, self._config.home.root / AUTH_FILE, keyring_reads)
 
     async def rows(self, provider: str = "") -> tuple[AccountRow, ...]:
-        """The rows of one provider, or of all that have a key or login."""
+        """Return the rows of one provider, or of all that have a key or login."""
         from hermes.credentials.admin import CredentialAdmin
 
         names = [self.known_name(provider)] if provider else await self._names()
@@ -97,13 +98,13 @@ class Accounts:
         return tuple([row for admin in admins for row in await admin.rows()])
 
     def admin(self, provider: str) -> CredentialAdmin:
-        """Manages the keys and logins of one provider; raises NotFound."""
+        """Return the admin for the keys and logins of one provider; raise NotFound."""
         from hermes.credentials.admin import CredentialAdmin
 
         return CredentialAdmin(self.store, self.known_name(provider))
 
     def takes_keys(self, provider: str) -> bool:
-        """Whether the provider accepts API keys."""
+        """Return whether the provider accepts API keys."""
         name = self.known_name(provider)
         return bool(self._vendor(name).keys) or name not in self.logins()
 
@@ -111,7 +112,7 @@ class Accounts:
         return self.store.keyring.is_installed()
 
     def logins(self) -> tuple[str, ...]:
-        """The providers that support logins."""
+        """Return the providers that support logins."""
         return self.store.logins.names()
 
     async def close(self) -> None:
@@ -136,7 +137,8 @@ class Accounts:
         return self._store
 
     def environment_keys(self, provider: str, vendor: Vendor) -> list[EnvironmentKey]:
-        """The keys from the settings, else from the provider's variables, without duplicates."""
+        """Return the keys from the settings, else from the provider's variables, without
+        duplicates."""
         settings = self._config.settings
         own = settings.providers.get(provider)
         if own is not None and own.api_key:
@@ -154,7 +156,7 @@ class Accounts:
         )
 
     def _needs_pool(self, name: str, vendor: Vendor, keys: list[EnvironmentKey]) -> bool:
-        """Whether a single key is not enough."""
+        """Return whether a single key is not enough."""
         if len(keys) > 1 or (keys and vendor.login == "copilot"):
             return True
         if not self._has_file():
@@ -171,7 +173,7 @@ class Accounts:
         return (self._config.home.root / AUTH_FILE).exists()
 
     def _borrowed_keys(self, name: str) -> tuple[tuple[StoredKey, ...], str]:
-        """The keys that auth.json does not store, and the scope of those that it does."""
+        """Return the keys that auth.json does not store, and the scope of those that it does."""
         from hermes.credentials.stored_key import borrowed_key
 
         vendor = self._vendor(name)
@@ -184,7 +186,7 @@ class Accounts:
         return self._catalogue.vendor(name) or self._catalogue.vendors[CUSTOM]
 
     def known_name(self, provider: str) -> str:
-        """The name under which a provider's keys are stored; raises NotFound."""
+        """Return the name under which a provider's keys are stored; raise NotFound."""
         vendor = self._catalogue.vendor(provider)
         if vendor is not None:
             return vendor.name
@@ -199,7 +201,7 @@ class Accounts:
         )
 
     async def _names(self) -> list[str]:
-        """Providers that have a key or login of any kind."""
+        """Return the providers that have a key or login of any kind."""
         from hermes.credentials.other_programs import LOGIN_PROGRAMS
 
         names = list((await self.store.auth_file.read()).providers())
@@ -218,22 +220,22 @@ class Accounts:
 
 
 def pool_name(provider: str, vendor: Vendor) -> str:
-    """Custom endpoints have separate keys."""
+    """Return the name of the key pool. Custom endpoints have separate keys."""
     if vendor.name == CUSTOM and provider != CUSTOM and provider not in vendor.aliases:
         return f"{CUSTOM}:{provider.removeprefix('custom:')}"
     return vendor.name
 
 
-def _usable(found: list[EnvironmentKey]) -> list[EnvironmentKey]:
+def _usable(keys: list[EnvironmentKey]) -> list[EnvironmentKey]:
     seen: dict[str, EnvironmentKey] = {}
-    for each in found:
+    for each in keys:
         if is_plausible_key(each.key):
             seen.setdefault(each.key, each)
     return list(seen.values())
 
 
 def http_client(network: NetworkSettings) -> HttpClient:
-    """The client for model and image servers."""
+    """Return the client for model and image servers."""
     return HttpClient(
         proxy=network.proxy or None,
         no_proxy=network.no_proxy,
@@ -244,7 +246,7 @@ def http_client(network: NetworkSettings) -> HttpClient:
 
 @asynccontextmanager
 async def open_accounts(config: Config, *, env: Mapping[str, str]) -> AsyncIterator[Accounts]:
-    """The accounts of a home, for commands that use no model."""
+    """Open the accounts of a home, for commands that use no model."""
     http = http_client(config.settings.network)
     accounts = Accounts(config, world=World(), http=http, env=env)
     try:

@@ -20,8 +20,7 @@ _LOGIN_SOURCES = {"device": "device_code", "codex": "device_code", "pkce": "herm
 
 
 class AccountRow(Value):
-    """One key or login without secrets. `left_seconds` is the rest of its cooldown; `why` explains
-    its status; `current` marks the key that is used next."""
+    """One key or login without secrets."""
 
     provider: str
     index: int
@@ -30,12 +29,12 @@ class AccountRow(Value):
     type: Literal["api_key", "oauth"]
     source: str
     status: Status
-    why: str = ""
-    left_seconds: float = 0.0
+    why: str = ""  # explains the status
+    left_seconds: float = 0.0  # the rest of the cooldown
     requests: int = 0
     expires_at: float | None = None
     kept_in: str = ""
-    current: bool = False
+    current: bool = False  # this key is used next
 
 
 class CredentialAdmin:
@@ -46,7 +45,7 @@ class CredentialAdmin:
         self._provider = provider
 
     async def rows(self) -> tuple[AccountRow, ...]:
-        """Numbered from 1, best first."""
+        """Return the rows, numbered from 1, best first."""
         keys = await self._store.key_sources(self._provider).keys()
         entries = (await self._store.auth_file.read()).entries(self._provider)
         stored_in = {entry.id: entry.kept_in for entry in entries}
@@ -77,7 +76,7 @@ class CredentialAdmin:
         return tuple(rows)
 
     async def add_key(self, key: str, *, label: str = "") -> AccountRow:
-        """Stores a key, in the system keyring if there is one. Adding a borrowed key that was
+        """Store a key, in the system keyring if there is one. Adding a borrowed key that was
         removed enables it again."""
         key = key.strip()
         if not is_plausible_key(key):
@@ -110,7 +109,7 @@ class CredentialAdmin:
         return await self._row_of(entry.id)
 
     async def remove(self, which: str) -> AccountRow:
-        """Removes a key by number, id or label. A borrowed key is only ignored from now on."""
+        """Remove a key by number, id or label. A borrowed key is only ignored from now on."""
         provider, auth_file = self._provider, self._store.auth_file
         row = await self._find(which)
         entry = (await auth_file.read()).entry(provider, row.id)
@@ -123,7 +122,7 @@ class CredentialAdmin:
         return row
 
     async def reset(self) -> int:
-        """Ends the cooldowns of the keys; returns their number."""
+        """End the cooldowns of the keys; return their number."""
         now = self._store.world.clock.now()
 
         def change(states: KeyStates) -> int:
@@ -137,8 +136,8 @@ class CredentialAdmin:
         return await self._store.states.change(change)
 
     async def log_in(self, screen: LoginScreen, *, label: str = "") -> AccountRow:
-        """Raises NotFound if the provider has no login. Replaces the login with the same label, or
-        a dead one."""
+        """Log in. Raise NotFound if the provider has no login. The new login replaces the one with
+        the same label, or a dead one."""
         provider, store = self._provider, self._store
         login = store.logins.get(provider)
         if login is None:
@@ -171,7 +170,7 @@ class CredentialAdmin:
         return await self._row_of(key_id)
 
     async def log_out(self) -> tuple[AccountRow, ...]:
-        """Revokes and removes all logins; `why` of a row is "kept" if its token could not be
+        """Revoke and remove all logins; `why` of a row is "kept" if its token could not be
         revoked."""
         provider = self._provider
         document = await self._store.auth_file.read()

@@ -28,9 +28,7 @@ MANUAL = "manual"
 
 
 class AuthEntry(WithSecrets):
-    """`source` is `manual`, a login, or a borrowed source (`env:NAME`, `config:NAME`, the name of
-    another program), of which only a fingerprint is stored. With `kept_in` "keyring" the token is
-    in the system keyring. `last_status` is only ever "dead"; temporary states are elsewhere."""
+    """One key or login in auth.json. Of a borrowed key only a fingerprint is stored."""
 
     hidden: ClassVar[tuple[str, ...]] = ("access_token", "refresh_token")
 
@@ -38,6 +36,7 @@ class AuthEntry(WithSecrets):
     label: str = ""
     auth_type: AuthType = "api_key"
     priority: int = 0
+    # MANUAL, a login, or borrowed: `env:NAME`, `config:NAME`, the name of another program
     source: str = MANUAL
     access_token: str = ""
     refresh_token: str = ""
@@ -45,9 +44,9 @@ class AuthEntry(WithSecrets):
     base_url: str = ""
     account_id: str = ""
     client_id: str = ""
-    kept_in: str = ""
+    kept_in: str = ""  # "keyring" if the token is in the system keyring
     added_at: float = 0.0
-    last_status: str = ""
+    last_status: str = ""  # only ever "dead"; temporary states are in the key health file
     last_status_at: float = 0.0
     last_error_reason: str = ""
     last_error_message: str = ""
@@ -66,7 +65,8 @@ _FIELDS = frozenset(AuthEntry.__struct_fields__)
 
 
 def read_entry(raw: JsonObject) -> AuthEntry:
-    """Raises DecodeError. Other programs write times as text and null for missing values."""
+    """Decode an entry; raise DecodeError. Other programs write times as text and null for missing
+    values."""
     known = {name: value for name, value in raw.items() if name in _FIELDS}
     for name in ("expires_at", "last_status_at"):
         if isinstance(known.get(name), str):
@@ -75,7 +75,7 @@ def read_entry(raw: JsonObject) -> AuthEntry:
 
 
 def write_entry(entry: AuthEntry, over: JsonObject) -> JsonObject:
-    """The entry as JSON; unknown fields of the old form are kept."""
+    """Return the entry as JSON; unknown fields of the old form are kept."""
     foreign = {name: value for name, value in over.items() if name not in _FIELDS}
     own: JsonObject = {}
     for name, default in zip(
@@ -88,7 +88,7 @@ def write_entry(entry: AuthEntry, over: JsonObject) -> JsonObject:
 
 
 def parse_time(text: str) -> float | None:
-    """Seconds since 1970 of an ISO time in UTC; None if it is not one."""
+    """Return the seconds since 1970 of an ISO time in UTC; None if it is not one."""
     try:
         return float(calendar.timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")))
     except ValueError:
@@ -97,12 +97,12 @@ def parse_time(text: str) -> float | None:
 
 @lru_cache(maxsize=256)
 def fingerprint_of(secret: str) -> str:
-    """A hash that identifies a secret without revealing it."""
+    """Return a hash that identifies a secret without revealing it."""
     return f"sha256:{hashlib.sha256(secret.encode()).hexdigest()[:16]}" if secret else ""
 
 
 def borrowed_id(provider: str, source: str) -> str:
-    """A stable id: the same in every process, and stored nowhere."""
+    """Return a stable id: the same in every process, and stored nowhere."""
     return hashlib.sha256(f"{provider}\n{source}".encode()).hexdigest()[:6]
 
 
@@ -113,8 +113,8 @@ _LONGEST_PAUSE = 0.05
 
 @asynccontextmanager
 async def hold_lock(path: Path, *, patience: float = PATIENCE_SECONDS) -> AsyncIterator[None]:
-    """Holds the lock of a file against other processes, tasks and threads. Waiting blocks no thread
-    and uses real time. Raises ConfigError if the lock is not free in time."""
+    """Hold the lock of a file against other processes, tasks and threads. Waiting blocks no thread
+    and uses real time. Raise ConfigError if the lock is not free in time."""
     loop = asyncio.get_running_loop()
     until, pause = loop.time() + patience, _FIRST_PAUSE
     lock = FileLock(path)
@@ -164,7 +164,7 @@ class AuthDocument:
         return tuple(self._pools())
 
     def entries(self, provider: str) -> tuple[AuthEntry, ...]:
-        """Best first. Unreadable entries are skipped, and stay in the file."""
+        """Return the entries, best first. Unreadable entries are skipped, and stay in the file."""
         found = []
         for raw in self._list(provider):
             with suppress(DecodeError):
@@ -181,11 +181,11 @@ class AuthDocument:
         return frozenset(text for text in found if isinstance(text, str))
 
     def put(self, provider: str, entry: AuthEntry) -> None:
-        """Replaces the entry with this id, or appends it."""
+        """Replace the entry with this id, or append it."""
         pool = self._pools(make=True).setdefault(provider, [])
-        for place, raw in enumerate(pool):
+        for index, raw in enumerate(pool):
             if isinstance(raw, dict) and raw.get("id") == entry.id:
-                pool[place] = write_entry(entry, raw)
+                pool[index] = write_entry(entry, raw)
                 return
         pool.append(write_entry(entry, {}))
 
@@ -201,7 +201,7 @@ class AuthDocument:
             del pools[provider]
 
     def suppress(self, provider: str, source: str, *, on: bool = True) -> None:
-        """Suppressed sources are ignored until they are added again."""
+        """Ignore a source until it is added again; `on=False` uses it again."""
         sources = {*self.suppressed_sources(provider), source} - (set() if on else {source})
         suppressed = self.raw.setdefault("suppressed_sources", {})
         suppressed[provider] = sorted(sources)
@@ -209,11 +209,11 @@ class AuthDocument:
             del suppressed[provider]
 
     def activate(self, provider: str) -> None:
-        """Sets the active provider; "" clears it."""
+        """Set the active provider; "" clears it."""
         self.raw["active_provider"] = provider or None
 
     def forget_dead(self, now: float) -> None:
-        """Removes logins that were added by hand and have been dead for a day."""
+        """Remove logins that were added by hand and have been dead for a day."""
         for provider in self.providers():
             for entry in self.entries(provider):
                 old = entry.last_status_at and now - entry.last_status_at > _DEAD_KEPT_SECONDS
@@ -244,7 +244,7 @@ class AuthFile:
         self._known: tuple[Signature | None, AuthDocument] = (None, AuthDocument())
 
     def lock(self) -> AbstractAsyncContextManager[None]:
-        """Holds the lock for writes."""
+        """Hold the lock for writes."""
         return hold_lock(self._home.ensure_folder(self._home.root) / "auth.lock")
 
     @property
@@ -253,22 +253,22 @@ class AuthFile:
         return file_signature(self.path)
 
     async def read(self) -> AuthDocument:
-        """The current content, read-only. Raises ConfigError if it is damaged."""
+        """Return the current content, read-only. Raise ConfigError if it is damaged."""
         found = self.signature
         if found is None or found != self._known[0]:
             self._known = (found, await self.read_fresh())
         return self._known[1]
 
     def peek(self) -> AuthDocument:
-        """Like `read`, without waiting for a program that is writing."""
+        """Read like `read`, without waiting for a program that is writing."""
         found = self.signature
         if found is None or found != self._known[0]:
             self._known = (found, self._parse())
         return self._known[1]
 
     async def read_fresh(self) -> AuthDocument:
-        """The current content, for the holder of the lock to change. Retries while another program
-        writes in place."""
+        """Return the current content, for the holder of the lock to change. Retry while another
+        program writes in place."""
         for pause in _READ_AGAIN_SECONDS:
             try:
                 return self._parse()
@@ -277,7 +277,7 @@ class AuthFile:
         return self._parse()
 
     async def edit(self, change: Callable[[AuthDocument], T]) -> T:
-        """Applies a change under the lock."""
+        """Apply a change under the lock."""
         async with self.lock():
             document = await self.read_for_edit()
             result = change(document)
@@ -285,7 +285,7 @@ class AuthFile:
             return result
 
     async def read_for_edit(self) -> AuthDocument:
-        """Copies a damaged file before raising ConfigError."""
+        """Read the content; copy a damaged file before raising ConfigError."""
         try:
             return await self.read_fresh()
         except ConfigError as error:
@@ -294,7 +294,7 @@ class AuthFile:
             raise ConfigError(f"{error} A copy is in {copy.name}.") from error
 
     def write(self, document: AuthDocument) -> None:
-        """Requires the lock. The write is durable on return."""
+        """Write the file. Requires the lock. The write is durable on return."""
         data = msgspec.json.format(msgspec.json.encode(document.raw), indent=2)
         replace_file(self._home, self.path, data + b"\n")
 

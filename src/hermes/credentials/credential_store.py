@@ -20,9 +20,8 @@ from hermes.net.http import HttpClient
 
 
 class CredentialStore:
-    """`borrowed_keys` returns the keys of a provider from the environment and the settings, and the
-    scope of keys that are added by hand; `secret` returns the value of a variable; `env` locates
-    the files of other programs. Nothing is read before it is needed."""
+    """The keys and logins of a home, with a key pool for each provider. Nothing is read before it
+    is needed."""
 
     def __init__(
         self,
@@ -30,8 +29,10 @@ class CredentialStore:
         *,
         world: World,
         http: HttpClient,
-        env: Mapping[str, str],
-        secret: Callable[[str], str],
+        env: Mapping[str, str],  # locates the files of other programs
+        secret: Callable[[str], str],  # returns the value of a variable
+        # returns the keys of a provider from the environment and the settings, and the scope of
+        # keys that are added by hand
         borrowed_keys: Callable[[str], tuple[tuple[StoredKey, ...], str]],
         strategies: Mapping[str, PoolStrategy] | None = None,
         cooldowns: CooldownSettings | None = None,
@@ -69,7 +70,7 @@ class CredentialStore:
         return KeyHealth(provider, self.states, self.world, self._cooldowns)
 
     def pool(self, provider: str) -> SharedKeyPool:
-        """The pool of a provider, shared by all sessions of this process."""
+        """Return the pool of a provider, shared by all sessions of this process."""
         if provider not in self._pools:
             sources = self.key_sources(provider)
             self._pools[provider] = SharedKeyPool(
@@ -86,11 +87,11 @@ class CredentialStore:
             await pool.close()
 
     def keyring_secrets(self) -> list[str]:
-        """The secrets read from the keyring so far."""
+        """Return the secrets read from the keyring so far."""
         return [each for sources in self._key_sources.values() for each in sources.keyring_secrets]
 
     def secret_values(self) -> frozenset[str]:
-        """All secrets of auth.json and those read from the keyring so far, for redaction."""
+        """Return all secrets of auth.json and those read from the keyring so far, for redaction."""
         document = self.auth_file.peek()
         entries = [e for name in document.providers() for e in document.entries(name)]
         values = (value for e in entries for value in (e.access_token, e.refresh_token))

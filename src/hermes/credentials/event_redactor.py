@@ -90,8 +90,8 @@ class StreamRedactor:
 
 
 class SecretEventRedactor:
-    """With `again`, for events that were redacted when recorded: only values configured now are
-    masked."""
+    """Masks secrets in events. `again` is for events that were redacted when recorded: only values
+    configured now are masked."""
 
     def __init__(self, redactor: SecretRedactor, *, again: bool = False) -> None:
         self._redactor = redactor
@@ -147,7 +147,7 @@ class SecretEventRedactor:
         self._redactor.refresh()
         return self._struct(result)
 
-    def words(self, text: str) -> str:
+    def redact_new_text(self, text: str) -> str:
         """Redact new text that is about to be stored."""
         return self._redactor.text(text)
 
@@ -230,7 +230,7 @@ class TreeRedactor:
         return clean if changed else value
 
     def _redact_named(self, key: str, text: str) -> str:
-        """Masks a value that only its name identifies as a secret."""
+        """Mask a value that only its name identifies as a secret."""
         if not _names_secret(key):
             return text
         head = f"{key}: "
@@ -238,12 +238,12 @@ class TreeRedactor:
         return text if clean == head + text else clean.removeprefix(head)
 
     def _reasoning(self, reasoning: Reasoning) -> Reasoning:
-        """A sealed block is signed as a whole, so a block with a configured value is dropped. Other
-        matches in it are usually ciphertext, unless the reasoning text itself contains a secret:
-        many blocks repeat the text."""
+        """Redact a reasoning block. A sealed block is signed as a whole, so a block with a
+        configured value is dropped. Other matches in it are usually ciphertext, unless the
+        reasoning text itself contains a secret: many blocks repeat the text."""
         sealed, text = reasoning.sealed, self._text(reasoning.text)
         redact = self._redactor.redact_known if text == reasoning.text else self._text
-        if sealed is not None and _any_text(sealed, lambda found: redact(found) != found):
+        if sealed is not None and _any_text(sealed, lambda each: redact(each) != each):
             sealed = None
         if sealed is reasoning.sealed and text == reasoning.text:
             return reasoning
@@ -252,7 +252,7 @@ class TreeRedactor:
 
 @lru_cache(maxsize=256)
 def _text_fields(kind: type[Struct], fixed: frozenset[str]) -> tuple[str, ...]:
-    """The fields that may contain free text."""
+    """Return the fields that may contain free text."""
     return tuple(name for name in kind.__struct_fields__ if name not in fixed)
 
 
@@ -263,7 +263,7 @@ def _names_secret(key: str) -> bool:
 
 
 def _any_text(value: Any, is_wanted: Callable[[str], object]) -> bool:
-    """Whether a text in the value, or a name of a mapping, satisfies the condition."""
+    """Return whether a text in the value, or a name of a mapping, satisfies the condition."""
     if isinstance(value, str):
         return bool(is_wanted(value))
     if isinstance(value, dict):

@@ -31,27 +31,25 @@ CooldownReason = Literal["", "rate_limit", "billing", "auth"]
 
 
 class KeyState(Value):
-    """A key is in cooldown until `until`. After that, only the task that wrote `probe` may try it,
-    until `probe_until` or the result of the probe. `failures` counts consecutive cooldowns. A
-    state belongs to the secret with `fingerprint`."""
+    """The health of one key."""
 
     rests: CooldownReason = ""
     since: float = 0.0
-    until: float = 0.0
-    failures: int = 0
-    probe: str = ""
-    probe_until: float = 0.0
+    until: float = 0.0  # end of the cooldown
+    failures: int = 0  # consecutive cooldowns
+    probe: str = ""  # the task that may try the key after the cooldown
+    probe_until: float = 0.0  # until then no other task may try it
     requests: int = 0
     used_at: float = 0.0
     code: int | None = None
     note: str = ""
-    fingerprint: str = ""
+    fingerprint: str = ""  # of the secret that this state belongs to
 
     def in_cooldown(self, now: float) -> bool:
         return bool(self.rests) and self.until > now and self.since <= now + _SKEW_SECONDS
 
     def is_being_probed(self, now: float) -> bool:
-        """Another task is testing whether the key works again."""
+        """Return whether another task is testing whether the key works again."""
         return bool(self.rests and self.probe) and now < self.probe_until <= now + 3600
 
 
@@ -64,8 +62,8 @@ KeyStates = dict[str, KeyState]
 
 
 class KeyStateFile:
-    """Holds no secrets and may be deleted: then keys are tried once more. If it cannot be written,
-    this process uses its own state."""
+    """The file of key states. It holds no secrets and may be deleted: then keys are tried once
+    more. If it cannot be written, this process uses its own state."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -73,7 +71,7 @@ class KeyStateFile:
         self._known: tuple[Signature | None, KeyStates] = (None, {})
 
     def read(self) -> KeyStates:
-        """States by `provider/id`; read-only."""
+        """Return the states by `provider/id`; read-only."""
         found = file_signature(self.path)
         if found != self._known[0]:
             try:
@@ -84,7 +82,7 @@ class KeyStateFile:
         return self._known[1]
 
     async def change(self, change: Callable[[KeyStates], T]) -> T:
-        """Applies a change to the shared state."""
+        """Apply a change to the shared state."""
         try:
             async with hold_lock(self._lock_file(), patience=_PATIENCE_SECONDS):
                 return self._apply(change)
@@ -96,7 +94,7 @@ class KeyStateFile:
             return result
 
     def try_change(self, change: Callable[[KeyStates], None]) -> bool:
-        """Applies a change unless the file is locked."""
+        """Apply a change unless the file is locked."""
         try:
             with file_lock.hold_lock(self._lock_file(), timeout=0) as is_held:
                 if is_held:
@@ -119,7 +117,7 @@ class KeyStateFile:
 
 
 def drop_unused(states: KeyStates, now: float) -> None:
-    """Drops states that were not used for a month."""
+    """Drop states that were not used for a month."""
     for name, state in list(states.items()):
         if now - max(state.used_at, state.since) > UNUSED_SECONDS:
             del states[name]
@@ -135,7 +133,7 @@ _SHORTEST_SECONDS = 0.5
 
 
 def cooldown_reason(error: ProviderError) -> CooldownReason:
-    """Why this error starts a cooldown; "" if it is not about the key."""
+    """Return why this error starts a cooldown; "" if it is not about the key."""
     match error.reason:
         case "rate_limit" | "billing":
             return error.reason
@@ -146,13 +144,13 @@ def cooldown_reason(error: ProviderError) -> CooldownReason:
 
 
 def cooldown_seconds(error: ProviderError, *, failures: int, cooldowns: CooldownSettings) -> float:
-    """`failures` are the previous cooldowns without a success in between. A guess starts small,
-    because most limits end soon, and grows; so does the cooldown of a refused key, because most
-    stay refused."""
-    given, times = error.retry_after, min(failures, 16)
+    """Return the length of a cooldown. `failures` are the previous cooldowns without a success in
+    between. A guess starts small, because most limits end soon, and grows; so does the cooldown of
+    a refused key, because most stay refused."""
+    retry_after, times = error.retry_after, min(failures, 16)
     match cooldown_reason(error):
-        case "rate_limit" | "auth" if given is not None:
-            return min(max(given, _SHORTEST_SECONDS), LONGEST_SECONDS)
+        case "rate_limit" | "auth" if retry_after is not None:
+            return min(max(retry_after, _SHORTEST_SECONDS), LONGEST_SECONDS)
         case "rate_limit":
             return min(FIRST_GUESS_SECONDS * 4.0**times, cooldowns.rate_limit)
         case "billing":
@@ -163,12 +161,13 @@ def cooldown_seconds(error: ProviderError, *, failures: int, cooldowns: Cooldown
 
 
 def lacks_permission(error: ProviderError) -> bool:
-    """The key is valid but lacks permission; neither a cooldown nor a refresh helps."""
+    """Return whether the key is valid but lacks permission; neither a cooldown nor a refresh
+    helps."""
     return error.reason == "auth" and error.status == 403
 
 
 def accepts_key(error: ProviderError) -> bool:
-    """Whether the provider rejected the request itself, and so accepted the key."""
+    """Return whether the provider rejected the request itself, and so accepted the key."""
     status = error.status or 0
     return 400 <= status < 500 and status not in (401, 402, 403, 408, 429)
 
@@ -201,7 +200,7 @@ class KeyHealth:
         return self.state_of(key).requests + self._uses.get(key.id, 0)
 
     async def claim(self, key: StoredKey) -> str:
-        """Claims the probe of a key after its cooldown; "" if another task was first."""
+        """Claim the probe of a key after its cooldown; "" if another task was first."""
         token = self._world.new_id("probe")
         now = self._now()
 
@@ -217,7 +216,7 @@ class KeyHealth:
         return await self._change(change)
 
     async def accept(self, credential: Credential) -> None:
-        """A probe succeeded. Calls that began before the cooldown prove nothing."""
+        """Record that a probe succeeded. Calls that began before the cooldown prove nothing."""
 
         def reset(states: KeyStates) -> None:
             if state := self._probed_state(credential, states):
@@ -234,8 +233,8 @@ class KeyHealth:
         await self._change(lambda states: self._apply_cooldown(states, key, error, probe))
 
     def release(self, credential: Credential) -> None:
-        """Lets another task probe the key after a short delay: the next probe may fail for the
-        same reason."""
+        """Let another task probe the key after a short delay: the next probe may fail for the same
+        reason."""
 
         def delay(states: KeyStates) -> None:
             if state := self._probed_state(credential, states):
@@ -260,7 +259,7 @@ class KeyHealth:
         return result
 
     def _probed_state(self, credential: Credential, states: KeyStates) -> KeyState | None:
-        """The state, if this credential's probe is the current one."""
+        """Return the state, if this credential's probe is the current one."""
         state = states.get(self._name(credential.id))
         return state if state is not None and state.probe == credential.probe else None
 
@@ -305,7 +304,7 @@ class KeyHealth:
 
 
 def _state_for(state: KeyState | None, key: StoredKey) -> KeyState:
-    """The state, or a fresh one if it belongs to another secret with this id."""
+    """Return the state, or a fresh one if it belongs to another secret with this id."""
     if state is None or (state.fingerprint and state.fingerprint != key.fingerprint):
         return KeyState(fingerprint=key.fingerprint)
     return state if state.fingerprint else replace(state, fingerprint=key.fingerprint)

@@ -31,7 +31,8 @@ _REASONS: dict[str, Reason] = {"rate_limit": "rate_limit", "billing": "billing",
 def no_key_error(
     provider: str, keys: Sequence[StoredKey], state_of: Callable[[StoredKey], KeyState], now: float
 ) -> ProviderError:
-    """`retry_after` is None if no key is in cooldown: waiting does not help."""
+    """Build the error for a provider without a usable key. `retry_after` is None if no key is in
+    cooldown: waiting does not help."""
     states = [state_of(key) for key in keys if not key.dead]
     state = min(
         (state for state in states if state.in_cooldown(now)),
@@ -68,7 +69,7 @@ def _missing_message(provider: str, keys: Sequence[StoredKey]) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """A duration in its largest unit."""
+    """Return a duration in its largest unit."""
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= size:
             return f"{seconds / size:.0f} {unit}"
@@ -105,11 +106,11 @@ class SharedKeyPool:
             keys = await self._keys()
             self._health.refresh()
             able = [key for key in keys if key.id not in avoid and self._is_usable(key)]
-            found = await self._claim_one(able, keys, again)
-            if found is None:
+            claimed = await self._claim_one(able, keys, again)
+            if claimed is None:
                 await self._wait_for_probe(keys, avoid)
                 continue
-            key, probe = found
+            key, probe = claimed
             fresh = await self._refresh_if_needed(key)
             if fresh is None:
                 avoid = avoid | {key.id}
@@ -140,7 +141,7 @@ class SharedKeyPool:
         self._health.release(credential)
 
     async def close(self) -> None:
-        """Waits for running refreshes and writes the request counts."""
+        """Wait for running refreshes and write the request counts."""
         await self._refresher.close()
         await self._health.flush()
 
@@ -154,7 +155,7 @@ class SharedKeyPool:
         return next((key for key in await self._keys() if key.id == credential.id), None)
 
     def _is_usable(self, key: StoredKey) -> bool:
-        """Whether the key is healthy, or past its cooldown and not being probed."""
+        """Return whether the key is healthy, or past its cooldown and not being probed."""
         now, state = self._world.clock.now(), self._health.state_of(key)
         alive = not key.dead and bool(key.renewal_token or not key.expires_within(0, now))
         return alive and not state.in_cooldown(now) and not state.is_being_probed(now)
@@ -162,7 +163,7 @@ class SharedKeyPool:
     async def _claim_one(
         self, able: list[StoredKey], keys: tuple[StoredKey, ...], again: str
     ) -> tuple[StoredKey, str] | None:
-        """One of the able keys, with the probe token if it had a cooldown."""
+        """Return one of the able keys, with the probe token if it had a cooldown."""
         while able:
             key = self._choose(able, keys, again)
             if not self._health.state_of(key).rests:
@@ -193,7 +194,7 @@ class SharedKeyPool:
                 return min(able, key=lambda key: turn.index(key.id))
 
     async def _wait_for_probe(self, keys: tuple[StoredKey, ...], avoid: frozenset[str]) -> None:
-        """Waits a moment if another task is probing a key; raises ProviderError otherwise."""
+        """Wait a moment if another task is probing a key; raise ProviderError otherwise."""
         now = self._world.clock.now()
         candidates = (key for key in keys if key.id not in avoid and not key.dead)
         if not any(self._health.state_of(key).is_being_probed(now) for key in candidates):
@@ -201,7 +202,7 @@ class SharedKeyPool:
         await self._world.clock.sleep(_LOOK_AGAIN_SECONDS)
 
     async def _refresh_if_needed(self, key: StoredKey) -> StoredKey | None:
-        """The key with a valid token, refreshed if needed; None if that fails."""
+        """Return the key with a valid token, refreshed if needed; None if that fails."""
         key = self._refresher.current(key)
         now = self._world.clock.now()
         if not key.renewal_token or not key.expires_within(self._refresher.skew_seconds, now):
@@ -221,7 +222,7 @@ class SharedKeyPool:
         await self._health.accept(credential)
 
     async def _handle_rate_limit(self, credential: Credential, error: ProviderError) -> KeyVerdict:
-        """A rate limit without an end may be transient: the key gets a second try."""
+        """Handle a rate limit. One without an end may be transient: the key gets a second try."""
         key = await self._find(credential)
         known = error.retry_after is not None or bool(credential.probe)
         if known or key is None or self._health.state_of(key).rests:
@@ -253,8 +254,8 @@ class SharedKeyPool:
         return await self._start_cooldown(credential, error)
 
     async def _start_cooldown(self, credential: Credential, error: ProviderError) -> KeyVerdict:
-        """Starts the cooldown of a key. The last usable key gets none if its length is only a
-        guess: any attempt is better than none."""
+        """Start the cooldown of a key. The last usable key gets none if its length is only a guess:
+        any attempt is better than none."""
         key = await self._find(credential)
         self._strikes.pop(credential.id, None)
         if key is None or key.dead:

@@ -39,7 +39,7 @@ class Keyring:
         return await self._call("get_password", name) or ""
 
     async def put(self, name: str, secret: str) -> bool:
-        """Returns whether the secret can be read back."""
+        """Return whether the secret can be read back."""
         await self._call("set_password", name, secret)
         return await self.get(name) == secret
 
@@ -65,9 +65,9 @@ class Keyring:
 
 
 class KeySources:
-    """`borrowed` are keys of the environment and the settings. Logins come first, because they can
-    be refreshed; then borrowed keys; then keys added by hand, which get `scope`. A login of
-    another program is used only if there is no other key."""
+    """The keys of one provider from all sources. Logins come first, because they can be refreshed;
+    then `borrowed` keys of the environment and the settings; then keys added by hand, which get
+    `scope`. A login of another program is used only if there is no other key."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class KeySources:
         return self._others.signature is not None
 
     async def keys(self) -> tuple[StoredKey, ...]:
-        """Raises ConfigError if auth.json is damaged and there is no other key."""
+        """Return all keys. Raise ConfigError if auth.json is damaged and there is no other key."""
         signature = (self._store.signature, self._others.signature)
         if self._known is None or self._known[0] != signature:
             self._known = (signature, await self._read())
@@ -109,7 +109,7 @@ class KeySources:
         return tuple(self._secrets.values())
 
     def key_of(self, entry: AuthEntry, key: str = "") -> StoredKey:
-        """Builds a key from an entry; `key` is its secret from the keyring, if any."""
+        """Build a key from an entry; `key` is its secret from the keyring, if any."""
         is_login = entry.auth_type == "oauth"
         return self._apply_login(
             StoredKey(
@@ -156,8 +156,8 @@ class KeySources:
         for key in self.borrowed:
             if key.source in suppressed:
                 continue
-            if found := overrides.get(key.source):
-                key = replace(key, priority=found.priority, label=found.label or key.label)
+            if override := overrides.get(key.source):
+                key = replace(key, priority=override.priority, label=override.label or key.label)
             keys.append(self._apply_login(key))
         keys = drop_duplicates(sorted(keys, key=_rank))
         if all(key.dead for key in keys):
@@ -167,7 +167,7 @@ class KeySources:
         return tuple(keys)
 
     def _apply_login(self, key: StoredKey) -> StoredKey:
-        """Adds the authentication and headers that the provider's login requires."""
+        """Add the authentication and headers that the provider's login requires."""
         login = self.login
         if login is None:
             return key

@@ -24,17 +24,16 @@ Fields = dict[str, Any]
 
 
 class LoginProgram(Value):
-    """A program that stores a login of one provider. `parse` reads its file; `variable` overrides
-    its folder; `command` refreshes the login."""
+    """A program that stores a login of one provider."""
 
     source: str
-    parse: Callable[[bytes], Fields]
+    parse: Callable[[bytes], Fields]  # reads its file
     provider: str
     label: str
     folder: str
     file: str
-    command: str
-    variable: str = ""
+    command: str  # refreshes the login
+    variable: str = ""  # overrides its folder
 
 
 class OtherPrograms:
@@ -113,8 +112,8 @@ def _parse_codex(data: bytes) -> Fields:
 
 def _parse_qwen(data: bytes) -> Fields:
     login = _decode_object(data)
-    place = login.get("resource_url")
-    host = place.removeprefix("https://").strip("/") if isinstance(place, str) else ""
+    url = login.get("resource_url")
+    host = url.removeprefix("https://").strip("/") if isinstance(url, str) else ""
     host = host.removesuffix("/v1")
     return {
         "key": login.get("access_token"),
@@ -132,7 +131,7 @@ def _parse_gh(data: bytes) -> Fields:
 
 
 async def read_gh_token(program: str = "gh") -> str:
-    """Asks `gh`, whose newer versions store the token in the system keyring; "" if it has none."""
+    """Ask `gh`, whose newer versions store the token in the system keyring; "" if it has none."""
     try:
         process = await asyncio.create_subprocess_exec(
             program,

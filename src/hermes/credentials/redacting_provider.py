@@ -16,7 +16,8 @@ Tools = tuple[ToolSpec, ...]
 
 class _PromptRedactor(TreeRedactor):
     def _reasoning(self, reasoning: Reasoning) -> Reasoning:
-        """A sealed block is signed as a whole: the vendor rejects it with another text."""
+        """Redact a reasoning block. A sealed block is signed as a whole: the vendor rejects it with
+        another text."""
         clean = super()._reasoning(reasoning)
         return clean if clean is reasoning else replace(clean, sealed=None)
 
@@ -38,7 +39,8 @@ class RedactionGuard:
         return RedactingProvider(inner, self)
 
     def redact_fixed(self, system: str, tools: Tools, known: int) -> tuple[str, Tools]:
-        """System text and tools without the `known` values, given as their number."""
+        """Redact system text and tools. `known` is the number of known values; when it changes, the
+        caches are cleared."""
         state = known, self.redactor.is_loaded
         if state != self._known:
             self._known = state
@@ -48,8 +50,8 @@ class RedactionGuard:
 
 
 class RedactingProvider:
-    """Scans each message once, and again when more values are known. A prompt without secrets is
-    passed on unchanged."""
+    """Removes secrets from prompts. It scans each message once, and again when more values are
+    known. A prompt without secrets is passed on unchanged."""
 
     def __init__(self, inner: Provider, guard: RedactionGuard) -> None:
         self._inner = inner
@@ -77,7 +79,7 @@ class RedactingProvider:
         return replace(prompt, system=system, tools=tools, messages=messages)
 
     def _messages(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-        """Scans only the messages added since the last call."""
+        """Scan only the messages added since the last call."""
         seen, same = self._seen, True
         for at, message in enumerate(messages):
             if at >= len(seen) or seen[at][0] is not message:

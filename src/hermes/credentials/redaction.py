@@ -39,7 +39,7 @@ class SecretSource:
         self._stamp: tuple[int, int, int] | None = None
 
     def new_values(self) -> Iterable[str]:
-        """All values if they may have changed since the last call, else none."""
+        """Return all values if they may have changed since the last call, else none."""
         now = (*_stamp(self._file), self._count())
         if now == self._stamp:
             return ()
@@ -48,7 +48,7 @@ class SecretSource:
 
 
 class SecretRedactor:
-    """Knows every configured value: from `.env`, the settings, the process and, once added, logins.
+    """Masks every configured value: from `.env`, the settings, the process and, once added, logins.
     `security.redact_secrets: false` disables detection by format; configured values are always
     masked. The rules are loaded with the first text that needs them."""
 
@@ -91,12 +91,12 @@ class SecretRedactor:
                     self._redactor.know(fresh)
 
     def values(self) -> frozenset[str]:
-        """All values known now."""
+        """Return all values known now."""
         self.refresh()
         return frozenset(self._values)
 
     def count(self) -> int:
-        """The number of known values; it never decreases."""
+        """Return the number of known values; it never decreases."""
         self.refresh()
         return len(self._values)
 
@@ -112,15 +112,15 @@ class SecretRedactor:
                 self.know(*values)
 
     def text(self, text: str, channel: Channel = "model") -> str:
-        """The text without secrets: labels for models, screens and the journal, masks for logs and
-        exports."""
+        """Return the text without secrets: labels for models, screens and the journal, masks for
+        logs and exports."""
         if len(text) < SHORTEST:
             return text
         self.refresh()
         return self.clean(text, channel)
 
     def clean(self, text: str, channel: Channel = "model") -> str:
-        """Like `text`, without checking for new values."""
+        """Redact like `text`, without checking for new values."""
         if len(text) < SHORTEST:
             return text
         # Cached: a result passes here on its way to the journal, the model and the log.
@@ -134,7 +134,7 @@ class SecretRedactor:
         return clean
 
     def line(self, text: str) -> str:
-        """Masks secrets in text for logs, exports and other output for people."""
+        """Mask secrets in text for logs, exports and other output for people."""
         return self.text(text, "log")
 
     def redact_known(self, text: str) -> str:
@@ -149,7 +149,7 @@ class SecretRedactor:
         return self.redactor.redact_known(text, "model").text
 
     def is_secret(self, name: str) -> bool:
-        """Whether a name that would be stored and shown is, or looks like, a secret."""
+        """Return whether a name that would be stored and shown is, or looks like, a secret."""
         self.refresh()
         if name in self._harmless:
             return False
@@ -165,14 +165,14 @@ class SecretRedactor:
         return False
 
     def marks(self, text: str) -> list[tuple[int, int, str]]:
-        """Start, end and replacement of each secret."""
+        """Return the start, end and replacement of each secret."""
         self.refresh()
         redactor = self.redactor
         spans = redactor.spans(text)
         return [(span.start, span.end, redactor.label(text, span, "model")) for span in spans]
 
     def stream(self) -> RedactedStream:
-        """Returns a redactor for text that arrives in pieces."""
+        """Return a redactor for text that arrives in pieces."""
         self.refresh()
         from hermes.policy.redact.redactor import RedactedStream
 
@@ -211,7 +211,7 @@ def _stamp(file: str) -> tuple[int, int]:
 
 
 def line_redactor(home: Home) -> Callable[[str], str]:
-    """Returns a redactor for commands that have no run."""
+    """Return a redactor for commands that have no run."""
     redactors: list[SecretRedactor] = []
 
     def clean(text: str) -> str:
@@ -238,7 +238,7 @@ def redact_error(text: str) -> str:
 
 
 def _tokens(file: Path) -> list[str]:
-    """Values in a JSON file whose names denote secrets."""
+    """Yield the values in a JSON file whose names denote secrets."""
     try:
         return list(find_named_secrets(decode(dict, file.read_bytes())))
     except (OSError, DecodeError):

@@ -10,20 +10,18 @@ from hermes.providers.keys import Credential
 
 
 class StoredKey(WithSecrets):
-    """`key` is sent to the provider. `renewal_token` is a refresh token or a token to exchange for
-    new keys; "" if the key cannot be refreshed. `own` means that auth.json stores it; other keys
-    are borrowed and never written. `scope` limits where it may be sent: the variable of its
-    provider's keys, LOGIN, or "" for any configured address."""
+    """A key or login with what is needed to send and refresh it."""
 
     hidden: ClassVar[tuple[str, ...]] = ("key", "renewal_token", "headers")
 
     id: str
     provider: str
     source: str
-    key: str = ""
+    key: str = ""  # sent to the provider
+    # a refresh token, or a token to exchange for keys; "" if it cannot be refreshed
     renewal_token: str = ""
     label: str = ""
-    own: bool = False
+    own: bool = False  # stored in auth.json; other keys are borrowed and never written
     oauth: bool = False
     priority: int = 0
     expires_at: float | None = None
@@ -32,6 +30,8 @@ class StoredKey(WithSecrets):
     headers: dict[str, str] = {}
     client_id: str = ""
     account_id: str = ""
+    # where it may be sent: the variable of its provider's keys, LOGIN, or "" for any address that
+    # is configured
     scope: str = ""
     dead: bool = False
     note: str = ""
@@ -63,7 +63,7 @@ class StoredKey(WithSecrets):
 def borrowed_key(
     provider: str, source: str, key: str, *, label: str = "", **more: Any
 ) -> StoredKey:
-    """A key that auth.json does not store."""
+    """Return a key that auth.json does not store."""
     return StoredKey(
         id=borrowed_id(provider, source),
         provider=provider,
@@ -75,7 +75,7 @@ def borrowed_key(
 
 
 def drop_duplicates(keys: list[StoredKey]) -> list[StoredKey]:
-    """Drops repeated secrets and placeholders; keeps the first of each."""
+    """Drop repeated secrets and placeholders; keep the first of each."""
     seen: set[str] = set()
     kept = []
     for key in keys:

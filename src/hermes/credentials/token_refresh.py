@@ -50,13 +50,13 @@ class TokenRefresher:
         return login.skew_seconds if login else 0.0
 
     def current(self, key: StoredKey) -> StoredKey:
-        """The key with the token that this process exchanged for a borrowed one, if any."""
+        """Return the key with the token that this process exchanged for a borrowed one, if any."""
         made = self._exchanged_keys.get(key.id)
         return made if made is not None and made.renewal_token == key.renewal_token else key
 
     async def refresh(self, key: StoredKey, *, stale: str) -> StoredKey | RefreshFailed:
-        """The key with a token other than `stale`. A cancelled caller does not cancel the refresh:
-        the server invalidates a refresh token on first use."""
+        """Return the key with a token other than `stale`. A cancelled caller does not cancel the
+        refresh: the server invalidates a refresh token on first use."""
         task = self._running.get(key.id)
         if task is None:
             task = asyncio.create_task(self._refresh(key, stale))
@@ -121,7 +121,7 @@ class TokenRefresher:
         return RefreshFailed(text="another program keeps refreshing it")
 
     async def _was_replaced(self, entry: AuthEntry) -> bool:
-        """Whether another program has stored a new refresh token."""
+        """Return whether another program has stored a new refresh token."""
         for pause in _LOOK_AGAIN_SECONDS:
             await asyncio.sleep(pause)
             now = (await self._store.read_fresh()).entry(self._sources.provider, entry.id)

@@ -40,7 +40,7 @@ EXTRA_SECONDS = 10.0
 
 
 def shell_hooks(run: RunContext) -> Iterator[ShellHook]:
-    """Yields every entry of the settings, including unusable ones."""
+    """Yield every entry of the settings, including unusable ones."""
     for event, entries in run.settings.hooks.items():
         for entry in entries:
             yield ShellHook(event=event, **asdict(entry))
@@ -51,12 +51,12 @@ def hook_allowlist(run: RunContext) -> HookAllowlist:
 
 
 def hook_environment(run: RunContext) -> dict[str, str]:
-    """Returns the environment of hook programs: all variables except secrets."""
+    """Return the environment of hook programs: all variables except secrets."""
     return child_environment(run.env, run.settings.terminal.env_passthrough)
 
 
 def find_problem(hook: ShellHook) -> str:
-    """Returns why an entry cannot be used, or ""."""
+    """Return why an entry cannot be used, or ""."""
     if hook.event not in HOOKS:
         return f"There is no hook {hook.event!r}; `hermes hooks list` shows all hooks."
     try:
@@ -68,7 +68,7 @@ def find_problem(hook: ShellHook) -> str:
 
 
 def hooks_without_consent(run: RunContext) -> list[ShellHook]:
-    """Returns usable hooks that are not allowed in their current form."""
+    """Return usable hooks that are not allowed in their current form."""
     consents = hook_allowlist(run)
     usable = (hook for hook in shell_hooks(run) if not find_problem(hook))
     return [hook for hook in usable if not is_allowed(hook, consents)]
@@ -80,14 +80,14 @@ def record_consent(run: RunContext, hook: ShellHook) -> None:
 
 
 def add_shell_hooks(run: RunContext, hooks: Hooks) -> None:
-    """Adds the allowed hooks; problems of the others become notices of the run."""
+    """Add the allowed hooks; problems of the others become notices of the run."""
     if not run.settings.hooks:
         return
     consents, env = hook_allowlist(run), hook_environment(run)
     for hook in shell_hooks(run):
-        if words := _refusal(run, hook, consents):
-            run.notices.append(words)
-            log.warning("hook skipped", extra={"why": words})
+        if reason := _refusal(run, hook, consents):
+            run.notices.append(reason)
+            log.warning("hook skipped", extra={"why": reason})
             if not hook.fail_closed or hook.event not in HOOKS:
                 continue
         callback = ShellCallback(hook, consents, env=env)
@@ -101,8 +101,8 @@ def add_shell_hooks(run: RunContext, hooks: Hooks) -> None:
 
 
 def _refusal(run: RunContext, hook: ShellHook, consents: HookAllowlist) -> str:
-    if words := find_problem(hook):
-        return words
+    if problem := find_problem(hook):
+        return problem
     try:
         if is_allowed(hook, consents):
             return ""
@@ -121,7 +121,7 @@ State = Literal["allowed", "changed", "not allowed", "unusable"]
 
 
 class HookRow(Value):
-    """One hook of the settings. `words` says why an unusable hook cannot run."""
+    """One hook of the settings."""
 
     event: str
     command: str
@@ -129,7 +129,7 @@ class HookRow(Value):
     timeout: float
     fail_closed: bool
     state: State
-    words: str = ""
+    words: str = ""  # why an unusable hook cannot run
 
 
 class HookTrial(Value):
@@ -147,16 +147,16 @@ class HookTrial(Value):
 def hook_rows(context: RunContext) -> list[HookRow]:
     rows = []
     for hook in shell_hooks(context):
-        words = find_problem(hook)
+        problem = find_problem(hook)
         state: State = "unusable"
         try:
-            if not words:
+            if not problem:
                 known = hook_allowlist(context).find(hook.event, hook.command)
                 state = "not allowed"
                 if known is not None:
                     state = "allowed" if known.files == hash_files(hook.command) else "changed"
         except HermesError as error:
-            words = str(error)
+            problem = str(error)
         rows.append(
             HookRow(
                 event=hook.event,
@@ -165,14 +165,14 @@ def hook_rows(context: RunContext) -> list[HookRow]:
                 timeout=hook.seconds,
                 fail_closed=hook.fail_closed,
                 state=state,
-                words=words,
+                words=problem,
             )
         )
     return rows
 
 
 def hooks_for_event(context: RunContext, event: str, tool: str) -> list[ShellHook]:
-    """Returns the hooks that run for this event and tool; raises NotFound if there are none."""
+    """Return the hooks that run for this event and tool; raise NotFound if there are none."""
     if event not in HOOKS:
         near = tuple(difflib.get_close_matches(event, HOOKS, n=3, cutoff=0.5))
         raise NotFound(f"There is no hook {event!r}; `hermes hooks list` shows all hooks.", near)
@@ -187,7 +187,7 @@ def hooks_for_event(context: RunContext, event: str, tool: str) -> list[ShellHoo
 
 
 async def try_hook(context: RunContext, hook: ShellHook, tool: str) -> HookTrial:
-    """Runs the hook like a session does, with sample data."""
+    """Run the hook like a session does, with sample data."""
     payload = _sample(hook.event, tool, str(Path.cwd()))
     try:
         outcome = await run_hook(hook, payload, env=hook_environment(context))
@@ -209,7 +209,7 @@ async def try_hook(context: RunContext, hook: ShellHook, tool: str) -> HookTrial
 
 
 def revoke(context: RunContext, command: str) -> int:
-    """Revokes the consents for a command; raises NotFound with the known commands."""
+    """Revoke the consents for a command; raise NotFound with the known commands."""
     consents = hook_allowlist(context)
     if not (gone := consents.revoke(command)):
         known = tuple(dict.fromkeys(each.command for each in consents.all()))
@@ -220,7 +220,7 @@ def revoke(context: RunContext, command: str) -> int:
 
 
 def find_fault(hook: HookRow) -> str:
-    """Returns why this hook does not run, or ""."""
+    """Return why this hook does not run, or ""."""
     if hook.state == "unusable":
         return hook.words
     if hook.state != "allowed":

@@ -16,13 +16,12 @@ from hermes.core.errors import NotFound
 
 
 class Hook(NamedTuple):
-    """`returns` says what a return value may do, "" for observers. `fired` is False while the
-    feature is not implemented."""
+    """One event that callbacks can be registered for."""
 
     name: str
     when: str
-    returns: str = ""
-    fired: bool = True
+    returns: str = ""  # what a return value may do; "" for observers
+    fired: bool = True  # False while the feature is not implemented
 
 
 HOOKS: dict[str, Hook] = {
@@ -77,7 +76,7 @@ class HookCallback(NamedTuple):
 
 
 class Hooks:
-    """`timeout` is the default for callbacks; 0 means none."""
+    """The registered callbacks. `timeout` is the default for callbacks; 0 means none."""
 
     def __init__(self, *, timeout: float = DEFAULT_SECONDS) -> None:
         self._timeout = timeout
@@ -95,9 +94,9 @@ class Hooks:
         timeout: float | None = None,
         fail_closed: bool = False,
     ) -> None:
-        """Adds a callback, called with keyword arguments, lowest `priority` first, then in order
-        of registration. With `fail_closed`, a `pre_tool_call` that fails or times out blocks the
-        call. NotFound for an unknown hook."""
+        """Add a callback, called with keyword arguments, lowest `priority` first, then in order of
+        registration. With `fail_closed`, a `pre_tool_call` that fails or times out blocks the call.
+        Raise NotFound for an unknown hook."""
         if hook not in HOOKS:
             near = tuple(difflib.get_close_matches(hook, HOOKS, n=3, cutoff=0.5))
             hint = f"did you mean {' or '.join(near)}?" if near else "docs/hooks.md lists them."
@@ -106,7 +105,7 @@ class Hooks:
         self._added[hook] = sorted((*self._added.get(hook, ()), added), key=lambda a: a.priority)
 
     def remove(self, owner: str) -> None:
-        """Removes all callbacks of an owner."""
+        """Remove all callbacks of an owner."""
         kept = {
             hook: [each for each in added if each.owner != owner]
             for hook, added in self._added.items()
@@ -114,16 +113,16 @@ class Hooks:
         self._added = {hook: added for hook, added in kept.items() if added}
 
     def has(self, *hooks: str) -> bool:
-        """Returns whether one of these hooks, or any hook, has callbacks."""
+        """Return whether one of these hooks, or any hook, has callbacks."""
         return any(hook in self._added for hook in hooks) if hooks else bool(self._added)
 
     async def fire(self, hook: str, **payload: Any) -> tuple[object, ...]:
-        """Returns the results of the callbacks, in order, without None. Each gets a copy of
-        lists and dicts. Failures are logged; a failed `fail_closed` callback counts as a block."""
+        """Return the results of the callbacks, in order, without None. Each gets a copy of lists
+        and dicts. Failures are logged; a failed `fail_closed` callback counts as a block."""
         return tuple(answer for _, answer in await self.fire_with_owner(hook, **payload))
 
     async def fire_with_owner(self, hook: str, **payload: Any) -> tuple[tuple[str, object], ...]:
-        """Like `fire`, with the owner of each result."""
+        """Fire like `fire`, with the owner of each result."""
         answers = []
         for added in tuple(self._added.get(hook, ())):
             answer = await self._call(added, payload)
@@ -133,11 +132,11 @@ class Hooks:
 
     async def _call(self, added: HookCallback, payload: Mapping[str, object]) -> object:
         seconds = self._timeout if added.timeout is None else added.timeout
-        given = {
+        arguments = {
             name: copy.deepcopy(value) if isinstance(value, dict | list) else value
             for name, value in payload.items()
         }
-        task = asyncio.ensure_future(_answer(partial(added.callback, **given)))
+        task = asyncio.ensure_future(_answer(partial(added.callback, **arguments)))
         try:
             limit = min(seconds, MOST_SECONDS) if seconds > 0 else None
             await asyncio.wait((task,), timeout=limit)
@@ -165,7 +164,7 @@ class CallbackExit(Exception):
 
 
 async def _answer(call: Callable[[], object]) -> object:
-    """Runs a coroutine on the loop and anything else in a daemon thread, which may hang without
+    """Run a coroutine on the loop and anything else in a daemon thread, which may hang without
     blocking the process."""
 
     def in_thread() -> object:

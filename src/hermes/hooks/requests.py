@@ -24,7 +24,8 @@ FindEndpoint = Callable[[str, str], "Endpoint | None"]
 
 
 class RequestHooks:
-    """For one session. `find_endpoint` takes a model and a provider."""
+    """Fires the hooks around the model requests of one session. `find_endpoint` takes a model and a
+    provider."""
 
     def __init__(
         self, hooks: SessionHooks, *, clock: Clock, find_endpoint: FindEndpoint, attempts: int
@@ -70,7 +71,7 @@ class RequestHooks:
             raise
 
     async def on_request(self, call: ModelCalled) -> None:
-        """Called before a request; a pending failure is reported first."""
+        """Fire the hooks before a request; a pending failure is reported first."""
         await self._report_failure()
         prompt = self._prompt
         self._count += 1
@@ -99,7 +100,7 @@ class RequestHooks:
             )
 
     def on_settled(self) -> None:
-        """Called after a request; captures the error that is being raised."""
+        """Keep the error that is being raised, if any, to report it later."""
         error = sys.exception()
         if isinstance(error, ProviderError):
             self._failure = error

@@ -51,7 +51,7 @@ class RunHooks:
         return (is_loaded or bool(self._run.settings.hooks)) and self.registry.has()
 
     def of(self, workspace: Workspace, recorder: Recorder) -> SessionHooks | None:
-        """See `SessionDeps.hooks`."""
+        """Return the hooks of a session; see `SessionDeps.hooks`."""
         if recorder.session_id in self._open:
             return self._open[recorder.session_id].hooks
         if not self.any:
@@ -61,13 +61,13 @@ class RunHooks:
         return follower.hooks
 
     def hooks_of(self, session_id: str) -> SessionHooks | None:
-        """Returns the hooks of an open session, if it has any."""
+        """Return the hooks of an open session, if it has any."""
         follower = self._open.get(session_id)
         return follower.hooks if follower else None
 
     def middleware(self, session_id: str, *, has_text: bool) -> Middleware:
-        """Fires hooks around model requests, if the session has any. `has_text`: text of hooks may
-        be in the journal, although there are no hooks now."""
+        """Return the middleware that fires hooks around model requests, if the session has any.
+        `has_text`: text of hooks may be in the journal, although there are no hooks now."""
 
         def wrap(inner: Provider) -> Provider:
             follower = self._open.get(session_id)
@@ -80,7 +80,7 @@ class RunHooks:
         return wrap
 
     def wrap_meter(self, session_id: str, meter: Meter) -> Meter:
-        """Fires hooks when a request is booked or settled, if the session has any."""
+        """Fire hooks when a request is booked or settled, if the session has any."""
         follower = self._open.get(session_id)
         return follower.requests.wrap_meter(meter) if follower else meter
 
@@ -91,7 +91,7 @@ class RunHooks:
         return TerminalOutput(follower.output if follower else None)
 
     async def reset(self, old: str, new: Session, reason: str) -> None:
-        """Fires `on_session_reset` when the user moves to a new session, not to an existing one."""
+        """Fire `on_session_reset` when the user moves to a new session, not to an existing one."""
         if self.any and not new.transcript.turn_starts:
             from hermes.hooks.session import REASONS
 
@@ -105,14 +105,14 @@ class RunHooks:
             )
 
     async def on_session_closed(self, session_id: str) -> None:
-        """Waits for pending hook calls of a closed session."""
+        """Wait for pending hook calls of a closed session."""
         if (follower := self._open.pop(session_id, None)) is not None:
             await asyncio.wait((follower.work,), timeout=CLOSE_SECONDS)
             follower.work.cancel()
             await asyncio.gather(follower.work, return_exceptions=True)
 
     async def close(self) -> None:
-        """Cancels the followers of sessions that failed to open."""
+        """Cancel the followers of sessions that failed to open."""
         for follower in self._open.values():
             follower.work.cancel()
         await asyncio.gather(*(each.work for each in self._open.values()), return_exceptions=True)

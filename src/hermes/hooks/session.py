@@ -31,8 +31,8 @@ from hermes.hooks.registry import Hooks
 
 
 def history(messages: Iterable[Message]) -> list[JsonObject]:
-    """Returns dicts with `role` and `content`; assistants have `tool_calls`, each tool result
-    has its `tool_call_id`."""
+    """Return dicts with `role` and `content`; assistants have `tool_calls`, each tool result has
+    its `tool_call_id`."""
     return [as_dict for message in messages for as_dict, _ in message_dicts(message)]
 
 
@@ -43,7 +43,7 @@ ASK = "A hook requires approval."
 
 
 def contexts(answers: tuple[object, ...]) -> list[str]:
-    """Returns the context texts for the model."""
+    """Return the context texts for the model."""
     found = []
     for answer in answers:
         text = answer.get("context") if isinstance(answer, dict) else answer
@@ -55,8 +55,9 @@ def contexts(answers: tuple[object, ...]) -> list[str]:
 
 
 def verdict(answers: tuple[object, ...]) -> HookVerdict | None:
-    """The first block wins. Otherwise a person is asked if any callback requires it, and the
-    first modified arguments apply, so that the person approves exactly those."""
+    """Combine the answers of the callbacks. The first block wins. Otherwise a person is asked if
+    any callback requires it, and the first modified arguments apply, so that the person approves
+    exactly those."""
     ask: str | None = None
     arguments: JsonObject | None = None
     for answer in answers:
@@ -68,8 +69,8 @@ def verdict(answers: tuple[object, ...]) -> HookVerdict | None:
                 ask += f" [{rule}]" if isinstance(rule, str) and rule else ""
             case {"action": "approve"}:
                 pass
-            case {"action": "modify", "args": dict() as given}:
-                arguments = _json(given) if arguments is None else arguments
+            case {"action": "modify", "args": dict() as modified}:
+                arguments = _json(modified) if arguments is None else arguments
             case _ if answer:
                 _log_ignored("pre_tool_call", answer)
     if ask is None and arguments is None:
@@ -78,7 +79,7 @@ def verdict(answers: tuple[object, ...]) -> HookVerdict | None:
 
 
 def first_text(hook: str, answers: tuple[object, ...]) -> str | None:
-    """Returns the first non-empty text."""
+    """Return the first non-empty text."""
     for answer in answers:
         if isinstance(answer, str):
             if answer:
@@ -93,12 +94,12 @@ def _message(answer: dict[object, object]) -> str:
     return message.encode("utf-8", "replace").decode() if isinstance(message, str) else ""
 
 
-def _json(given: dict[object, object]) -> JsonObject | None:
-    """Returns a JSON copy; None for invalid JSON."""
+def _json(arguments: dict[object, object]) -> JsonObject | None:
+    """Return a JSON copy; None for invalid JSON."""
     try:
-        return decode(dict, encode(given))
+        return decode(dict, encode(arguments))
     except (DecodeError, TypeError, ValueError, OverflowError, RecursionError):
-        _log_ignored("pre_tool_call", given)
+        _log_ignored("pre_tool_call", arguments)
         return None
 
 
@@ -116,9 +117,9 @@ Keep = Callable[[str, bytes], Awaitable[str]]
 
 
 class SessionHooks:
-    """`core.hooks.TurnHooks`. `keep` writes bytes to a file readable by tools and returns its
-    path. Observers are fired by `follow`; hooks fired in the turn wait for it, so that the order
-    of events is kept."""
+    """Fires the hooks of one session; implements `core.hooks.TurnHooks`. `keep` writes bytes to a
+    file readable by tools and returns its path. Observers are fired by `follow`; hooks fired in the
+    turn wait for it, so that the order of events is kept."""
 
     def __init__(self, hooks: Hooks, recorder: Recorder, *, keep: Keep) -> None:
         self._hooks = hooks
@@ -179,8 +180,8 @@ class SessionHooks:
     async def before_final_answer(self, text: str) -> str | None:
         return await self._transform("transform_llm_output", response_text=self._redact(text))
 
-    async def command_ran(self, command: str, output: str, code: int, place: str) -> str | None:
-        """Returns a replacement for the redacted output, or None."""
+    async def command_ran(self, command: str, output: str, code: int, env_type: str) -> str | None:
+        """Return a replacement for the redacted output, or None."""
         if not self._hooks.has("transform_terminal_output"):
             return None
         return await self._transform(
@@ -188,18 +189,18 @@ class SessionHooks:
             command=command,
             output=self._redact(output),
             returncode=code,
-            env_type=place,
+            env_type=env_type,
         )
 
     async def fire(self, hook: str, **payload: object) -> tuple[object, ...]:
-        """Fires a hook after all earlier events, with the common fields."""
+        """Fire a hook after all earlier events, with the common fields."""
         if not self._hooks.has(hook):
             return ()
         await self._reader.wait_until_read()
         return await self._fire(hook, **payload)
 
     async def follow(self) -> None:
-        """Runs until the session is closed."""
+        """Fire observers until the session is closed."""
         async for record in self._reader:
             try:
                 await self._on_record(record)
@@ -214,7 +215,7 @@ class SessionHooks:
         return {"tool_name": call.name, "args": args, "tool_call_id": call.id}
 
     def _redact(self, text: str) -> str:
-        """Redacts secrets."""
+        """Redact secrets."""
         seen = ToolResult(call_id="", name="terminal", parts=(Text(text=text),))
         return self._redactor.result(seen).text
 
@@ -300,14 +301,14 @@ class SessionHooks:
         return {"session_key": self._session_id, "surface": opened.source if opened else ""}
 
     def _user_message(self) -> str:
-        """Returns the user message that started the newest turn."""
+        """Return the user message that started the newest turn."""
         transcript = self._transcript
-        place = transcript.turn_starts[-1] if transcript.turn_starts else len(transcript.messages)
-        entry = transcript.messages[place] if place < len(transcript.messages) else None
+        index = transcript.turn_starts[-1] if transcript.turn_starts else len(transcript.messages)
+        entry = transcript.messages[index] if index < len(transcript.messages) else None
         return entry.text if isinstance(entry, UserMessage) else ""
 
     async def _limit_context(self, text: str) -> str:
-        """Writes a long text to a file and returns its start."""
+        """Write a long text to a file and return its start."""
         if len(text) <= CONTEXT_CHARS:
             return text
         name = f"hooks/context-{self._transcript.turn_id or 'turn'}-{len(text)}.txt"

@@ -23,11 +23,11 @@ FILE = "shell-hooks-allowlist.json"
 
 
 class AllowedHook(Value):
-    """`files` maps the files that the command names to their SHA-256."""
+    """A hook program that the user allowed."""
 
     event: str
     command: str
-    files: dict[str, str] = {}
+    files: dict[str, str] = {}  # the files that the command names, with their SHA-256
     at: float = 0.0
 
 
@@ -43,7 +43,8 @@ class HookAllowlist:
         self._path = path
 
     def all(self) -> tuple[AllowedHook, ...]:
-        """Raises ConfigError when the file is invalid; nothing is allowed then."""
+        """Return the allowed hooks. Raise ConfigError when the file is invalid; nothing is allowed
+        then."""
         try:
             return decode(_List, self._path.read_bytes()).allowed
         except FileNotFoundError:
@@ -54,7 +55,7 @@ class HookAllowlist:
             ) from error
 
     def find(self, event: str, command: str) -> AllowedHook | None:
-        """Returns the entry, even if its files have changed."""
+        """Return the entry, even if its files have changed."""
         found = (each for each in self.all() if (each.event, each.command) == (event, command))
         return next(found, None)
 
@@ -64,7 +65,7 @@ class HookAllowlist:
         self._write((*known, new))
 
     def revoke(self, command: str) -> int:
-        """Returns how many hooks were revoked."""
+        """Return how many hooks were revoked."""
         known = self.all()
         kept = tuple(each for each in known if each.command != command)
         if len(kept) < len(known):
@@ -76,7 +77,7 @@ class HookAllowlist:
 
 
 def split_command(command: str) -> list[str]:
-    """Splits a command without a shell. ConfigError for an open quote."""
+    """Split a command without a shell. Raise ConfigError for an open quote."""
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -87,8 +88,8 @@ def split_command(command: str) -> list[str]:
 
 
 def hash_files(command: str) -> dict[str, str]:
-    """Returns hashes of the files that the command names. Programs named without a path belong
-    to the system."""
+    """Return hashes of the files that the command names. Programs named without a path belong to
+    the system."""
     found = {}
     for word in split_command(command):
         path = Path(word)
@@ -107,21 +108,20 @@ OWN_KEYS = ("tool_name", "args", "session_id", "cwd")
 
 
 class ShellHook(Value):
-    """One entry of the settings. An empty `matcher` matches every tool. With `fail_closed`, a
-    call is blocked unless the program allows it."""
+    """A program that the settings register for an event."""
 
     event: str
     command: str
-    matcher: str = ""
+    matcher: str = ""  # empty matches every tool
     timeout: float = 60.0
-    fail_closed: bool = False
+    fail_closed: bool = False  # a call is blocked unless the program allows it
 
     @property
     def seconds(self) -> float:
         return min(self.timeout, MOST_SECONDS)
 
     def matches(self, tool_name: str) -> bool:
-        """Raises ConfigError for an invalid pattern."""
+        """Return whether the hook runs for this tool. Raise ConfigError for an invalid pattern."""
         if not self.matcher:
             return True
         try:
@@ -170,7 +170,7 @@ class ShellCallback:
 
 
 def is_allowed(hook: ShellHook, consents: HookAllowlist) -> bool:
-    """Returns whether the program is allowed for this hook and its files are unchanged."""
+    """Return whether the program is allowed for this hook and its files are unchanged."""
     known = consents.find(hook.event, hook.command)
     return known is not None and known.files == hash_files(hook.command)
 
@@ -178,8 +178,8 @@ def is_allowed(hook: ShellHook, consents: HookAllowlist) -> bool:
 async def run_hook(
     hook: ShellHook, payload: Mapping[str, object], *, env: Mapping[str, str]
 ) -> HookRun:
-    """Runs the program until it exits or times out, and kills its process group. OSError when it
-    cannot start."""
+    """Run the program until it exits or times out, and kill its process group. Raise OSError when
+    it cannot start."""
     loop, cwd = asyncio.get_running_loop(), str(payload.get("cwd", ""))
     began = loop.time()
     process = await _start(hook, env, cwd)
@@ -205,7 +205,7 @@ async def run_hook(
 
 
 def encode_payload(hook: ShellHook, payload: Mapping[str, object]) -> bytes:
-    """Encodes the JSON on stdin."""
+    """Encode the JSON on stdin."""
     message = {
         "hook_event_name": hook.event,
         "tool_name": payload.get("tool_name", ""),
@@ -218,7 +218,7 @@ def encode_payload(hook: ShellHook, payload: Mapping[str, object]) -> bytes:
 
 
 def parse_answer(event: str, code: int, output: str, errors: str) -> JsonObject | str | None:
-    """Translates exit code and output to a callback's return value."""
+    """Translate exit code and output to a callback's return value."""
     if code == BLOCKING_CODE:
         return {"action": "block", "message": errors.strip() or output.strip()}
     try:
@@ -260,7 +260,7 @@ async def _start(hook: ShellHook, env: Mapping[str, str], cwd: str) -> Process:
 
 
 async def _read(stream: asyncio.StreamReader | None) -> str:
-    """Reads everything but keeps MOST_BYTES, so that the program never blocks on a full pipe."""
+    """Read everything but keep MOST_BYTES, so that the program never blocks on a full pipe."""
     assert stream is not None
     kept = b""
     while chunk := await stream.read(65_536):
@@ -268,11 +268,11 @@ async def _read(stream: asyncio.StreamReader | None) -> str:
     return kept.decode("utf-8", "replace")
 
 
-async def _write_stdin(process: Process, words: bytes) -> None:
-    """Writes stdin; the program may ignore it."""
+async def _write_stdin(process: Process, data: bytes) -> None:
+    """Write stdin; the program may ignore it."""
     assert process.stdin is not None
     with contextlib.suppress(OSError):
-        process.stdin.write(words)
+        process.stdin.write(data)
         await process.stdin.drain()
     with contextlib.suppress(OSError):
         process.stdin.close()

@@ -108,8 +108,8 @@ class RunExecutor:
                 # The request as the journal would store it.
                 redacted = replace(
                     request,
-                    text=redactor.words(request.text),
-                    instructions=redactor.words(request.instructions),
+                    text=redactor.redact_new_text(request.text),
+                    instructions=redactor.redact_new_text(request.instructions),
                     history=tuple(redactor.redact_stored(message) for message in request.history),
                 )
                 await self._store.add_run(run, redacted)

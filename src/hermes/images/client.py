@@ -65,23 +65,26 @@ _WORDS = ("message", "msg", "detail", "error", "title", "errors", "description")
 def error_from_response(
     label: str, status: int, body: str, headers: Mapping[str, str], *, hide: str = ""
 ) -> ImageFault:
-    """For a response with an error status. `hide` is a key that a server may repeat."""
+    """Build the error for a response with an error status. `hide` is a key that a server may
+    repeat."""
     if "html" in headers.get("content-type", "").lower() or body.lstrip()[:1] == "<":
-        said = "a web page instead of JSON; is the address right?"
+        details = "a web page instead of JSON; is the address right?"
     else:
         try:
-            said = " ".join(_texts(decode(object, body)))
+            details = " ".join(_texts(decode(object, body)))
         except DecodeError:
-            said = body
+            details = body
     kind = "content_policy" if is_policy(body) else _KINDS.get(status, "api_error")
     if kind == "rate_limited" and (wait := headers.get("retry-after", "")):
-        said = f"{said} (retry after {wait[:20]} s)".strip()
-    return ImageFault(_sentence(f"{label} answered {status}", said, kind, hide), kind=kind)
+        details = f"{details} (retry after {wait[:20]} s)".strip()
+    return ImageFault(_sentence(f"{label} answered {status}", details, kind, hide), kind=kind)
 
 
-def error_from_message(label: str, said: JsonValue, *, kind: str = "provider_error") -> ImageFault:
-    """For a failure that a server reports with a success status."""
-    text = " ".join(_texts(said)) or "it gave no reason"
+def error_from_message(
+    label: str, details: JsonValue, *, kind: str = "provider_error"
+) -> ImageFault:
+    """Build the error for a failure that a server reports with a success status."""
+    text = " ".join(_texts(details)) or "it gave no reason"
     if is_policy(text):
         kind = "content_policy"
     return ImageFault(_sentence(f"{label} could not generate it", text, kind, ""), kind=kind)
@@ -97,12 +100,12 @@ def is_policy(text: str) -> bool:
     return any(word in lower for word in _POLICY)
 
 
-def _sentence(what: str, said: str, kind: str, hide: str) -> str:
+def _sentence(what: str, details: str, kind: str, hide: str) -> str:
     if hide:
-        said = said.replace(hide, "***")
-    words = " ".join(said.split())[:_LONGEST].rstrip(" .")
+        details = details.replace(hide, "***")
+    excerpt = " ".join(details.split())[:_LONGEST].rstrip(" .")
     step = _NEXT.get(kind, "")
-    return what + (f": {words}" if words else "") + (f"; {step}." if step else ".")
+    return what + (f": {excerpt}" if excerpt else "") + (f"; {step}." if step else ".")
 
 
 def _texts(value: JsonValue) -> Iterator[str]:
@@ -126,7 +129,8 @@ _CANCEL_SECONDS = 3.0
 
 
 class ImageServerClient:
-    """`label` names the server in messages, `hide` is a key that must not appear in them."""
+    """Sends requests to one image server. `label` names the server in messages, `hide` is a key
+    that must not appear in them."""
 
     def __init__(
         self,

@@ -28,10 +28,10 @@ _MOST_MEGAPIXELS = 2
 
 
 class ImagePrice(Value):
-    """In dollars per image. An `estimated` price is the maximum."""
+    """The price of one image in dollars."""
 
     usd: float
-    estimated: bool = False
+    estimated: bool = False  # the price is the maximum
 
 
 def validate_answer(answer: object, *, provider: str, prompt: str, aspect_ratio: str) -> JsonObject:
@@ -89,13 +89,13 @@ def _find_image_fault(image: object) -> str:
 def price_of(models: list[JsonObject], model: str) -> ImagePrice | None:
     """Return the price of an image of this model; None when its list does not say exactly."""
     row = next((each for each in models if each.get("id") == model), {})
-    given = row.get("price")
-    if isinstance(given, int | float) and not isinstance(given, bool) and given >= 0:
-        return ImagePrice(usd=float(given))
-    found = _PRICE.match(given.strip()) if isinstance(given, str) else None
-    if found is None:
-        return ImagePrice(usd=0.0) if given == "free" else None
-    usd, unit = float(found[1]), (found[2] or "image").lower()
+    price = row.get("price")
+    if isinstance(price, int | float) and not isinstance(price, bool) and price >= 0:
+        return ImagePrice(usd=float(price))
+    match = _PRICE.match(price.strip()) if isinstance(price, str) else None
+    if match is None:
+        return ImagePrice(usd=0.0) if price == "free" else None
+    usd, unit = float(match[1]), (match[2] or "image").lower()
     if unit in ("image", "picture"):
         return ImagePrice(usd=usd)
     return ImagePrice(usd=usd * _MOST_MEGAPIXELS, estimated=True)
@@ -117,8 +117,8 @@ class ImageRequest(Value):
 
 
 class ImageGenerator:
-    """For one session. `meter` books the cost, `clean` redacts what is sent; `slots` limits how
-    many images are generated at once in the process."""
+    """Generates the images of one session. `meter` books the cost, `clean` redacts what is sent;
+    `slots` limits how many images are generated at once in the process."""
 
     def __init__(
         self,
@@ -147,8 +147,8 @@ class ImageGenerator:
         able = capabilities_of(provider)
         most = able.get("max_prompt_chars")
         if isinstance(most, int) and 0 < most < len(prompt):
-            words = f"The prompt has {len(prompt)} characters; {provider.name} takes {most}."
-            return failure(error=words, error_type="invalid_argument")
+            message = f"The prompt has {len(prompt)} characters; {provider.name} takes {most}."
+            return failure(error=message, error_type="invalid_argument")
         most, note = able.get("max_reference_images"), ""
         if isinstance(most, int) and 0 < most < len(sources):
             note = f"Only the first {most} of {len(sources)} images were used."
@@ -177,9 +177,9 @@ class ImageGenerator:
         sources: tuple[str, ...],
         model: str,
     ) -> JsonObject:
-        given: JsonObject = {"upscale": True} if request.upscale else {}
+        options: JsonObject = {"upscale": True} if request.upscale else {}
         if model:
-            given["model"] = model
+            options["model"] = model
         known = {"provider": provider.name, "prompt": prompt, "aspect_ratio": request.aspect}
         try:
             with use_studio(self._providers.studio):
@@ -189,17 +189,17 @@ class ImageGenerator:
                         request.aspect,
                         image_url=sources[0] if sources else None,
                         reference_image_urls=list(sources[1:]) or None,
-                        **given,
+                        **options,
                     )
         except ImageFault as fault:
             return error_response(error=str(fault), error_type=fault.kind, **known)
         except TimeoutError:
-            words = f"{provider.display_name} did not finish within {self._seconds:g} s."
-            return error_response(error=words, error_type="timeout", **known)
+            message = f"{provider.display_name} did not finish within {self._seconds:g} s."
+            return error_response(error=message, error_type="timeout", **known)
         except Exception as error:
             log.exception("an image provider failed", extra={"provider": provider.name})
-            words = self._clean(f"{provider.display_name} failed: {error}")
-            return error_response(error=words, error_type=type(error).__name__, **known)
+            message = self._clean(f"{provider.display_name} failed: {error}")
+            return error_response(error=message, error_type=type(error).__name__, **known)
         return validate_answer(answer, **known)
 
 
@@ -231,8 +231,8 @@ class ImageCost:
             await self._meter.reserve(self._call, self._most)
 
     def settle(self, answer: JsonObject) -> None:
-        """An image costs its price, or what the server says; an error costs nothing, if that is
-        certain."""
+        """Book the cost of an image: its price, or what the server says. An error costs nothing, if
+        that is certain."""
         if self._meter is None:
             return
         reported = answer.get("cost_usd")

@@ -28,7 +28,7 @@ RATIOS = {"landscape": "16:9", "square": "1:1", "portrait": "9:16"}
 def model_row(
     id: str, display: str, *, speed: str = "", strengths: str, price: str = "", edits: bool = True
 ) -> JsonObject:
-    """One model in a list; `edits` says whether it takes source images."""
+    """Return one model of a list; `edits` says whether it takes source images."""
     modalities = ["text", "image"] if edits else ["text"]
     return {
         "id": id, "display": display, "speed": speed, "strengths": strengths, "price": price,
@@ -37,23 +37,22 @@ def model_row(
 
 
 class HostedRequest(Value):
-    """One image to generate; with `sources`, from these."""
+    """One image to generate."""
 
     prompt: str
     aspect: str
     model: str
-    sources: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()  # images to generate it from
     seed: int | None = None
     upscale: bool = False
 
 
 class GeneratedImage(Value):
-    """An image as bytes, or a temporary URL. `model` is set if another model than requested
-    generated it."""
+    """An image as bytes, or a temporary URL."""
 
     data: bytes = b""
     url: str = ""
-    model: str = ""
+    model: str = ""  # set if another model than requested generated it
     extra: JsonObject = {}
 
 
@@ -119,7 +118,7 @@ class HostedProvider(ImageGenProvider):
 
     @abstractmethod
     async def draw(self, request: HostedRequest, client: ImageServerClient) -> GeneratedImage:
-        """ImageFault says why there is no image."""
+        """Generate the image; raise ImageFault that says why there is none."""
 
     async def headers(self) -> dict[str, str]:
         return {"authorization": f"Bearer {self.studio.key(self.KEY)}"} if self.KEY else {}
@@ -153,11 +152,11 @@ class HostedProvider(ImageGenProvider):
             with use_studio(self.studio):
                 return await self._generate(request)
         except ImageFault as fault:
-            words, kind = str(fault), fault.kind
+            message, kind = str(fault), fault.kind
         except TimeoutError:
-            words, kind = f"{self.LABEL} did not finish within {self.seconds:g} s.", "timeout"
+            message, kind = f"{self.LABEL} did not finish within {self.seconds:g} s.", "timeout"
         return error_response(
-            error=words,
+            error=message,
             error_type=kind,
             provider=self.name,
             model=request.model,
@@ -197,13 +196,13 @@ class HostedProvider(ImageGenProvider):
             raise self.missing()
         most = self.most_sources(request.model)
         if len(request.sources) > most:
-            words = f"takes at most {most} images."
+            limit = f"takes at most {most} images."
             if not most:
-                words = (
+                limit = (
                     "cannot edit images; omit them, or choose another model with "
                     "`hermes tools images`."
                 )
-            raise ImageFault(f"{request.model or self.LABEL} {words}", kind="invalid_argument")
+            raise ImageFault(f"{request.model or self.LABEL} {limit}", kind="invalid_argument")
 
     async def _save(
         self, drawn: GeneratedImage, client: ImageServerClient
@@ -243,7 +242,7 @@ class SelfHostedProvider(HostedProvider):
 
 
 async def source_urls(request: HostedRequest) -> list[str]:
-    """The source images as data URLs."""
+    """Return the source images as data URLs."""
     return [data_url((await aload_source_image(source))[0]) for source in request.sources]
 
 

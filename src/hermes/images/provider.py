@@ -30,10 +30,10 @@ def resolve_aspect_ratio(value: object) -> str:
 
 def normalize_reference_images(value: object) -> list[str] | None:
     """Return a list of references without blanks, from one or several; None when none is left."""
-    given: Iterable[object] = [value] if isinstance(value, str) else ()
+    values: Iterable[object] = [value] if isinstance(value, str) else ()
     if isinstance(value, list | tuple):
-        given = value
-    kept = [each.strip() for each in given if isinstance(each, str) and each.strip()]
+        values = value
+    kept = [each.strip() for each in values if isinstance(each, str) and each.strip()]
     return kept or None
 
 
@@ -53,7 +53,8 @@ def success_response(
     modality: str = "text",
     extra: JsonObject | None = None,
 ) -> JsonObject:
-    """`image` is a URL or an absolute path; `extra` cannot overwrite the rest."""
+    """Build the answer of a success. `image` is a URL or an absolute path; `extra` cannot overwrite
+    the rest."""
     return {
         **(extra or {}),
         "success": True,
@@ -88,7 +89,8 @@ def error_response(
 
 
 def save_b64_image(b64: str, *, prefix: str, extension: str = "png") -> Path:
-    """Return the absolute path of the image in `cache/images`; ImageFault for invalid base64."""
+    """Return the absolute path of the image in `cache/images`; raise ImageFault for invalid
+    base64."""
     return current_studio().cache.keep(decode_base64(b64), prefix=prefix, extension=extension)
 
 
@@ -110,7 +112,7 @@ async def asave_url_image(
 
 def load_source_image(ref: str) -> tuple[bytes, str]:
     """Return the bytes and a file name of an http(s) URL, a data URL or a path. The policy judges
-    URLs and paths as for all tools; ImageFault."""
+    URLs and paths as for all tools; raise ImageFault."""
     return run_sync(current_studio().source(ref))
 
 
@@ -136,8 +138,8 @@ class ImageGenProvider(ABC):
         return True
 
     def list_models(self) -> list[JsonObject]:
-        """`{id, display, speed, strengths, price, modalities?}`; only `id` is required. A price
-        such as "$0.04/image" is booked for each image."""
+        """Return the models as `{id, display, speed, strengths, price, modalities?}`; only `id` is
+        required. A price such as "$0.04/image" is booked for each image."""
         return []
 
     def default_model(self) -> str | None:
@@ -145,12 +147,12 @@ class ImageGenProvider(ABC):
         return str(models[0]["id"]) if models else None
 
     def get_setup_schema(self) -> JsonObject:
-        """For `hermes tools`: `env_vars` are `{key, prompt, url, secret}`."""
+        """Return what `hermes tools` asks for: `env_vars` are `{key, prompt, url, secret}`."""
         return {"name": self.display_name, "badge": "", "tag": "", "env_vars": []}
 
     def capabilities(self) -> JsonObject:
-        """Of the model that would be used now. `modalities` has "image" where images can be edited;
-        `supports_upscale`, `creative_controls` and `max_prompt_chars` are optional."""
+        """Return the capabilities of the model that would be used now. `modalities` has "image"
+        where images can be edited; `supports_upscale` and `max_prompt_chars` are optional."""
         return {"modalities": ["text"], "max_reference_images": 0}
 
     def host(self) -> str:
@@ -179,6 +181,6 @@ class ImageGenProvider(ABC):
         reference_image_urls: list[str] | None = None,
         **kwargs: Any,
     ) -> JsonObject:
-        given = {"image_url": image_url, "reference_image_urls": reference_image_urls, **kwargs}
-        work = start_daemon_thread(lambda: self.generate(prompt, aspect_ratio, **given))
+        arguments = {"image_url": image_url, "reference_image_urls": reference_image_urls, **kwargs}
+        work = start_daemon_thread(lambda: self.generate(prompt, aspect_ratio, **arguments))
         return await asyncio.wrap_future(work)

@@ -22,14 +22,13 @@ MANIFEST = "plugin.yaml"
 
 
 class ImageProviderManifest(Value):
-    """`requires_env` are variables that must be set, `requires_login` an account that must be
-    logged in. An `opt_in` provider is used only if the settings name it, because it is unknown
-    whether its server runs."""
+    """The manifest of a bundled image provider."""
 
     folder: str
     name: str
-    requires_env: tuple[str, ...] = ()
-    requires_login: str = ""
+    requires_env: tuple[str, ...] = ()  # variables that must be set
+    requires_login: str = ""  # an account that must be logged in
+    # used only if the settings name it, because it is unknown whether its server runs
     opt_in: bool = False
 
 
@@ -40,7 +39,7 @@ def bundled_manifests(folder: Path) -> tuple[ImageProviderManifest, ...]:
 
 
 def _read_manifest(file: Path) -> ImageProviderManifest:
-    """Bundled manifests contain only `key: value` lines and lists in brackets."""
+    """Read a manifest. Bundled manifests contain only `key: value` lines and lists in brackets."""
     fields: dict[str, str] = {}
     for line in file.read_text("utf-8").splitlines():
         key, _, value = line.partition(":")
@@ -64,8 +63,8 @@ def model_variable(provider: str) -> str:
 
 
 def choose_model(provider: ImageGenProvider, studio: Studio, asked: object = None) -> str:
-    """A provider that lists no models gets any name. Otherwise names that it does not list are
-    skipped, and never sent."""
+    """Choose a model. A provider that lists no models gets any name. Otherwise names that it does
+    not list are skipped, and never sent."""
     known = [str(row["id"]) for row in models_of(provider.list_models())]
     own = studio.options(provider.name).get("model")
     for name in (asked, studio.variable(model_variable(provider.name)), own):
@@ -97,8 +96,8 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 
 
 class ImageProviders:
-    """For one process. A bundled provider is known by its manifest and imported on first use; a
-    plugin's provider overrides a bundled one of the same name."""
+    """The image providers of one process. A bundled provider is known by its manifest and imported
+    on first use; a plugin's provider overrides a bundled one of the same name."""
 
     def __init__(self, studio: Studio) -> None:
         self.studio = studio
@@ -109,8 +108,8 @@ class ImageProviders:
         self._any = False
 
     def register_provider(self, provider: ImageGenProvider, *, source: str) -> None:
-        """`source` names its origin ("user", "pip", a plugin's key). The last one of a name wins;
-        UsageError for an invalid provider or name."""
+        """Add a provider. `source` names its origin ("user", "pip", a plugin's key). The last one
+        of a name wins; raise UsageError for an invalid provider or name."""
         if not isinstance(provider, ImageGenProvider):
             raise UsageError(f"{type(provider).__name__} is not an ImageGenProvider.")
         name: object = provider.name
@@ -131,7 +130,7 @@ class ImageProviders:
         return self._bundled.get(name)
 
     def list_providers(self) -> list[ImageGenProvider]:
-        """All providers, by name."""
+        """Return all providers, by name."""
         found = (self.get_provider(name) for name in self.names())
         return [provider for provider in found if provider is not None]
 
@@ -149,7 +148,7 @@ class ImageProviders:
 
     def get_active_provider(self) -> ImageGenProvider:
         """Return the provider from the settings, even if it is unavailable, so that its error says
-        why; else the best available one. ImageFault when there is none."""
+        why; else the best available one. Raise ImageFault when there is none."""
         wanted = self.studio.wanted
         if wanted:
             if (provider := self.get_provider(wanted)) is not None:
@@ -171,14 +170,14 @@ class ImageProviders:
     def available(self) -> list[ImageGenProvider]:
         """Return the available providers, by name. Modules whose keys are missing are not
         imported."""
-        found = []
+        available = []
         for name in self.names():
             if not self._added.get(name) and not self._has_needs(self._manifests[name]):
                 continue
             provider = self.get_provider(name)
             if provider is not None and is_available(provider):
-                found.append(provider)
-        return found
+                available.append(provider)
+        return available
 
     def any_available(self) -> bool:
         """Return whether the tool should be offered; checked once a minute."""
@@ -218,7 +217,7 @@ class ImageProviders:
 
 
 def is_available(provider: ImageGenProvider) -> bool:
-    """A provider that raises is unavailable."""
+    """Return whether a provider is available. One that raises is unavailable."""
     try:
         return bool(provider.is_available())
     except Exception:
@@ -238,14 +237,13 @@ class ProviderVariable(Value):
 
 
 class ImageRow(Value):
-    """A provider. `model` is the model that would be used; `used` says that this provider is
-    active."""
+    """One provider in a list."""
 
     name: str
     label: str
     available: bool = False
-    used: bool = False
-    model: str = ""
+    used: bool = False  # the provider that is active
+    model: str = ""  # the model that would be used
     badge: str = ""
     tag: str = ""
     source: str = ""
@@ -258,7 +256,7 @@ class ImageRow(Value):
 
 
 def image_rows(imaging: ImageGeneration) -> tuple[ImageRow, ...]:
-    """Makes no request."""
+    """Return the rows of all providers. Makes no request."""
     providers = imaging.providers
     try:
         used = providers.get_active_provider().name
@@ -268,7 +266,7 @@ def image_rows(imaging: ImageGeneration) -> tuple[ImageRow, ...]:
 
 
 def image_row(imaging: ImageGeneration, name: str) -> ImageRow:
-    """NotFound names the known providers."""
+    """Return the row of a provider; raise NotFound that names the known providers."""
     rows = image_rows(imaging)
     for row in rows:
         if row.name == name:
@@ -280,7 +278,8 @@ def image_row(imaging: ImageGeneration, name: str) -> ImageRow:
 
 
 def settings_for_choice(row: ImageRow, model: str = "") -> dict[SettingPath, JsonValue]:
-    """Return the settings that select this provider, with this model of its list; NotFound."""
+    """Return the settings that select this provider, with this model of its list; raise
+    NotFound."""
     ids = [str(each["id"]) for each in row.models]
     if model and ids and model not in ids:
         raise NotFound(

@@ -41,11 +41,10 @@ _ENDING = "_IMAGE_MODEL"
 
 
 class CachedImageTool(Value):
-    """`spec` is None without an available provider. `why` identifies everything that the offer
-    depends on."""
+    """The tool as it was offered last."""
 
-    why: str
-    spec: ToolSpec | None = None
+    why: str  # identifies everything that the offer depends on
+    spec: ToolSpec | None = None  # None without an available provider
 
 
 def is_likely_available(run: RunContext) -> bool:
@@ -84,7 +83,8 @@ MEGABYTE = 1024 * 1024
 
 
 class ImageGeneration:
-    """Nothing is imported without a key, a login, a setting or a plugin."""
+    """Offers image generation to sessions. Nothing is imported without a key, a login, a setting or
+    a plugin."""
 
     def __init__(
         self,
@@ -133,7 +133,8 @@ class ImageGeneration:
         return ImageTool(self.providers.get_active_provider)
 
     def make_service(self, session_id: str) -> ImageService:
-        """For one session: the cost of its images is booked there, under its caps."""
+        """Make the service of one session: the cost of its images is booked there, under its
+        caps."""
         from hermes.images.generator import ImageGenerator
         from hermes.images.tools import ImageService
 
@@ -210,7 +211,7 @@ def make_studio(run: RunContext, models: Models) -> Studio:
             raise ImageFault(f"{path} cannot be read ({why}).", kind="invalid_argument") from error
 
     async def login(name: str) -> Credential | None:
-        """Return the credential of an account, renewed if due; ProviderError."""
+        """Return the credential of an account, renewed if due; raise ProviderError."""
         vendor = models.resolver.catalogue.vendor(name)
         if vendor is None:
             return None

@@ -14,7 +14,8 @@ from hermes.core.world import World
 
 
 class ImageFault(HermesError):
-    """`kind` is the `error_type` of the answer: one of `provider.ERROR_TYPES`."""
+    """An image could not be generated or read. `kind` is the `error_type` of the answer: one of
+    `provider.ERROR_TYPES`."""
 
     def __init__(self, message: str, *, kind: str = "provider_error") -> None:
         super().__init__(message)
@@ -81,7 +82,7 @@ def too_large_error(max_bytes: int) -> ImageFault:
 
 
 def check_image(data: bytes, *, max_bytes: int = MAX_BYTES, kind: str = "io_error") -> bytes:
-    """Return the same bytes if they are an image of acceptable size; ImageFault."""
+    """Return the same bytes if they are an image of acceptable size; raise ImageFault."""
     if len(data) > max_bytes:
         raise too_large_error(max_bytes)
     if not media_type(data):

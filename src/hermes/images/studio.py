@@ -36,10 +36,7 @@ Login = Callable[[str], Awaitable[Credential | None]]
 
 
 class Studio:
-    """For one process. `secret` returns the value of a variable, `options` the settings of a
-    provider under `image_gen`, `read` a local file that may be read. `login` returns the credential
-    of an account, and `logged_in` whether there is one, without a request. `connect` makes the HTTP
-    client of one image."""
+    """The secrets, settings and files that image providers may use, for one process."""
 
     def __init__(
         self,
@@ -47,11 +44,12 @@ class Studio:
         cache: ImageCache,
         world: World,
         fetcher: Fetcher,
-        read: ReadImage,
-        secret: Callable[[str], str] = lambda _name: "",
-        settings: JsonObject | None = None,
-        connect: Callable[[], HttpClient] = HttpClient,
-        login: Login | None = None,
+        read: ReadImage,  # reads a local file that may be read
+        secret: Callable[[str], str] = lambda _name: "",  # returns the value of a variable
+        settings: JsonObject | None = None,  # the settings under `image_gen`
+        connect: Callable[[], HttpClient] = HttpClient,  # makes the HTTP client of one image
+        login: Login | None = None,  # returns the credential of an account
+        # returns whether there is a login, without a request
         logged_in: Callable[[str], bool] = lambda _name: False,
     ) -> None:
         self.cache = cache
@@ -94,7 +92,8 @@ class Studio:
             await http.aclose()
 
     async def download(self, url: str, *, timeout: float, max_bytes: int) -> bytes:
-        """Download an image: the policy judges the URL, and the content is checked; ImageFault."""
+        """Download an image: the policy judges the URL, and the content is checked; raise
+        ImageFault."""
         try:
             answer = await self._fetcher.fetch(
                 FetchUrl(url=url), max_bytes=max_bytes, timeout=timeout
@@ -125,7 +124,7 @@ class Studio:
 
 
 def check_download(data: bytes, content_type: str, *, cut: bool, max_bytes: int) -> bytes:
-    """Return the content of a response if it is an image; ImageFault."""
+    """Return the content of a response if it is an image; raise ImageFault."""
     if cut or len(data) > max_bytes:
         raise too_large_error(max_bytes)
     if not data:
@@ -144,7 +143,7 @@ _studio: ContextVar[Studio | None] = ContextVar("studio_of_task", default=None)
 
 @contextmanager
 def use_studio(studio: Studio) -> Iterator[None]:
-    """Within the block, and in threads and tasks that it starts, helpers use this studio."""
+    """Make helpers use this studio within the block, and in threads and tasks that it starts."""
     token = _studio.set(studio)
     try:
         yield
@@ -153,7 +152,7 @@ def use_studio(studio: Studio) -> Iterator[None]:
 
 
 def current_studio() -> Studio:
-    """Return the studio of the current generation; ImageFault outside of one."""
+    """Return the studio of the current generation; raise ImageFault outside of one."""
     studio = _studio.get()
     if studio is None:
         raise ImageFault(

@@ -29,7 +29,7 @@ _EDITING = ("image_url", "reference_image_urls")
 
 
 class ImageService:
-    """For one session: what the tool gets from `ToolContext.service`."""
+    """Image generation for one session: what the tool gets from `ToolContext.service`."""
 
     def __init__(self, generator: ImageGenerator | None = None) -> None:
         self.generator = generator
@@ -141,15 +141,16 @@ class ImageTool(Tool):
     async def __call__(self, ctx: ToolContext, arguments: JsonObject) -> ToolOutput:
         return await image_generate(ctx, arguments)
 
-    def _effects(self, place: PathContext, arguments: JsonObject) -> Iterator[Effect]:
-        """What is sent comes first: reading an image adds no text that could have asked for it."""
+    def _effects(self, paths: PathContext, arguments: JsonObject) -> Iterator[Effect]:
+        """Yield the effects of a call. What is sent comes first: reading an image adds no text that
+        could have asked for it."""
         provider = self._provider()
         if provider is None:
             return
         yield _draw_effect(provider.name, provider.host() or HERE, arguments)
         for ref in references_of(arguments.get("image_url"), arguments.get("reference_image_urls")):
             if not _is_remote(ref):
-                yield ReadPath(path=place.resolve(ref.removeprefix("file://")))
+                yield ReadPath(path=paths.resolve(ref.removeprefix("file://")))
             elif ref[:5].lower() != "data:":
                 yield FetchUrl(url=ref)
 

@@ -107,7 +107,7 @@ class SessionArchive:
 
     async def rename(self, session_id: str, title: str) -> str:
         if self._redactor is not None:
-            title = self._redactor.words(title)
+            title = self._redactor.redact_new_text(title)
         return await sessions.retitle(self._journal, session_id, title)
 
     async def set_archived(self, session_id: str, *, away: bool) -> None:

@@ -51,10 +51,10 @@ class ServerRow(Value):
 
 
 class ToolRow(Value):
-    """`name` is the tool's name in sessions, `tool` its name at the server."""
+    """One tool of a server in a list."""
 
-    name: str
-    tool: str
+    name: str  # its name in sessions
+    tool: str  # its name at the server
     offered: bool
     read_only: bool = False
     finding: str = ""
@@ -100,7 +100,7 @@ class McpAdmin:
         return rows
 
     def tools(self, name: str) -> list[ToolRow]:
-        """Lists the tools as last seen; none if the server was never connected."""
+        """List the tools as last seen; none if the server was never connected."""
         server = find_server(self._run, name)
         listing = self._listings.get(server) or ToolListing()
         offered = {tool.name for tool in select_tools(server, listing)}
@@ -126,7 +126,7 @@ class McpAdmin:
         screen: BrowserScreen | None = None,
         secrets: Collection[str] = (),
     ) -> ToolListing:
-        """Connects to the server, logging in if it requires that, and then adds it to the settings.
+        """Connect to the server, logging in if it requires that, and then add it to the settings.
         `secrets` names further variables and headers to store as secrets."""
         if not re.fullmatch(_NAME, name):
             raise UsageError(
@@ -171,7 +171,7 @@ class McpAdmin:
         write_settings(self._run.home, {("mcp_servers", name, "enabled"): change})
 
     def choose(self, name: str, include: Sequence[str], exclude: Sequence[str]) -> None:
-        """Stores which tools are offered; empty lists select all."""
+        """Store which tools are offered; empty lists select all."""
         find_server(self._run, name)
         path = ("mcp_servers", name, "tools")
         write_settings(
@@ -183,7 +183,7 @@ class McpAdmin:
         )
 
     async def test(self, name: str) -> ServerTrial:
-        """Opens a new connection and counts what the server offers; raises ServerFault."""
+        """Open a new connection and count what the server offers; raise ServerFault."""
         server = find_server(self._run, name)
         require_valid(server)
         clock = self._run.world.clock
@@ -257,7 +257,7 @@ def _is_secret(part: str, key: str, value: str) -> bool:
 
 
 def is_server(settings: Settings, name: str) -> bool:
-    """Returns whether the name denotes a server or one of its tools."""
+    """Return whether the name denotes a server or one of its tools."""
     server, colon, _ = name.partition(":")
     if not colon and not name.startswith(TOOLSET_PREFIX):
         return False
@@ -267,8 +267,8 @@ def is_server(settings: Settings, name: str) -> bool:
 def server_toolsets(
     settings: Settings, home: Home
 ) -> list[tuple[str, tuple[str, ...], bool, bool]]:
-    """Lists per toolset its tools as last seen, whether it is enabled, and whether partially."""
-    found = []
+    """List per toolset its tools as last seen, whether it is enabled, and whether partially."""
+    toolsets = []
     listings = ListingCache(home.cache / "mcp")
     for name, server_settings in sorted(settings.mcp_servers.items()):
         server = server_from_settings(name, server_settings)
@@ -276,28 +276,28 @@ def server_toolsets(
         tools = tuple(tool.name for tool in select_tools(server, listing)) if listing else ()
         toolset = f"{TOOLSET_PREFIX}{name}"
         on = server_settings.enabled and toolset not in settings.agent.disabled_toolsets
-        found.append((toolset, tools, on, on and server_settings.tools != ALL))
-    return found
+        toolsets.append((toolset, tools, on, on and server_settings.tools != ALL))
+    return toolsets
 
 
 def switch_changes(
     settings: Settings, names: Sequence[str], *, on: bool
 ) -> dict[KeyPath, JsonValue]:
-    """Returns the settings that enable or disable these servers or single tools."""
-    found: dict[KeyPath, JsonValue] = {}
+    """Return the settings that enable or disable these servers or single tools."""
+    changes: dict[KeyPath, JsonValue] = {}
     off = list(settings.agent.disabled_toolsets)
     for name in names:
         server, colon, tool = name.partition(":")
         if colon:
-            found |= _one_tool(server, settings.mcp_servers[server], tool, on=on)
+            changes |= _one_tool(server, settings.mcp_servers[server], tool, on=on)
             continue
         server = name.removeprefix(TOOLSET_PREFIX)
         if settings.mcp_servers[server].enabled != on:
-            found["mcp_servers", server, "enabled"] = REMOVED if on else False
+            changes["mcp_servers", server, "enabled"] = REMOVED if on else False
         off = [each for each in off if each != name]
     if tuple(off) != settings.agent.disabled_toolsets:
-        found["agent", "disabled_toolsets"] = list(off)
-    return found
+        changes["agent", "disabled_toolsets"] = list(off)
+    return changes
 
 
 def _one_tool(

@@ -26,12 +26,11 @@ FileWatch = Callable[[Workspace, JsonObject, bool], AbstractAsyncContextManager[
 
 
 class CallServices(Struct):
-    """Services for one session. Without a sampler, sampling is refused. `keep_image` stores an
-    image and returns its path; `watch` records that files may be written."""
+    """The services of one session that server requests may use."""
 
-    sampler: Sampler | None = None
-    keep_image: KeepImage | None = None
-    watch: FileWatch = lambda *_: nullcontext()
+    sampler: Sampler | None = None  # without it, sampling is refused
+    keep_image: KeepImage | None = None  # stores an image and returns its path
+    watch: FileWatch = lambda *_: nullcontext()  # records that files may be written
 
 
 class ToolCaller(NamedTuple):
@@ -57,7 +56,7 @@ class ResultReader:
         self._files = 0
 
     async def output(self, result: JsonObject, *, structured: bool) -> ToolOutput:
-        """Converts a tool result. Structured content replaces text when the tool declares it."""
+        """Convert a tool result. Structured content replaces text when the tool declares it."""
         data = result.get("structuredContent")
         blocks = result.get("content") or []
         parts = await self.parts(blocks)
@@ -75,7 +74,7 @@ class ResultReader:
         )
 
     async def parts(self, blocks: Iterable[JsonValue]) -> list[Text | Image]:
-        """Joins adjacent texts."""
+        """Join adjacent texts."""
         found: list[Text | Image] = []
         for block in blocks:
             part = await self._part(block if isinstance(block, dict) else {})

@@ -61,11 +61,11 @@ class McpConnection:
         self._server = server
 
     def retune(self, server: McpServer) -> None:
-        """Applies changed settings."""
+        """Apply changed settings."""
         self._server = server
 
     async def ping(self) -> None:
-        """Checks that the server responds; ServerFault. The newest protocol has no ping."""
+        """Check that the server responds; raise ServerFault. The newest protocol has no ping."""
         if self._client.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return
         try:
@@ -75,7 +75,7 @@ class McpConnection:
             raise translate_error(self._server, error, "the ping") from error
 
     async def listing(self) -> ToolListing:
-        """Lists all tools, cleaned for models."""
+        """List all tools, cleaned for models."""
         able = self._client.server_capabilities
         tools: list[ListedTool] = []
         if able.tools is not None:
@@ -91,7 +91,7 @@ class McpConnection:
         )
 
     async def call(self, tool: str, arguments: JsonObject, caller: ToolCaller | None) -> JsonObject:
-        """Returns the result as plain JSON, within the server's timeout."""
+        """Return the result as plain JSON, within the server's timeout."""
 
         async def tell(progress: float, total: float | None, message: str | None) -> None:
             if caller is not None:
@@ -162,7 +162,7 @@ async def connect(
     answering: ServerRequests,
     changed: Changed,
 ) -> AsyncIterator[McpConnection]:
-    """Opens a connection over a transport; ServerFault."""
+    """Open a connection over a transport; raise ServerFault."""
 
     async def sample(
         context: ClientRequestContext, params: CreateMessageRequestParams
@@ -209,7 +209,7 @@ async def connect(
 
 
 async def _watch_tool_list(client: Client, changed: Changed) -> None:
-    """Subscribes to tool-list changes, as the newest protocol requires."""
+    """Subscribe to tool-list changes, as the newest protocol requires."""
     able = client.server_capabilities.tools
     if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not (able and able.list_changed):
         return
@@ -221,7 +221,7 @@ async def _watch_tool_list(client: Client, changed: Changed) -> None:
 def translate_error(
     server: McpServer, error: BaseException, what: str = "the handshake"
 ) -> ServerFault:
-    """Maps an exception of the library to a ServerFault."""
+    """Map an exception of the library to a ServerFault."""
     cause = error
     while isinstance(cause, BaseExceptionGroup):
         # Several tasks fail for one reason; our own error is the most specific.
@@ -248,8 +248,8 @@ def translate_error(
         case httpx2.HTTPStatusError() if cause.response.status_code in (401, 403):
             return NeedsLogin(server.name)
         case httpx2.TransportError():
-            words = mask_secrets(server, str(cause)) or type(cause).__name__
-            return ConnectionLost(f"{name} cannot be reached: {words}.", retryable=True)
+            cause_text = mask_secrets(server, str(cause)) or type(cause).__name__
+            return ConnectionLost(f"{name} cannot be reached: {cause_text}.", retryable=True)
         case _:
             return ServerError(mask_secrets(server, f"{name}: {cause}"))
 

@@ -90,10 +90,10 @@ class ServerDescription(Value, rename="camel"):
         """Returns the default name for the settings."""
         return re.sub(_SHORT, "-", self.name.rpartition("/")[2]).strip("-_")[:32]
 
-    def has(self, words: str) -> bool:
-        """Returns whether all words occur in the description."""
+    def has(self, query: str) -> bool:
+        """Return whether all words occur in the description."""
         text = f"{self.name} {self.title} {self.description}".lower()
-        return all(word in text for word in words.lower().split())
+        return all(word in text for word in query.lower().split())
 
 
 # Must not look like an option or a path traversal.
@@ -106,7 +106,7 @@ ADVICE = {
     "uvx": "run `pip install uv`",
     "docker": "install Docker or Podman",
 }
-Given = Mapping[str, Sequence[str]]
+InputValues = Mapping[str, Sequence[str]]
 
 
 class InstallPlan(Value):
@@ -122,7 +122,7 @@ class InstallPlan(Value):
         return RUNNERS[self.package.registry_type] if self.package else ""
 
     def inputs(self) -> dict[str, InputField]:
-        """Returns all inputs by name."""
+        """Return all inputs by name."""
         fields: list[InputField] = []
         if self.package is not None:
             fields += self.package.runtime_arguments
@@ -130,21 +130,21 @@ class InstallPlan(Value):
             fields += self.package.environment_variables
         if self.remote is not None:
             fields += (self.remote.url_field, *self.remote.headers)
-        found: dict[str, InputField] = {}
+        inputs: dict[str, InputField] = {}
         for field in fields:
-            found |= _inputs(field)
-        return found
+            inputs |= _inputs(field)
+        return inputs
 
-    def missing(self, given: Given) -> list[InputField]:
-        """Returns required inputs without a value."""
+    def missing(self, values: InputValues) -> list[InputField]:
+        """Return required inputs without a value."""
         return [
             field
             for name, field in self.inputs().items()
-            if field.is_required and field.default is None and not any(given.get(name, ()))
+            if field.is_required and field.default is None and not any(values.get(name, ()))
         ]
 
     def secrets(self) -> frozenset[str]:
-        """Returns variables and headers whose values must not be stored in the settings."""
+        """Return variables and headers whose values must not be stored in the settings."""
         named = self.package.environment_variables if self.package else ()
         named = self.remote.headers if self.remote else named
         return frozenset(
@@ -153,29 +153,30 @@ class InstallPlan(Value):
             if each.is_secret or any(inner.is_secret for inner in each.variables.values())
         )
 
-    def settings(self, given: Given) -> JsonObject:
-        """Returns the settings for `mcp_servers.NAME`; UsageError for missing or unknown inputs."""
+    def settings(self, values: InputValues) -> JsonObject:
+        """Return the settings for `mcp_servers.NAME`; raise UsageError for missing or unknown
+        inputs."""
         known = self.inputs()
-        if unknown := [name for name in given if name not in known]:
+        if unknown := [name for name in values if name not in known]:
             named = ", ".join(known) or "nothing"
             raise UsageError(f"{unknown[0]!r} cannot be set; known inputs: {named}.")
-        if left := self.missing(given):
+        if left := self.missing(values):
             about = left[0].description or "required"
             raise UsageError(f"Give --set {left[0].name}=VALUE ({about}).")
         if self.package is not None:
-            return _command_settings(self.package, given)
+            return _command_settings(self.package, values)
         assert self.remote is not None
-        settings: JsonObject = {"url": _values(self.remote.url_field, given)[0]}
+        settings: JsonObject = {"url": _values(self.remote.url_field, values)[0]}
         if self.remote.type == "sse":
             settings["transport"] = "sse"
-        if headers := _named_values(self.remote.headers, given):
+        if headers := _named_values(self.remote.headers, values):
             settings["headers"] = headers
         return settings
 
 
 def plan_install(description: ServerDescription, *, remote: bool = False) -> InstallPlan:
-    """Returns the first supported package or, without one or with `remote`, the first hosted
-    server. UsageError when there is none."""
+    """Return the first supported package or, without one or with `remote`, the first hosted server.
+    Raise UsageError when there is none."""
     if not remote:
         for package in description.packages:
             if package.registry_type in RUNNERS and package.transport.type == "stdio":
@@ -184,17 +185,17 @@ def plan_install(description: ServerDescription, *, remote: bool = False) -> Ins
                 if package.version and not re.fullmatch(_VERSION, package.version):
                     raise UsageError(f"{package.version!r} is not a valid version.")
                 return InstallPlan(description=description, package=package)
-    for place in description.remotes:
-        if place.type in ("streamable-http", "sse") and place.url.startswith(("https:", "http:")):
-            return InstallPlan(description=description, remote=place)
+    for server in description.remotes:
+        if server.type in ("streamable-http", "sse") and server.url.startswith(("https:", "http:")):
+            return InstallPlan(description=description, remote=server)
     kinds = sorted({package.registry_type for package in description.packages}) or ["no package"]
     raise UsageError(f"{description.name} cannot be installed: it has {', '.join(kinds)} only.")
 
 
-def _command_settings(package: ServerPackage, given: Given) -> JsonObject:
-    env = _named_values(package.environment_variables, given)
-    before = _arguments(package.runtime_arguments, given)
-    after = _arguments(package.package_arguments, given)
+def _command_settings(package: ServerPackage, values: InputValues) -> JsonObject:
+    env = _named_values(package.environment_variables, values)
+    before = _arguments(package.runtime_arguments, values)
+    after = _arguments(package.package_arguments, values)
     runner = RUNNERS[package.registry_type]
     match runner:
         case "npx":
@@ -212,20 +213,20 @@ def _at(package: ServerPackage, sign: str) -> str:
     return f"{package.identifier}{sign}{package.version}" if package.version else package.identifier
 
 
-def _named_values(fields: Sequence[InputField], given: Given) -> dict[str, str]:
-    return {field.name: found[0] for field in fields if (found := _values(field, given))}
+def _named_values(fields: Sequence[InputField], values: InputValues) -> dict[str, str]:
+    return {field.name: found[0] for field in fields if (found := _values(field, values))}
 
 
-def _arguments(arguments: Sequence[Argument], given: Given) -> list[str]:
-    words: list[str] = []
+def _arguments(arguments: Sequence[Argument], values: InputValues) -> list[str]:
+    argv: list[str] = []
     for argument in arguments:
-        found = _values(argument, given)
+        found = _values(argument, values)
         for value in found if argument.is_repeated else found[:1]:
             if argument.type == "named":
-                words.append(argument.name)
+                argv.append(argument.name)
             if value:
-                words.append(value)
-    return words
+                argv.append(value)
+    return argv
 
 
 def _inputs(field: InputField) -> dict[str, InputField]:
@@ -242,27 +243,27 @@ def _name(field: InputField) -> str:
     return (hint or field.name).lstrip("-")
 
 
-def _values(field: InputField, given: Given) -> list[str]:
-    """Returns the values; none when the input is omitted."""
+def _values(field: InputField, values: InputValues) -> list[str]:
+    """Return the values; none when the input is omitted."""
     if field.value is None:
-        return _given_values(field, _name(field), given)
+        return _input_values(field, _name(field), values)
     text = field.value
     for name, placeholder in _inputs(field).items():
-        found = _given_values(placeholder, name, given)
-        if not found and not placeholder.is_required:
+        substitutes = _input_values(placeholder, name, values)
+        if not substitutes and not placeholder.is_required:
             return []
-        text = text.replace(f"{{{name}}}", found[0])
+        text = text.replace(f"{{{name}}}", substitutes[0])
     return [text]
 
 
-def _given_values(field: InputField, name: str, given: Given) -> list[str]:
-    values = [each for each in given.get(name, ()) if each]
-    if not values and field.default is not None:
-        values = [field.default]
-    for each in values:
+def _input_values(field: InputField, name: str, values: InputValues) -> list[str]:
+    chosen = [each for each in values.get(name, ()) if each]
+    if not chosen and field.default is not None:
+        chosen = [field.default]
+    for each in chosen:
         if field.choices and each not in field.choices:
             raise UsageError(f"{name} must be one of {', '.join(field.choices)}.")
-    return values
+    return chosen
 
 
 MAX_RESULTS = 50
@@ -287,19 +288,19 @@ class ServerCatalogue:
         proxied = bool(settings.network.proxy)
         self._client = JudgedHttp(http, {"registry": self._registry}, proxied=proxied)
 
-    def list_shipped(self, words: str = "") -> list[ServerDescription]:
-        """Lists the servers of the shipped catalogue."""
+    def list_shipped(self, query: str = "") -> list[ServerDescription]:
+        """List the servers of the shipped catalogue."""
         raw = files("hermes.mcp.catalogue").joinpath("shipped.json").read_bytes()
-        return [each for each in decode(_ShippedServers, raw).servers if each.has(words)]
+        return [each for each in decode(_ShippedServers, raw).servers if each.has(query)]
 
-    async def search_registry(self, words: str) -> list[ServerDescription]:
-        """Searches the registry. Its texts are cleaned, since anyone can publish there."""
-        query = urlencode({"search": words, "version": "latest", "limit": MAX_RESULTS})
-        page = await self._fetch(_Page, f"servers?{query}")
+    async def search_registry(self, query: str) -> list[ServerDescription]:
+        """Search the registry. Its texts are cleaned, since anyone can publish there."""
+        parameters = urlencode({"search": query, "version": "latest", "limit": MAX_RESULTS})
+        page = await self._fetch(_Page, f"servers?{parameters}")
         return [_clean(each.server) for each in page.servers]
 
     async def find(self, name: str) -> ServerDescription:
-        """Finds a server by shipped name, JSON file, or registry name (with a `/`)."""
+        """Find a server by shipped name, JSON file, or registry name (with a `/`)."""
         if name.endswith(".json"):
             return await asyncio.to_thread(_read, name)
         known = {each.name: each for each in self.list_shipped()}
@@ -347,14 +348,13 @@ def _clean(each: ServerDescription) -> ServerDescription:
 
 
 class CatalogueRow(Value):
-    """A line of the catalogue. `how` is the program that starts the server, "address" for a remote
-    server, "-" for one that cannot be used."""
+    """A line of the catalogue."""
 
     name: str
     title: str
     description: str
     version: str
-    how: str
+    how: str  # the program that starts the server, "address" if remote, "-" if it cannot be used
     needs: tuple[str, ...]
 
 
@@ -374,8 +374,11 @@ def catalogue_row(server: ServerDescription) -> CatalogueRow:
     )
 
 
-def install_settings(plan: InstallPlan, values: Given, *, untrusted: bool) -> McpServerSettings:
-    """Raises UsageError when a value or the program that starts the server is missing."""
+def install_settings(
+    plan: InstallPlan, values: InputValues, *, untrusted: bool
+) -> McpServerSettings:
+    """Build the settings of a server. Raise UsageError when a value or the program that starts the
+    server is missing."""
     settings = plan.settings(values)
     if plan.runner and shutil.which(plan.runner) is None:
         advice = ADVICE[plan.runner]

@@ -60,12 +60,12 @@ class RetryDelay:
 
 
 def call_delay(failures: int) -> float:
-    """Blocks calls after consecutive failures; then one is allowed."""
+    """Return how long calls are blocked after consecutive failures; then one is allowed."""
     return OPEN_SECONDS if failures >= FAILURES else 0.0
 
 
 def connect_delay(failures: int) -> float:
-    """Grows exponentially; after several attempts a long pause follows."""
+    """Return the delay, which grows exponentially; after several attempts a long pause follows."""
     if failures >= TRIES:
         return PARKED_SECONDS
     return min(FIRST_WAIT_SECONDS * 2.0 ** (failures - 1), LONGEST_WAIT_SECONDS)
@@ -81,8 +81,8 @@ Seen = Callable[[McpServer, ToolListing], None]
 
 
 class ServerLink:
-    """`open_connection` performs the handshake; `seen` receives each new listing. One task owns
-    the connection."""
+    """The connection to one server, owned by one task. `open_connection` performs the handshake;
+    `seen` receives each new listing."""
 
     def __init__(
         self,
@@ -120,12 +120,12 @@ class ServerLink:
     async def call(
         self, work: Callable[[McpConnection], Awaitable[T]], caller: ToolCaller | None = None
     ) -> T:
-        """Runs `work` on the connection; ServerFault. Retries once on a new connection when the
+        """Run `work` on the connection; raise ServerFault. Retry once on a new connection when the
         server certainly did not execute it."""
         if left := self._breaker.left_seconds:
             name = self.server.name
-            words = f"MCP server {name} unavailable ({FAILURES} failures), retry in {left:.0f}s"
-            raise Unreachable(words, retryable=True)
+            message = f"MCP server {name} unavailable ({FAILURES} failures), retry in {left:.0f}s"
+            raise Unreachable(message, retryable=True)
         async with self._call_slots:
             try:
                 result = await self._run_on_connection(work, caller)
@@ -143,18 +143,18 @@ class ServerLink:
         return result
 
     async def listing(self) -> ToolListing:
-        """Returns the current listing; connects if necessary."""
+        """Return the current listing; connects if necessary."""
         return await self.call(lambda connection: connection.listing())
 
     def retune(self, server: McpServer) -> None:
-        """Applies changed settings to the same connection."""
+        """Apply changed settings to the same connection."""
         self.server = server
         self._answering.server = server
         if self._connection is not None:
             self._connection.retune(server)
 
     async def retire(self) -> None:
-        """Closes after running calls have ended, or after GRACE_SECONDS."""
+        """Close after running calls have ended, or after GRACE_SECONDS."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(GRACE_SECONDS):
                 await self._idle.wait()
@@ -183,8 +183,8 @@ class ServerLink:
             if self._connection is not None:
                 return self._connection
             if left := self._backoff.left_seconds:
-                words = f"MCP server {self.server.name} is reconnecting, try again in {left:.0f}s"
-                raise Unreachable(words, retryable=True)
+                message = f"MCP server {self.server.name} is reconnecting, try again in {left:.0f}s"
+                raise Unreachable(message, retryable=True)
             attempt = 0
             while self._connection is None:
                 try:
@@ -212,14 +212,14 @@ class ServerLink:
         except TimeoutError:
             await self.close(patience=0)
             seconds = self.server.connect_timeout
-            words = f"MCP server {self.server.name} did not answer within {seconds:g}s"
-            raise Unreachable(words, retryable=True) from None
+            message = f"MCP server {self.server.name} did not answer within {seconds:g}s"
+            raise Unreachable(message, retryable=True) from None
         except asyncio.CancelledError:
             await self.close(patience=0)
             raise
 
     async def _own(self, ready: asyncio.Future[McpConnection], release: asyncio.Event) -> None:
-        """Opens and closes one connection in the same task."""
+        """Open and close one connection in the same task."""
         try:
             async with self._open(self._answering, self._changed.set) as connection:
                 self._seen(self.server, await connection.listing())
@@ -237,8 +237,8 @@ class ServerLink:
                 ready.cancel()
 
     async def _serve(self, connection: McpConnection, release: asyncio.Event) -> None:
-        """Serves the connection until it is released: refreshes changed listings and pings an
-        idle server."""
+        """Serve the connection until it is released: refresh changed listings and ping an idle
+        server."""
         begun = self._used_at = last_seen = self._world.clock.monotonic()
         while not release.is_set():
             waits = [asyncio.ensure_future(each.wait()) for each in (release, self._changed)]
@@ -261,7 +261,7 @@ class ServerLink:
                     last_seen = self._world.clock.monotonic()
 
     def _seconds_left(self, begun: float) -> float:
-        """Returns the seconds until idle timeout or maximum lifetime."""
+        """Return the seconds until idle timeout or maximum lifetime."""
         server = self.server
         idle_end = self._used_at + (server.idle_timeout_seconds or inf)
         end = min(idle_end, begun + (server.max_lifetime_seconds or inf))

@@ -32,14 +32,14 @@ OPEN: JsonObject = {"type": "object", "properties": {}}
 
 
 def clean_description(text: str) -> str:
-    """Removes invisible characters and truncates."""
+    """Remove invisible characters and truncate."""
     visible = _INVISIBLE.sub("", text).strip()
     return visible if len(visible) <= MOST_CHARS else visible[: MOST_CHARS - 1] + "…"
 
 
 def clean_schema(schema: JsonObject) -> JsonObject:
-    """Returns an object schema without references and unknown keywords. An oversized schema
-    becomes an open one; the server validates the arguments."""
+    """Return an object schema without references and unknown keywords. An oversized schema becomes
+    an open one; the server validates the arguments."""
     whole = _clean_node(schema, schema, 0, ())
     if not isinstance(whole, dict) or len(encode(whole)) > MOST_BYTES:
         return OPEN
@@ -66,11 +66,11 @@ def _clean_node(node: JsonValue, root: JsonObject, depth: int, trail: tuple[str,
         rest = {key: value for key, value in node.items() if key != "$ref"}
         merged = {**target, **rest} if isinstance(target, dict) else rest
         return _clean_node(merged, root, depth + 1, (*trail, ref))
-    found: JsonObject = {}
+    cleaned: JsonObject = {}
     for key, value in node.items():
         if key in _KEPT:
-            found[key] = _keyword(key, value, root, depth, trail)
-    return found
+            cleaned[key] = _keyword(key, value, root, depth, trail)
+    return cleaned
 
 
 def _keyword(
@@ -95,37 +95,37 @@ def _keyword(
 
 
 def _resolve_ref(ref: str, root: JsonObject) -> JsonValue:
-    """Resolves a local reference; None for others."""
+    """Resolve a local reference; None for others."""
     if not ref.startswith("#"):
         return None
-    found: JsonValue = root
+    node: JsonValue = root
     for step in ref.lstrip("#").strip("/").split("/"):
         key = step.replace("~1", "/").replace("~0", "~")
         if not key:
             continue
-        if not isinstance(found, dict) or key not in found:
+        if not isinstance(node, dict) or key not in node:
             return None
-        found = found[key]
-    return found
+        node = node[key]
+    return node
 
 
 def texts_of(schema: JsonValue) -> list[str]:
-    """Returns all texts in a schema."""
-    found: list[str] = []
+    """Return all texts in a schema."""
+    texts: list[str] = []
     if isinstance(schema, dict):
         for key, value in schema.items():
             if key in ("description", "title") and isinstance(value, str):
-                found.append(value)
+                texts.append(value)
             else:
-                found += texts_of(value)
+                texts += texts_of(value)
     elif isinstance(schema, list):
         for value in schema:
-            found += [value] if isinstance(value, str) else texts_of(value)
-    return found
+            texts += [value] if isinstance(value, str) else texts_of(value)
+    return texts
 
 
 def without_texts(schema: JsonValue) -> Any:
-    """Removes all texts from a schema."""
+    """Remove all texts from a schema."""
     if isinstance(schema, list):
         return [without_texts(value) for value in schema]
     if not isinstance(schema, dict):
@@ -138,7 +138,7 @@ def without_texts(schema: JsonValue) -> Any:
 
 
 def scan_description(text: str) -> tuple[str, bool]:
-    """Returns what is suspicious in a text, or "", and whether it must be withheld."""
+    """Return what is suspicious in a text, or "", and whether it must be withheld."""
     from hermes.policy.scan.scanner import TextScanner  # loaded when a new server or plugin appears
 
     scanned = TextScanner().scan(text, "tool_description")
@@ -152,15 +152,15 @@ _DIGITS = 6
 
 
 def tool_name(server: str, tool: str) -> str:
-    """Returns `mcp_<server>_<tool>` in characters that all providers accept."""
+    """Return `mcp_<server>_<tool>` in characters that all providers accept."""
     whole = f"mcp_{server}_{tool}"
     plain = re.sub(r"[^A-Za-z0-9_]", "_", whole)
     return plain if len(plain) <= LONGEST else _with_suffix(plain, server, tool)
 
 
 def tool_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Returns a unique name for each tool. The first of equal names stays plain; others get a
-    stable suffix."""
+    """Return a unique name for each tool. The first of equal names stays plain; others get a stable
+    suffix."""
     named: dict[tuple[str, str], str] = {}
     taken: set[str] = set()
     for server, tool in tools:
@@ -183,16 +183,15 @@ _VERSION = 1
 
 
 class ListedTool(Value):
-    """A server's tool, cleaned for models. `utility` tools are our own for resources and
-    prompts. `finding` says what is suspicious in its description."""
+    """A server's tool, cleaned for models."""
 
     name: str
     description: str = ""
     schema: JsonObject = {}
     read_only: bool = False
     structured: bool = False
-    utility: bool = False
-    finding: str = ""
+    utility: bool = False  # our own tool, for resources and prompts
+    finding: str = ""  # what is suspicious in its description
 
 
 class ToolListing(Value):
@@ -227,7 +226,7 @@ class ListingCache:
         return cached.listing
 
     def put(self, server: McpServer, listing: ToolListing) -> None:
-        """Stores a listing; failures are ignored, since it is a cache."""
+        """Store a listing; failures are ignored, since it is a cache."""
         cached = CachedListing(version=_VERSION, fingerprint=server.fingerprint(), listing=listing)
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -241,13 +240,13 @@ class ListingCache:
 
 
 def file_name(server: str) -> str:
-    """Converts a server name to a safe file name."""
+    """Convert a server name to a safe file name."""
     plain = re.sub(r"[^A-Za-z0-9_.-]", "_", server).strip(".")
     return plain or "_"
 
 
 def select_tools(server: McpServer, listing: ToolListing) -> tuple[ListedTool, ...]:
-    """Returns the tools selected by the settings, then those for resources and prompts."""
+    """Return the tools selected by the settings, then those for resources and prompts."""
     wanted = server.tools
     patterns = wanted.include or wanted.exclude
     tools = [
@@ -262,9 +261,9 @@ def select_tools(server: McpServer, listing: ToolListing) -> tuple[ListedTool, .
     return tuple(tools)
 
 
-def _utility(name: str, words: str, properties: JsonObject, required: list[str]) -> ListedTool:
+def _utility(name: str, text: str, properties: JsonObject, required: list[str]) -> ListedTool:
     schema = {"type": "object", "properties": properties, "required": required}
-    return ListedTool(name=name, description=words, schema=schema, read_only=True, utility=True)
+    return ListedTool(name=name, description=text, schema=schema, read_only=True, utility=True)
 
 
 RESOURCE_TOOLS = (

@@ -48,8 +48,8 @@ class ServerEnvironment(Value):
 
 
 class ServerPool:
-    """`changed` is called when a server's tools differ from the cache; `scan` checks their
-    descriptions."""
+    """The connections of a run to its servers. `changed` is called when a server's tools differ
+    from the cache; `scan` checks their descriptions."""
 
     def __init__(
         self,
@@ -71,17 +71,17 @@ class ServerPool:
         self._swept = False
 
     def cached_listing(self, name: str) -> ToolListing | None:
-        """Returns the cached listing for the current settings."""
+        """Return the cached listing for the current settings."""
         if name not in self._known and (reusable := self._listing_cache.get(self.servers[name])):
             self._known[name] = reusable
         return self._known.get(name)
 
     def uncached_servers(self) -> tuple[str, ...]:
-        """Returns servers without a cached listing."""
+        """Return servers without a cached listing."""
         return tuple(name for name in self.servers if self.cached_listing(name) is None)
 
     def list_tools(self) -> list[tuple[ToolSpec, Tool]]:
-        """Returns the tools of all known servers under unique names."""
+        """Return the tools of all known servers under unique names."""
         tools = [
             (server, tool)
             for server in self.servers.values()
@@ -96,8 +96,8 @@ class ServerPool:
         return [(tool.spec, tool) for tool in made]
 
     async def discover(self, names: Sequence[str], *, seconds: float) -> dict[str, str]:
-        """Connects to the servers concurrently; returns errors by name. A late server continues
-        on its first call."""
+        """Connect to the servers concurrently; return errors by name. A late server continues on
+        its first call."""
 
         async def meet(name: str) -> str:
             try:
@@ -113,7 +113,7 @@ class ServerPool:
         return {name: fault for name, fault in zip(names, faults, strict=True) if fault}
 
     def link(self, server: str) -> ServerLink:
-        """Returns the link; NotFound when the settings have no such server."""
+        """Return the link; raise NotFound when the settings have no such server."""
         if server not in self.servers:
             raise NotFound(f"There is no MCP server named {server!r} in the settings.")
         if server not in self._links:
@@ -128,8 +128,8 @@ class ServerPool:
         return self._links[server]
 
     async def replace(self, servers: Sequence[McpServer]) -> tuple[list[str], list[str], list[str]]:
-        """Applies new settings; only servers with a changed connection are closed. Returns
-        added, changed and removed names."""
+        """Apply new settings; only servers with a changed connection are closed. Return added,
+        changed and removed names."""
         new = {server.name: server for server in servers}
         old, self.servers = self.servers, new
         added = [name for name in new if name not in old]

@@ -30,7 +30,8 @@ UNCHANGED = "MCP servers: no changes."
 
 
 class McpServers:
-    """Loads nothing if no server is configured; the first call loads the protocol library."""
+    """The MCP servers of a run. Nothing is loaded if no server is configured; the first call loads
+    the protocol library."""
 
     def __init__(self, run: RunContext, tools: SessionTools) -> None:
         self._run = run
@@ -50,7 +51,7 @@ class McpServers:
         return self._servers
 
     async def offer_tools(self) -> None:
-        """Offers the tools of all servers to sessions. Known servers use their cached tool list;
+        """Offer the tools of all servers to sessions. Known servers use their cached tool list;
         only new servers are connected first."""
         if self._offered or not self.enabled or not self._run.settings.mcp_servers:
             return
@@ -64,7 +65,7 @@ class McpServers:
             self._update_tools()
 
     async def reload(self) -> str:
-        """Applies the current settings; returns a message. Unreadable settings change nothing."""
+        """Apply the current settings; return a message. Unreadable settings change nothing."""
         from hermes.config.load import load
 
         config = await asyncio.to_thread(load, self._run.home, env=self._run.env)
@@ -83,7 +84,7 @@ class McpServers:
         return "\n".join((f"MCP servers: {counts}.", *faults_found, *faults.values()))
 
     async def follow(self, session: Session) -> None:
-        """Watches the settings while the session is open, and reports changes in it."""
+        """Watch the settings while the session is open, and report changes in it."""
         if not self.enabled:
             return
         if self._last_stamp is None:
@@ -128,7 +129,7 @@ def configured_pool(
     *,
     extra: tuple[McpServer, ...] = (),
 ) -> ServerPool:
-    """Returns a pool of the configured servers; `extra` servers replace those of the same name."""
+    """Return a pool of the configured servers; `extra` servers replace those of the same name."""
     servers, faults = usable_servers(run.config)
     run.notices += faults
     others = {server.name for server in extra}
@@ -143,7 +144,7 @@ def create_pool(
     *,
     folder: str = "",
 ) -> ServerPool:
-    """Returns a pool of these servers. They start in `folder`, by default the sessions' folder."""
+    """Return a pool of these servers. They start in `folder`, by default the sessions' folder."""
     from hermes.mcp.listing import scan_description
     from hermes.mcp.pool import ServerEnvironment, ServerPool
 
@@ -160,7 +161,7 @@ def create_pool(
 
 
 def usable_servers(config: Config) -> tuple[list[McpServer], list[str]]:
-    """Returns the usable servers, and the faults of the others."""
+    """Return the usable servers, and the faults of the others."""
     servers: list[McpServer] = []
     faults: list[str] = []
     off = config.settings.agent.disabled_toolsets
@@ -184,7 +185,7 @@ def server_from_settings(name: str, settings: McpServerSettings) -> McpServer:
 
 
 def find_server(run: RunContext, name: str) -> McpServer:
-    """Raises NotFound with the known names."""
+    """Find a server; raise NotFound with the known names."""
     known = run.settings.mcp_servers
     if name not in known:
         raise NotFound(
@@ -208,14 +209,14 @@ class SessionServers:
         self._servers = create_pool(run, described, folder=folder)
 
     async def connect(self) -> tuple[str, ...]:
-        """Connects to unknown servers concurrently; returns the faults."""
+        """Connect to unknown servers concurrently; return the faults."""
         faults = await self._servers.discover(
             self._servers.uncached_servers(), seconds=DISCOVERY_SECONDS
         )
         return tuple(faults.values())
 
     def join(self, deps: SessionDeps) -> None:
-        """Adds the tools to the session."""
+        """Add the tools to the session."""
         list_tools = self._servers.list_tools
 
         def add_tools(directory: object) -> ToolDirectory:

@@ -33,7 +33,7 @@ class McpServer(McpServerSettings, kw_only=True):
         return self.url or " ".join((self.command, *self.args))
 
     def fault(self) -> str:
-        """Returns why the settings are invalid, or ""."""
+        """Return why the settings are invalid, or ""."""
         if bool(self.command) == bool(self.url):
             how = "has both a command and a url" if self.url else "has neither command nor url"
             return f"mcp_servers.{self.name} {how}; set exactly one of them."
@@ -53,15 +53,15 @@ class McpServer(McpServerSettings, kw_only=True):
         return self.auth == "oauth" and self.oauth.grant == "client_credentials"
 
     def fingerprint(self) -> str:
-        """Identifies the server that these settings reach."""
+        """Return a hash that identifies the server that these settings reach."""
         fields = plain(self)
         names = ("command", "args", "env", "cwd", "url", "transport", "headers", "auth")
         kept = {name: fields[name] for name in names if name in fields}
         return hashlib.sha256(encode_sorted(kept)).hexdigest()[:16]
 
     def is_reached_like(self, other: McpServer) -> bool:
-        """Returns whether a connection serves both settings: they differ only in tool selection
-        and limits."""
+        """Return whether a connection serves both settings: they differ only in tool selection and
+        limits."""
         tuned = replace(
             self,
             timeout=other.timeout,
@@ -73,7 +73,7 @@ class McpServer(McpServerSettings, kw_only=True):
         return tuned == other
 
     def secrets(self) -> tuple[str, ...]:
-        """Returns secret values to mask in messages."""
+        """Return secret values to mask in messages."""
         values = (*self.env.values(), *self.headers.values(), self.oauth.client_secret)
         words = {word for value in values for word in value.split() if value}
         return tuple(
@@ -84,7 +84,7 @@ class McpServer(McpServerSettings, kw_only=True):
 def expand_server(
     server: McpServer, variables: Mapping[str, str], *, home: str, folder: str
 ) -> McpServer:
-    """Expands `${NAME}`, `${env:NAME}`, `${userHome}`, `${workspaceFolder}` and `${/}`; unset
+    """Expand `${NAME}`, `${env:NAME}`, `${userHome}`, `${workspaceFolder}` and `${/}`; unset
     variables stay."""
     known = {**variables, "userHome": home, "workspaceFolder": folder, "/": "/"}
 
@@ -112,7 +112,7 @@ def expand_server(
 
 
 def unset_variables(server: McpServer) -> tuple[str, ...]:
-    """Returns variables that are still unset."""
+    """Return variables that are still unset."""
     texts = [server.command, server.cwd, server.url, *server.args]
     texts += [*server.env.values(), *server.headers.values()]
     texts += [server.oauth.client_id, server.oauth.client_secret]
@@ -121,7 +121,7 @@ def unset_variables(server: McpServer) -> tuple[str, ...]:
 
 
 def child_environment(server: McpServer, variables: Mapping[str, str]) -> dict[str, str]:
-    """Returns the child's environment: locale, paths and its own settings, but no keys of this
+    """Return the child's environment: locale, paths and its own settings, but no keys of this
     process."""
     kept = {
         name: value
@@ -153,16 +153,16 @@ class IssuerFailed(Unreachable):
     """The authorization server issued no token for now; the stored login stays valid."""
 
     def __init__(self, server: str, why: str) -> None:
-        words = f"did not respond ({why}); the login is kept, try again later."
-        super().__init__(f"The authorization server of MCP server {server} {words}", retryable=True)
+        text = f"did not respond ({why}); the login is kept, try again later."
+        super().__init__(f"The authorization server of MCP server {server} {text}", retryable=True)
 
 
 class NeedsLogin(ServerFault):
     """The server refuses requests until someone logs in or changes the settings."""
 
     def __init__(self, server: str, message: str = "") -> None:
-        words = message or f"needs a login: run `hermes mcp login {server}`."
-        super().__init__(f"MCP server {server} {words}")
+        text = message or f"needs a login: run `hermes mcp login {server}`."
+        super().__init__(f"MCP server {server} {text}")
 
 
 class LoginRejected(NeedsLogin):
@@ -197,7 +197,7 @@ class MissingLibrary(ServerFault):
 
 
 def mask_secrets(server: McpServer, text: str) -> str:
-    """Masks secrets from the server's settings."""
+    """Mask secrets from the server's settings."""
     for secret in server.secrets():
         text = text.replace(secret, "***")
     return text

@@ -60,13 +60,13 @@ class FormField:
         return (*offered, DECLINE) if offered else ()
 
     @property
-    def words(self) -> str:
+    def question(self) -> str:
         title = self._schema.get("title") or self._name
         about = clean_description(str(self._schema.get("description") or ""))
         return f"{title}: {about}" if about else str(title)
 
     def value(self, text: str) -> JsonValue:
-        """Converts the answer; ValueError when it is invalid."""
+        """Convert the answer; raise ValueError when it is invalid."""
         match self._kind:
             case "boolean":
                 return text.strip().lower() in _TRUE
@@ -80,7 +80,7 @@ class FormField:
                 return self._one(text)
 
     def _label(self, value: JsonValue) -> str:
-        return next((words for words, known in self._values.items() if known == value), str(value))
+        return next((label for label, known in self._values.items() if known == value), str(value))
 
     def _one(self, text: str) -> JsonValue:
         if self._values and text not in self._values:
@@ -89,7 +89,7 @@ class FormField:
 
 
 async def fill_form(server: str, params: JsonObject, ask: Ask) -> JsonObject:
-    """Returns the filled-in form, a decline or a cancellation."""
+    """Return the filled-in form, a decline or a cancellation."""
     intro = f"{server} asks: {clean_description(str(params.get('message', '')))}"
     schema = params.get("requestedSchema") or {}
     properties = schema.get("properties") or {}
@@ -103,7 +103,7 @@ async def fill_form(server: str, params: JsonObject, ask: Ask) -> JsonObject:
     content: JsonObject = {}
     for name, inner in properties.items():
         field = FormField(name, inner if isinstance(inner, dict) else {})
-        reply = await ask(f"{intro}\n{field.words}", field.choices)
+        reply = await ask(f"{intro}\n{field.question}", field.choices)
         if reply is None:
             return CANCELLED
         if reply.strip().lower() == DECLINE:
@@ -117,7 +117,7 @@ async def fill_form(server: str, params: JsonObject, ask: Ask) -> JsonObject:
 
 
 def _choices(schema: JsonObject) -> dict[str, JsonValue]:
-    """Returns the choices by their labels."""
+    """Return the choices by their labels."""
     inner = schema.get("items") if isinstance(schema.get("items"), dict) else schema
     inner = inner or {}
     titled = inner.get("oneOf") or inner.get("anyOf") or ()
@@ -133,7 +133,7 @@ _STOPS = {"done": "endTurn", "length": "maxTokens", "calls": "toolUse"}
 
 
 def prompt_of(server: McpServer, params: JsonObject, keep_image: KeepImage | None = None) -> Prompt:
-    """Builds the prompt within the token limit. Images are included where they can be stored."""
+    """Build the prompt within the token limit. Images are included where they can be stored."""
     messages: list[Message] = []
     for each in params.get("messages", ()):
         messages += _to_messages(server, each, keep_image)
@@ -153,7 +153,7 @@ def prompt_of(server: McpServer, params: JsonObject, keep_image: KeepImage | Non
 
 
 def result_of(reply: Reply) -> JsonObject:
-    """Converts a reply to the protocol's content blocks."""
+    """Convert a reply to the protocol's content blocks."""
     blocks: list[JsonObject] = []
     for part in reply.message.parts:
         match part:
@@ -173,7 +173,7 @@ def result_of(reply: Reply) -> JsonObject:
 
 
 def tool_rounds(params: JsonObject) -> int:
-    """Counts the tool rounds at the end of the messages."""
+    """Count the tool rounds at the end of the messages."""
     rounds = 0
     for message in reversed(params.get("messages", ())):
         kinds = {block.get("type") for block in _blocks(message)}
@@ -213,10 +213,10 @@ def _to_messages(server: McpServer, message: JsonObject, keep: KeepImage | None)
         if block.get("type") == _RESULT
     )
     others = tuple(_user_part(block, keep) for block in blocks if block.get("type") != _RESULT)
-    found: list[Message] = [ToolMessage(results=results)] if results else []
+    messages: list[Message] = [ToolMessage(results=results)] if results else []
     if others:
-        found.append(UserMessage(parts=others, origin=server.origin))
-    return found
+        messages.append(UserMessage(parts=others, origin=server.origin))
+    return messages
 
 
 def _user_part(block: JsonObject, keep: KeepImage | None) -> Text | Image:
@@ -240,8 +240,8 @@ _MINUTE = 60.0
 
 
 class ServerRequests:
-    """For one server. A request belongs to the running call; a server that asks without a call,
-    or during calls of several sessions, gets an error."""
+    """Answers the requests of one server. A request belongs to the running call; a server that asks
+    without a call, or during calls of several sessions, gets an error."""
 
     def __init__(self, server: McpServer, world: World, folder: str) -> None:
         self.server = server
@@ -285,7 +285,7 @@ class ServerRequests:
             raise ServerFault(f"No answer within {limits.timeout:g} s.") from None
 
     async def elicit(self, params: JsonObject) -> JsonObject:
-        """Shows forms to the person; requests to open a URL are declined."""
+        """Show forms to the person; requests to open a URL are declined."""
         if params.get("mode", "form") != "form" or "requestedSchema" not in params:
             return DECLINED
         ask = self._caller().ctx.ask

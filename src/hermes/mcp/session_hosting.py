@@ -33,7 +33,7 @@ MAX_PATH_CHARS = 400
 def file_watch(
     rules: SessionPolicy, taint: Callable[[], TaintRegistry], redact: Callable[[str], str]
 ) -> FileWatch:
-    """Returns a watch that marks files written during a call as tainted. For calls declared as
+    """Return a watch that marks files written during a call as tainted. For calls declared as
     read-only the folder is not scanned; written files are still detected by their time."""
 
     def watch(
@@ -51,7 +51,7 @@ def file_watch(
 
 
 def paths_in(value: JsonValue) -> Iterator[str]:
-    """Yields absolute paths in the arguments."""
+    """Yield absolute paths in the arguments."""
     if isinstance(value, str):
         if value.startswith(("/", "~/")) and len(value) < MAX_PATH_CHARS and "\n" not in value:
             yield str(Path(value).expanduser())
@@ -67,8 +67,8 @@ SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "ima
 
 
 def guest_model(run: RunContext, models: Models, session: Session, model: str = "") -> SideModel:
-    """The model for MCP servers and plugins: `model` if given, else that of the settings, else
-    the main model."""
+    """Return the model for MCP servers and plugins: `model` if it is set, else that of the
+    settings, else the main model."""
     settings = run.settings
     task_settings = settings.auxiliary.mcp
     if model:
@@ -82,7 +82,7 @@ def guest_model(run: RunContext, models: Models, session: Session, model: str = 
 def call_services(
     run: RunContext, models: Models, find_session: Callable[[], Session], watch: FileWatch
 ) -> CallServices:
-    """Returns the services of one session, which pays for sampling within its caps."""
+    """Return the services of one session, which pays for sampling within its caps."""
 
     async def sample(server: McpServer, prompt: Prompt, hints: tuple[str, ...]) -> Reply:
         session = find_session()

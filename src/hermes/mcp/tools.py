@@ -23,7 +23,8 @@ DISTRUSTED = " (untrusted)"
 
 
 class ServerTool(Tool):
-    """`name` is our name for the tool. The link is requested when the tool runs."""
+    """A tool of an MCP server. `name` is our name for the tool. The link is requested when the tool
+    runs."""
 
     def __init__(
         self,
@@ -46,12 +47,12 @@ class ServerTool(Tool):
 
     @property
     def spec(self) -> ToolSpec:
-        words = self._foreign.description
+        description = self._foreign.description
         if self._foreign.utility:
-            words = words.replace("this server", self._server.name)
+            description = description.replace("this server", self._server.name)
         if self._foreign.finding:
-            words = f"[unverified: {self._foreign.finding}] {words}"
-        return ToolSpec(name=self.name, description=words, parameters=self._foreign.schema)
+            description = f"[unverified: {self._foreign.finding}] {description}"
+        return ToolSpec(name=self.name, description=description, parameters=self._foreign.schema)
 
     def _effects(self, _place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
         distrusted = self._server.trust == "untrusted" and not self._foreign.read_only
@@ -93,9 +94,9 @@ class ServerTool(Tool):
     ) -> ToolOutput:
         match self._foreign.name:
             case name if name == LIST_RESOURCES:
-                found = await link.call(lambda connection: connection.resources())
-                found += await link.call(lambda connection: connection.resource_templates())
-                return _list_output(link.server, found)
+                resources = await link.call(lambda connection: connection.resources())
+                resources += await link.call(lambda connection: connection.resource_templates())
+                return _list_output(link.server, resources)
             case name if name == READ_RESOURCE:
                 uri = str(arguments.get("uri", ""))
                 contents = await link.call(lambda connection: connection.read(uri))
@@ -104,8 +105,8 @@ class ServerTool(Tool):
             case name if name == LIST_PROMPTS:
                 return _list_output(link.server, await link.call(lambda c: c.prompts()))
             case name if name == GET_PROMPT:
-                given = arguments.get("arguments") or {}
-                texts = {str(key): str(value) for key, value in given.items()}
+                raw = arguments.get("arguments") or {}
+                texts = {str(key): str(value) for key, value in raw.items()}
                 wanted = str(arguments.get("name", ""))
                 messages = await link.call(lambda connection: connection.prompt(wanted, texts))
                 filled: list[Text | Image] = []
@@ -117,6 +118,6 @@ class ServerTool(Tool):
                 raise ToolError(f"{self.name} is not available.")
 
 
-def _list_output(server: McpServer, found: JsonValue) -> ToolOutput:
-    lines = "\n".join(encode(each).decode() for each in found) or "There are none."
+def _list_output(server: McpServer, items: JsonValue) -> ToolOutput:
+    lines = "\n".join(encode(each).decode() for each in items) or "There are none."
     return ToolOutput(parts=(Text(text=lines),), origin=server.origin)

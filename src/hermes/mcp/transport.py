@@ -65,7 +65,7 @@ class ChildRegistry:
             (self._folder / str(pid)).unlink(missing_ok=True)
 
     def kill_orphans(self) -> int:
-        """Kills orphaned children; returns their number."""
+        """Kill orphaned children; return their number."""
         killed = 0
         for file in sorted(self._folder.iterdir()) if self._folder.is_dir() else ():
             try:
@@ -90,7 +90,7 @@ async def child_streams(
     log: Path,
     registry: ChildRegistry,
 ) -> AsyncIterator[MessageStreams]:
-    """Starts a child and yields its message streams; kills its process group at the end. OSError
+    """Start a child and yield its message streams; kill its process group at the end. Raise OSError
     when it cannot start."""
     with await asyncio.to_thread(_open_log, log) as errors:
         process = await asyncio.create_subprocess_exec(
@@ -164,7 +164,7 @@ async def _write(
 
 
 async def _end(process: Process, registry: ChildRegistry) -> None:
-    """Closes stdin first, so that a well-behaved server can exit."""
+    """End the process. Close stdin first, so that a well-behaved server can exit."""
     assert process.stdin is not None
     with contextlib.suppress(OSError):
         process.stdin.close()
@@ -179,8 +179,8 @@ async def _end(process: Process, registry: ChildRegistry) -> None:
 
 
 async def _wait_for_exit(process: Process, seconds: float) -> None:
-    """Waits until the process has exited, within a limit. `wait` would also wait for children
-    that hold its pipes."""
+    """Wait until the process has exited, within a limit. `wait` would also wait for children that
+    hold its pipes."""
     deadline = asyncio.get_running_loop().time() + seconds
     while process.returncode is None and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
@@ -203,15 +203,15 @@ def streams_of(
     registry: ChildRegistry,
     auth: httpx2.Auth | None,
 ) -> Streams:
-    """Returns the streams to a server; Unreachable when the command does not exist."""
+    """Return the streams to a server; raise Unreachable when the command does not exist."""
     if server.command:
         env = child_environment(server, variables)
-        found = shutil.which(server.command, path=env.get("PATH", ""))
-        if found is None and not Path(server.cwd, server.command).is_file():
+        program = shutil.which(server.command, path=env.get("PATH", ""))
+        if program is None and not Path(server.cwd, server.command).is_file():
             raise Unreachable(
                 f"MCP server {server.name}: command {server.command!r} was not found."
             )
-        command = (found or server.command, *server.args)
+        command = (program or server.command, *server.args)
         return child_streams(command, env=env, cwd=server.cwd, log=log, registry=registry)
     if server.transport == "sse":
         return sse_client(
@@ -226,7 +226,7 @@ def streams_of(
 
 @asynccontextmanager
 async def _http_streams(server: McpServer, auth: httpx2.Auth | None) -> AsyncIterator[Any]:
-    """Streamable HTTP with its own client."""
+    """Open Streamable HTTP with its own client."""
     timeout = httpx2.Timeout(server.connect_timeout, read=READ_SECONDS)
     make_client = http_client_factory(server)
     async with (
@@ -237,7 +237,7 @@ async def _http_streams(server: McpServer, auth: httpx2.Auth | None) -> AsyncIte
 
 
 def http_client_factory(server: McpServer) -> Any:
-    """Returns a function that creates clients with the TLS settings of the server."""
+    """Return a function that creates clients with the TLS settings of the server."""
     verify = _tls_context(server)
 
     def make(
@@ -251,7 +251,7 @@ def http_client_factory(server: McpServer) -> Any:
 
 
 def _tls_context(server: McpServer) -> ssl.SSLContext | bool:
-    """Returns the TLS settings: trusted certificates and client certificate."""
+    """Return the TLS settings: trusted certificates and client certificate."""
     if server.ssl_verify is True and not server.client_cert:
         return True
     try:

@@ -42,12 +42,11 @@ class ModelCard(Value):
 
 
 class ModelCards(Value):
-    """The models of a provider. `live` means that they come from its own list, fetched or cached;
-    otherwise `problem` says why not."""
+    """The models of a provider."""
 
     cards: tuple[ModelCard, ...]
-    live: bool = False
-    problem: str = ""
+    live: bool = False  # they come from the provider's own list, fetched or cached
+    problem: str = ""  # why they are not live
 
 
 class ServerProbe(Value):
@@ -70,12 +69,12 @@ class ModelBrowser:
         self._resolver = models.resolver
 
     def providers(self) -> tuple[ProviderRow, ...]:
-        """All providers, usable ones first."""
+        """Return all providers, usable ones first."""
         rows = [self._row(name) for name in self._resolver.providers.names()]
         return tuple(sorted(rows, key=lambda row: not row.usable))
 
     def known_models(self, provider: str) -> tuple[str, ...]:
-        """The models that a provider is known to have. Makes no requests."""
+        """Return the models that a provider is known to have. Makes no requests."""
         if provider in IN_PROCESS:
             return ()
         return tuple(self._resolver.known_models(self._resolver.providers.get(provider)))
@@ -87,19 +86,20 @@ class ModelBrowser:
         return build_card(self._models.endpoint(model, provider))
 
     def card_at(self, ref: ModelRef, url: str) -> ModelCard:
-        """The card of a model at a URL that is not configured yet."""
+        """Return the card of a model at a URL that is not configured yet."""
         return build_card(self._resolver.endpoint(replace(ref, base_url=url)))
 
     async def probe_server(self, url: str, key: str = "") -> ServerProbe:
-        """Tries the URL itself and the URL with `/v1` appended."""
+        """Try the URL itself and the URL with `/v1` appended."""
         http = self._models.http
         return ServerProbe(
             url=await find_models_url(http, url, key=key), kind=await detect_server(http, url)
         )
 
     async def cards(self, provider: str, *, refresh: bool = False) -> ModelCards:
-        """From the provider's own list (cached, or fetched within a few seconds), else from the
-        shipped catalogue. Raises UsageError or ConfigError when the provider cannot be used."""
+        """Return the models from the provider's own list (cached, or fetched within a few seconds),
+        else from the shipped catalogue. Raise UsageError or ConfigError when the provider cannot be
+        used."""
         if provider == OFFLINE:
             return ModelCards(cards=(self.card(OFFLINE_MODEL, OFFLINE),), live=True)
         entry = self._resolver.providers.get(provider)
@@ -117,7 +117,7 @@ class ModelBrowser:
         self, text: str, *, provider: str = "", current: str = "", refresh: bool = False
     ) -> ModelPick:
         """Find the model for typed text: an alias, `provider:model`, a family or a plain name. It
-        is looked up at the given provider, else at the current one. Raises UsageError, ConfigError
+        is looked up at the given provider, else at the current one. Raise UsageError, ConfigError
         or NotFound when it cannot be used. Changes nothing."""
         self._models.refuse_key(text)
         named = self._resolver.names.read(text)
@@ -144,8 +144,8 @@ class ModelBrowser:
         return ModelPick(card=card, warnings=tuple(warnings))
 
     def _warn_unlisted(self, entry: ProviderEntry, model: str, listing: ModelListing) -> str:
-        """A warning for custom and key-optional endpoints, whose lists may be incomplete; NotFound
-        for other vendors."""
+        """Return a warning for custom and key-optional endpoints, whose lists may be incomplete;
+        raise NotFound for other vendors."""
         names = tuple(info.id for info in listing.models)
         near = near_names(model, names)
         message = f"{entry.label} does not list {model!r}"
@@ -210,16 +210,16 @@ class CandidateReason(Value):
 
 
 class ChoiceExplanation(Value):
-    """`winner` answers; `shadowed` are the candidates after it. `said` lists the settings behind
-    the choice as (key, value, source), strongest first."""
+    """Why a model answers."""
 
-    winner: CandidateReason | None
-    shadowed: tuple[CandidateReason, ...] = ()
+    winner: CandidateReason | None  # the candidate that answers
+    shadowed: tuple[CandidateReason, ...] = ()  # the candidates after it
+    # the settings behind the choice as (key, value, source), strongest first
     said: tuple[tuple[str, str, str], ...] = ()
 
 
 def explain_choice(models: Models, config: Config) -> ChoiceExplanation:
-    """Makes no requests."""
+    """Explain which model answers and why. Makes no requests."""
     candidates = models.resolver.candidates()
     reasons = [_reason(models, each.provider, each.model, each.why) for each in candidates]
     values = tuple(

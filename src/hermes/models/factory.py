@@ -35,8 +35,8 @@ TOOLS = (
 
 
 def next_steps(resolver: Resolver, ref: ModelRef, endpoint: Endpoint, error: ProviderError) -> str:
-    """The two most useful steps after an error of this endpoint; "" where there is no specific
-    advice."""
+    """Return the two most useful steps after an error of this endpoint; "" where there is no
+    specific advice."""
     entry = resolver.providers.get(endpoint.name)
     match error.reason:
         case "auth" | "auth_permanent":
@@ -122,9 +122,9 @@ class ProviderFactory:
         attempts: int | None = None,
         mode: RetryMode | None = None,
     ) -> Provider:
-        """The whole stack of one model; `build_pipeline` lists its layers. Without an endpoint it
-        is an in-process model: free, but metered too. With `attempts` None, retries follow the
-        settings for chats."""
+        """Build the whole stack of one model; `build_pipeline` lists its layers. Without an
+        endpoint it is an in-process model: free, but metered too. With `attempts` None, retries
+        follow the settings for chats."""
         if endpoint is None:
             free = self._metering(meter, cause, ref.model, ref.provider, _IN_PROCESS)
             local = self._in_process.provider(ref.model, ref.provider)
@@ -166,7 +166,7 @@ class ProviderFactory:
         )
 
     def _key_choice(self, endpoint: Endpoint, ref: ModelRef) -> KeyChoice | None:
-        """A choice among several keys or a login; None if the endpoint's own key is the only
+        """Return a choice among several keys or a login; None if the endpoint's own key is the only
         one."""
         if ref.base_url or ref.api_key or ref.key_env:
             return None
@@ -207,7 +207,8 @@ class ProviderFactory:
         )
 
     def _local_timeouts(self, endpoint: Endpoint, whole: float) -> Timeouts:
-        """A local server may process a long prompt for an hour without sending a byte."""
+        """Return the timeouts of a local server, which may process a long prompt for an hour
+        without sending a byte."""
         from hermes.providers.local_server import ActivityProbe, LocalStallPolicy
 
         probe = ActivityProbe(self._http, endpoint)
@@ -216,4 +217,4 @@ class ProviderFactory:
 
 
 def _unknown_price(_usage: Usage) -> None:
-    """The cost function of a model without a known price."""
+    """Act as the cost function of a model without a known price."""

@@ -45,7 +45,7 @@ class InProcessModels:
         return OFFLINE_WINDOW if provider == OFFLINE else self._embedded_model(model).window
 
     def default_choice(self) -> ModelChoice | None:
-        """The file named in the settings or the first installed one, if the runtime is
+        """Return the file named in the settings or the first installed one, if the runtime is
         installed."""
         model = self._default_weights()
         return self.choice(model) if model and _runtime_installed() else None

@@ -17,7 +17,7 @@ from hermes.core.tools import ToolSettings
 
 
 def limits_of(settings: Settings, window: int) -> TurnLimits:
-    """The limits for a model with this context window."""
+    """Return the limits for a model with this context window."""
     output = settings.tool_output
     tools = ToolSettings(
         max_bytes=output.max_bytes,

@@ -29,7 +29,7 @@ class ModelListings:
     async def of(
         self, entry: ProviderEntry, endpoint: Endpoint, *, refresh: bool = False
     ) -> tuple[ModelListing | None, str]:
-        """The newest available list, and why it may be outdated ("" when it is fresh)."""
+        """Return the newest available list, and why it may be outdated ("" when it is fresh)."""
         url = endpoint.url
         if not refresh and (fresh := self._cache.fresh(url)) is not None:
             return fresh, ""
@@ -61,7 +61,7 @@ class ModelListings:
             self._cache.store(ModelListing(url=endpoint.url, at=now, models=(info,), server=server))
 
     async def _with_key(self, entry: ProviderEntry, endpoint: Endpoint) -> Endpoint:
-        """The endpoint with a key; logins get theirs from the account."""
+        """Return the endpoint with a key; logins get theirs from the account."""
         if endpoint.key:
             return endpoint
         keys = self._accounts.keys_for(entry.name, entry.vendor)

@@ -29,27 +29,26 @@ __all__ = ["ModelFile", "format_parameters", "format_size"]
 
 
 class ModelRow(Value):
-    """One row of the model list. `path` is empty for a model that is not installed; `problem` says
-    why a file cannot be used."""
+    """One row of the model list."""
 
     name: str
-    path: str = ""
+    path: str = ""  # empty for a model that is not installed
     size: int = 0
     parameters: int = 0
     window: int = 0
     reduced: bool = False
     licence: str = ""
     note: str = ""
-    problem: str = ""
+    problem: str = ""  # why the file cannot be used
 
 
 def runtime_hint() -> str:
-    """What is missing to run local models, or ""."""
+    """Return what is missing to run local models, or ""."""
     return "" if find_spec("xllamacpp") is not None else MISSING
 
 
 def model_rows(home: Home) -> list[ModelRow]:
-    """Installed models, then installable ones."""
+    """Return installed models, then installable ones."""
     rows = [_row(path) for path in sorted(home.models.glob("*.gguf"))]
     names = {row.name for row in rows}
     more = [model for model in INSTALLABLE if model.name not in names]
@@ -67,7 +66,7 @@ def inspect_model_file(home: Home, name: str) -> ModelFile:
 async def install_model(
     home: Home, name: str, *, env: Mapping[str, str], progress: Progress
 ) -> tuple[Path, bool]:
-    """Returns the file's path, and whether it was already installed."""
+    """Return the file's path, and whether it was already installed."""
     model = find_installable(name)
     folder = home.ensure_folder(home.models)
     fetched = await install(model, folder, env=env, progress=progress)
@@ -75,7 +74,7 @@ async def install_model(
 
 
 def remove_model(home: Home, name: str) -> Path:
-    """Removes only files in the home's model folder."""
+    """Remove a model. Only files in the home's model folder are removed."""
     path = home.models / f"{name.removesuffix('.gguf')}.gguf"
     if path.parent != home.models or not path.is_file():
         known = tuple(sorted(found.stem for found in home.models.glob("*.gguf")))

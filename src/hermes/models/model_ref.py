@@ -20,14 +20,13 @@ IN_PROCESS = (EMBEDDED, OFFLINE)
 
 
 class ModelChoice(Value):
-    """A model and its provider. `line` is a notice for the user about the choice; `reduced` marks a
-    model too small for tools and long instructions."""
+    """A model and its provider."""
 
     model: str
     provider: str
     window: int
-    line: str = ""
-    reduced: bool = False
+    line: str = ""  # a notice for the user about the choice
+    reduced: bool = False  # too small for tools and long instructions
 
 
 class ModelRef(Value):
@@ -61,7 +60,7 @@ class ConfiguredValue(Value):
 
 
 def all_values(config: Config, key: str) -> list[ConfiguredValue]:
-    """Every value given for a `model` setting, strongest first."""
+    """Return every value given for a `model` setting, strongest first."""
     found = config.explain(key)
     values: list[ConfiguredValue] = []
     for each in (SourcedValue(value=found.value, source=found.source), *found.shadows):
@@ -74,14 +73,14 @@ def all_values(config: Config, key: str) -> list[ConfiguredValue]:
 
 
 def effective_value(config: Config, key: str) -> ConfiguredValue:
-    """The value that takes effect; rank UNSET when there is none."""
+    """Return the value that takes effect; rank UNSET when there is none."""
     unset = ConfiguredValue(value="", rank=UNSET, source="default")
     return next(iter(all_values(config, key)), unset)
 
 
 def provider_of_value(config: Config, key: str) -> str:
-    """The provider that a `model` setting belongs to: the one named at the same level or a weaker
-    one. An option for one run does not make another provider use a saved address."""
+    """Return the provider that a `model` setting belongs to: the one named at the same level or a
+    weaker one. An option for one run does not make another provider use a saved address."""
     rank = effective_value(config, key).rank
     named = (each.value for each in all_values(config, "model.provider") if each.rank >= rank)
     return next(named, "")

@@ -90,12 +90,12 @@ class Models:
         await self.http.aclose()
 
     def is_explicit(self) -> bool:
-        """Whether a model or provider was named for this run."""
+        """Return whether a model or provider was named for this run."""
         keys = ("model.default", "model.provider")
         return any(self._config.explain(key).source.kind == "flag" for key in keys)
 
     async def choose(self) -> ModelChoice:
-        """The model that was named, or an error; else the best available one."""
+        """Return the model that was named, or raise an error; else the best available one."""
         if cached := self._choices.peek(""):
             return cached
         first_error: HermesError | None = None
@@ -111,11 +111,12 @@ class Models:
         return self._choices.put("", await self._choose_local())
 
     async def choose_explicit(self, provider: str, model: str) -> ModelChoice:
-        """This provider, with the given model or its default one; raises if it cannot be used."""
+        """Choose this provider, with the given model or its default one; raise an error if it
+        cannot be used."""
         return await self._choose_candidate(Candidate(provider=provider, model=model, named=True))
 
     def is_reachable(self, model: str, provider: str) -> bool:
-        """Whether this model could be connected now. Makes no requests."""
+        """Return whether this model could be connected now. Makes no requests."""
         if provider in IN_PROCESS:
             return self._in_process.has(model, provider)
         return self.resolver.can_reach(self.ref(model, provider))
@@ -129,8 +130,8 @@ class Models:
         cause: str = "chat",
         tier: str | None = None,
     ) -> tuple[Provider, int]:
-        """A provider for one session, with its fallback models, and the context window in tokens.
-        `tier` None takes the service tier of the settings."""
+        """Build a provider for one session, with its fallback models; return it and the context
+        window in tokens. `tier` None takes the service tier of the settings."""
         first = self.link(self.ref(model, provider, tier=tier), meter, cause=cause)
         entries = self._config.settings.fallback_providers
         fallbacks = self.fallback_links(entries, meter, cause=cause, tier=tier)
@@ -140,11 +141,11 @@ class Models:
         return Fallback(links, self.cooldowns), first.window
 
     def endpoint(self, model: str, provider: str, *, tier: str | None = None) -> Endpoint:
-        """Where this model is served. Raises ConfigError for in-process models."""
+        """Return where this model is served. Raise ConfigError for in-process models."""
         return self.resolver.endpoint(self.ref(model, provider, tier=tier))
 
     def find_endpoint(self, model: str, provider: str) -> Endpoint | None:
-        """Where this model is served; None for an in-process or unknown model."""
+        """Return where this model is served; None for an in-process or unknown model."""
         if provider in IN_PROCESS:
             return None
         try:
@@ -153,7 +154,7 @@ class Models:
             return None
 
     def takes_tier(self, model: str, provider: str, tier: str) -> bool:
-        """Whether this model supports that service tier."""
+        """Return whether this model supports that service tier."""
         if provider in IN_PROCESS:
             return False
         endpoint = self.endpoint(model, provider, tier=tier)
@@ -172,7 +173,7 @@ class Models:
             await self.listings.learn_profile(self.resolver.endpoint(ref))
 
     def found_url(self, provider: str) -> str:
-        """The URL of the server found on this machine, so that it can be saved."""
+        """Return the URL of the server found on this machine, so that it can be saved."""
         return self._found.url if provider == CUSTOM and self._found is not None else ""
 
     def fallback_links(
@@ -183,7 +184,7 @@ class Models:
         cause: str,
         tier: str | None = None,
     ) -> list[FallbackLink]:
-        """The links of these entries; unusable entries are skipped."""
+        """Return the links of these entries; unusable entries are skipped."""
         links: dict[str, FallbackLink] = {}
         for entry in entries:
             try:
@@ -194,7 +195,7 @@ class Models:
         return list(links.values())
 
     def check(self, ref: ModelRef) -> None:
-        """Raises UsageError or ConfigError when the model cannot be used. Makes no requests."""
+        """Raise UsageError or ConfigError when the model cannot be used. Makes no requests."""
         if ref.provider in IN_PROCESS:
             self._in_process.window(ref.model, ref.provider)
         elif not self.resolver.endpoint(ref).model:
@@ -203,7 +204,8 @@ class Models:
     def link(
         self, ref: ModelRef, meter: Meter, *, cause: str, attempts: int | None = None
     ) -> FallbackLink:
-        """Raises UsageError or ConfigError when the model cannot be used."""
+        """Build the link of a model. Raise UsageError or ConfigError when the model cannot be
+        used."""
         self.refuse_key(ref.model)
         endpoint: Endpoint | None = None
         if ref.provider in IN_PROCESS:
@@ -226,12 +228,12 @@ class Models:
         return FallbackLink(who, model=name, provider=provider, window=window, build=build)
 
     def refuse_key(self, model: str) -> None:
-        """Raises UsageError for a name that looks like a secret: names are stored and shown."""
+        """Raise UsageError for a name that looks like a secret: names are stored and shown."""
         if self.is_secret(model):
             raise UsageError(KEY_AS_NAME)
 
     def ref(self, model: str, provider: str, *, tier: str | None = None) -> ModelRef:
-        """The reference for an earlier choice."""
+        """Return the reference for an earlier choice."""
         found = self._found
         if provider == CUSTOM and found is not None and found.model == model:
             return ModelRef(provider=CUSTOM, model=model, base_url=found.url, tier=tier)
@@ -256,12 +258,13 @@ class Models:
         return choice_of(endpoint, line=line)
 
     async def _choose_local(self) -> ModelChoice:
-        """Nothing is configured: try a local server, a model file, then the offline assistant."""
-        if found := await find_local(self.http, self.resolver.catalogue):
-            self._found = found.endpoint
-            await self.listings.learn_profile(found.endpoint)
-            endpoint = self.endpoint(found.endpoint.model, CUSTOM)
-            return choice_of(endpoint, line=found.line)
+        """Choose when nothing is configured: a local server, a model file, then the offline
+        assistant."""
+        if server := await find_local(self.http, self.resolver.catalogue):
+            self._found = server.endpoint
+            await self.listings.learn_profile(server.endpoint)
+            endpoint = self.endpoint(server.endpoint.model, CUSTOM)
+            return choice_of(endpoint, line=server.line)
         if choice := self._in_process.default_choice():
             return choice
         return ModelChoice(
@@ -269,7 +272,7 @@ class Models:
         )
 
     def _login_names(self) -> tuple[str, ...]:
-        """Providers with credentials in auth.json, the active login first."""
+        """Return the providers with credentials in auth.json, the active login first."""
         if not (self._config.home.root / AUTH_FILE).exists():
             return ()
         saved = self.accounts.store.auth_file.peek().providers()
@@ -279,7 +282,7 @@ class Models:
 
 
 def ref_of(entry: FallbackSettings, *, tier: str | None = None) -> ModelRef:
-    """The reference for a fallback entry; an entry with only a URL is a custom endpoint."""
+    """Return the reference for a fallback entry; an entry with only a URL is a custom endpoint."""
     return ModelRef(
         provider=entry.provider or (CUSTOM if entry.base_url else ""),
         model=entry.model,

@@ -49,7 +49,7 @@ class ProviderNames:
         self._declared = declared
 
     def find(self, name: str) -> ProviderEntry | None:
-        """None when there is no such provider."""
+        """Find a provider; None when there is no such provider."""
         vendors, low = self._catalogue.vendors, name.strip().lower()
         bare = name.strip()[len(_PREFIX) :] if low.startswith(_PREFIX) else name.strip()
         if low in vendors:
@@ -84,7 +84,7 @@ class ProviderNames:
         return entry
 
     def names(self) -> tuple[str, ...]:
-        """All providers that can be chosen, those from the settings first."""
+        """Return all providers that can be chosen, those from the settings first."""
         enabled = (name for name, own in self._declared.items() if own.enabled)
         disabled = {name for name, own in self._declared.items() if not own.enabled}
         shipped = (name for name in self._catalogue.vendors if name not in disabled)
@@ -92,7 +92,7 @@ class ProviderNames:
 
 
 def near_names(model: str, names: Iterable[str]) -> tuple[str, ...]:
-    """The most similar names; the part before a slash is ignored."""
+    """Return the most similar names; the part before a slash is ignored."""
     # Loaded only for a name that is not found.
     import difflib
 
@@ -104,16 +104,15 @@ def near_names(model: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 class ParsedName(Value):
-    """`provider` is empty if the text names none; `text` is the whole text with aliases
-    resolved."""
+    """A model name that the user entered, split into its parts."""
 
     model: str
-    provider: str = ""
-    text: str = ""
+    provider: str = ""  # empty if the text names none
+    text: str = ""  # the whole text with aliases resolved
 
 
 class ModelNames:
-    """`known_models` lists the models that a provider is known to have."""
+    """Resolves model names. `known_models` lists the models that a provider is known to have."""
 
     def __init__(
         self,
@@ -134,7 +133,7 @@ class ModelNames:
         return replace(self._parse_prefix(resolved), text=resolved)
 
     def canonical_name(self, model: str, entry: ProviderEntry) -> str:
-        """The name as this provider spells it; for a family, its newest model."""
+        """Return the name as this provider spells it; for a family, its newest model."""
         if not model or entry.name in IN_PROCESS:
             return model
         name = spell_for_vendor(entry.vendor, model)
@@ -146,7 +145,7 @@ class ModelNames:
         return newest_match(self._catalogue, model, known) or name
 
     def suits(self, vendor: Vendor, model: str) -> bool:
-        """Whether this vendor probably serves the model."""
+        """Return whether this vendor probably serves the model."""
         if not model or vendor.names in ("slug", "as_is"):
             return True
         head, slash, _ = model.lower().partition("/")
@@ -157,7 +156,7 @@ class ModelNames:
         return bool(maker) and maker in own
 
     def owner(self, model: str) -> Vendor | None:
-        """The vendor named before the slash in `vendor/model`."""
+        """Return the vendor named before the slash in `vendor/model`."""
         head, slash, rest = model.lower().partition("/")
         if not slash or not rest:
             return None

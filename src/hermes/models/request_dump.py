@@ -78,7 +78,7 @@ class RequestDump:
             log.warning("cannot write the request dump", extra={"why": str(error)})
 
     def _redact(self, data: bytes) -> JsonValue:
-        """JSON stays JSON; anything else becomes text."""
+        """Redact a body. JSON stays JSON; anything else becomes text."""
         text = self._run.redactor.line(data.decode("utf-8", "replace"))
         try:
             return decode(object, text)

@@ -33,15 +33,15 @@ class ResolvedAddress(NamedTuple):
 
 
 class ResolvedKey(NamedTuple):
-    """`source` is the variable that holds the key; "" for a key configured next to the address."""
+    """A key and its origin."""
 
     value: str = ""
-    source: str = ""
+    source: str = ""  # the variable that holds the key; "" for a key configured next to the address
 
 
 class Resolver:
-    """Used for chats, jobs, sub-sessions and side tasks. `logged_in` lists the providers with
-    credentials in auth.json."""
+    """Resolves model references to endpoints, for chats, jobs, sub-sessions and side tasks.
+    `logged_in` lists the providers with credentials in auth.json."""
 
     def __init__(
         self,
@@ -63,19 +63,19 @@ class Resolver:
         self.cache: TtlCache[Endpoint] = TtlCache()
 
     def candidates(self) -> tuple[Candidate, ...]:
-        """The providers that could answer, strongest first; the first one does."""
+        """Return the providers that could answer, strongest first; the first one does."""
         return tuple(self.rank_candidates())
 
     def rank_candidates(self) -> Iterator[Candidate]:
-        """Like `candidates`, computed lazily: usually only the first is needed."""
+        """Yield the same as `candidates`, computed lazily: usually only the first is needed."""
         ranking = ProviderRanking(
             self._config, self.catalogue, self.providers, self.names, self._logged_in
         )
         return ranking.rank_providers()
 
     def endpoint(self, ref: ModelRef) -> Endpoint:
-        """Raises UsageError for an unknown provider, and ConfigError when the provider has no key
-        or address; the message names the variable to set."""
+        """Build the endpoint of a model. Raise UsageError for an unknown provider, and ConfigError
+        when the provider has no key or address; the message names the variable to set."""
         if ref.extra_body:
             return self._resolve_endpoint(ref)
         key = (ref.provider, ref.model, ref.base_url, ref.api_key, ref.key_env)
@@ -127,24 +127,25 @@ class Resolver:
         return endpoint
 
     def guesses_window(self, ref: ModelRef) -> bool:
-        """Whether the context window of this model is only a guess."""
+        """Return whether the context window of this model is only a guess."""
         entry = self.providers.get(ref.provider)
         model = self.names.canonical_name(ref.model, entry)
         url = self._address(entry, ref).url or entry.vendor.url
         return self._known_window(entry, ref, model, url)[0].source == "guess"
 
     def window_learner(self, endpoint: Endpoint) -> WindowLearner:
-        """Stores what is learned about this model's context window."""
+        """Return the object that stores what is learned about this model's context window."""
         return WindowLearner(self._learned, endpoint.model, endpoint.url, endpoint.profile.window)
 
     def key_source(self, ref: ModelRef) -> str:
-        """The variable that holds the key for this model; "" when the key comes from elsewhere."""
+        """Return the variable that holds the key for this model; "" when the key comes from
+        elsewhere."""
         entry = self.providers.get(ref.provider)
         named = ref.key_env or ("" if ref.api_key or entry.own.api_key else entry.own.key_env)
         return named or self._key(entry, ref, self._address(entry, ref)).source
 
     def can_reach(self, ref: ModelRef) -> bool:
-        """Whether the model could be requested now. Makes no requests."""
+        """Return whether the model could be requested now. Makes no requests."""
         try:
             self.endpoint(ref)
         except HermesError:
@@ -152,14 +153,15 @@ class Resolver:
         return True
 
     def is_ambiguous(self, model: str, entry: ProviderEntry) -> bool:
-        """Whether this is a family name without a known model."""
+        """Return whether this is a family name without a known model."""
         family = model.lower() in self.catalogue.shorthands
         return family and self.names.canonical_name(model, entry) == spell_for_vendor(
             entry.vendor, model
         )
 
     def known_models(self, entry: ProviderEntry) -> Iterable[str]:
-        """The models that the provider is known to have, from its list or the shipped catalogue."""
+        """Yield the models that the provider is known to have, from its list or the shipped
+        catalogue."""
         url = self._address(entry, ModelRef(provider=entry.name)).url or entry.vendor.url
         listing: ModelListing | None = self._listings.cached(url) if url else None
         yield from entry.own.models
@@ -175,11 +177,11 @@ class Resolver:
 
     def _address(self, entry: ProviderEntry, ref: ModelRef) -> ResolvedAddress:
         saved = self._saved_value(entry, "model.base_url")
-        if given := ref.base_url or entry.own.base_url or saved:
-            return ResolvedAddress(given, "config")
+        if url := ref.base_url or entry.own.base_url or saved:
+            return ResolvedAddress(url, "config")
         variable = entry.vendor.url_env
-        if variable and (given := self._config.secrets.get(variable)) and not entry.server:
-            return ResolvedAddress(given, "env")
+        if variable and (url := self._config.secrets.get(variable)) and not entry.server:
+            return ResolvedAddress(url, "env")
         return ResolvedAddress(entry.default_url, "config" if entry.default_url else "")
 
     def _key(self, entry: ProviderEntry, ref: ModelRef, address: ResolvedAddress) -> ResolvedKey:
@@ -199,7 +201,7 @@ class Resolver:
         return ResolvedKey()
 
     def _saved_value(self, entry: ProviderEntry, key: str) -> str:
-        """A `model` setting, if it belongs to this provider."""
+        """Return a `model` setting, if it belongs to this provider."""
         value: str = getattr(self._settings.model, key.partition(".")[2])
         if not value:
             return ""
@@ -209,7 +211,7 @@ class Resolver:
     def _known_window(
         self, entry: ProviderEntry, ref: ModelRef, model: str, url: str
     ) -> tuple[ContextWindow, ModelListing | None]:
-        """The context window, and the cached model list that it may come from."""
+        """Return the context window, and the cached model list that it may come from."""
         listing = self._listings.cached(url)
         configured = self._window(entry, ref, model)
         found = known_window(

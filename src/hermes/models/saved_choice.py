@@ -22,7 +22,8 @@ _OF_MODEL = ("context_length",)
 
 
 def save_choice(config: Config, model: str, provider: str, *, base_url: str = "") -> None:
-    """Takes effect with the next run. Raises ConfigError when the file cannot be written."""
+    """Save a choice, which takes effect with the next run. Raise ConfigError when the file cannot
+    be written."""
     changes: Changes = {("model", "default"): model, ("model", "provider"): provider}
     stale: tuple[str, ...] = ()
     if provider != _file_value(config, "provider") or base_url:
@@ -63,14 +64,15 @@ def save_endpoint(config: Config, name: str, base_url: str, key_env: str = "") -
 
 
 def _file_value(config: Config, key: str) -> JsonValue:
-    """The value in the settings file, or None."""
+    """Return the value in the settings file, or None."""
     found = config.explain(f"model.{key}")
     values = (SourcedValue(value=found.value, source=found.source), *found.shadows)
     return next((each.value for each in values if each.source.kind == "file"), None)
 
 
 async def switch(session: Session, model: str, provider: str) -> None:
-    """Raises UsageError while a turn runs. On failure the session keeps its model."""
+    """Switch the model of a session. Raise UsageError while a turn runs. On failure the session
+    keeps its model."""
     if session.busy:
         raise UsageError("A turn is running; stop it, or switch the model when it has ended.")
     await session.send(SwitchModel(model=model, provider=provider))

@@ -54,8 +54,8 @@ class MainModel(Protocol):
 
 
 class SideModel:
-    """For one session with this main model. `tell` shows the user a line. A failure, or the use of
-    another vendor, is reported once per task."""
+    """The auxiliary models of one session with this main model. `tell` shows the user a line. A
+    failure, or the use of another vendor, is reported once per task."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class SideModel:
         self._reported: set[tuple[str, str]] = set()
 
     async def ask(self, task: str, prompt: Prompt, meter: Meter) -> Reply:
-        """The reply of the first model that gives one; raises ProviderError when none does.
+        """Return the reply of the first model that gives one; raise ProviderError when none does.
         Spending caps apply, and the cost is recorded under the task."""
         own = self._task_settings(task)
         if own.reasoning_effort:
@@ -109,7 +109,7 @@ class SideModel:
         *,
         rounds: int,
     ) -> None:
-        """Lets the model call the tools of the prompt until it has nothing more to do. `execute`
+        """Let the model call the tools of the prompt until it has nothing more to do. `execute`
         gets the number of the round and the call; the model sees its errors."""
         names = [tool.name for tool in prompt.tools]
         for number in range(rounds):
@@ -133,7 +133,7 @@ class SideModel:
             prompt = replace(prompt, messages=(*prompt.messages, *answered))
 
     def links(self, task: str, prompt: Prompt, meter: Meter) -> Iterator[FallbackLink]:
-        """The models that can run this task now, best first."""
+        """Yield the models that can run this task now, best first."""
         tokens = estimate_prompt_tokens(prompt)
         attempts = self._settings.auxiliary.transient_retries + 1
         main = self._models.find_endpoint(self._main.model, self._main.provider)
@@ -151,8 +151,8 @@ class SideModel:
                 yield link
 
     def _candidates(self, task: str) -> Iterator[tuple[ModelRef, bool]]:
-        """Models, and whether they are listed: configured for the task, and used regardless of
-        cost. The task's own settings come first. `auto` tries the main model's vendor, then the
+        """Yield models, and whether they are listed: configured for the task, and used regardless
+        of cost. The task's own settings come first. `auto` tries the main model's vendor, then the
         models the user listed, then free ones."""
         own, model, provider = self._task_settings(task), self._main.model, self._main.provider
         main = self._models.ref(model, provider)
@@ -174,15 +174,15 @@ class SideModel:
             yield from chain
             if own.provider != MAIN:
                 yield from ((ref_of(entry), False) for entry in self._settings.fallback_providers)
-                for name, given in self._settings.providers.items():
-                    if given.default_model:
-                        yield ModelRef(provider=name, model=given.default_model), False
+                for name, provider_settings in self._settings.providers.items():
+                    if provider_settings.default_model:
+                        yield ModelRef(provider=name, model=provider_settings.default_model), False
 
     def _explicit(self, own: AuxiliaryTaskSettings, main: str) -> ModelRef:
         named = self._models.resolver.names.read(own.model)
-        given = own.provider if own.provider not in ("", AUTO, MAIN) else ""
-        provider = given or named.provider or main
-        model = own.model if given and named.provider != given else named.model
+        own_provider = own.provider if own.provider not in ("", AUTO, MAIN) else ""
+        provider = own_provider or named.provider or main
+        model = own.model if own_provider and named.provider != own_provider else named.model
         entry = self._models.resolver.providers.get(provider)
         model = model or entry.vendor.aux_model or entry.default_model
         return ModelRef(provider=provider, model=model, extra_body=own.extra_body)
@@ -228,8 +228,8 @@ def timeout_for(task: str) -> float:
 
 
 def _costs_no_more(endpoint: Endpoint, main: Endpoint | None) -> bool:
-    """Never choose a model that could cost more than the user's model. A model without a known
-    price is not chosen."""
+    """Return whether a model cannot cost more than the user's model. A model without a known price
+    is not chosen."""
     if endpoint.profile.included:
         return True
     if main is None or main.profile.included:

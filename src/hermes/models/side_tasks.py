@@ -32,8 +32,8 @@ APPROVAL_PROMPT = (
 
 
 class ModelApprover:
-    """Only the exact word approves; any other reply or a failure leaves the decision to the user.
-    In-process models are not asked."""
+    """Asks a model to approve a command. Only the exact word approves; any other reply or a failure
+    leaves the decision to the user. In-process models are not asked."""
 
     def __init__(self, models: Models, settings: Settings, session: Session) -> None:
         self._settings = settings
@@ -54,8 +54,8 @@ class ModelApprover:
 
 
 def approval_request(effect: RunCommand, ask: Ask) -> Prompt:
-    """The prompt that asks a model to approve a command. The command is encoded as JSON, so that it
-    cannot end its own quotation."""
+    """Build the prompt that asks a model to approve a command. The command is encoded as JSON, so
+    that it cannot end its own quotation."""
     facts = {"command": effect.script, "folder": effect.cwd, "stopped_because": ask.reason}
     return Prompt(
         system=APPROVAL_PROMPT, messages=(user_says(encode(facts).decode()),), effort="low"
@@ -73,8 +73,8 @@ TITLE_PROMPT = (
 
 
 class TitleWriter:
-    """`auxiliary.title_generation.provider: none` disables it. In-process models are too slow and
-    are not asked."""
+    """Asks a model for the title of a session. `auxiliary.title_generation.provider: none` disables
+    it. In-process models are too slow and are not asked."""
 
     def __init__(self, models: Models, settings: Settings, archive: SessionArchive) -> None:
         self._models = models
@@ -119,7 +119,8 @@ class TitleWriter:
 
 
 def title_request(messages: list[Message]) -> Prompt:
-    """Contains only the start of the first message and of the first reply."""
+    """Build the prompt for a title. It contains only the start of the first message and of the
+    first reply."""
     question = next((m.text for m in messages if isinstance(m, UserMessage)), "")
     answers = (m.text for m in messages if isinstance(m, AssistantMessage) and m.text)
     answer = next(answers, "")
@@ -128,7 +129,7 @@ def title_request(messages: list[Message]) -> Prompt:
 
 
 def clean_title(text: str) -> str:
-    """The first line without quotes, markup and a full stop."""
+    """Return the first line without quotes, markup and a full stop."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     first = re.sub(r"^(?:title|name)\s*:\s*", "", lines[0], flags=re.IGNORECASE) if lines else ""
     return first.strip("\"'`*#“”„«» ").rstrip(".")[:MAX_TITLE_CHARS].strip()

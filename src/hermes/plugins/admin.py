@@ -100,18 +100,18 @@ class PluginAdmin:
 
     def describe(self, name: str) -> PluginDetails:
         state = self._plugins.state(name)
-        found, manifest = state.found, state.found.manifest
+        plugin, manifest = state.plugin, state.plugin.manifest
         if manifest is None:
-            raise ConfigError(f"The plugin {found.key} is unusable: {found.fault}")
-        contents = read_contents(Path(found.place))
-        record = read_record(Path(found.place))
+            raise ConfigError(f"The plugin {plugin.key} is unusable: {plugin.fault}")
+        contents = read_contents(Path(plugin.path))
+        record = read_record(Path(plugin.path))
         known = self._plugins.host.variables
-        grants = self._plugins.rules.grants(found)
+        grants = self._plugins.rules.grants(plugin)
         return PluginDetails(
             row=self._row(state),
             name=manifest.name,
             description=manifest.description,
-            place=found.place,
+            place=plugin.path,
             author=manifest.author,
             homepage=manifest.homepage,
             license=manifest.license,
@@ -128,7 +128,7 @@ class PluginAdmin:
             grants={name: getattr(grants, name) for name in (*GRANTS, "paths", "env")},
             dependencies=manifest.dependencies,
             hash=hash_of(contents),
-            agreed=self._plugins.consents.hash_of(found),
+            agreed=self._plugins.consents.hash_of(plugin),
             installed_from=record.source if record else "",
             findings=scan_code(contents),
         )
@@ -141,17 +141,17 @@ class PluginAdmin:
         allow_tool_override: bool = False,
         grants: Sequence[str] = (),
     ) -> PluginDetails:
-        """Approves the current files and loads them from the next session on."""
+        """Approve the current files and load them from the next session on."""
         about = self.describe(name)
-        found = self._plugins.state(name).found
+        plugin = self._plugins.state(name).plugin
         blocked = self._run.settings.plugins.block_on_scan == "high"
         if blocked and any(each.level == "high" for each in about.findings):
             raise UsageError(
-                f"{found.key} was not enabled because of scan findings (plugins.block_on_scan); "
-                f"`hermes plugins info {found.key}` shows them."
+                f"{plugin.key} was not enabled because of scan findings (plugins.block_on_scan); "
+                f"`hermes plugins info {plugin.key}` shows them."
             )
-        entry = ("plugins", "entries", found.key)
-        current = self._plugins.rules.entry(found).grants
+        entry = ("plugins", "entries", plugin.key)
+        current = self._plugins.rules.entry(plugin).grants
         changes: dict[tuple[str, ...], Any] = _grant_changes(
             entry, grants, {"paths": list(current.paths), "env": list(current.env)}
         )
@@ -159,19 +159,19 @@ class PluginAdmin:
             changes[(*entry, "isolation")] = isolation
         if allow_tool_override:
             changes[(*entry, "allow_tool_override")] = True
-        changes |= self._list_changes(found, on=True)
-        if not found.trusted:
-            self._plugins.consents.agree(found, about.hash, self._run.world.clock.now())
+        changes |= self._list_changes(plugin, on=True)
+        if not plugin.trusted:
+            self._plugins.consents.agree(plugin, about.hash, self._run.world.clock.now())
         write_settings(self._run.home, changes)
         return about
 
     def disable(self, name: str) -> str:
-        found = self._plugins.state(name).found
-        write_settings(self._run.home, self._list_changes(found, on=False))
-        return found.key
+        plugin = self._plugins.state(name).plugin
+        write_settings(self._run.home, self._list_changes(plugin, on=False))
+        return plugin.key
 
     async def fetch(self, source: str, ref: str) -> FetchedPlugin:
-        """Fetches the plugin into memory without running it."""
+        """Fetch the plugin into memory without running it."""
         folder = await asyncio.to_thread(tempfile.TemporaryDirectory, prefix="hermes-plugin-")
         try:
             return await fetch_plugin(source, ref, Path(folder.name) / "clone", self._run.env)
@@ -182,48 +182,48 @@ class PluginAdmin:
         return install_plugin(fetched, self._folder, force=force)
 
     async def update(self, name: str) -> tuple[str, tuple[str, ...]]:
-        """Updates the plugin and returns the changed files; a changed plugin needs new approval."""
-        found = self._plugins.state(name).found
-        record = read_record(Path(found.place))
+        """Update the plugin and return the changed files; a changed plugin needs new approval."""
+        plugin = self._plugins.state(name).plugin
+        record = read_record(Path(plugin.path))
         if record is None:
-            raise UsageError(f"{found.key} was not installed by `hermes plugins install`.")
+            raise UsageError(f"{plugin.key} was not installed by `hermes plugins install`.")
         if record.ref:
             raise UsageError(
-                f"{found.key} is pinned to {record.ref}; install it again without --ref."
+                f"{plugin.key} is pinned to {record.ref}; install it again without --ref."
             )
         fetched = await self.fetch(record.source, "")
-        if fetched.key != found.key:
-            raise UsageError(f"{record.source} now contains {fetched.key}, not {found.key}.")
-        before = read_contents(Path(found.place))
+        if fetched.key != plugin.key:
+            raise UsageError(f"{record.source} now contains {fetched.key}, not {plugin.key}.")
+        before = read_contents(Path(plugin.path))
         names = {*before, *fetched.contents}
         changed = sorted(n for n in names if before.get(n) != fetched.contents.get(n))
         if changed:
             install_plugin(fetched, self._folder, force=True)
-        return found.key, tuple(changed)
+        return plugin.key, tuple(changed)
 
     def list_updatable(self) -> list[str]:
-        """Lists installed plugins that are not pinned."""
+        """List installed plugins that are not pinned."""
         records = {
-            state.found.key: read_record(Path(state.found.place))
+            state.plugin.key: read_record(Path(state.plugin.path))
             for state in self._plugins.states
-            if state.found.source == "user"
+            if state.plugin.source == "user"
         }
         return [key for key, record in records.items() if record and not record.ref]
 
     def remove(self, name: str) -> str:
-        found = self._plugins.state(name).found
-        if found.source != "user":
+        plugin = self._plugins.state(name).plugin
+        if plugin.source != "user":
             raise UsageError(
-                f"{found.key} is {found.source}; use `hermes plugins disable` instead."
+                f"{plugin.key} is {plugin.source}; use `hermes plugins disable` instead."
             )
-        remove_plugin(Path(found.place))
-        self._plugins.consents.withdraw(found.key)
-        changes = self._list_changes(found, on=False)
+        remove_plugin(Path(plugin.path))
+        self._plugins.consents.withdraw(plugin.key)
+        changes = self._list_changes(plugin, on=False)
         del changes["plugins", "disabled"]
-        if found.key in self._run.settings.plugins.entries:
-            changes["plugins", "entries", found.key] = REMOVED
+        if plugin.key in self._run.settings.plugins.entries:
+            changes["plugins", "entries", plugin.key] = REMOVED
         write_settings(self._run.home, changes)
-        return found.key
+        return plugin.key
 
     def new(self, name: str, kind: ScaffoldKind) -> tuple[Path, ...]:
         category = "platforms" if kind == "platform" else kind
@@ -234,11 +234,11 @@ class PluginAdmin:
         return await check_all(self._plugins)
 
     def _row(self, state: PluginState) -> PluginRow:
-        found, surface = state.found, state.surface
-        manifest, loaded = found.manifest, state.status == "loaded"
+        plugin, surface = state.plugin, state.surface
+        manifest, loaded = plugin.manifest, state.status == "loaded"
         return PluginRow(
-            key=found.key,
-            source=found.source,
+            key=plugin.key,
+            source=plugin.source,
             kind=manifest.kind if manifest else "",
             version=manifest.version if manifest else "",
             enabled=state.status != "off",
@@ -246,20 +246,20 @@ class PluginAdmin:
             isolation=state.level,
             tools=len(surface.tools if loaded else manifest.provides_tools if manifest else ()),
             hooks=len(surface.hooks if loaded else manifest.provides_hooks if manifest else ()),
-            overrides=found.overrides,
+            overrides=plugin.overrides,
             fault=state.fault,
         )
 
-    def _list_changes(self, found: FoundPlugin, *, on: bool) -> dict[tuple[str, ...], Any]:
-        """Returns the new lists of enabled and disabled plugins. Bundled plugins are listed only
+    def _list_changes(self, plugin: FoundPlugin, *, on: bool) -> dict[tuple[str, ...], Any]:
+        """Return the new lists of enabled and disabled plugins. Bundled plugins are listed only
         when disabled."""
-        own, names = self._run.settings.plugins, (found.key, found.name)
+        own, names = self._run.settings.plugins, (plugin.key, plugin.name)
         enabled = [each for each in own.enabled if each not in names]
         disabled = [each for each in own.disabled if each not in names]
         if on:
-            enabled.append(found.key)
-        elif found.trusted:
-            disabled.append(found.key)
+            enabled.append(plugin.key)
+        elif plugin.trusted:
+            disabled.append(plugin.key)
         return {
             ("plugins", "enabled"): enabled or REMOVED,
             ("plugins", "disabled"): disabled or REMOVED,
@@ -269,7 +269,7 @@ class PluginAdmin:
 def _grant_changes(
     entry: tuple[str, ...], grants: Sequence[str], current: dict[str, Any]
 ) -> dict[tuple[str, ...], Any]:
-    """`network`, `llm`, `processes`, `path=FOLDER`, `env=NAME`."""
+    """Parse grants: `network`, `llm`, `processes`, `path=FOLDER`, `env=NAME`."""
     changes: dict[tuple[str, ...], Any] = {}
     for each in grants:
         kind, _, value = each.partition("=")
@@ -287,7 +287,7 @@ def _grant_changes(
 
 
 def create_plugin(folder: Path, name: str, kind: ScaffoldKind) -> tuple[Path, ...]:
-    """Writes the files into the new `folder` and returns them."""
+    """Write the files into the new `folder` and return them."""
     if not re.fullmatch(NAME, name):
         raise UsageError(
             f"{name!r} is not a valid plugin name: use lower-case letters, digits, -, _."

@@ -18,7 +18,7 @@ class Plugin:
     description = ""
 
     def get_schema(self) -> dict[str, Any]:
-        """Returns the JSON Schema of the parameters of `execute`."""
+        """Return the JSON Schema of the parameters of `execute`."""
         return {"type": "object", "properties": {}}
 
     async def execute(self, parameters: dict[str, Any]) -> Any:

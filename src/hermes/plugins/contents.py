@@ -18,26 +18,26 @@ _LEFT_OUT = frozenset(("__pycache__", ".git", ".install.json", ".pytest_cache", 
 Contents = dict[str, bytes]
 
 
-def read_contents(place: Path) -> Contents:
-    """Returns files by relative path, or by name for a single file. ConfigError for links and
+def read_contents(root: Path) -> Contents:
+    """Return files by relative path, or by name for a single file. Raise ConfigError for links and
     special files."""
-    if place.is_symlink():
-        raise ConfigError(f"{place.name} is a link; a plugin must be a real file or folder.")
-    if place.is_file():
-        return {place.name: _read(place)}
-    if not place.is_dir():
-        raise ConfigError(f"{place} no longer exists.")
-    found: Contents = {}
+    if root.is_symlink():
+        raise ConfigError(f"{root.name} is a link; a plugin must be a real file or folder.")
+    if root.is_file():
+        return {root.name: _read(root)}
+    if not root.is_dir():
+        raise ConfigError(f"{root} no longer exists.")
+    contents: Contents = {}
     size = 0
-    for path in _files(place):
+    for path in _files(root):
         data = _read(path)
         size += len(data)
-        found[path.relative_to(place).as_posix()] = data
-        if len(found) > MOST_FILES or size > MOST_BYTES:
+        contents[path.relative_to(root).as_posix()] = data
+        if len(contents) > MOST_FILES or size > MOST_BYTES:
             raise ConfigError(
-                f"{place.name} has more than {MOST_FILES} files or {MOST_BYTES // 1_000_000} MB."
+                f"{root.name} has more than {MOST_FILES} files or {MOST_BYTES // 1_000_000} MB."
             )
-    return found
+    return contents
 
 
 def hash_of(contents: Contents) -> str:
@@ -49,8 +49,8 @@ def hash_of(contents: Contents) -> str:
 
 
 def write_copy(contents: Contents, folder: Path) -> Path:
-    """Writes a complete copy to `folder`; an existing one that differs is replaced, because its
-    name contains the hash."""
+    """Write a complete copy to `folder`; an existing one that differs is replaced, because its name
+    contains the hash."""
     with contextlib.suppress(ConfigError, OSError):
         if folder.is_dir() and read_contents(folder) == contents:
             return folder

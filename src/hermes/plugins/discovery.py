@@ -19,18 +19,16 @@ CATEGORIES = ("image_gen", "memory", "context_engine", "platforms", "browser", "
 
 
 class FoundPlugin(Value):
-    """`place` is the folder or file. A pip plugin is `module`; `attribute` names its function if
-    not `register`. Without a manifest, `fault` says why; `overrides` is the source
-    of the plugin that it replaces."""
+    """A plugin that was found, usable or not."""
 
     key: str
     source: Source
-    place: str
+    path: str  # the folder or file
     manifest: PluginManifest | None = None
-    fault: str = ""
-    module: str = ""
-    attribute: str = ""
-    overrides: str = ""
+    fault: str = ""  # why there is no manifest
+    module: str = ""  # the module of a pip plugin
+    attribute: str = ""  # the function of a pip plugin, if not `register`
+    overrides: str = ""  # the source of the plugin that it replaces
     hash: str = ""
 
     @property
@@ -56,7 +54,7 @@ GROUPS = {GROUP: "", "hermes_agent.memory_providers": "memory"}
 
 
 def find_installed(paths: Sequence[str] = ()) -> Iterator[FoundPlugin]:
-    """Yields plugins on the import path or on `paths`."""
+    """Yield plugins on the import path or on `paths`."""
     # Slow to load: imports the email parser.
     from importlib.metadata import distributions
 
@@ -71,26 +69,26 @@ def find_installed(paths: Sequence[str] = ()) -> Iterator[FoundPlugin]:
         for point in points:
             if point.name not in seen:
                 seen.add(point.name)
-                found = _describe(point.name, point.module, point.attr or "", where)
-                if found.manifest and (category := GROUPS[point.group]):
-                    found = replace(found, manifest=replace(found.manifest, category=category))
-                yield found
+                plugin = _describe(point.name, point.module, point.attr or "", where)
+                if plugin.manifest and (category := GROUPS[point.group]):
+                    plugin = replace(plugin, manifest=replace(plugin.manifest, category=category))
+                yield plugin
 
 
 def _describe(name: str, module: str, attribute: str, where: Sequence[str]) -> FoundPlugin:
-    root, place = _locate(module, where)
-    if place is None:
+    root, path = _locate(module, where)
+    if path is None:
         fault = f"The module {module} of the entry point {name} is missing."
-        return FoundPlugin(key=name, source="pip", place=module, fault=fault)
-    file = place / "__init__.py" if place.is_dir() else place
-    manifest, fault = _read(place / FILE if (place / FILE).is_file() else file)
+        return FoundPlugin(key=name, source="pip", path=module, fault=fault)
+    file = path / "__init__.py" if path.is_dir() else path
+    manifest, fault = _read(path / FILE if (path / FILE).is_file() else file)
     # The whole top-level package, so that everything imported is hashed.
     top = module.partition(".")[0]
-    whole = Path(root, top) if Path(root, top).is_dir() else place
+    whole = Path(root, top) if Path(root, top).is_dir() else path
     return FoundPlugin(
         key=name,
         source="pip",
-        place=str(whole),
+        path=str(whole),
         manifest=manifest,
         fault=fault,
         module=module,
@@ -99,7 +97,7 @@ def _describe(name: str, module: str, attribute: str, where: Sequence[str]) -> F
 
 
 def _locate(module: str, where: Sequence[str]) -> tuple[str, Path | None]:
-    """Searches by path, because Python's finder would import parent packages."""
+    """Search by path, because Python's finder would import parent packages."""
     inner = module.replace(".", "/")
     for folder in where:
         package, file = Path(folder, inner), Path(folder, f"{inner}.py")
@@ -111,7 +109,7 @@ def _locate(module: str, where: Sequence[str]) -> tuple[str, Path | None]:
 
 
 def _read(file: Path) -> tuple[PluginManifest | None, str]:
-    """Returns the manifest, or why there is none."""
+    """Return the manifest, or why there is none."""
     try:
         return (read_manifest if file.name == FILE else manifest_of_module)(file), ""
     except ConfigError as error:
@@ -123,44 +121,43 @@ PROJECT = Path(".hermes", "plugins")
 
 
 class SearchPaths(Value):
-    """Where to search. `project` is a project's plugin folder, if enabled. `paths` are import
-    paths; empty means those of this process."""
+    """The folders and import paths that are searched for plugins."""
 
     user: str
     bundled: str = str(BUNDLED)
-    project: str = ""
+    project: str = ""  # the plugin folder of a project, if enabled
     pip: bool = True
-    paths: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()  # import paths; empty means those of this process
     allow_override: tuple[str, ...] = ()
 
 
-def discover(places: SearchPaths) -> dict[str, FoundPlugin]:
-    """Returns plugins by key; a higher source overrides a lower one and is logged."""
-    found: dict[str, FoundPlugin] = {}
+def discover(search_paths: SearchPaths) -> dict[str, FoundPlugin]:
+    """Return plugins by key; a higher source overrides a lower one and is logged."""
+    plugins: dict[str, FoundPlugin] = {}
     every = (
-        in_folder(Path(places.bundled), "bundled") if places.bundled else (),
-        find_installed(places.paths) if places.pip else (),
-        in_folder(Path(places.user), "user"),
-        in_folder(Path(places.project), "project") if places.project else (),
+        in_folder(Path(search_paths.bundled), "bundled") if search_paths.bundled else (),
+        find_installed(search_paths.paths) if search_paths.pip else (),
+        in_folder(Path(search_paths.user), "user"),
+        in_folder(Path(search_paths.project), "project") if search_paths.project else (),
     )
     for each in chain.from_iterable(every):
-        held = found.get(each.key)
+        held = plugins.get(each.key)
         if held is None:
-            found[each.key] = each
+            plugins[each.key] = each
         elif held.source != each.source and (
             # Memory plugins must not be replaced silently.
             not (held.trusted and held.key.startswith("memory/"))
-            or held.key in places.allow_override
+            or held.key in search_paths.allow_override
         ):
             log.info("a plugin overrides another", extra={"key": each.key, "source": held.source})
-            found[each.key] = replace(each, overrides=held.source)
+            plugins[each.key] = replace(each, overrides=held.source)
         else:
             log.warning("a plugin must not override another", extra={"key": each.key})
-    return dict(sorted(found.items()))
+    return dict(sorted(plugins.items()))
 
 
 def in_folder(folder: Path, source: Source) -> Iterator[FoundPlugin]:
-    """Finds `NAME/`, `CATEGORY/NAME/` and, outside bundled plugins, `NAME.py`."""
+    """Find `NAME/`, `CATEGORY/NAME/` and, outside bundled plugins, `NAME.py`."""
     for entry in _entries(folder):
         if entry.name in CATEGORIES and entry.is_dir():
             for inner in _entries(entry):
@@ -172,14 +169,14 @@ def in_folder(folder: Path, source: Source) -> Iterator[FoundPlugin]:
             yield from _one(entry, entry.stem, source)
 
 
-def _one(place: Path, key: str, source: Source) -> Iterator[FoundPlugin]:
-    file = place / FILE if place.is_dir() else place
+def _one(path: Path, key: str, source: Source) -> Iterator[FoundPlugin]:
+    file = path / FILE if path.is_dir() else path
     if file.exists():
         manifest, fault = _read(file)
-        yield FoundPlugin(key=key, source=source, place=str(place), manifest=manifest, fault=fault)
+        yield FoundPlugin(key=key, source=source, path=str(path), manifest=manifest, fault=fault)
     elif source != "bundled":
         fault = f"{FILE} is missing."
-        yield FoundPlugin(key=key, source=source, place=str(place), fault=fault)
+        yield FoundPlugin(key=key, source=source, path=str(path), fault=fault)
 
 
 def _entries(folder: Path) -> list[Path]:

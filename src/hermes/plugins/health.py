@@ -32,16 +32,16 @@ class PluginCheck(Value):
 
 
 async def check_all(plugins: PluginRegistry) -> list[PluginCheck]:
-    """Starts every enabled third-party plugin and waits for its answer."""
-    others = [state for state in plugins.states if not state.found.trusted]
+    """Start every enabled third-party plugin and wait for its answer."""
+    others = [state for state in plugins.states if not state.plugin.trusted]
     checks = [_check_files(state) for state in others if state.status not in ("on", "off")]
-    own = [state for state in plugins.usable() if not state.found.trusted]
+    own = [state for state in plugins.usable() if not state.plugin.trusted]
     await plugins.load(own, known=False)
     for state in own:
-        now = plugins.state(state.found.key)
+        now = plugins.state(state.plugin.key)
         checks.append(await _ask(plugins, now) if now.status == "loaded" else _check_files(now))
     await plugins.close()
-    faults = {state.found.key: state.fault for state in plugins.states if state.fault}
+    faults = {state.plugin.key: state.fault for state in plugins.states if state.fault}
     return [
         replace(each, ok=False, words=faults[each.key]) if each.ok and each.key in faults else each
         for each in checks
@@ -49,23 +49,23 @@ async def check_all(plugins: PluginRegistry) -> list[PluginCheck]:
 
 
 async def _ask(plugins: PluginRegistry, state: PluginState) -> PluginCheck:
-    key = state.found.key
-    if why := quota_fault(plugins.data_dir(state.found), plugins.rules.data_mb):
+    key = state.plugin.key
+    if why := quota_fault(plugins.data_dir(state.plugin), plugins.rules.data_mb):
         return PluginCheck(key=key, ok=False, words=f"it {why}")
     running = plugins.running(key)
-    words = running.protection
+    message = running.protection
     if state.level != "in_process":
         try:
             await running.call("ping", "", None, seconds=SECONDS, caller=NO_CALLER)
         except PluginFault as fault:
             return PluginCheck(key=key, ok=False, words=str(fault))
-        words = f"answers; isolated by {running.protection}"
-    text = "; ".join((words, *_missing_hosts(state)))
+        message = f"answers; isolated by {running.protection}"
+    text = "; ".join((message, *_missing_hosts(state)))
     return PluginCheck(key=key, ok=running.protection != PluginSandbox.UNCONFINED, words=text)
 
 
 def _missing_hosts(state: PluginState) -> Iterator[str]:
-    """Yields registrations that Hermes does not use."""
+    """Yield registrations that Hermes does not use."""
     for platform in state.surface.platforms:
         yield f"provides the platform {platform.name}, which needs a gateway; none is available"
     for service in state.surface.services:
@@ -77,11 +77,11 @@ def _missing_hosts(state: PluginState) -> Iterator[str]:
 
 def _check_files(state: PluginState) -> PluginCheck:
     ok = state.status == "loaded"
-    return PluginCheck(key=state.found.key, ok=ok, words=state.fault or state.status)
+    return PluginCheck(key=state.plugin.key, ok=ok, words=state.fault or state.status)
 
 
 async def plugin_findings(config: Config) -> list[Diagnostic]:
-    """Returns findings for `hermes doctor` from files only; starts nothing."""
+    """Return findings for `hermes doctor` from files only; starts nothing."""
     from hermes.plugins.host import load_plugins
 
     if not config.settings.plugins.enabled:
@@ -90,26 +90,26 @@ async def plugin_findings(config: Config) -> list[Diagnostic]:
     run = RunContext(config, env=env, world=World(), redactor=SecretRedactor(config, env))
     plugins = load_plugins(run, serve=_serve_nothing, reserved_names=tuple)
     try:
-        found = [
+        findings = [
             _finding(plugins, each)
             for each in plugins.states
-            if not each.found.trusted and each.status != "off"
+            if not each.plugin.trusted and each.status != "off"
         ]
         rules, variables = plugins.rules, plugins.host.variables
         if not is_sandboxed(rules.sandbox, rules.means, variables):
-            words = "plugins run without a sandbox: neither Landlock nor bubblewrap works"
-            found.append(warning("plugin", words, fix="install bubblewrap"))
-        return found
+            message = "plugins run without a sandbox: neither Landlock nor bubblewrap works"
+            findings.append(warning("plugin", message, fix="install bubblewrap"))
+        return findings
     finally:
         await plugins.close()
 
 
-def _serve_nothing(rules: PluginRules, found: FoundPlugin) -> PluginRequests:
-    raise HermesError(f"A check of files cannot start {found.key}.")
+def _serve_nothing(rules: PluginRules, plugin: FoundPlugin) -> PluginRequests:
+    raise HermesError(f"A check of files cannot start {plugin.key}.")
 
 
 def _finding(plugins: PluginRegistry, state: PluginState) -> Diagnostic:
-    key, folder = state.found.key, plugins.data_dir(state.found)
+    key, folder = state.plugin.key, plugins.data_dir(state.plugin)
     if state.status in FAULTY:
         fix = f"`hermes plugins info {key}` shows details"
         return warning("plugin", f"{key}: {state.fault.rstrip('.')}", fix=fix)

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 
 def create_registry(host: HostServices) -> PluginRegistry:
-    def serve(rules: PluginRules, found: FoundPlugin) -> PluginRequests:
+    def serve(rules: PluginRules, plugin: FoundPlugin) -> PluginRequests:
         return PluginRequests(
-            found.name,
-            rules.grants(found),
+            plugin.name,
+            rules.grants(plugin),
             dispatch=partial(_dispatch, host),
             inject=partial(_inject, host),
             complete=partial(_complete, host),
@@ -58,10 +58,11 @@ def load_plugins(
     serve: Callable[[PluginRules, FoundPlugin], PluginRequests],
     reserved_names: Callable[[], Iterable[str]],
 ) -> PluginRegistry:
-    """`serve` handles a plugin's requests; `reserved_names` returns tool names of other sources."""
+    """Load the plugins of a run. `serve` handles a plugin's requests; `reserved_names` returns tool
+    names of other sources."""
     rules = convert(PluginRules, plain(run.settings.plugins))
     project = Path(run.settings.terminal.cwd).expanduser().resolve() / PROJECT
-    places = SearchPaths(
+    search_paths = SearchPaths(
         user=str(run.home.root / "plugins"),
         project=str(project) if rules.project and not rules.safe_mode else "",
         pip=not rules.safe_mode,
@@ -78,7 +79,7 @@ def load_plugins(
     )
     return PluginRegistry(
         rules,
-        places,
+        search_paths,
         host,
         run.world.clock,
         serve=partial(serve, rules),
@@ -100,8 +101,8 @@ async def _dispatch(
     name: str,
     arguments: JsonObject,
 ) -> str:
-    """Runs a Hermes tool during a call of a plugin, through hooks and policy, as an untrusted
-    origin. Returns the tool's text; raises Denied with a message for the plugin."""
+    """Run a Hermes tool during a call of a plugin, through hooks and policy, as an untrusted
+    origin. Return the tool's text; raise Denied with a message for the plugin."""
     session, tool = host.find_session(session_id), host.tools.find(name)
     if session is None or tool is None or isinstance(tool, PluginTool):
         raise Denied(f"Plugins have no tool {name!r}.")
@@ -138,7 +139,7 @@ async def _dispatch(
 async def _apply_hooks(
     session: Session, hooks: SessionHooks | None, ctx: ToolContext, call: ToolCall
 ) -> ToolCall:
-    """Returns the call as changed by hooks; raises EffectDenied if a hook or the user denies it."""
+    """Return the call as changed by hooks; raise EffectDenied if a hook or the user denies it."""
     verdict = await hooks.before_tool(call) if hooks is not None else None
     if verdict is None:
         return call

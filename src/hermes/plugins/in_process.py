@@ -17,7 +17,8 @@ from hermes.plugins.protocol import CallKind, Denied, PluginCaller, PluginFault,
 
 
 class InProcessPlugin:
-    """`make_start_message` raises ConfigError when the files differ from the approved ones."""
+    """A trusted plugin that runs in this process. `make_start_message` raises ConfigError when the
+    files differ from the approved ones."""
 
     protection = "runs inside Hermes"
 
@@ -48,12 +49,12 @@ class InProcessPlugin:
         return decode(object, encode((await self._running()).surface()))
 
     async def call(
-        self, kind: CallKind, name: str, given: Any, *, seconds: float, caller: PluginCaller
+        self, kind: CallKind, name: str, payload: Any, *, seconds: float, caller: PluginCaller
     ) -> Any:
         runtime = await self._running()
         self._last += 1
         number, self._callers[self._last] = self._last, caller
-        copied = decode(object, encode(given))
+        copied = decode(object, encode(payload))
 
         def work() -> Any:
             within.set(number)
@@ -102,7 +103,7 @@ class InProcessPlugin:
             return runtime
 
     def _ask(self, method: str, params: JsonObject) -> Any:
-        """Called from a thread of the plugin."""
+        """Serve a request of the plugin. Called from a thread of the plugin."""
         caller = self._callers.get(within.get())
         work = self._serving.answer(method, params, caller)
         try:

@@ -40,7 +40,7 @@ class CodeFinding(Value):
 
 
 def scan_code(contents: Contents) -> tuple[CodeFinding, ...]:
-    """Returns findings, worst first."""
+    """Return findings, worst first."""
     found = [each for name, data in contents.items() for each in _scan_file(name, data)]
     order = ("high", "medium", "low")
     return tuple(sorted(found, key=lambda each: (order.index(each.level), each.file, each.line)))
@@ -62,10 +62,10 @@ def _scan_file(name: str, data: bytes) -> Iterator[CodeFinding]:
     aliases = _aliases(tree)
     seen: set[tuple[str, str]] = set()
     for node in ast.walk(tree):
-        for line, level, words in _node(node, aliases):
-            if (level, words) not in seen:
-                seen.add((level, words))
-                yield CodeFinding(file=name, line=line, level=level, words=words)
+        for line, level, message in _node(node, aliases):
+            if (level, message) not in seen:
+                seen.add((level, message))
+                yield CodeFinding(file=name, line=line, level=level, words=message)
 
 
 def _node(node: ast.AST, aliases: dict[str, str]) -> Iterator[tuple[int, FindingLevel, str]]:
@@ -97,7 +97,7 @@ def _node(node: ast.AST, aliases: dict[str, str]) -> Iterator[tuple[int, Finding
 
 @cache
 def _findings(kind: Literal["imports", "calls"]) -> dict[str, tuple[FindingLevel, str]]:
-    """Level and description by module or function."""
+    """Return level and description by module or function."""
     table = tomllib.loads(Path(__file__).with_name("code_findings.toml").read_text("utf-8"))
     return {
         name: (each["level"], each["words"])
@@ -114,7 +114,7 @@ def _import(module: str, line: int) -> Iterator[tuple[int, FindingLevel, str]]:
 
 
 def _aliases(tree: ast.Module) -> dict[str, str]:
-    """Maps import aliases: `from os import system as s`."""
+    """Map import aliases: `from os import system as s`."""
     found: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -164,7 +164,7 @@ class FetchedPlugin(Value):
 
 
 async def fetch_plugin(source: str, ref: str, into: Path, env: Mapping[str, str]) -> FetchedPlugin:
-    """Fetches from a folder, a git URL or OWNER/REPO[/FOLDER]; HermesError."""
+    """Fetch from a folder, a git URL or OWNER/REPO[/FOLDER]; raise HermesError."""
     if not ref and (here := _folder(source)):
         return _inspect(here, InstallRecord(source=str(here)))
     address, inner = source, ""
@@ -197,7 +197,7 @@ def _below(top: Path, inner: str) -> Path:
 
 
 def install_plugin(fetched: FetchedPlugin, plugins: Path, *, force: bool) -> Path:
-    """Installs below `plugins`; replaces an existing plugin only with `force`."""
+    """Install below `plugins`; replace an existing plugin only with `force`."""
     target = plugins / fetched.key
     if target.exists() and not force:
         raise UsageError(f"{fetched.key} is already installed; add --force to replace it.")
@@ -232,8 +232,8 @@ def _inspect(folder: Path, record: InstallRecord) -> FetchedPlugin:
     return FetchedPlugin(manifest=manifest, contents=read_contents(folder), record=record)
 
 
-async def _git(*words: str, env: Mapping[str, str]) -> str:
-    """Runs git without hooks, prompts and programs of the repository."""
+async def _git(*arguments: str, env: Mapping[str, str]) -> str:
+    """Run git without hooks, prompts and programs of the repository."""
     safe = {
         "PATH": env.get("PATH", os.defpath),
         "HOME": env.get("HOME", "/"),
@@ -246,7 +246,7 @@ async def _git(*words: str, env: Mapping[str, str]) -> str:
         process = await asyncio.create_subprocess_exec(
             "git",
             *_OPTIONS,
-            *words,
+            *arguments,
             env=safe,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,

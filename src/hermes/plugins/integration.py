@@ -27,8 +27,8 @@ IMAGE_SECONDS = 300.0
 
 
 class RemoteImageProvider(ImageGenProvider):
-    """Serves facts recorded at load time; only `generate` calls the plugin. Thread-safe; use
-    `agenerate` on the event loop."""
+    """An image provider in a plugin. It serves facts recorded at load time; only `generate` calls
+    the plugin. Thread-safe; use `agenerate` on the event loop."""
 
     def __init__(self, offer: ImageOffer, plugins: PluginRegistry, key: str) -> None:
         self._offer = offer
@@ -66,10 +66,10 @@ class RemoteImageProvider(ImageGenProvider):
     async def agenerate(
         self, prompt: str, aspect_ratio: str = "landscape", **named: Any
     ) -> JsonObject:
-        given = {"positional": [prompt, aspect_ratio], "named": named}
+        payload = {"positional": [prompt, aspect_ratio], "named": named}
         try:
             answer = await self._plugins.running(self._key).call(
-                "image", f"{self.name}:generate", given, seconds=IMAGE_SECONDS, caller=NO_CALLER
+                "image", f"{self.name}:generate", payload, seconds=IMAGE_SECONDS, caller=NO_CALLER
             )
         except PluginFault as fault:
             return {"success": False, "image": None, "error": str(fault), "provider": self.name,
@@ -78,17 +78,17 @@ class RemoteImageProvider(ImageGenProvider):
 
 
 class Service:
-    """`label` names it in effects, `origin` marks its text."""
+    """A service that a plugin provides. `label` names it in effects, `origin` marks its text."""
 
     def __init__(self, plugins: PluginRegistry, state: PluginState, offer: ServiceOffer) -> None:
         self._plugins = plugins
-        self._key = state.found.key
+        self._key = state.plugin.key
         self.offer = offer
         self.name = offer.name
-        self.sealed = plugins.is_sealed(state.found)
-        self.origin = "workspace" if state.found.trusted else PREFIX + state.found.name
-        self.label = PREFIX + state.found.name + ("" if self.sealed else OPEN)
-        self.data = plugins.data_dir(state.found)
+        self.sealed = plugins.is_sealed(state.plugin)
+        self.origin = "workspace" if state.plugin.trusted else PREFIX + state.plugin.name
+        self.label = PREFIX + state.plugin.name + ("" if self.sealed else OPEN)
+        self.data = plugins.data_dir(state.plugin)
 
     def has(self, method: str) -> bool:
         return method in self.offer.methods
@@ -96,21 +96,21 @@ class Service:
     async def ask(
         self,
         method: str,
-        *given: Any,
+        *positional: Any,
         seconds: float,
         session_id: str = "",
         ctx: ToolContext | None = None,
         **named: Any,
     ) -> Any:
-        """Returns its answer as JSON; PluginFault. 0 seconds means no limit. The session is that of
-        `ctx`, if given."""
+        """Return its answer as JSON; raise PluginFault. 0 seconds means no limit. The session is
+        that of `ctx`, if given."""
         if not self.has(method):
             raise PluginFault(f"{self.name} has no method {method}.")
         running = await self._plugins.ready(self._key)
         return await running.call(
             "service",
             f"{self.offer.kind}:{self.name}:{method}",
-            {"positional": list(given), "named": named},
+            {"positional": list(positional), "named": named},
             seconds=seconds,
             caller=PluginCaller(ctx.service(SessionId).id if ctx else session_id, ctx),
         )
@@ -119,24 +119,24 @@ class Service:
 LONGEST_SECONDS = 600.0
 
 
-def join_hooks(plugins: PluginRegistry, state: PluginState, place: Hooks) -> None:
-    """Adds all hooks of a plugin or none; passes on errors."""
-    owner = PREFIX + state.found.name
-    place.remove(owner)
+def join_hooks(plugins: PluginRegistry, state: PluginState, hooks: Hooks) -> None:
+    """Add all hooks of a plugin or none; pass on errors."""
+    owner = PREFIX + state.plugin.name
+    hooks.remove(owner)
     try:
         for number, offer in enumerate(state.surface.hooks):
             seconds = plugins.rules.hook_timeout if offer.timeout is None else offer.timeout
             seconds = min(seconds, LONGEST_SECONDS)
-            place.add(
+            hooks.add(
                 offer.hook,
-                _callback(plugins, state.found.key, number, seconds),
+                _callback(plugins, state.plugin.key, number, seconds),
                 owner=owner,
                 priority=offer.priority,
                 timeout=seconds or None,
                 fail_closed=offer.fail_closed,
             )
     except Exception:
-        place.remove(owner)
+        hooks.remove(owner)
         raise
 
 
@@ -146,10 +146,10 @@ def _callback(
     async def callback(**payload: Any) -> object:
         session = payload.get("session_id")
         caller = PluginCaller(session if isinstance(session, str) else "")
-        given = json.loads(json.dumps(payload, default=_to_json))
+        arguments = json.loads(json.dumps(payload, default=_to_json))
         running = await plugins.ready(key)
         answer: object = await running.call(
-            "hook", str(number), given, seconds=seconds, caller=caller
+            "hook", str(number), arguments, seconds=seconds, caller=caller
         )
         return answer
 
@@ -164,23 +164,23 @@ def _to_json(value: object) -> object:
 
 
 def join_images(plugins: PluginRegistry, state: PluginState, register: Callable[..., None]) -> None:
-    """Registers in-process providers directly and others through a proxy."""
-    running = plugins.running(state.found.key)
+    """Register in-process providers directly and others through a proxy."""
+    running = plugins.running(state.plugin.key)
     for offer in state.surface.images:
         if isinstance(running, InProcessPlugin):
             provider = running.registered.images[offer.name]
         else:
-            provider = RemoteImageProvider(offer, plugins, state.found.key)
-        register(provider, source=state.found.source)
+            provider = RemoteImageProvider(offer, plugins, state.plugin.key)
+        register(provider, source=state.plugin.source)
 
 
 def engines_of(plugins: PluginRegistry, state: PluginState) -> dict[str, EngineFactory]:
-    """Its context engines, which must run in process."""
-    running = plugins.running(state.found.key)
+    """Return its context engines, which must run in process."""
+    running = plugins.running(state.plugin.key)
     if not isinstance(running, InProcessPlugin):
         raise ConfigError(
             "A context engine must run inside Hermes; run `hermes plugins enable "
-            f"{state.found.key} --isolation in_process` if you trust it."
+            f"{state.plugin.key} --isolation in_process` if you trust it."
         )
     return running.registered.engines
 
@@ -190,14 +190,14 @@ _NAME_LINE = re.compile(r"^name:.*$", re.MULTILINE)
 
 
 def sync_skills(states: Iterable[PluginState], folder: Path) -> list[str]:
-    """Makes `folder` contain exactly the skills of these plugins; returns errors."""
+    """Make `folder` contain exactly the skills of these plugins; return errors."""
     wanted: dict[str, Contents] = {}
     faults: list[str] = []
     for state in states:
         for offer in state.surface.skills:
-            name = f"{state.found.name}.{offer.name}"
+            name = f"{state.plugin.name}.{offer.name}"
             try:
-                wanted[name] = _skill(state.found, offer.path, name)
+                wanted[name] = _skill(state.plugin, offer.path, name)
             except ConfigError as error:
                 faults.append(f"{name}: {error}")
     there = {each.name for each in folder.iterdir()} if folder.is_dir() else set()
@@ -211,21 +211,21 @@ def sync_skills(states: Iterable[PluginState], folder: Path) -> list[str]:
 
 
 def _skill(plugin: FoundPlugin, path: str, name: str) -> Contents:
-    """Reads a skill from the plugin's approved files."""
-    inner = _relative_path(path.removeprefix(f"{plugin.place}/") if plugin.trusted else path)
+    """Read a skill from the plugin's approved files."""
+    inner = _relative_path(path.removeprefix(f"{plugin.path}/") if plugin.trusted else path)
     prefix = "" if inner == "." else f"{inner}/"
-    whole = read_contents(Path(plugin.place))
+    whole = read_contents(Path(plugin.path))
     if not plugin.trusted and hash_of(whole) != plugin.hash:
         raise ConfigError("Its files have changed.")
-    found = {n.removeprefix(prefix): data for n, data in whole.items() if n.startswith(prefix)}
-    if MAIN not in found:
+    files = {n.removeprefix(prefix): data for n, data in whole.items() if n.startswith(prefix)}
+    if MAIN not in files:
         raise ConfigError(f"{path} has no {MAIN}.")
-    text = found[MAIN].decode("utf-8", "replace")
-    return {**found, MAIN: _NAME_LINE.sub(f"name: {name}", text, count=1).encode()}
+    text = files[MAIN].decode("utf-8", "replace")
+    return {**files, MAIN: _NAME_LINE.sub(f"name: {name}", text, count=1).encode()}
 
 
 def _relative_path(path: str) -> str:
-    """Returns the path relative to the plugin."""
+    """Return the path relative to the plugin."""
     parts = PurePosixPath(path).parts
     if ".." in parts:
         raise ConfigError(f"{path} is outside the plugin.")

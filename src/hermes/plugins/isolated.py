@@ -44,8 +44,8 @@ class PluginCallFailed(Exception):
 
 
 class PluginLink:
-    """`answer` serves the plugin's requests; `after` cleans up. The process lives as long as the
-    link."""
+    """The connection to the process of one plugin, which lives as long as the link. `answer` serves
+    the plugin's requests; `after` cleans up."""
 
     def __init__(
         self, pid: int, ours: socket.socket, answer: AnswerRequest, after: Callable[[], None]
@@ -79,7 +79,7 @@ class PluginLink:
         self._send(start_message)
 
     async def call(self, message: JsonObject, caller: PluginCaller) -> Any:
-        """Raises ProcessGone, or PluginCallFailed with the plugin's error."""
+        """Call the plugin. Raise ProcessGone, or PluginCallFailed with the plugin's error."""
         if not self.alive:
             raise ProcessGone
         self._last += 1
@@ -95,7 +95,7 @@ class PluginLink:
                 self._abandoned.add(number)
 
     async def close(self, *, patience: float = 0.0) -> None:
-        """Stops the process and its children, after `patience` seconds to exit."""
+        """Stop the process and its children, after `patience` seconds to exit."""
         if self._writer is not None:
             with contextlib.suppress(OSError):
                 if patience and self.alive:
@@ -114,7 +114,7 @@ class PluginLink:
         await asyncio.to_thread(self._after)
 
     def kill(self) -> None:
-        """Kills the process group."""
+        """Kill the process group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._pid, signal.SIGKILL)
 
@@ -160,10 +160,10 @@ class PluginLink:
     async def _serve(self, message: JsonObject) -> None:
         _, caller = self._waiting.get(message.get("within", 0), (None, None))
         params = message.get("params")
-        given = params if isinstance(params, dict) else {}
+        arguments = params if isinstance(params, dict) else {}
         answer: JsonObject = {"answer": message["ask"]}
         try:
-            answer["result"] = await self._answer(str(message.get("method")), given, caller)
+            answer["result"] = await self._answer(str(message.get("method")), arguments, caller)
         except Denied as denied:
             answer["error"] = str(denied)
         except Exception:
@@ -191,7 +191,7 @@ POLITE_SECONDS = 0.5
 
 
 class LivenessCheck(Value):
-    """Interval of liveness checks and the time allowed for an answer."""
+    """The interval of liveness checks and the time allowed for an answer."""
 
     every_seconds: float = 15.0
     patience_seconds: float = 30.0
@@ -222,8 +222,9 @@ class CrashCounter:
 
 
 class IsolatedPlugin:
-    """`make_sandbox` checks the files again: ConfigError when they differ from the approved ones.
-    `overfull` returns why its data folder is too large, or ""."""
+    """A plugin that runs in a sandboxed process. `make_sandbox` checks the files again: ConfigError
+    when they differ from the approved ones. `overfull` returns why its data folder is too large, or
+    ""."""
 
     def __init__(
         self,
@@ -258,10 +259,10 @@ class IsolatedPlugin:
         return self._surface
 
     async def call(
-        self, kind: CallKind, name: str, given: Any, *, seconds: float, caller: PluginCaller
+        self, kind: CallKind, name: str, payload: Any, *, seconds: float, caller: PluginCaller
     ) -> Any:
         link = await self._running()
-        message = {"kind": kind, "name": name, "given": given, "about": caller.facts}
+        message = {"kind": kind, "name": name, "given": payload, "about": caller.facts}
         try:
             async with asyncio.timeout(seconds or None):
                 return await link.call(message, caller)
@@ -307,7 +308,7 @@ class IsolatedPlugin:
             return self._link
 
     async def _watch(self, link: PluginLink) -> None:
-        """Stops a process that does not answer or has filled its folder."""
+        """Stop a process that does not answer or has filled its folder."""
         while link.alive:
             await asyncio.sleep(self._pulse.every_seconds)
             why = await self._find_problem(link)
@@ -364,7 +365,7 @@ class IsolatedPlugin:
         return PluginLink(pid, ours, self._serving.answer, sandbox.clear)
 
     async def _end(self, link: PluginLink) -> None:
-        """Stops the link; counts one crash per process."""
+        """Stop the link; count one crash per process."""
         if self._link is link:
             self._link = None
         if not link.over:

@@ -25,16 +25,16 @@ MOST_FILES = 50_000
 
 
 def folder_size(folder: Path) -> int:
-    """Returns the bytes on disk below a folder, without following links; a huge value for too
-    many files."""
+    """Return the bytes on disk below a folder, without following links; a huge value for too many
+    files."""
     total = files = 0
-    for place, _, names in os.walk(folder):
+    for directory, _, names in os.walk(folder):
         for name in names:
             files += 1
             if files > MOST_FILES:
                 return 1 << 62
             try:
-                found = os.lstat(os.path.join(place, name))  # noqa: PTH118
+                found = os.lstat(os.path.join(directory, name))  # noqa: PTH118
             except OSError:
                 continue
             total += found.st_blocks * 512
@@ -42,7 +42,7 @@ def folder_size(folder: Path) -> int:
 
 
 def quota_fault(folder: Path, most_mb: int) -> str:
-    """Returns why a folder is too large, or ""."""
+    """Return why a folder is too large, or ""."""
     size = folder_size(folder)
     if size <= most_mb * MEGABYTE:
         return ""
@@ -64,12 +64,12 @@ class PluginLauncher:
         self._host = host
         self._cache = Path(host.home, "cache", "plugins")
 
-    def sandbox(self, found: FoundPlugin) -> tuple[PluginSandbox, JsonObject]:
-        message = self.start_message(found)
+    def sandbox(self, plugin: FoundPlugin) -> tuple[PluginSandbox, JsonObject]:
+        message = self.start_message(plugin)
         sandbox = PluginSandbox(
-            found.key,
+            plugin.key,
             self._host,
-            self._rules.grants(found),
+            self._rules.grants(plugin),
             copy=message["copy"],
             data=message["data_dir"],
             secrets=message["secrets"],
@@ -78,67 +78,68 @@ class PluginLauncher:
         )
         return sandbox, message
 
-    def start_message(self, found: FoundPlugin) -> JsonObject:
-        """Builds the start message with a copy of the approved files, since the originals may
+    def start_message(self, plugin: FoundPlugin) -> JsonObject:
+        """Build the start message with a copy of the approved files, since the originals may
         change. Bundled plugins run in place."""
-        assert found.manifest is not None
-        data = Path(self._host.home, "plugin-data", found.key)
+        assert plugin.manifest is not None
+        data = Path(self._host.home, "plugin-data", plugin.key)
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
-        copy = Path(found.place) if found.trusted else self._copy(found)
-        grants = self._rules.grants(found)
-        manifest_fields = {n: getattr(found.manifest, n) for n in found.manifest.__struct_fields__}
-        place = copy if found.trusted or found.module else copy / Path(found.place).name
+        copy = Path(plugin.path) if plugin.trusted else self._copy(plugin)
+        grants = self._rules.grants(plugin)
+        manifest = plugin.manifest
+        manifest_fields = {n: getattr(manifest, n) for n in manifest.__struct_fields__}
+        path = copy if plugin.trusted or plugin.module else copy / Path(plugin.path).name
         return {
-            "place": str(place),
+            "place": str(path),
             "copy": str(copy),
-            "module": found.module,
-            "attribute": found.attribute,
+            "module": plugin.module,
+            "attribute": plugin.attribute,
             # With the fields that have their default value.
             "manifest": decode(dict, encode(manifest_fields)),
-            "config": self._rules.entry(found).config,
+            "config": self._rules.entry(plugin).config,
             "data_dir": str(data),
             "profile": self._host.profile,
             "network": grants.network,
             "processes": grants.processes,
-            "secrets": secrets_of(found.manifest.variables, grants, self._host.variables),
+            "secrets": secrets_of(plugin.manifest.variables, grants, self._host.variables),
         }
 
-    def _copy(self, found: FoundPlugin) -> Path:
-        contents = read_contents(Path(found.place))
+    def _copy(self, plugin: FoundPlugin) -> Path:
+        contents = read_contents(Path(plugin.path))
         now = hash_of(contents)
-        if now != found.hash:
+        if now != plugin.hash:
             raise ConfigError(
-                f"Its files have changed; review them with `hermes plugins enable {found.key}`."
+                f"Its files have changed; review them with `hermes plugins enable {plugin.key}`."
             )
-        top = Path(found.place).name
-        if Path(found.place).is_dir():
+        top = Path(plugin.path).name
+        if Path(plugin.path).is_dir():
             contents = {f"{top}/{name}": data for name, data in contents.items()}
-        folder = self._cache / "copies" / f"{_file_name(found.key)}-{now}"
+        folder = self._cache / "copies" / f"{_file_name(plugin.key)}-{now}"
         folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         return write_copy(contents, folder)
 
-    def cached_surface(self, found: FoundPlugin) -> Surface | None:
+    def cached_surface(self, plugin: FoundPlugin) -> Surface | None:
         try:
-            cached = decode(_CachedSurface, self._surface_file(found).read_bytes())
+            cached = decode(_CachedSurface, self._surface_file(plugin).read_bytes())
         except (OSError, DecodeError):
             return None
-        return cached.surface if cached.mark == self._cache_key(found) else None
+        return cached.surface if cached.mark == self._cache_key(plugin) else None
 
-    def cache_surface(self, found: FoundPlugin, surface: Surface) -> None:
+    def cache_surface(self, plugin: FoundPlugin, surface: Surface) -> None:
         try:
-            cached = _CachedSurface(mark=self._cache_key(found), surface=surface)
-            replace_file(self._surface_file(found), encode(cached), mode=PRIVATE, durable=False)
+            cached = _CachedSurface(mark=self._cache_key(plugin), surface=surface)
+            replace_file(self._surface_file(plugin), encode(cached), mode=PRIVATE, durable=False)
         except OSError:
-            log.warning("the surface of a plugin could not be cached", extra={"plugin": found.key})
+            log.warning("the surface of a plugin could not be cached", extra={"plugin": plugin.key})
 
-    def _cache_key(self, found: FoundPlugin) -> str:
-        wanted = found.manifest.variables if found.manifest else ()
+    def _cache_key(self, plugin: FoundPlugin) -> str:
+        wanted = plugin.manifest.variables if plugin.manifest else ()
         present = sorted(name for name in wanted if self._host.variables.get(name))
-        facts = (found.hash, present, self._rules.entry(found), self._host.version)
+        facts = (plugin.hash, present, self._rules.entry(plugin), self._host.version)
         return hashlib.sha256(encode(facts)).hexdigest()
 
-    def _surface_file(self, found: FoundPlugin) -> Path:
-        return self._cache / "surfaces" / f"{_file_name(found.key)}.json"
+    def _surface_file(self, plugin: FoundPlugin) -> Path:
+        return self._cache / "surfaces" / f"{_file_name(plugin.key)}.json"
 
 
 def _file_name(key: str) -> str:

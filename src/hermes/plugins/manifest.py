@@ -34,9 +34,8 @@ class PluginVariable(Value):
 
 
 class PluginManifest(Value, forbid_unknown_fields=True):
-    """`provides_…` and `uses_tools` limit what the plugin may register and use; `wants` lists
-    required grants, which only the user gives. `opt_in` marks bundled plugins that are off by
-    default; `requires_login` names a required account."""
+    """The manifest of a plugin. The plugin may register and use only what `provides_…` and
+    `uses_tools` declare."""
 
     name: str
     version: str = ""
@@ -48,15 +47,15 @@ class PluginManifest(Value, forbid_unknown_fields=True):
     category: str = ""
     requires_env: tuple[PluginVariable, ...] = ()
     requires_hermes: str = ""
-    requires_login: str = ""
-    opt_in: bool = False
+    requires_login: str = ""  # a required account
+    opt_in: bool = False  # a bundled plugin that is off by default
     dependencies: tuple[str, ...] = ()
     provides_tools: tuple[str, ...] = ()
     provides_hooks: tuple[str, ...] = ()
     provides_commands: tuple[str, ...] = ()
     provides_skills: tuple[str, ...] = ()
     uses_tools: tuple[str, ...] = ()
-    wants: tuple[GrantName, ...] = ()
+    wants: tuple[GrantName, ...] = ()  # required grants, which only the user gives
     isolation: Isolation = ""
 
     @property
@@ -65,7 +64,7 @@ class PluginManifest(Value, forbid_unknown_fields=True):
 
 
 def read_manifest(file: Path) -> PluginManifest:
-    """Raises ConfigError in one sentence."""
+    """Read a manifest; raise ConfigError in one sentence."""
     try:
         raw = file.read_bytes()
     except OSError as error:
@@ -76,7 +75,7 @@ def read_manifest(file: Path) -> PluginManifest:
 
 
 def manifest_of_module(file: Path) -> PluginManifest:
-    """Reads a constant PLUGIN, or the one subclass of Plugin."""
+    """Read a constant PLUGIN, or the one subclass of Plugin."""
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeError, SyntaxError, ValueError, RecursionError) as error:

@@ -22,8 +22,8 @@ MAX_MESSAGES = 200
 
 
 class PluginMemory(MemoryProvider):
-    """Treats the provider's text as data and drops text that looks like instructions. The provider
-    learns only its own folder."""
+    """A memory provider in a plugin. Its text is treated as data, and text that looks like
+    instructions is dropped. The provider learns only its own folder."""
 
     def __init__(self, service: Service, *, profile: str) -> None:
         self._service = service
@@ -83,7 +83,7 @@ class PluginMemory(MemoryProvider):
         await self._ask("on_delegation", task, result, child_session_id=child_session_id)
 
     async def forget(self, remove_phrases: Callable[[str], str]) -> list[str]:
-        """Calls `forget()` for all stored texts, then `forget(texts)` for those to remove."""
+        """Call `forget()` for all stored texts, then `forget(texts)` for those to remove."""
         if not self._service.has("forget"):
             return [f"{self.name} keeps its data; it has no method to forget."]
         stored = await self._ask("forget")
@@ -94,7 +94,7 @@ class PluginMemory(MemoryProvider):
         return []
 
     def backup_paths(self) -> tuple[Path, ...]:
-        """Returns the paths registered at load time."""
+        """Return the paths registered at load time."""
         paths = self._service.offer.facts.get("backup_paths")
         return tuple(
             Path(each)

@@ -33,27 +33,27 @@ class _ConsentFile(Value):
 
 
 class ConsentStore:
-    """Two files in the home: plugins by key, project folders by path. An unreadable file counts
-    as no approval."""
+    """The approvals of the user, in two files of the home: plugins by key, project folders by path.
+    An unreadable file counts as no approval."""
 
     def __init__(self, home: Path) -> None:
         self._plugins = home / "plugin-consents.json"
         self._projects = home / "trusted_projects.json"
 
-    def hash_of(self, found: FoundPlugin) -> str:
-        """Returns the approved hash or "". Approvals of project plugins are per project."""
-        if found.source == "project":
-            return _read(self._projects).projects.get(found.place, "")
-        held = _read(self._plugins).plugins.get(found.key)
-        return held.hash if held and held.source == found.source else ""
+    def hash_of(self, plugin: FoundPlugin) -> str:
+        """Return the approved hash or "". Approvals of project plugins are per project."""
+        if plugin.source == "project":
+            return _read(self._projects).projects.get(plugin.path, "")
+        held = _read(self._plugins).plugins.get(plugin.key)
+        return held.hash if held and held.source == plugin.source else ""
 
-    def agree(self, found: FoundPlugin, hash: str, at: float = 0) -> None:
-        if found.source == "project":
-            projects = {**_read(self._projects).projects, found.place: hash}
+    def agree(self, plugin: FoundPlugin, hash: str, at: float = 0) -> None:
+        if plugin.source == "project":
+            projects = {**_read(self._projects).projects, plugin.path: hash}
             _write(self._projects, _ConsentFile(projects=projects))
             return
-        consent = Consent(hash=hash, source=found.source, at=at)
-        plugins = {**_read(self._plugins).plugins, found.key: consent}
+        consent = Consent(hash=hash, source=plugin.source, at=at)
+        plugins = {**_read(self._plugins).plugins, plugin.key: consent}
         _write(self._plugins, _ConsentFile(plugins=plugins))
 
     def withdraw(self, key: str) -> None:
@@ -86,48 +86,50 @@ class PluginRules(PluginSettings):
 
     means: Means = "auto"
 
-    def entry(self, found: FoundPlugin) -> PluginEntrySettings:
-        return self.entries.get(found.key) or self.entries.get(found.name) or PluginEntrySettings()
+    def entry(self, plugin: FoundPlugin) -> PluginEntrySettings:
+        return (
+            self.entries.get(plugin.key) or self.entries.get(plugin.name) or PluginEntrySettings()
+        )
 
-    def wants(self, found: FoundPlugin) -> bool:
-        """Returns whether the plugin is enabled, explicitly or as a bundled default."""
-        names = (found.key, found.name)
+    def wants(self, plugin: FoundPlugin) -> bool:
+        """Return whether the plugin is enabled, explicitly or as a bundled default."""
+        names = (plugin.key, plugin.name)
         if any(name in self.disabled for name in names):
             return False
-        own = found.manifest
-        if found.trusted and own and own.kind != "standalone" and not own.opt_in:
+        own = plugin.manifest
+        if plugin.trusted and own and own.kind != "standalone" and not own.opt_in:
             return True
         return not self.safe_mode and any(name in self.enabled for name in names)
 
-    def level(self, found: FoundPlugin) -> Level:
-        """Returns the isolation; a manifest may only request more of it."""
-        own = self.entry(found).isolation
-        wished = found.manifest.isolation if found.manifest else ""
+    def level(self, plugin: FoundPlugin) -> Level:
+        """Return the isolation; a manifest may only request more of it."""
+        own = self.entry(plugin).isolation
+        wished = plugin.manifest.isolation if plugin.manifest else ""
         if wished == "process" or own == "process":
             return "process"
-        return "in_process" if found.trusted or own == "in_process" else "process"
+        return "in_process" if plugin.trusted or own == "in_process" else "process"
 
-    def grants(self, found: FoundPlugin) -> Grants:
-        given = self.entry(found).grants
+    def grants(self, plugin: FoundPlugin) -> Grants:
+        granted = self.entry(plugin).grants
         return Grants(
-            network=given.network,
-            llm=given.llm or found.trusted,
-            processes=given.processes,
-            paths=given.paths,
-            env=found.manifest.variables if found.trusted and found.manifest else given.env,
-            uses_tools=found.manifest.uses_tools if found.manifest else (),
+            network=granted.network,
+            llm=granted.llm or plugin.trusted,
+            processes=granted.processes,
+            paths=granted.paths,
+            env=plugin.manifest.variables if plugin.trusted and plugin.manifest else granted.env,
+            uses_tools=plugin.manifest.uses_tools if plugin.manifest else (),
         )
 
 
-def load_obstacle(found: FoundPlugin, rules: PluginRules, version: str) -> str:
-    """Returns why an enabled plugin cannot be loaded, or ""."""
-    manifest = found.manifest
+def load_obstacle(plugin: FoundPlugin, rules: PluginRules, version: str) -> str:
+    """Return why an enabled plugin cannot be loaded, or ""."""
+    manifest = plugin.manifest
     if manifest is None:
-        return found.fault
-    if manifest.kind in _INSIDE and rules.level(found) == "process":
+        return plugin.fault
+    if manifest.kind in _INSIDE and rules.level(plugin) == "process":
         return (
             f"A plugin of kind {manifest.kind} must run inside Hermes; "
-            f"run `hermes plugins enable {found.key} --isolation in_process` if you trust it."
+            f"run `hermes plugins enable {plugin.key} --isolation in_process` if you trust it."
         )
     if manifest.requires_hermes and not satisfies(version, manifest.requires_hermes):
         return f"It needs Hermes {manifest.requires_hermes}; this is {version}."
@@ -135,16 +137,16 @@ def load_obstacle(found: FoundPlugin, rules: PluginRules, version: str) -> str:
 
 
 def missing_variables(
-    found: FoundPlugin, rules: PluginRules, variables: Mapping[str, str]
+    plugin: FoundPlugin, rules: PluginRules, variables: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Returns required variables that are not set or not granted."""
-    if found.manifest is None:
+    """Return required variables that are not set or not granted."""
+    if plugin.manifest is None:
         return ()
-    given = secrets_of(found.manifest.variables, rules.grants(found), variables)
+    secrets = secrets_of(plugin.manifest.variables, rules.grants(plugin), variables)
     return tuple(
         each.name
-        for each in found.manifest.requires_env
-        if each.required and not given.get(each.name)
+        for each in plugin.manifest.requires_env
+        if each.required and not secrets.get(each.name)
     )
 
 
@@ -156,7 +158,7 @@ _COMPARE: dict[str, Callable[[list[int], list[int]], bool]] = {
 
 
 def satisfies(version: str, wanted: str) -> bool:
-    """Checks conditions like `>=0.1, <2`; invalid ones are not met."""
+    """Check conditions like `>=0.1, <2`; invalid ones are not met."""
     for condition in filter(None, map(str.strip, wanted.split(","))):
         parsed = _CONDITION.fullmatch(condition)
         if parsed is None:

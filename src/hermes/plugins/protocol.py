@@ -77,7 +77,8 @@ class PluginRequests:
         self._complete = complete
 
     async def answer(self, method: str, params: JsonObject, caller: PluginCaller | None) -> Any:
-        """`caller` belongs to the running call; Denied without one."""
+        """Answer a request of the plugin. `caller` belongs to the running call; raise Denied
+        without one."""
         if caller is None:
             raise Denied("The host serves a plugin only during a call.")
         caller.questions += 1
@@ -148,15 +149,15 @@ class RunningPlugin(Protocol):
         ...
 
     async def load(self) -> Any:
-        """Returns its registrations; PluginFault."""
+        """Return its registrations; raise PluginFault."""
         ...
 
     async def call(
-        self, kind: CallKind, name: str, given: Any, *, seconds: float, caller: PluginCaller
+        self, kind: CallKind, name: str, payload: Any, *, seconds: float, caller: PluginCaller
     ) -> Any:
-        """Returns its answer as JSON; PluginFault. 0 seconds means no limit."""
+        """Return its answer as JSON; raise PluginFault. 0 seconds means no limit."""
         ...
 
     async def close(self) -> None:
-        """Stops it; PluginFault when its own clean-up failed."""
+        """Stop it; raise PluginFault when its own clean-up failed."""
         ...

@@ -30,24 +30,24 @@ Status = Literal["off", "on", "loaded", "error", "needs configuration", "changed
 
 
 class PluginState(Value):
-    """State of one plugin. `surface` is what it registers, once it is loaded."""
+    """The state of one plugin."""
 
-    found: FoundPlugin
+    plugin: FoundPlugin
     status: Status
     fault: str = ""
     level: str = "process"
     protection: str = ""
-    surface: Surface = Surface()
+    surface: Surface = Surface()  # what it registers, once it is loaded
 
 
 class PluginRegistry:
-    """`serve` creates the handler of a plugin's requests; `reserved_names` are tool names that
-    plugins may not use without permission."""
+    """The plugins of a run and their processes. `serve` creates the handler of a plugin's requests;
+    `reserved_names` are tool names that plugins may not use without permission."""
 
     def __init__(
         self,
         rules: PluginRules,
-        places: SearchPaths,
+        search_paths: SearchPaths,
         host: PluginHost,
         clock: Clock,
         *,
@@ -65,7 +65,7 @@ class PluginRegistry:
         self._scan = scan
         self._clean = clean
         self._reserved_names = reserved_names
-        self._states = {key: self._first(each) for key, each in discover(places).items()}
+        self._states = {key: self._first(each) for key, each in discover(search_paths).items()}
         self._running: dict[str, RunningPlugin] = {}
         self._launcher = PluginLauncher(rules, host)
         # Plugins reloaded since the last check.
@@ -76,9 +76,9 @@ class PluginRegistry:
         return tuple(self._with_runtime_state(each) for each in self._states.values())
 
     def state(self, name: str) -> PluginState:
-        """Finds a plugin by key or name; NotFound."""
+        """Find a plugin by key or name; raise NotFound."""
         for each in self._states.values():
-            if name in (each.found.key, each.found.name):
+            if name in (each.plugin.key, each.plugin.name):
                 return self._with_runtime_state(each)
         raise NotFound(
             f"There is no plugin {name!r}; `hermes plugins list` shows all.",
@@ -86,44 +86,44 @@ class PluginRegistry:
         )
 
     def usable(self) -> Iterator[PluginState]:
-        """Yields enabled, loadable plugins."""
+        """Yield enabled, loadable plugins."""
         return (each for each in self._states.values() if each.status in ("on", "loaded"))
 
     async def load(
         self, states: Collection[PluginState], *, known: bool = True, start: bool = True
     ) -> None:
-        """Loads plugins. With `known`, cached surfaces are used without a start; without
-        `start`, nothing else is. Failures are isolated."""
-        wanted = [state.found for state in states]
+        """Load plugins. With `known`, cached surfaces are used without a start; without `start`,
+        nothing else is. Failures are isolated."""
+        wanted = [state.plugin for state in states]
         slots = asyncio.Semaphore(AT_ONCE)
         surfaces = await asyncio.gather(
             *(self._surface(each, slots, known=known, start=start) for each in wanted)
         )
         names = {*self._reserved_names()}
-        keys = {found.key for found in wanted}
+        keys = {plugin.key for plugin in wanted}
         for other in self._loaded_states():
-            if other.found.key not in keys:
+            if other.plugin.key not in keys:
                 names |= {tool.name for tool in other.surface.tools}
-        for found, surface in zip(wanted, surfaces, strict=True):
+        for plugin, surface in zip(wanted, surfaces, strict=True):
             if isinstance(surface, str):
-                self._set(found, status="error", fault=surface)
-            elif clash := self._clash(found, surface, names):
-                self._set(found, status="error", fault=clash)
-                await self._stop(found.key)
+                self._set(plugin, status="error", fault=surface)
+            elif clash := self._clash(plugin, surface, names):
+                self._set(plugin, status="error", fault=clash)
+                await self._stop(plugin.key)
             else:
                 names |= {tool.name for tool in surface.tools}
-                self._set(found, status="loaded", surface=surface, fault="")
+                self._set(plugin, status="loaded", surface=surface, fault="")
 
     def tools(self) -> list[PluginTool]:
-        """Returns the usable tools of all loaded plugins."""
+        """Return the usable tools of all loaded plugins."""
         return [
             PluginTool(
-                state.found.name,
+                state.plugin.name,
                 offer,
-                partial(self.ready, state.found.key),
+                partial(self.ready, state.plugin.key),
                 seconds=self.rules.tool_timeout,
-                trusted=state.found.trusted,
-                sealed=self.is_sealed(state.found),
+                trusted=state.plugin.trusted,
+                sealed=self.is_sealed(state.plugin),
             )
             for state in self._loaded_states()
             for offer in state.surface.tools
@@ -131,41 +131,42 @@ class PluginRegistry:
         ]
 
     def running(self, key: str) -> RunningPlugin:
-        """Returns the plugin's process, started on first use."""
-        found = self._states[key].found
+        """Return the plugin's process, started on first use."""
+        plugin = self._states[key].plugin
         held = self._running.get(key)
         if held is None:
-            held = self._running[key] = self._create_process(found)
+            held = self._running[key] = self._create_process(plugin)
         return held
 
     async def ready(self, key: str) -> RunningPlugin:
-        """Like `running`; reloads a plugin in development whose files have changed."""
-        found = self._states[key].found
-        if self.rules.entry(found).development and self.rules.wants(found):
-            now = hash_of(await asyncio.to_thread(read_contents, Path(found.place)))
-            if now != found.hash:
+        """Return the process like `running`; reload a plugin in development whose files have
+        changed."""
+        plugin = self._states[key].plugin
+        if self.rules.entry(plugin).development and self.rules.wants(plugin):
+            now = hash_of(await asyncio.to_thread(read_contents, Path(plugin.path)))
+            if now != plugin.hash:
                 await self._stop(key)
-                self._set(replace(found, hash=now), fault="")
+                self._set(replace(plugin, hash=now), fault="")
                 await self.load([self._states[key]])
                 self.reloaded.add(key)
         return self.running(key)
 
-    def data_dir(self, found: FoundPlugin) -> Path:
-        """Returns its data folder."""
-        return Path(self.host.home, "plugin-data", found.key)
+    def data_dir(self, plugin: FoundPlugin) -> Path:
+        """Return its data folder."""
+        return Path(self.host.home, "plugin-data", plugin.key)
 
     def fail(self, key: str, why: str) -> None:
-        """Marks a plugin whose registrations were rejected."""
+        """Mark a plugin whose registrations were rejected."""
         log.warning("a plugin cannot be joined", extra={"plugin": key, "why": why})
-        self._set(self._states[key].found, status="error", fault=why)
+        self._set(self._states[key].plugin, status="error", fault=why)
 
     async def close(self) -> None:
         await asyncio.gather(*(self._stop(key) for key in tuple(self._running)))
 
-    def is_sealed(self, found: FoundPlugin) -> bool:
-        """Returns whether no data given to the plugin can leave this machine."""
-        rules, grants = self.rules, self.rules.grants(found)
-        if rules.level(found) == "in_process" or grants.network or grants.paths:
+    def is_sealed(self, plugin: FoundPlugin) -> bool:
+        """Return whether no data given to the plugin can leave this machine."""
+        rules, grants = self.rules, self.rules.grants(plugin)
+        if rules.level(plugin) == "in_process" or grants.network or grants.paths:
             return False
         return is_sandboxed(rules.sandbox, rules.means, self.host.variables)
 
@@ -178,10 +179,10 @@ class PluginRegistry:
                 await running.close()
             except PluginFault as fault:
                 log.warning("a plugin failed", extra={"plugin": key, "why": str(fault)})
-                self._set(self._states[key].found, fault=str(fault))
+                self._set(self._states[key].plugin, fault=str(fault))
 
     def _with_runtime_state(self, state: PluginState) -> PluginState:
-        running = self._running.get(state.found.key)
+        running = self._running.get(state.plugin.key)
         if running is None:
             return state
         given_up = isinstance(running, IsolatedPlugin) and running.given_up
@@ -191,83 +192,83 @@ class PluginRegistry:
             status="given up" if given_up else state.status,
         )
 
-    def _set(self, found: FoundPlugin, **changes: object) -> None:
-        self._states[found.key] = replace(self._states[found.key], found=found, **changes)
+    def _set(self, plugin: FoundPlugin, **changes: object) -> None:
+        self._states[plugin.key] = replace(self._states[plugin.key], plugin=plugin, **changes)
 
-    def _first(self, found: FoundPlugin) -> PluginState:
-        """Determines the state without running anything."""
+    def _first(self, plugin: FoundPlugin) -> PluginState:
+        """Determine the state without running anything."""
         rules = self.rules
         status: Status = "on"
         fault = ""
-        if not rules.wants(found):
-            status, fault = "off", found.fault
-        elif fault := load_obstacle(found, rules, self.host.version):
+        if not rules.wants(plugin):
+            status, fault = "off", plugin.fault
+        elif fault := load_obstacle(plugin, rules, self.host.version):
             status = "error"
-        elif missing := missing_variables(found, rules, self.host.variables):
+        elif missing := missing_variables(plugin, rules, self.host.variables):
             status = "needs configuration"
             fault = f"Not set: {', '.join(missing)}; use `hermes config set NAME VALUE`."
-        elif not found.trusted:
+        elif not plugin.trusted:
             try:
-                found = replace(found, hash=hash_of(read_contents(Path(found.place))))
+                plugin = replace(plugin, hash=hash_of(read_contents(Path(plugin.path))))
             except (ConfigError, OSError) as error:
                 status, fault = "error", str(error)
             else:
-                fault = self._consent_fault(found)
+                fault = self._consent_fault(plugin)
                 status = "changed" if fault else "on"
-        return PluginState(found=found, status=status, fault=fault, level=rules.level(found))
+        return PluginState(plugin=plugin, status=status, fault=fault, level=rules.level(plugin))
 
-    def _consent_fault(self, found: FoundPlugin) -> str:
-        agreed = self.consents.hash_of(found)
-        if agreed == found.hash or self.rules.entry(found).development:
+    def _consent_fault(self, plugin: FoundPlugin) -> str:
+        agreed = self.consents.hash_of(plugin)
+        if agreed == plugin.hash or self.rules.entry(plugin).development:
             return ""
         what = "have changed" if agreed else "are not approved yet"
-        return f"Its files {what}; review it with `hermes plugins enable {found.key}`."
+        return f"Its files {what}; review it with `hermes plugins enable {plugin.key}`."
 
-    def _clash(self, found: FoundPlugin, surface: Surface, names: set[str]) -> str:
-        allowed = self.rules.entry(found).allow_tool_override
+    def _clash(self, plugin: FoundPlugin, surface: Surface, names: set[str]) -> str:
+        allowed = self.rules.entry(plugin).allow_tool_override
         for tool in surface.tools:
             if tool.name in names and not (tool.override and allowed):
                 return (
                     f"There is another tool named {tool.name}; "
-                    f"`hermes plugins enable {found.key} --allow-tool-override` replaces it."
+                    f"`hermes plugins enable {plugin.key} --allow-tool-override` replaces it."
                 )
         return ""
 
     async def _surface(
-        self, found: FoundPlugin, slots: asyncio.Semaphore, *, known: bool, start: bool
+        self, plugin: FoundPlugin, slots: asyncio.Semaphore, *, known: bool, start: bool
     ) -> Surface | str:
-        apart = self.rules.level(found) == "process"
-        if known and apart and (held := self._launcher.cached_surface(found)):
+        apart = self.rules.level(plugin) == "process"
+        if known and apart and (held := self._launcher.cached_surface(plugin)):
             return held
         if not start and apart:
             return "It is not in the cache and is not started now."
         try:
             async with slots:
-                registered = await self.running(found.key).load()
-            surface = surface_of(registered, found, self._scan, self._clean)
+                registered = await self.running(plugin.key).load()
+            surface = surface_of(registered, plugin, self._scan, self._clean)
         except (PluginFault, ConfigError) as error:
-            log.warning("a plugin failed", extra={"plugin": found.key, "why": str(error)})
-            await self._stop(found.key)
+            log.warning("a plugin failed", extra={"plugin": plugin.key, "why": str(error)})
+            await self._stop(plugin.key)
             return str(error)
         if apart:
-            self._launcher.cache_surface(found, surface)
+            self._launcher.cache_surface(plugin, surface)
         return surface
 
-    def _create_process(self, found: FoundPlugin) -> RunningPlugin:
-        serving, seconds = self._serve(found), self.rules.load_timeout
-        if self.rules.level(found) == "in_process":
+    def _create_process(self, plugin: FoundPlugin) -> RunningPlugin:
+        serving, seconds = self._serve(plugin), self.rules.load_timeout
+        if self.rules.level(plugin) == "in_process":
             return InProcessPlugin(
-                found.name,
-                lambda: self._launcher.start_message(found),
+                plugin.name,
+                lambda: self._launcher.start_message(plugin),
                 serving,
                 load_seconds=seconds,
             )
         return IsolatedPlugin(
-            found.name,
-            lambda: self._launcher.sandbox(found),
+            plugin.name,
+            lambda: self._launcher.sandbox(plugin),
             serving,
             self._clock,
             load_seconds=seconds,
-            overfull=lambda: quota_fault(self.data_dir(found), self.rules.data_mb),
+            overfull=lambda: quota_fault(self.data_dir(plugin), self.rules.data_mb),
             pulse=self.pulse,
         )

@@ -42,9 +42,9 @@ class HostServices(NamedTuple):
 
 
 class RunPlugins:
-    """Loads nothing if no plugin is enabled. `hooks` and `images` return the registries that
-    plugins add to; `adapt_engine` wraps a plugin's context engine. `memory_providers` are
-    those of plugins."""
+    """Connects the plugins of a run with its sessions. It loads nothing if no plugin is enabled.
+    `hooks` and `images` return the registries that plugins add to; `adapt_engine` wraps a plugin's
+    context engine. `memory_providers` are those of plugins."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class RunPlugins:
         return bool(own.enabled) and not own.safe_mode
 
     async def offer(self) -> None:
-        """Offers the plugins' registrations to sessions. Known plugins use cached registrations;
+        """Offer the plugins' registrations to sessions. Known plugins use cached registrations;
         only new ones are started."""
         if not self.enabled:
             return
@@ -105,40 +105,40 @@ class RunPlugins:
             plugins = await asyncio.to_thread(lambda: self.plugins)
             own = [each for each in plugins.usable() if self._is_due(each)]
             await plugins.load(own, start=not self._run.offline)
-            self._join([each.found.key for each in own])
+            self._join([each.plugin.key for each in own])
             self._run.notices += self._faults()
 
     def _is_due(self, state: PluginState) -> bool:
-        """Returns whether the plugin must be loaded now. Memory and context backends load only if
+        """Return whether the plugin must be loaded now. Memory and context backends load only if
         configured; image, web and speech backends decide which tools a session gets."""
         settings = self._run.settings
-        match state.found.category:
+        match state.plugin.category:
             case "memory":
                 return settings.memory.provider not in BUILT_IN_MEMORY
             case "context_engine":
                 return settings.context.engine != BUILT_IN_ENGINE
             case "image_gen" | "web" | "tts" | "stt":
-                return not state.found.trusted
+                return not state.plugin.trusted
             case category:
                 return not category
 
     async def _follow(self) -> None:
-        """Reloads changed plugins that are under development."""
+        """Reload changed plugins that are under development."""
         plugins = self.plugins
         for state in plugins.states:
-            await plugins.ready(state.found.key)
+            await plugins.ready(state.plugin.key)
         if plugins.reloaded:
             self._join(sorted(plugins.reloaded))
             plugins.reloaded.clear()
 
     def surfaces(self) -> Iterator[tuple[str, Surface]]:
-        """Yields the registrations of loaded plugins by key."""
+        """Yield the registrations of loaded plugins by key."""
         for state in self.plugins.states:
             if state.status == "loaded":
-                yield state.found.key, state.surface
+                yield state.plugin.key, state.surface
 
     async def run_slash_command(self, name: str, argument: str, session_id: str) -> str | None:
-        """Returns the output of a plugin's slash command; None when no plugin has it."""
+        """Return the output of a plugin's slash command; None when no plugin has it."""
         if not self.enabled:
             return None
         await self.offer()
@@ -149,7 +149,7 @@ class RunPlugins:
         return None
 
     async def list_slash_commands(self) -> dict[str, str]:
-        """Returns the descriptions of slash commands by name."""
+        """Return the descriptions of slash commands by name."""
         if not self.enabled:
             return {}
         await self.offer()
@@ -160,14 +160,14 @@ class RunPlugins:
         }
 
     def has_cli_command(self, name: str) -> bool:
-        """Checks the manifests only."""
+        """Return whether a plugin has this command. Only the manifests are checked."""
         return self.enabled and any(
-            each.found.manifest and name in each.found.manifest.provides_commands
+            each.plugin.manifest and name in each.plugin.manifest.provides_commands
             for each in self.plugins.usable()
         )
 
     async def run_cli_command(self, name: str, args: list[str]) -> tuple[int, str]:
-        """Runs `hermes NAME ARGS…` of a plugin; returns its exit code and output."""
+        """Run `hermes NAME ARGS…` of a plugin; return its exit code and output."""
         await self.offer()
         for key, surface in self.surfaces():
             if any(each.name == name for each in surface.cli):
@@ -175,13 +175,15 @@ class RunPlugins:
                 return int(result["code"]), str(result["output"])
         raise UsageError(f"No plugin has the command {name}; `hermes plugins list` shows why.")
 
-    async def _call(self, key: str, kind: CallKind, name: str, given: Any, session_id: str) -> Any:
+    async def _call(
+        self, key: str, kind: CallKind, name: str, payload: Any, session_id: str
+    ) -> Any:
         from hermes.plugins.protocol import NO_CALLER, PluginCaller
 
         running = await self.plugins.ready(key)
         seconds = self.plugins.rules.tool_timeout
         caller = PluginCaller(session_id) if session_id else NO_CALLER
-        return await running.call(kind, name, given, seconds=seconds, caller=caller)
+        return await running.call(kind, name, payload, seconds=seconds, caller=caller)
 
     async def on_session_closed(self, session_id: str) -> None:
         if "engines" in self.__dict__:
@@ -234,11 +236,11 @@ class RunPlugins:
     def _faults(self) -> list[str]:
         if self._run.settings.plugins.debug:
             return [
-                f"Plugin {state.found.key} in {state.found.place}: {state.status} {state.fault}"
+                f"Plugin {state.plugin.key} in {state.plugin.path}: {state.status} {state.fault}"
                 for state in self.plugins.states
             ]
         return [
-            f"Plugin {state.found.key}: {state.fault}"
+            f"Plugin {state.plugin.key}: {state.fault}"
             for state in self.plugins.states
-            if state.status in FAULTY and not state.found.trusted
+            if state.status in FAULTY and not state.plugin.trusted
         ]

@@ -44,7 +44,7 @@ class PluginProviders:
         self._services[service.offer.kind, service.name] = service
 
     def find(self, kind: ServiceKind, method: str) -> Service | None:
-        """Returns the configured provider, else the first available one."""
+        """Return the configured provider, else the first available one."""
         wanted = str(getattr(self._settings, kind).provider)
         for (service_kind, name), service in sorted(self._services.items()):
             chosen = name == wanted if wanted else service.offer.available
@@ -53,7 +53,7 @@ class PluginProviders:
         return None
 
     def offer_tools(self) -> None:
-        """Offers exactly the tools that have a provider."""
+        """Offer exactly the tools that have a provider."""
         from hermes.tools.catalogue import CatalogueEntry
 
         for name, (kind, method) in TOOLS.items():
@@ -142,7 +142,7 @@ def speech_of(run: RunContext, services: PluginProviders) -> SpeechProviders:
     speaker, listener = services.find("tts", "synthesize"), services.find("stt", "transcribe")
 
     async def keep(sound: AudioFile) -> str:
-        """Saves the audio in the cache under a timestamped name."""
+        """Save the audio in the cache under a timestamped name."""
         folder = run.home.cache / FOLDER
         stamp = time.strftime("%Y%m%d_%H%M%S", time.localtime(run.world.clock.now()))
         name = f"tts_{stamp}_{_random_suffix(run)}.{sound.ending}"
@@ -187,17 +187,17 @@ def _write_new(path: Path, data: bytes) -> None:
 
 
 def _read_audio(service: Service, name: str) -> bytes:
-    """Reads the plugin's output if it is a regular file. A link could point to a file that the
+    """Read the plugin's output if it is a regular file. A link could point to a file that the
     plugin itself cannot read."""
     folder = os.open(service.data, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        found = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     except OSError:
         raise ToolError(f"{service.name} has written no audio file.") from None
     finally:
         os.close(folder)
-    with os.fdopen(found, "rb") as file:
-        info = os.fstat(found)
+    with os.fdopen(descriptor, "rb") as file:
+        info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode) or info.st_nlink != 1:
             raise ToolError(f"{service.name} has written no audio file.")
         data = file.read(MOST_BYTES + 1)

@@ -43,20 +43,19 @@ _PASSED_ON = ("LANG", "LC_ALL", "LC_CTYPE", "TZ")
 
 
 class PluginHost(Value):
-    """Facts about the host. `variables` are those of the process and `.env`; `mask` redacts
-    secrets in plugin logs."""
+    """Facts about the host."""
 
     home: str
     person: str
-    variables: dict[str, str]
+    variables: dict[str, str]  # those of the process and of `.env`
     version: str
     profile: str = "default"
-    mask: Callable[[str], str] = str
+    mask: Callable[[str], str] = str  # redacts secrets in plugin logs
 
 
 class PluginSandbox:
-    """Starts the process of one plugin, in `data`, with its code in `copy`. Of the variables of the
-    host only `secrets` and a few harmless ones are passed on. `means` forces a mechanism."""
+    """Starts the process of one plugin. Of the variables of the host only `secrets` and a few
+    harmless ones are passed on."""
 
     UNCONFINED = "resource limits only"
 
@@ -66,11 +65,11 @@ class PluginSandbox:
         host: PluginHost,
         grants: Grants,
         *,
-        copy: str,
-        data: str,
+        copy: str,  # the folder of its code
+        data: str,  # the folder it starts in
         secrets: dict[str, str],
         sandbox: Sandbox = "auto",
-        means: Means = "auto",
+        means: Means = "auto",  # forces a mechanism
     ) -> None:
         self._host = host
         self._grants = grants
@@ -78,7 +77,7 @@ class PluginSandbox:
         self._secrets = secrets
         flat = key.replace("/", "--")
         self._log = Path(host.home, "logs", "plugins", f"{flat}.log")
-        self._private = _private_place(host.home, flat)
+        self._private = _private_folder(host.home, flat)
         self._scope = _build_scope(host, grants, copy, data, str(self._private))
         found, obstacles = find_means(means, host.variables.get("PATH", os.defpath))
         self._means = None if sandbox == "off" else found
@@ -94,14 +93,15 @@ class PluginSandbox:
         return f"{type(self._means).__name__.lower()}, {network}"
 
     def limits(self) -> dict[str, int]:
-        """Returns resource limits. The process limit counts all processes of the user, so
-        existing ones are added."""
+        """Return resource limits. The process limit counts all processes of the user, so existing
+        ones are added."""
         if not self._grants.processes:
             return LIMITS
         return {**LIMITS, "processes": _tasks_of_person() + MOST_PROCESSES}
 
     def start(self, link: int) -> int:
-        """Starts the process with `link` as descriptor 3; returns its pid. OSError."""
+        """Start the process with `link` as descriptor 3; return its pid. Raise OSError when that
+        fails."""
         for folder in (Path(self._data), self._log.parent):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._scope.prepare()
@@ -129,11 +129,11 @@ class PluginSandbox:
             return command.starter()(argv[0], argv, environment, actions)
 
     def clear(self) -> None:
-        """Deletes the private folder and redacts secrets in the log."""
+        """Delete the private folder and redact secrets in the log."""
         remove_copy(self._private)
         with contextlib.suppress(OSError):
-            words = self._log.read_text("utf-8", "replace")
-            if (clean := self._host.mask(words)) != words:
+            text = self._log.read_text("utf-8", "replace")
+            if (clean := self._host.mask(text)) != text:
                 self._log.write_text(clean)
 
 
@@ -159,7 +159,7 @@ def _build_scope(
 
 
 def is_sandboxed(sandbox: Sandbox, means: Means, variables: Mapping[str, str]) -> bool:
-    """Returns whether plugins are sandboxed beyond resource limits."""
+    """Return whether plugins are sandboxed beyond resource limits."""
     path = variables.get("PATH", os.defpath)
     return sandbox != "off" and find_means(means, path)[0] is not None
 
@@ -167,7 +167,7 @@ def is_sandboxed(sandbox: Sandbox, means: Means, variables: Mapping[str, str]) -
 def secrets_of(
     wanted: tuple[str, ...], grants: Grants, variables: Mapping[str, str]
 ) -> dict[str, str]:
-    """Returns the declared variables. Keys of model providers need an explicit grant."""
+    """Return the declared variables. Keys of model providers need an explicit grant."""
     return {
         name: variables[name]
         for name in wanted
@@ -175,9 +175,9 @@ def secrets_of(
     }
 
 
-def _private_place(home: str, name: str) -> Path:
-    """Returns a new private folder per start, so that links left by a plugin cannot affect the
-    next start."""
+def _private_folder(home: str, name: str) -> Path:
+    """Return a new private folder per start, so that links left by a plugin cannot affect the next
+    start."""
     folder = Path(home, "cache", "plugins", "cells")
     for left in folder.glob("*.*.*"):
         owner = left.name.split(".")[-2]
@@ -187,22 +187,22 @@ def _private_place(home: str, name: str) -> Path:
 
 
 def _resolve_grants(paths: Sequence[str], person: str, home: str) -> tuple[str, ...]:
-    """Resolves granted folders without nested ones, because a plugin that can write the outer one
+    """Resolve granted folders without nested ones, because a plugin that can write the outer one
     could plant a link. They must not overlap the Hermes home."""
     whole = [path.replace("~", person, 1) if path[:1] == "~" else path for path in paths]
-    found: list[str] = []
+    resolved: list[str] = []
     for path in outermost(map(os.path.abspath, whole)):
         real = os.path.realpath(path)
         if below(real, home) or below(home, real):
             raise ConfigError(f"{path} cannot be granted: it overlaps the Hermes home.")
         if not Path(real).is_dir():
             raise ConfigError(f"{path} cannot be granted: it is not a folder.")
-        found.append(real)
-    return tuple(found)
+        resolved.append(real)
+    return tuple(resolved)
 
 
 def _tasks_of_person() -> int:
-    """Counts the user's threads."""
+    """Count the user's threads."""
     count, own = 0, os.getuid()
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError):
@@ -214,14 +214,14 @@ def _tasks_of_person() -> int:
 
 @lru_cache(maxsize=1)
 def _private_folders() -> tuple[str, ...]:
-    """Returns non-system folders in `/` and private folders of services."""
+    """Return non-system folders in `/` and private folders of services."""
     with os.scandir("/") as entries:
         named = [e.path for e in entries if not e.is_symlink() and e.name not in _SYSTEM]
     return (*sorted(named), "/etc/ssl/private", "/etc/ssh")
 
 
 def _of_python(home: str) -> tuple[str, ...]:
-    """Returns the folders of the interpreter and its packages."""
+    """Return the folders of the interpreter and its packages."""
     program = Path(os.path.realpath(sys.executable))
     folders = {
         os.path.realpath(sys.prefix),

@@ -35,11 +35,11 @@ class PluginEngines:
         self._factories: dict[str, EngineFactory] = {}
         self._started: set[str] = set()
 
-    def add(self, found: EngineFactory) -> None:
-        self._factories[str(found.name)] = found
+    def add(self, factory: EngineFactory) -> None:
+        self._factories[str(factory.name)] = factory
 
     def make(self, session_id: str, opened: SessionOpened) -> ContextEngine | None:
-        """Returns the configured engine for a session; None if no plugin provides it."""
+        """Return the configured engine for a session; None if no plugin provides it."""
         engine = self.of(session_id)
         if engine is None:
             return None
@@ -49,7 +49,7 @@ class PluginEngines:
         return self._adapt_engine(session_id, opened, engine)
 
     def middleware(self, session_id: str) -> Middleware:
-        """Lets the engine select the messages of each request."""
+        """Return the middleware that lets the engine select the messages of each request."""
 
         def wrap(inner: Provider) -> Provider:
             engine = self.of(session_id)
@@ -68,7 +68,7 @@ class PluginEngines:
             self._factories[self._settings.context.engine].forget(session_id)
 
     def of(self, session_id: str) -> Any:
-        """Returns the engine of a session; None if no plugin provides the configured one."""
+        """Return the engine of a session; None if no plugin provides the configured one."""
         found = self._factories.get(self._settings.context.engine)
         return found.of(session_id) if found else None
 
@@ -107,7 +107,7 @@ class SelectingProvider:
 
 
 def call_engine(engine: Any, method: str, *arguments: Any, **keywords: Any) -> Any:
-    """Calls an optional method of an engine with the arguments it accepts; logs exceptions."""
+    """Call an optional method of an engine with the arguments it accepts; log exceptions."""
     from hermes.plugins.inside.calling import accepted_arguments
 
     function = getattr(engine, method, None)

@@ -35,7 +35,7 @@ class Offer(Value):
 
 
 class ToolOffer(Offer):
-    """`finding` says what is suspicious in its description."""
+    """A tool that a plugin registers."""
 
     toolset: str = ""
     schema: JsonObject = {}
@@ -43,7 +43,7 @@ class ToolOffer(Offer):
     emoji: str = ""
     override: bool = False
     available: bool = True
-    finding: str = ""
+    finding: str = ""  # what is suspicious in its description
 
     @property
     def description(self) -> str:
@@ -121,21 +121,21 @@ class Surface(Value):
     platforms: tuple[PlatformOffer, ...] = ()
 
 
-def surface_of(raw: Any, found: FoundPlugin, scan: ScanText, clean: CleanSchema) -> Surface:
-    """Decodes and checks registrations; ConfigError when undeclared. Descriptions are scanned,
+def surface_of(raw: Any, plugin: FoundPlugin, scan: ScanText, clean: CleanSchema) -> Surface:
+    """Decode and check registrations; raise ConfigError when undeclared. Descriptions are scanned,
     schemas cleaned."""
     try:
         surface = convert(Surface, raw)
     except DecodeError as error:
         raise ConfigError(f"Its registrations are not valid: {error}.") from error
-    if not found.trusted:
-        _check_declared(surface, found)
+    if not plugin.trusted:
+        _check_declared(surface, plugin)
     _check_shapes(surface)
     return replace(surface, tools=tuple(_scan_tool(each, scan, clean) for each in surface.tools))
 
 
-def _check_declared(surface: Surface, found: FoundPlugin) -> None:
-    manifest = found.manifest
+def _check_declared(surface: Surface, plugin: FoundPlugin) -> None:
+    manifest = plugin.manifest
     assert manifest is not None
     registered = (
         *(("tool", each.name) for each in surface.tools),
@@ -156,7 +156,7 @@ def _check_declared(surface: Surface, found: FoundPlugin) -> None:
         *(("platforms", f"the platform {each.name!r}") for each in surface.platforms),
     )
     for category, what in required:
-        if found.category != category:
+        if plugin.category != category:
             raise ConfigError(f"It registers {what} without `category: {category}`.")
 
 
@@ -202,8 +202,8 @@ class SessionId:
 
 
 class PluginTool(Tool):
-    """Output is untrusted unless the plugin is bundled. A `sealed` plugin cannot pass its input
-    on."""
+    """A tool of a plugin. Its output is untrusted unless the plugin is bundled. A `sealed` plugin
+    cannot pass its input on."""
 
     def __init__(
         self,
@@ -229,10 +229,10 @@ class PluginTool(Tool):
 
     @property
     def spec(self) -> ToolSpec:
-        words = self._offer.description[:MOST_CHARS]
+        description = self._offer.description[:MOST_CHARS]
         if self._offer.finding:
-            words = f"[unverified: {self._offer.finding}] {words}"
-        return ToolSpec(name=self.name, description=words, parameters=self._offer.parameters)
+            description = f"[unverified: {self._offer.finding}] {description}"
+        return ToolSpec(name=self.name, description=description, parameters=self._offer.parameters)
 
     def _effects(self, _place: PathContext, arguments: JsonObject) -> Iterable[Effect]:
         yield CallServer(server=self._server, tool=self.name, arguments=encode(arguments).decode())

@@ -48,16 +48,16 @@ ReplyParts = tuple[Text | Reasoning | ToolCall, ...]
 
 
 class AskAgain(Value):
-    """Ask again. `voids`: what was shown of the last reply does not count. `waits`: back off as
-    before this attempt; 0 means at once."""
+    """A decision to ask the model again."""
 
-    voids: bool = True
-    waits: int = 0
+    voids: bool = True  # what was shown of the last reply does not count
+    waits: int = 0  # back off as before this attempt; 0 asks at once
 
 
 class Continuation:
-    """`prompt` is the next request; `unseen_text` is text of the finished reply that no delta has
-    shown yet. Has no side effects: it only counts and decides."""
+    """Decides whether a reply needs another request, and builds it. It has no side effects: it only
+    counts and decides. `prompt` is the next request; `unseen_text` is text of the finished reply
+    that no delta has shown yet."""
 
     def __init__(self, prompt: Prompt) -> None:
         self.prompt = prompt
@@ -81,7 +81,7 @@ class Continuation:
         return "".join(part.text for part in self._kept if isinstance(part, Text))
 
     def next_step(self, reply: Reply | None) -> Reply | AskAgain:
-        """The next step after this reply; None is a reply that failed for good."""
+        """Return the next step after this reply; None if the reply failed for good."""
         if reply is None:
             return self._final(())
         self._usage += reply.usage
@@ -121,7 +121,7 @@ class Continuation:
         return AskAgain(voids=False)
 
     def _after_empty(self, message: AssistantMessage) -> Reply | AskAgain:
-        """Asks for an answer, then asks again, then reports why there is none."""
+        """Ask for an answer, then ask again, then report why there is none."""
         if self._kept:
             return self._final(message.parts)
         if message.stop == "filtered":
@@ -164,7 +164,7 @@ class Continuation:
 
 
 def join_parts(kept: ReplyParts, more: ReplyParts) -> ReplyParts:
-    """Joins two parts of one reply. Text continues where it stopped; reasoning in the middle of a
+    """Join two parts of one reply. Text continues where it stopped; reasoning in the middle of a
     reply cannot be sent back, so only its text is kept."""
     if not kept:
         return more
@@ -232,7 +232,7 @@ class CompletingProvider:
 
 
 def _restart_deltas(work: Continuation) -> Iterator[Delta]:
-    """Everything shown is void except the kept text."""
+    """Yield the deltas that void everything shown except the kept text."""
     yield Restarted()
     if work.text:
         yield TextDelta(text=work.text)

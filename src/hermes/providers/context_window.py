@@ -27,10 +27,10 @@ _HEAD = "# Context windows in tokens, learned from errors of servers. Delete a l
 
 
 class LearnedWindow(Value):
-    """`guess` marks a step down after an error without a number."""
+    """A context window that an error revealed."""
 
     tokens: int
-    guess: bool = False
+    guess: bool = False  # a step down after an error that named no number
 
 
 class LearnedWindows:
@@ -47,7 +47,8 @@ class LearnedWindows:
         return self._known.get(_key(model, url))
 
     def learn(self, model: str, url: str, tokens: int, *, guess: bool = False) -> None:
-        """A reported number replaces a guess; a guess never replaces a smaller number."""
+        """Save a window. A reported number replaces a guess; a guess never replaces a smaller
+        number."""
         known = self._read()
         old = known.get(_key(model, url))
         if guess and old is not None and old.tokens <= tokens:
@@ -64,7 +65,7 @@ class LearnedWindows:
         self._known = known
 
     def _read(self) -> dict[str, LearnedWindow]:
-        """Reads the file again before each write, because another process may have changed it."""
+        """Read the file again before each write, because another process may have changed it."""
         try:
             text = self._path.read_text("utf-8")
         except (OSError, UnicodeError):
@@ -97,20 +98,20 @@ class WindowLearner:
         self._window = window
 
     def record_reported(self, tokens: int) -> None:
-        """Records the window that the server reported."""
+        """Record the window that the server reported."""
         self._window = tokens
         self._limits.learn(self._model, self._url, tokens)
 
     def record_error(self, error: ProviderError) -> None:
-        lesson = window_after(error, self._window)
-        if lesson is not None:
-            self._window = lesson.tokens
-            self._limits.learn(self._model, self._url, lesson.tokens, guess=lesson.guess)
+        revealed = window_after(error, self._window)
+        if revealed is not None:
+            self._window = revealed.tokens
+            self._limits.learn(self._model, self._url, revealed.tokens, guess=revealed.guess)
 
 
 def window_after(error: ProviderError, window: int) -> LearnedWindow | None:
-    """What an overflow error implies for a window of this size: the number in the error, else the
-    next lower tier; None for other errors, or if nothing is smaller."""
+    """Return the window that an overflow error implies after a window of this size: the number in
+    the error, else the next lower tier; None for other errors, or if nothing is smaller."""
     if error.reason not in ("context_overflow", "payload_too_large"):
         return None
     if error.limit is not None:
@@ -155,21 +156,21 @@ def context_window(
     learned: LearnedWindows | None = None,
     listing: ModelListing | None = None,
 ) -> ContextWindow:
-    """The first of: user setting, error message, the endpoint's listing, the family, a default. A
-    guess after an error ranks below what the provider reports."""
+    """Return the first known window: user setting, error message, the endpoint's listing, the
+    family, a default. A guess after an error ranks below what the provider reports."""
     if configured:
         return ContextWindow(tokens=configured, source="user")
-    lesson = learned.window(model, url) if learned is not None else None
-    if lesson is not None and not lesson.guess:
-        return ContextWindow(tokens=lesson.tokens, source="learned")
+    known = learned.window(model, url) if learned is not None else None
+    if known is not None and not known.guess:
+        return ContextWindow(tokens=known.tokens, source="learned")
     entry = listing.find(model) if listing is not None else None
     if entry is not None and entry.window:
         return ContextWindow(tokens=entry.window, source="listing")
     if family := merge_families(catalogue.families, model, vendor.name).window:
-        found = ContextWindow(tokens=family, source="family")
+        window = ContextWindow(tokens=family, source="family")
     else:
         unknown = UNKNOWN_LOCAL_WINDOW if is_local(host_of(url)) else UNKNOWN_WINDOW
-        found = ContextWindow(tokens=unknown, source="guess")
-    if lesson is not None and lesson.tokens < found.tokens:
-        return ContextWindow(tokens=lesson.tokens, source="learned")
-    return found
+        window = ContextWindow(tokens=unknown, source="guess")
+    if known is not None and known.tokens < window.tokens:
+        return ContextWindow(tokens=known.tokens, source="learned")
+    return window

@@ -31,19 +31,18 @@ class WithSecrets(Value):
 
 
 class Endpoint(WithSecrets):
-    """`name` is the provider's name as the user knows it, `vendor` its name in the catalogue. `url`
-    is the part before the wire format's path. `server` is the kind of a local server, if known."""
+    """One model at one address, with the key and the facts that a request needs."""
 
-    name: str
+    name: str  # the provider's name as the user knows it
     wire: WireName
-    url: str
+    url: str  # the part before the path of the wire format
     model: str
     key: str = ""
     auth: Auth = "bearer"
     headers: dict[str, str] = {}
     profile: ModelProfile = ModelProfile()
-    vendor: str = ""
-    server: str = ""
+    vendor: str = ""  # its name in the catalogue
+    server: str = ""  # the kind of a local server, if known
 
     @property
     def host(self) -> str:
@@ -75,7 +74,7 @@ _PLACEHOLDERS = frozenset(
 
 
 def is_plausible_key(key: str) -> bool:
-    """False for placeholders from examples and templates."""
+    """Return whether this can be a key: placeholders from examples and templates cannot."""
     key = key.strip()
     if len(key) < _MIN_LENGTH or key.lower() in _PLACEHOLDERS:
         return False
@@ -91,7 +90,7 @@ def may_send(
     key_source: str,
     url_source: UrlSource = "",
 ) -> bool:
-    """True if the key from this source may go to this address as that vendor's.
+    """Return whether the key from this source may go to this address as that vendor's.
 
     `key_source` is the variable that holds the key, LOGIN, or "" for a key configured with the
     address. `url_source` tells where the address comes from: "" the catalogue, "env" the vendor's
@@ -118,7 +117,7 @@ def may_send(
 
 
 def key_variable_for_host(catalogue: ModelCatalogue, url: str) -> str:
-    """The conventional key variable of a host that no vendor owns: TOGETHER_API_KEY for
+    """Return the conventional key variable of a host that no vendor owns: TOGETHER_API_KEY for
     api.together.xyz. "" for local hosts, and where the variable belongs to another vendor."""
     host = host_of(url)
     labels = host.split(".")

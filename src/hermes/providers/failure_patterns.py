@@ -20,12 +20,11 @@ RETRYABLE: frozenset[Reason] = frozenset(
 
 
 class FailurePattern(NamedTuple):
-    """Matches when the status is one of `statuses` (empty: any) and `words` is found in the
-    body."""
+    """A rule that maps an error response to a reason."""
 
     reason: Reason
-    statuses: tuple[int, ...]
-    words: str = ""
+    statuses: tuple[int, ...]  # the HTTP statuses it applies to; empty for any
+    pattern: str = ""  # a regular expression that the body must contain
 
 
 FAILURE_PATTERNS = (
@@ -173,7 +172,7 @@ _OUTPUT = (
 
 
 def window_in(text: str) -> int | None:
-    """The context window in an overflow error."""
+    """Return the context window in an overflow error."""
     if found := re.search(_SUM, text):
         return int(found[3])
     if found := re.search(_MAXIMUM, text, re.IGNORECASE):
@@ -182,7 +181,7 @@ def window_in(text: str) -> int | None:
 
 
 def output_limit_in(text: str) -> int | None:
-    """The maximum output in an error about a too large `max_tokens`."""
+    """Return the maximum output in an error about a too large `max_tokens`."""
     found = re.search(_SUM, text)
     if found and int(found[3]) > int(found[1]):
         return int(found[3]) - int(found[1])
@@ -197,8 +196,8 @@ def _first(patterns: tuple[str, ...], text: str, *, least: int) -> int | None:
     return None
 
 
-def _number(found: re.Match[str]) -> int:
-    digits, thousands = found[1], found[2]
+def _number(match: re.Match[str]) -> int:
+    digits, thousands = match[1], match[2]
     if not thousands:
         return int(re.sub(r"[,_.]", "", digits))
     whole, _, rest = re.sub(r"[,_]", "", digits).partition(".")
@@ -222,7 +221,8 @@ _EPOCH_MILLISECONDS = 1e12
 
 
 def retry_after(headers: Mapping[str, str], text: str, *, now: float) -> float | None:
-    """Seconds from now, or None if the server said nothing. Header names are in lower case."""
+    """Return the seconds from now, or None if the server named none. Header names are in lower
+    case."""
     if milliseconds := headers.get("retry-after-ms"):
         found = _span(milliseconds, now=now)
         if found is not None:
@@ -233,15 +233,15 @@ def retry_after(headers: Mapping[str, str], text: str, *, now: float) -> float |
     resets = [found for value in _resets(headers) if (found := _span(value, now=now)) is not None]
     if resets:
         return max(resets)
-    if words := re.search(_IN_WORDS, text, re.IGNORECASE):
-        unit = words[2].lower()
+    if match := re.search(_IN_WORDS, text, re.IGNORECASE):
+        unit = match[2].lower()
         key = "ms" if unit.startswith(("ms", "mil")) else unit[0]
-        return float(words[1]) * _UNITS[key]
+        return float(match[1]) * _UNITS[key]
     return None
 
 
 def _resets(headers: Mapping[str, str]) -> list[str]:
-    """The reset times of exhausted limits; of all limits if none is marked as exhausted."""
+    """Return the reset times of exhausted limits; of all limits if none is marked as exhausted."""
     resets = {name: value for name, value in headers.items() if "ratelimit" in name}
     names = [name for name in resets if "reset" in name]
     spent = [

@@ -33,7 +33,7 @@ def classify(
     headers: Mapping[str, str] | None = None,
     now: float = 0.0,
 ) -> ProviderError:
-    """The error of a failed response."""
+    """Return the error of a failed response."""
     body = _mask_key(body, endpoint)
     reason = _reason(status, body)
     limited = reason in ("context_overflow", "payload_too_large")
@@ -49,7 +49,7 @@ def classify(
 
 
 def classify_event(endpoint: Endpoint, error: JsonValue) -> ProviderError:
-    """The error of an error object inside a response that started with status 200."""
+    """Return the error of an error object inside a response that started with status 200."""
     held: JsonObject = error if isinstance(error, dict) else {"message": str(error)}
     body = msgspec.json.encode(held).decode()
     failed = classify(endpoint, status=_status(held), body=body)
@@ -58,7 +58,7 @@ def classify_event(endpoint: Endpoint, error: JsonValue) -> ProviderError:
 
 
 def malformed_response(endpoint: Endpoint, detail: str, *, body: str = "") -> ProviderError:
-    """The error of a response with status 200 that cannot be parsed."""
+    """Return the error of a response with status 200 that cannot be parsed."""
     body = _mask_key(body, endpoint)[:_MAX_BODY_CHARS]
     return build_error(endpoint, "unknown", detail=detail, status=200, body=body)
 
@@ -77,7 +77,7 @@ def build_error(
     limit: int | None = None,
     body: str = "",
 ) -> ProviderError:
-    """The error with a message for a person: what happened, where, and the next step."""
+    """Return the error with a message for a person: what happened, where, and the next step."""
     shown = detail if len(detail) <= _MAX_DETAIL_CHARS else detail[:_MAX_DETAIL_CHARS] + "…"
     where = f"{endpoint.name} ({endpoint.host}, {endpoint.model})"
     what = f"{where} {CAUSE[reason]}" + (f" (HTTP {status})" if status and status != 200 else "")
@@ -93,9 +93,9 @@ def build_error(
 
 
 def _reason(status: int | None, body: str) -> Reason:
-    for reason, statuses, words in FAILURE_PATTERNS:
+    for reason, statuses, pattern in FAILURE_PATTERNS:
         fits = not statuses or status in statuses
-        if fits and re.search(words, body, re.IGNORECASE):
+        if fits and re.search(pattern, body, re.IGNORECASE):
             return reason
     if status is not None and status >= 500:
         return "server_error"
@@ -116,7 +116,7 @@ def _status(error: JsonObject) -> int | None:
 
 
 def _extract_detail(body: str) -> str:
-    """The message inside an error body; an HTML page is only named."""
+    """Return the message inside an error body; an HTML page is only named."""
     text = body.strip()
     if text.startswith("<"):
         return WEB_PAGE

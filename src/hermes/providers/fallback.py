@@ -26,21 +26,22 @@ COOLDOWN_REASONS: frozenset[Reason] = frozenset(("rate_limit", "upstream_rate_li
 
 
 class Cooldown(Value):
-    """`until` is monotonic time."""
+    """A pause of a model after an error."""
 
-    until: float
+    until: float  # monotonic time
     reason: Reason
 
 
 class ModelCooldowns:
-    """Keyed by a name that is the same in all sessions, such as provider, address and model."""
+    """The cooldowns of models. They are keyed by a name that is the same in all sessions, such as
+    provider, address and model."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._cooldowns: dict[str, Cooldown] = {}
 
     def note(self, who: str, error: ProviderError) -> None:
-        """Starts a cooldown for rate-limit and billing errors: as long as the server said, else a
+        """Start a cooldown for rate-limit and billing errors: as long as the server said, else a
         minute. A cooldown is never shortened."""
         if error.reason not in COOLDOWN_REASONS:
             return
@@ -54,7 +55,7 @@ class ModelCooldowns:
             self._cooldowns[who] = Cooldown(until=until, reason=reason)
 
     def remaining_seconds(self, who: str) -> float:
-        """Remaining seconds; 0 if there is no cooldown."""
+        """Return the remaining seconds; 0 if there is no cooldown."""
         rest = self._cooldowns.get(who)
         return max(0.0, rest.until - self._clock.monotonic()) if rest is not None else 0.0
 
@@ -63,7 +64,7 @@ class ModelCooldowns:
         return rest.reason if rest is not None else "unknown"
 
     def end(self, who: str) -> None:
-        """Ends the cooldown after a successful reply."""
+        """End the cooldown after a successful reply."""
         self._cooldowns.pop(who, None)
 
 
@@ -78,17 +79,16 @@ FALLBACK_REASONS: frozenset[Reason] = RETRYABLE | frozenset(
 
 
 class FallbackLink:
-    """One model in the chain. `who` is its key in the cooldowns, `build` builds its provider on
-    first use, and a window of 0 is unknown."""
+    """One model in the chain."""
 
     def __init__(
         self,
-        who: str,
+        who: str,  # its key in the cooldowns
         *,
         model: str,
         provider: str,
-        window: int,
-        build: Callable[[RetryMode], Provider],
+        window: int,  # 0 if unknown
+        build: Callable[[RetryMode], Provider],  # builds the provider on first use
     ) -> None:
         self.who = who
         self.model = model
@@ -99,7 +99,8 @@ class FallbackLink:
         self._built: Provider | None = None
 
     def connect(self, *, eager: bool = False) -> Provider:
-        """With `eager`, it fails early instead of waiting, because another model can take over."""
+        """Build the provider on first use and return it. With `eager`, it fails early instead of
+        waiting, because another model can take over."""
         self._mode.eager = eager
         self._built = self._built or self._build(self._mode)
         return self._built
@@ -109,25 +110,25 @@ class FallbackLink:
 
 
 class Fallback:
-    """The first link is the chosen model. A turn starts with it unless it is in cooldown, and stays
-    with the model that took over. A switch is announced in each turn, the return once. If all fail,
-    the first error of the reply is raised."""
+    """Asks the next model of a chain when one fails. The first link is the chosen model. A turn
+    starts with it unless it is in cooldown, and stays with the model that took over. A switch is
+    announced in each turn, the return once. If all fail, the first error of the reply is raised."""
 
     def __init__(self, chain: Sequence[FallbackLink], cooldowns: ModelCooldowns) -> None:
         self._chain = tuple(chain)
         self._cooldowns = cooldowns
-        self._place = 0
+        self._index = 0
         self._announced = ""
         self._switched = False
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         if prompt.messages and isinstance(prompt.messages[-1], UserMessage):
             # A turn starts.
-            self._place, self._announced = 0, ""
+            self._index, self._announced = 0, ""
         tries = _Attempts()
-        for place, provider in self._candidates(prompt, tries):
-            link = self._chain[place]
-            if place > 0 and self._announced != link.who:
+        for index, provider in self._candidates(prompt, tries):
+            link = self._chain[index]
+            if index > 0 and self._announced != link.who:
                 self._announced = link.who
                 yield Notice(text=f"{self._why(tries)}; continuing with {link}.", kind="warn")
             if tries.streamed:
@@ -143,7 +144,7 @@ class Fallback:
                                 text = f"{link} sent no reply. {why}"
                                 error = ProviderError(text, reason="unknown", status=200)
                                 break
-                            for notice in self._settle(place):
+                            for notice in self._settle(index):
                                 yield notice
                         elif not isinstance(item, Notice):
                             tries.streamed = True
@@ -163,42 +164,42 @@ class Fallback:
         raise verdict
 
     def _candidates(self, prompt: Prompt, tries: _Attempts) -> Iterator[tuple[int, Provider]]:
-        """Yields whom to ask, in order: models without cooldown whose window fits, else all that
+        """Yield whom to ask, in order: models without cooldown whose window fits, else all that
         fit. Only the last one retries fully; if it fails too, the first is asked again with full
         retries where that can help."""
-        places = self._fitting(prompt, tries)
+        indexes = self._fitting(prompt, tries)
         rests = self._cooldowns.remaining_seconds
-        chosen = [place for place in places if not rests(self._chain[place].who)] or places
-        for number, place in enumerate(chosen):
+        chosen = [index for index in indexes if not rests(self._chain[index].who)] or indexes
+        for number, index in enumerate(chosen):
             tries.has_more = number + 1 < len(chosen)
-            yield place, self._chain[place].connect(eager=tries.has_more)
+            yield index, self._chain[index].connect(eager=tries.has_more)
         if len(chosen) > 1 and tries.first is not None and tries.first.retryable:
             yield chosen[0], self._chain[chosen[0]].connect()
 
     def _fitting(self, prompt: Prompt, tries: _Attempts) -> list[int]:
-        places = list(range(self._place, len(self._chain)))
-        smallest = min((self._chain[place].window or 1 << 60 for place in places[1:]), default=0)
-        first = self._chain[places[0]].window
+        indexes = list(range(self._index, len(self._chain)))
+        smallest = min((self._chain[index].window or 1 << 60 for index in indexes[1:]), default=0)
+        first = self._chain[indexes[0]].window
         if not smallest or (first and smallest >= first):
-            return places
+            return indexes
         tokens = estimate_prompt_tokens(prompt)
-        small = [place for place in places[1:] if 0 < self._chain[place].window < tokens]
+        small = [index for index in indexes[1:] if 0 < self._chain[index].window < tokens]
         if small:
-            link = self._chain[max(small, key=lambda place: self._chain[place].window)]
+            link = self._chain[max(small, key=lambda index: self._chain[index].window)]
             tries.small = ProviderError(
                 f"{link} has a window of {link.window} tokens, but the conversation"
                 f" has about {tokens}. Use /compress, or start over with /new.",
                 reason="context_overflow",
                 limit=link.window,
             )
-        return [place for place in places if place not in small]
+        return [index for index in indexes if index not in small]
 
-    def _settle(self, place: int) -> Iterator[Notice]:
-        """Records that this model answered and keeps it for the rest of the turn."""
-        if self._switched and place == 0:
+    def _settle(self, index: int) -> Iterator[Notice]:
+        """Record that this model answered and keep it for the rest of the turn."""
+        if self._switched and index == 0:
             yield Notice(text=f"{self._chain[0]} is available again.", kind="warn")
-        self._place, self._switched = place, place > 0
-        self._cooldowns.end(self._chain[place].who)
+        self._index, self._switched = index, index > 0
+        self._cooldowns.end(self._chain[index].who)
 
     def _why(self, tries: _Attempts) -> str:
         if tries.error is not None and tries.by is not None:
@@ -210,20 +211,19 @@ class Fallback:
 
 
 class _Attempts:
-    """The attempts for one reply: the first and the newest error, who failed last, and the error
-    of the largest window that was too small."""
+    """The attempts for one reply."""
 
     def __init__(self) -> None:
         self.first: ProviderError | None = None
-        self.error: ProviderError | None = None
-        self.by: FallbackLink | None = None
-        self.small: ProviderError | None = None
+        self.error: ProviderError | None = None  # the newest one
+        self.by: FallbackLink | None = None  # who failed last
+        self.small: ProviderError | None = None  # of the largest window that was too small
         self.streamed = False
         self.has_more = False
 
 
 def is_empty_reply(reply: Reply) -> bool:
-    """True if the reply only says that there is none."""
+    """Return whether the reply only says that there is none."""
     return not reply.message.calls and reply.message.text.startswith(EMPTY)
 
 
@@ -264,7 +264,7 @@ class ErrorAdvisor:
             raise
 
     def _describe(self, error: ProviderError) -> str:
-        """Keeps the cause and replaces the generic advice."""
+        """Keep the cause and replace the generic advice."""
         cause, endpoint = str(error), self._endpoint
         if endpoint.model not in cause:
             cause = f"{endpoint.name} ({endpoint.host}, {endpoint.model}): {cause}"

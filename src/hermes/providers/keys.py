@@ -23,22 +23,20 @@ another key, or give up."""
 
 
 class Credential(WithSecrets):
-    """Access to one provider. `url`, `auth` and `headers` override the endpoint's. `source` decides
-    where the key may be sent; see `endpoint.may_send`. `probe` identifies the trial request that
-    finds out whether a paused key works again."""
+    """Access to one provider."""
 
     id: str
     provider: str
     key: str
     label: str = ""
-    url: str = ""
+    url: str = ""  # overrides that of the endpoint, like `auth` and `headers`
     auth: Auth | None = None
     headers: dict[str, str] = {}
-    source: str = ""
-    probe: str = ""
+    source: str = ""  # decides where the key may be sent; see `endpoint.may_send`
+    probe: str = ""  # identifies the trial request that finds out whether a paused key works again
 
     def at(self, endpoint: Endpoint) -> Endpoint:
-        """The endpoint with this key."""
+        """Return the endpoint with this key."""
         return replace(
             endpoint,
             key=self.key,
@@ -52,16 +50,16 @@ class KeyPool(Protocol):
     """The keys of one provider, shared by all sessions and processes of a home."""
 
     async def pick(self, *, avoid: frozenset[str] = frozenset(), again: str = "") -> Credential:
-        """A healthy key whose id is not in `avoid`, preferring `again`. Raises ProviderError when
-        there is none; `retry_after` is the time until the first one is healthy again."""
+        """Return a healthy key whose id is not in `avoid`, preferring `again`. Raise ProviderError
+        when there is none; `retry_after` is the time until the first one is healthy again."""
         ...
 
     async def report(self, credential: Credential, error: ProviderError | None) -> KeyVerdict:
-        """Reports the outcome of a request; `error` is None as soon as the provider accepted it."""
+        """Report the outcome of a request; `error` is None as soon as the provider accepted it."""
         ...
 
     def release(self, credential: Credential) -> None:
-        """Reports that a request was cancelled before its outcome was known."""
+        """Report that a request was cancelled before its outcome was known."""
         ...
 
 
@@ -82,7 +80,7 @@ class SingleKey:
 
 
 def numbered_variables(name: str) -> tuple[str, ...]:
-    """The variables that may hold further keys of the same kind: NAME, NAME_2, NAME_3 …"""
+    """Return the variables that may hold further keys of the same kind: NAME, NAME_2, NAME_3 …"""
     return (name, *(f"{name}_{number}" for number in range(2, MAX_NUMBERED + 1)))
 
 
@@ -148,7 +146,8 @@ class KeyRotatingProvider:
                 avoid.add(credential.id)
 
     def _provider(self, credential: Credential) -> Provider:
-        """Keeps only the current provider: it caches the whole encoded conversation."""
+        """Return the provider for a key. Only the current one is kept: it caches the whole encoded
+        conversation."""
         if self._current is not None and _identity(self._current[0]) == _identity(credential):
             return self._current[1]
         provider = self._make(credential)

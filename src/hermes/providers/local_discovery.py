@@ -33,12 +33,12 @@ _TOOL_MODELS = (
 
 
 class LocalPort(NamedTuple):
-    """`server` is the kind of server that usually listens there, as named in the catalogue."""
+    """A port of this machine where a model server usually listens."""
 
     label: str
     port: int
-    path: str
-    server: str = ""
+    path: str  # lists the models
+    server: str = ""  # the kind of server, as named in the catalogue
 
 
 LOCAL_PORTS = (
@@ -59,52 +59,53 @@ class LocalServerFound(Value):
 async def find_local(
     http: HttpClient, catalogue: ModelCatalogue, *, ports: tuple[LocalPort, ...] = LOCAL_PORTS
 ) -> LocalServerFound | None:
-    """The first server with a chat model, or None. Probes only this machine, all ports at once;
-    where nothing listens this costs a few refused connections."""
+    """Return the first server with a chat model, or None. Probes only this machine, all ports at
+    once; where nothing listens this costs a few refused connections."""
     async with asyncio.TaskGroup() as group:
-        opening = [group.create_task(_port_is_open(place.port)) for place in ports]
-    open_places = [place for place, task in zip(ports, opening, strict=True) if task.result()]
-    if not open_places:
+        opening = [group.create_task(_port_is_open(target.port)) for target in ports]
+    open_ports = [target for target, task in zip(ports, opening, strict=True) if task.result()]
+    if not open_ports:
         return None
     http.preload_certificates(f"http://{HOST}")
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_models(http, place)) for place in open_places]
-    for place, task in zip(open_places, tasks, strict=True):
+        tasks = [group.create_task(_models(http, target)) for target in open_ports]
+    for target, task in zip(open_ports, tasks, strict=True):
         infos = task.result()
         model = choose_model([info.id for info in infos])
         if model:
             info = next(info for info in infos if info.id == model)
-            return _describe(place, info, catalogue)
+            return _describe(target, info, catalogue)
     return None
 
 
 def accepts_connections(url: str) -> bool:
-    """True if something accepts connections at a local address."""
-    place = urlsplit(url)
-    port = place.port or (443 if place.scheme == "https" else 80)
+    """Return whether something accepts connections at a local address."""
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
-        socket.create_connection((place.hostname or HOST, port), _CONNECT_SECONDS).close()
+        socket.create_connection((parts.hostname or HOST, port), _CONNECT_SECONDS).close()
     except OSError:
         return False
     return True
 
 
 async def first_model(http: HttpClient, endpoint: Endpoint) -> str:
-    """The most suitable chat model of this endpoint; ConfigError when it lists none."""
+    """Return the most suitable chat model of this endpoint; raise ConfigError when it lists
+    none."""
     try:
         infos = await list_models(http, endpoint)
     except ProviderError as error:
         if error.status is None:
             raise
         infos = ()
-    found = choose_model([info.id for info in infos if info.tools is not False])
-    if not found:
+    model = choose_model([info.id for info in infos if info.tools is not False])
+    if not model:
         raise ConfigError(f"{endpoint.host} lists no model; choose one with -m.")
-    return found
+    return model
 
 
 def choose_model(models: list[str]) -> str:
-    """The model most likely to chat and to call tools; "" if there is none."""
+    """Return the model most likely to chat and to call tools; "" if there is none."""
     able = [model for model in models if not any(word in model.lower() for word in _UNSUITABLE)]
     return min(able, key=_rank, default="")
 
@@ -112,7 +113,7 @@ def choose_model(models: list[str]) -> str:
 def _rank(model: str) -> int:
     name = model.lower()
     return next(
-        (place for place, word in enumerate(_TOOL_MODELS) if word in name), len(_TOOL_MODELS)
+        (position for position, word in enumerate(_TOOL_MODELS) if word in name), len(_TOOL_MODELS)
     )
 
 
@@ -126,20 +127,20 @@ async def _port_is_open(port: int) -> bool:
     return True
 
 
-async def _models(http: HttpClient, place: LocalPort) -> tuple[ModelInfo, ...]:
-    """The models there; empty if it is not a model server."""
-    ask = ServerQuery(http, f"http://{HOST}:{place.port}", seconds=_ANSWER_SECONDS)
-    return read_listing(await ask.get(place.path))
+async def _models(http: HttpClient, target: LocalPort) -> tuple[ModelInfo, ...]:
+    """Return the models there; empty if it is not a model server."""
+    ask = ServerQuery(http, f"http://{HOST}:{target.port}", seconds=_ANSWER_SECONDS)
+    return read_listing(await ask.get(target.path))
 
 
-def _describe(place: LocalPort, info: ModelInfo, catalogue: ModelCatalogue) -> LocalServerFound:
+def _describe(target: LocalPort, info: ModelInfo, catalogue: ModelCatalogue) -> LocalServerFound:
     vendor = catalogue.vendors["custom"]
-    url = f"http://{HOST}:{place.port}/v1"
-    endpoint = catalogue.endpoint(vendor, info.id, url=url, info=info, server=place.server)
+    url = f"http://{HOST}:{target.port}/v1"
+    endpoint = catalogue.endpoint(vendor, info.id, url=url, info=info, server=target.server)
     known = _rank(info.id) < len(_TOOL_MODELS)
     doubt = "" if known else " It may not support tools."
     return LocalServerFound(
         endpoint=endpoint,
-        line=f"Using {info.id} on the {place.label} server at {HOST}:{place.port}; nothing leaves"
-        f" this machine.{doubt}",
+        line=f"Using {info.id} on the {target.label} server at {HOST}:{target.port}; nothing"
+        f" leaves this machine.{doubt}",
     )

@@ -42,10 +42,10 @@ _ADVICE = (
 
 
 def explain_refusal(error: ProviderError, endpoint: Endpoint) -> ProviderError:
-    """The same error with better advice if it is a refusal of tools."""
+    """Return the same error with better advice if it is a refusal of tools."""
     text = error.body or str(error)
-    for words, advice in _ADVICE:
-        if error.status is not None and re.search(words, text, re.IGNORECASE):
+    for pattern, advice in _ADVICE:
+        if error.status is not None and re.search(pattern, text, re.IGNORECASE):
             return ProviderError(
                 advice.format(host=endpoint.host, model=endpoint.model),
                 reason="format_error",
@@ -66,25 +66,24 @@ WANTED = 32_768
 
 
 class ServerWindow(Value):
-    """`server` is its kind ("" if unknown). `tokens` is the window in use (None if unknown), `most`
-    the model's maximum."""
+    """The context window that a local server reports."""
 
-    server: str
-    tokens: int | None = None
-    most: int | None = None
+    server: str  # its kind; "" if unknown
+    tokens: int | None = None  # the window in use; None if unknown
+    most: int | None = None  # the model's maximum
 
     @property
     def label(self) -> str:
         return LABELS.get(self.server, "The server")
 
     def advice(self, wanted: int = WANTED) -> str:
-        """How to get that many tokens, as a clause."""
+        """Return how to get that many tokens, as a clause."""
         form = _RAISE.get(self.server, "raise the context length in its settings")
         return form.format(tokens=wanted)
 
 
 async def query_window(http: HttpClient, endpoint: Endpoint) -> ServerWindow:
-    """What the server reports about itself. Costs a few small requests and no completion. A server
+    """Ask the server for its window. This costs a few small requests and no completion. A server
     that does not report its window gets no number."""
     server, info = await query_endpoint(http, endpoint)
     if info is None:
@@ -110,7 +109,7 @@ class TokenLowerBound:
         self._count = 0
 
     def of_prompt(self, prompt: Prompt) -> int:
-        """Counts system text and messages. Tools are excluded: a template may leave them and their
+        """Count system text and messages. Tools are excluded: a template may leave them and their
         calls out."""
         known = len(self._seen)
         if prompt.messages[:known] != self._seen:
@@ -122,7 +121,7 @@ class TokenLowerBound:
 
 @lru_cache(maxsize=8)
 def _count_system(text: str) -> int:
-    """Cached: many sessions share their system text."""
+    """Count the tokens that a system text has at least. Cached: many sessions share it."""
     return _count_runs(text)
 
 
@@ -146,10 +145,11 @@ _ALIKE = 0.5
 
 
 class LocalServerProvider:
-    """One per session, around a single request. A server that counts fewer tokens than the prompt
-    must have has truncated it. That is reported once, with the window and how to raise it, and
-    passed to `learned`. Some servers count only uncached tokens, so the window is looked up; where
-    it is unknown, two consecutive counts must agree."""
+    """Detects prompts that a local server truncated. There is one per session, around a single
+    request. A server that counts fewer tokens than the prompt must have has truncated it. That is
+    reported once, with the window and how to raise it, and passed to `learned`. Some servers count
+    only uncached tokens, so the window is looked up; where it is unknown, two consecutive counts
+    must agree."""
 
     def __init__(
         self,
@@ -224,7 +224,8 @@ _PATHS = ("/slots", "/metrics", "/health", "/api/ps", "/v1/models")
 
 
 class ActivityProbe:
-    """Asks the path that responded last, and all of them when it no longer does."""
+    """Asks a local server whether it is busy. It asks the path that responded last, and all paths
+    when that one no longer responds."""
 
     def __init__(self, http: HttpClient, endpoint: Endpoint) -> None:
         headers = {**request_headers(endpoint), "accept": "*/*"}
@@ -276,9 +277,10 @@ _FIRST_SECONDS = 1.0
 
 
 class LocalStallPolicy:
-    """Processing a long prompt can take an hour without a byte. While the server reports work,
-    there is no limit. A server that only responds gets four hours of silence, one that reports no
-    work three minutes (the request was lost), and one that does not respond one minute."""
+    """Decides how long a silent local server may take, since processing a long prompt can take an
+    hour without a byte. While the server reports work, there is no limit. A server that only
+    responds gets four hours of silence, one that reports no work three minutes (the request was
+    lost), and one that does not respond one minute."""
 
     def __init__(
         self,
@@ -296,7 +298,8 @@ class LocalStallPolicy:
         self._poll_seconds = poll_seconds
 
     async def wait_for(self, attempt: Callable[[float], Awaitable[T]]) -> T:
-        """Short waits cost nothing beyond the attempt."""
+        """Run the attempt for as long as the server works on it. Short waits cost nothing beyond
+        the attempt."""
         try:
             return await attempt(self._first_seconds)
         except TimeoutError:
@@ -310,7 +313,7 @@ class LocalStallPolicy:
             await asyncio.wait((waiting,))
 
     async def _watch(self, waiting: asyncio.Future[T]) -> None:
-        """Returns when the wait is over; raises ProviderError when waiting is pointless."""
+        """Return when the wait is over; raise ProviderError when waiting is pointless."""
         since = self._clock.monotonic()
         activity: Activity = "busy"
         while True:

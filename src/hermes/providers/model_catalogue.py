@@ -53,7 +53,8 @@ _DATE = r"-(?:20\d{6}|20\d\d-\d\d-\d\d|latest)$"
 
 
 class WireRule(Value):
-    """Models with one of these words in their name, and none of `but`, use this format."""
+    """A rule that models with one of these words in their name, and none of `but`, use this
+    format."""
 
     match: tuple[str, ...]
     wire: WireName
@@ -73,7 +74,7 @@ class VendorRoute(Value):
 
 
 class Vendor(Value):
-    """Offers models at an address; vendors.toml explains the fields."""
+    """A company or program that offers models at an address; vendors.toml explains the fields."""
 
     name: str
     wire: WireName = "chat"
@@ -122,7 +123,7 @@ class Vendor(Value):
     included: bool = False
 
     def own_hosts(self) -> frozenset[str]:
-        """The hosts its keys may be sent to."""
+        """Return the hosts its keys may be sent to."""
         urls = (self.url, *(route.url for route in self.routes))
         return frozenset((*(host_of(url) for url in urls if url), *self.hosts))
 
@@ -152,13 +153,13 @@ class ModelCatalogue(Value):
     shorthands: dict[str, Shorthand] = {}
 
     def vendor(self, name: str) -> Vendor | None:
-        """By name or alias."""
+        """Find a vendor by name or alias."""
         if name in self.vendors:
             return self.vendors[name]
         return next((v for v in self.vendors.values() if name in v.aliases), None)
 
     def owner(self, url: str) -> Vendor | None:
-        """The vendor that owns this host."""
+        """Return the vendor that owns this host."""
         host = host_of(url)
         return next((v for v in self.vendors.values() if host in v.own_hosts()), None)
 
@@ -167,7 +168,7 @@ class ModelCatalogue(Value):
         return found if found.window else replace(found, window=UNKNOWN_WINDOW)
 
     def price(self, vendor: Vendor, model: str) -> ModelPrice | None:
-        """The published price, or None if unknown."""
+        """Return the published price, or None if unknown."""
         maker, _, name = model.lower().rpartition("/")
         name, _, variant = name.partition(":")
         if variant and vendor.resells:
@@ -190,8 +191,8 @@ class ModelCatalogue(Value):
         api_mode: str = "",
         saved: bool = False,
     ) -> WireName:
-        """The format for an address and model. With `saved`, the mode was stored for an earlier
-        address and is ignored where the new address cannot support it."""
+        """Return the format for an address and model. With `saved`, the mode was stored for an
+        earlier address and is ignored where the new address cannot support it."""
         mode = API_MODES.get(api_mode)
         foreign = saved and mode == "responses" and host_of(url) not in _OWN_RESPONSES
         if mode is not None and not foreign:
@@ -219,7 +220,7 @@ class ModelCatalogue(Value):
         server: str = "",
         info: ModelInfo | None = None,
     ) -> ModelProfile:
-        """The profile of the model at an address; `info` is what its server reported."""
+        """Return the profile of the model at an address; `info` is what its server reported."""
         info = info or ModelInfo(id=model)
         family = self.family(model, vendor)
         built = build_profile(vendor, wire, family, info, server=self.servers.get(server))
@@ -246,10 +247,10 @@ class ModelCatalogue(Value):
         window: int | None = None,
         server: str = "",
     ) -> Endpoint:
-        """The endpoint of this model. A key from another source than the address (`key_source`) is
-        left out if it may not be sent there; see `may_send`. `overrides` are profile fields or
-        model settings set by the user; `info` and `window` are facts beyond the catalogue; `server`
-        is a kind of server in it."""
+        """Return the endpoint of this model. A key from another source than the address
+        (`key_source`) is left out if it may not be sent there; see `may_send`. `overrides` are
+        profile fields or model settings set by the user; `info` and `window` are facts beyond the
+        catalogue; `server` is a kind of server in it."""
         route = _route(vendor, url, key)
         address = url or (route.url if route else "") or vendor.url
         if vendor.suffix and address and not address.rstrip("/").endswith(vendor.suffix):
@@ -297,13 +298,13 @@ class ModelCatalogue(Value):
 
 @cache
 def shipped_catalogue() -> ModelCatalogue:
-    """The catalogue of this package."""
+    """Return the catalogue of this package."""
     return decode(ModelCatalogue, PACKED.read_bytes())
 
 
 def load_catalogue(path: Path) -> ModelCatalogue:
-    """The shipped catalogue, overridden by the vendors, families and prices of a file. A missing
-    file adds nothing; an invalid one raises ConfigError."""
+    """Return the shipped catalogue, overridden by the vendors, families and prices of a file. A
+    missing file adds nothing; an invalid one raises ConfigError."""
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
@@ -314,8 +315,8 @@ def load_catalogue(path: Path) -> ModelCatalogue:
 
 
 def parse_catalogue(text: str, *, over: ModelCatalogue | None = None) -> ModelCatalogue:
-    """Parses TOML and layers it over another catalogue. For a known vendor, only differences need
-    to be given."""
+    """Parse TOML and layer it over another catalogue. For a known vendor, only differences need to
+    be given."""
     # Imported on demand: few homes have such a file.
     import tomllib
 
@@ -323,24 +324,24 @@ def parse_catalogue(text: str, *, over: ModelCatalogue | None = None) -> ModelCa
     try:
         raw = tomllib.loads(text)
         vendors = {
-            name: {**plain(known.vendors.get(name, {})), **given, "name": name}
-            for name, given in raw.get("vendors", {}).items()
+            name: {**plain(known.vendors.get(name, {})), **fields, "name": name}
+            for name, fields in raw.get("vendors", {}).items()
         }
-        found = convert(ModelCatalogue, {**raw, "vendors": vendors})
+        added = convert(ModelCatalogue, {**raw, "vendors": vendors})
     except (tomllib.TOMLDecodeError, DecodeError, TypeError, AttributeError) as error:
         raise ConfigError(f"The vendor list is invalid: {error}.") from error
     return ModelCatalogue(
-        vendors={**known.vendors, **found.vendors},
-        hosts=(*found.hosts, *known.hosts),
-        families=(*found.families, *known.families),
-        sheets=(*found.sheets, *known.sheets),
-        servers={**known.servers, **found.servers},
-        shorthands={**known.shorthands, **found.shorthands},
+        vendors={**known.vendors, **added.vendors},
+        hosts=(*added.hosts, *known.hosts),
+        families=(*added.families, *known.families),
+        sheets=(*added.sheets, *known.sheets),
+        servers={**known.servers, **added.servers},
+        shorthands={**known.shorthands, **added.shorthands},
     )
 
 
 def _normalise_name(name: str) -> str:
-    """Some spell 4.6 as 4-6."""
+    """Normalise the spelling of a name: some spell 4.6 as 4-6."""
     return name.lower().replace(".", "-")
 
 

@@ -23,8 +23,7 @@ _LARGEST_WINDOW = 1 << 30
 
 
 class ModelInfo(Value):
-    """What a server reports about a model; None is unknown. `loaded` means that `window` is in use
-    now, not the model's maximum."""
+    """The facts that a server reports about a model; None is unknown."""
 
     id: str
     name: str = ""
@@ -34,12 +33,12 @@ class ModelInfo(Value):
     vision: bool | None = None
     reasons: bool | None = None
     price: ModelPrice | None = None
-    loaded: bool | None = None
+    loaded: bool | None = None  # `window` is in use now; it is not the model's maximum
     created: int = 0
 
 
 def read_listing(page: JsonValue) -> tuple[ModelInfo, ...]:
-    """The models of a page: `data` (OpenAI, OpenRouter, Anthropic and most others), `models`
+    """Return the models of a page: `data` (OpenAI, OpenRouter, Anthropic and most others), `models`
     (Ollama, LM Studio), or a bare list."""
     held = object_of(page)
     entries = objects_of(page) or objects_of(held.get("data")) or objects_of(held.get("models"))
@@ -47,21 +46,21 @@ def read_listing(page: JsonValue) -> tuple[ModelInfo, ...]:
 
 
 def with_tools(models: tuple[ModelInfo, ...]) -> tuple[ModelInfo, ...]:
-    """Drops models that are known not to support tools."""
+    """Drop models that are known not to support tools."""
     return tuple(model for model in models if model.tools is not False)
 
 
 def read_ollama_model(id: str, page: JsonValue) -> ModelInfo:
-    """One model from Ollama's `/api/show`: the configured window (`num_ctx`) beats the trained
-    one."""
+    """Return one model from Ollama's `/api/show`: the configured window (`num_ctx`) beats the
+    trained one."""
     held = object_of(page)
     trained = [
         count_of(value)
         for name, value in object_of(held.get("model_info")).items()
         if name.endswith(".context_length")
     ]
-    found = re.search(r"^\s*num_ctx\s+(\d+)\s*$", text_of(held.get("parameters")), re.MULTILINE)
-    running = int(found[1]) if found else None
+    match = re.search(r"^\s*num_ctx\s+(\d+)\s*$", text_of(held.get("parameters")), re.MULTILINE)
+    running = int(match[1]) if match else None
     able = held.get("capabilities")
     return ModelInfo(
         id=id,
@@ -74,7 +73,7 @@ def read_ollama_model(id: str, page: JsonValue) -> ModelInfo:
 
 
 def read_llamacpp_window(page: JsonValue) -> int | None:
-    """The window in llama.cpp's `/props`."""
+    """Return the window in llama.cpp's `/props`."""
     held = object_of(page)
     settings = object_of(held.get("default_generation_settings"))
     return count_of(settings.get("n_ctx")) or count_of(held.get("n_ctx")) or None
@@ -99,14 +98,15 @@ def _info(entry: JsonObject) -> ModelInfo:
 
 
 def _limits(entry: JsonObject) -> JsonObject:
-    """The place where some gateways put the numbers."""
+    """Return the object in which some gateways put the numbers."""
     limits = object_of(object_of(entry.get("capabilities")).get("limits"))
     renamed = {"context_window": limits.get("max_context_window_tokens")}
     return {**limits, **{name: value for name, value in renamed.items() if value}}
 
 
 def _loaded_window(entry: JsonObject) -> int | None:
-    """LM Studio loads a model with a window of its own."""
+    """Return the window of a model that LM Studio has loaded, which may be less than its
+    maximum."""
     if count := count_of(entry.get("loaded_context_length")):
         return count
     instances = objects_of(entry.get("loaded_instances"))
@@ -114,10 +114,10 @@ def _loaded_window(entry: JsonObject) -> int | None:
     return next((size for size in sizes if size), None)
 
 
-def _first(keys: tuple[str, ...], *places: JsonObject) -> int | None:
-    for place in places:
+def _first(keys: tuple[str, ...], *objects: JsonObject) -> int | None:
+    for each in objects:
         for key in keys:
-            count = count_of(place.get(key))
+            count = count_of(each.get(key))
             if 0 < count < _LARGEST_WINDOW:
                 return count
     return None
@@ -130,8 +130,8 @@ def _tools(entry: JsonObject) -> bool | None:
     if isinstance(able, dict):
         held = able.get("trained_for_tool_use", object_of(able.get("supports")).get("tool_calls"))
         return held if isinstance(held, bool) else None
-    for words in (entry.get("supported_parameters"), entry.get("tags")):
-        if (known := _lists_any(words, "tools", "tool-use")) is not None:
+    for values in (entry.get("supported_parameters"), entry.get("tags")):
+        if (known := _lists_any(values, "tools", "tool-use")) is not None:
             return known
     return _lists_any(able, "tools", "tool_use", "tool_calls")
 
@@ -146,30 +146,30 @@ def _vision(entry: JsonObject) -> bool | None:
     return _lists_any(able, "vision") if known is None else known
 
 
-def _lists_any(words: JsonValue, *wanted: str) -> bool | None:
-    """True if a list contains one of these; None if there is no list."""
-    if not isinstance(words, list) or not words:
+def _lists_any(values: JsonValue, *wanted: str) -> bool | None:
+    """Return whether a list contains one of these; None if there is no list."""
+    if not isinstance(values, list) or not values:
         return None
-    return any(word in wanted for word in words)
+    return any(word in wanted for word in values)
 
 
-def _price(given: JsonObject) -> ModelPrice | None:
-    """Dollars per token, mostly as strings. Negative values mean "variable"."""
+def _price(prices: JsonObject) -> ModelPrice | None:
+    """Read the price in dollars per token, mostly strings. Negative values mean "variable"."""
     rates = {
-        "input": _rate(given, "prompt", "input"),
-        "output": _rate(given, "completion", "output"),
-        "cache_read": _rate(given, "input_cache_read", "cached_input"),
-        "cache_write": _rate(given, "input_cache_write"),
+        "input": _rate(prices, "prompt", "input"),
+        "output": _rate(prices, "completion", "output"),
+        "cache_read": _rate(prices, "input_cache_read", "cached_input"),
+        "cache_write": _rate(prices, "input_cache_write"),
     }
     if rates["input"] is None or rates["output"] is None:
         return None
     return ModelPrice(**rates)  # type: ignore[arg-type]
 
 
-def _rate(given: JsonObject, *names: str) -> float | None:
+def _rate(prices: JsonObject, *names: str) -> float | None:
     for name in names:
         try:
-            rate = float(given[name])
+            rate = float(prices[name])
         except (KeyError, TypeError, ValueError):
             continue
         return round(rate * _TOKENS, 9) if 0 <= rate < 1 else None

@@ -41,7 +41,7 @@ class Shorthand(Value):
 
 
 def spell_for_vendor(vendor: Vendor, model: str) -> str:
-    """The name as this vendor spells it."""
+    """Return the name as this vendor spells it."""
     model = model.strip()
     if vendor.names == "slug" and model and "/" not in model:
         makers = {**MAKERS, **vendor.makers}.items()
@@ -59,8 +59,8 @@ def spell_for_vendor(vendor: Vendor, model: str) -> str:
 
 
 def split_model_ref(catalogue: ModelCatalogue, text: str) -> tuple[Vendor | None, str]:
-    """Vendor and model of `vendor:model`. No vendor where the colon belongs to the name, as in tags
-    of local models and variants of aggregators."""
+    """Split `vendor:model`. There is no vendor where the colon belongs to the name, as in tags of
+    local models and variants of aggregators."""
     head, colon, rest = text.partition(":")
     vendor = catalogue.vendor(head.strip().lower()) if colon and rest.strip() else None
     variant = any(rest in each.suffixes for each in catalogue.vendors.values())
@@ -71,7 +71,7 @@ def split_model_ref(catalogue: ModelCatalogue, text: str) -> tuple[Vendor | None
 
 
 def newest_match(catalogue: ModelCatalogue, word: str, models: Iterable[str]) -> str:
-    """The newest of these models that a short name like `sonnet` can mean, or ""."""
+    """Return the newest of these models that a short name like `sonnet` can mean, or ""."""
     shorthand = catalogue.shorthands.get(word.strip().lower())
     if shorthand is None:
         return ""
@@ -101,12 +101,14 @@ _LESSER = (
 
 
 def _has_word(name: str, words: tuple[str, ...]) -> bool:
-    """True if one of the words is a whole part of the name: `gemini` does not contain `mini`."""
+    """Return whether one of the words is a whole part of the name: `gemini` does not contain
+    `mini`."""
     return re.search(rf"(?:^|[-_.:])(?:{'|'.join(words)})(?:$|[-_.:])", name) is not None
 
 
 def _sort_key(model: str) -> tuple[bool, tuple[float, ...], int, int]:
-    """Sorts better and newer models last: full before lesser variants, then by version."""
+    """Return a key that sorts better and newer models last: full before lesser variants, then by
+    version."""
     name = _tail(model)
     # 4-6 and 4.6 both mean 4.6; sizes, dates and lengths are not versions.
     plain = re.sub(r"20\d\d-\d\d-\d\d|\d{4,}|[ea]?\d+(?:\.\d+)?(?:x\d+)?[bkm]\b", "", name)

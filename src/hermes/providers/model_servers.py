@@ -60,7 +60,7 @@ class ServerQuery:
         return parse_json(body) if status == 200 else None
 
     async def send(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-        """Status and body of the response; status 0 if there is none."""
+        """Return the status and body of the response; status 0 if there is none."""
         timeouts = Timeouts(connect=self._seconds, read=self._seconds)
         request = self._http.send(
             method, self._root + path, body=body, headers=self._headers, timeouts=timeouts
@@ -75,8 +75,8 @@ class ServerQuery:
 async def detect_server(
     http: HttpClient, url: str, *, key: str = "", seconds: float = QUERY_SECONDS
 ) -> str:
-    """The kind of server as named in the catalogue, or "". Each request waits at most `seconds`;
-    the order matters because some servers imitate others."""
+    """Return the kind of server as named in the catalogue, or "". Each request waits at most
+    `seconds`; the order matters because some servers imitate others."""
     ask = ServerQuery(http, url, key=key, seconds=seconds)
     if objects_of(object_of(await ask.get("/api/v1/models")).get("models")):
         return "lmstudio"
@@ -98,7 +98,8 @@ async def model_info(
     server: str = "",
     seconds: float = QUERY_SECONDS,
 ) -> ModelInfo | None:
-    """What the server reports about one model now, or None. `server` is its kind, if known."""
+    """Return what the server reports about one model now, or None. `server` is its kind, if
+    known."""
     ask = ServerQuery(http, url, key=key, seconds=seconds)
     server = server or await detect_server(http, url, key=key, seconds=seconds)
     match server:
@@ -124,7 +125,7 @@ async def model_info(
 
 
 async def query_endpoint(http: HttpClient, endpoint: Endpoint) -> tuple[str, ModelInfo | None]:
-    """The kind of the endpoint's server, and what it reports about the model."""
+    """Return the kind of the endpoint's server, and what it reports about the model."""
     url, key = endpoint.url, endpoint.key
     server = endpoint.server or await detect_server(http, url, key=key)
     return server, await model_info(http, url, endpoint.model, key=key, server=server or "none")
@@ -133,7 +134,7 @@ async def query_endpoint(http: HttpClient, endpoint: Endpoint) -> tuple[str, Mod
 async def list_models(
     http: HttpClient, endpoint: Endpoint, *, models_url: str = ""
 ) -> tuple[ModelInfo, ...]:
-    """The models of an endpoint; ProviderError when it returns no list."""
+    """Return the models of an endpoint; raise ProviderError when it returns no list."""
     url = models_url
     if not url:
         start = endpoint.url.rstrip("/")
@@ -143,18 +144,18 @@ async def list_models(
     async with http.get(url, headers=request_headers(endpoint), timeouts=timeouts) as answer:
         body = await answer.read(_MAX_BYTES) if answer.status == 200 else b""
         status = answer.status
-    found = read_listing(parse_json(body)) if body else ()
-    if not found:
+    models = read_listing(parse_json(body)) if body else ()
+    if not models:
         raise ProviderError(
             f"{endpoint.host} lists no models (HTTP {status}); check key and base URL.",
             reason="auth" if status in (401, 403) else "unknown",
             status=status,
         )
-    return found
+    return models
 
 
 async def find_models_url(http: HttpClient, url: str, *, key: str = "") -> str:
-    """The address with a model listing: the given one, or with `/v1` added; "" if neither has
+    """Find the address with a model listing: `url`, or `url` with `/v1` added; "" if neither has
     one."""
     base = url.rstrip("/")
     for address in (base, f"{base}/v1"):
@@ -167,7 +168,7 @@ async def find_models_url(http: HttpClient, url: str, *, key: str = "") -> str:
 
 
 def root_of(url: str) -> str:
-    """The address of the server without the path of a wire format."""
+    """Return the address of the server without the path of a wire format."""
     base = url.rstrip("/")
     for end in ("/v1", "/openai", "/anthropic"):
         base = base.removesuffix(end)
@@ -175,7 +176,8 @@ def root_of(url: str) -> str:
 
 
 def _find_entry(models: tuple[ModelInfo, ...], model: str) -> ModelInfo | None:
-    """The entry of this model, or the only entry: some servers name their model by a path."""
+    """Return the entry of this model, or the only entry: some servers name their model by a
+    path."""
     name = model.lower()
     for info in models:
         if info.id.lower() in (name, f"{name}:latest"):
@@ -187,16 +189,15 @@ TTL_SECONDS = 3600.0
 
 
 class ModelListing(Value):
-    """The models of an address at a moment (Unix time). `server` is the kind of a local server in
-    the catalogue."""
+    """The models of an address at a moment."""
 
     url: str
-    at: float
+    at: float  # Unix time
     models: tuple[ModelInfo, ...]
-    server: str = ""
+    server: str = ""  # the kind of a local server in the catalogue
 
     def find(self, model: str) -> ModelInfo | None:
-        """By id; a name without a maker prefix also finds an entry that has one."""
+        """Find a model by id; a name without a maker prefix also finds an entry that has one."""
         name = model.lower()
         exact = (info for info in self.models if info.id.lower() == name)
         tails = (info for info in self.models if info.id.lower().rpartition("/")[2] == name)
@@ -204,8 +205,8 @@ class ModelListing(Value):
 
 
 class ModelListingCache:
-    """Listings younger than `seconds` are not fetched again. Reading never raises: a missing or
-    damaged file counts as no listing."""
+    """Model listings on disk. Listings younger than `seconds` are not fetched again. Reading never
+    raises: a missing or damaged file counts as no listing."""
 
     def __init__(self, folder: Path, clock: Clock, *, seconds: float = TTL_SECONDS) -> None:
         self._folder = folder
@@ -213,7 +214,7 @@ class ModelListingCache:
         self._seconds = seconds
 
     def cached(self, url: str) -> ModelListing | None:
-        """The cached listing of this address, of any age."""
+        """Return the cached listing of this address, of any age."""
         try:
             found = decode(ModelListing, self._file(url).read_bytes())
         except (OSError, DecodeError):
@@ -229,7 +230,8 @@ class ModelListingCache:
     async def fetch(
         self, http: HttpClient, endpoint: Endpoint, *, models_url: str = "", refresh: bool = False
     ) -> ModelListing:
-        """A fresh listing, cached or fetched; ProviderError when the endpoint returns none."""
+        """Return a fresh listing, cached or fetched; raise ProviderError when the endpoint returns
+        none."""
         if not refresh and (kept := self.fresh(endpoint.url)) is not None:
             return kept
         models = await list_models(http, endpoint, models_url=models_url)
@@ -241,7 +243,7 @@ class ModelListingCache:
         return listing
 
     def store(self, listing: ModelListing) -> None:
-        """Writes atomically; does nothing if the folder is not writable."""
+        """Write the listing atomically; do nothing if the folder is not writable."""
         path = self._file(listing.url)
         with suppress(OSError):
             replace_file(path, encode(listing), durable=False)

@@ -26,8 +26,8 @@ _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 def clean_text(text: str) -> str:
-    """The text itself if it can be encoded. Otherwise surrogate pairs are joined and lone halves
-    become U+FFFD."""
+    """Return the text itself if it can be encoded. Otherwise join surrogate pairs and replace lone
+    halves by U+FFFD."""
     if text.isascii():
         return text
     try:
@@ -38,7 +38,7 @@ def clean_text(text: str) -> str:
 
 
 def clean_json(value: JsonValue) -> JsonValue:
-    """The same object if nothing had to be replaced."""
+    """Clean all strings of a JSON value; return the same object if nothing had to be replaced."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, list):
@@ -54,14 +54,14 @@ def clean_json(value: JsonValue) -> JsonValue:
 
 
 def ascii_json(encoded: bytes) -> bytes:
-    """The same JSON in ASCII, with U+FFFD for control characters in strings: dropping them could
-    leave a string empty."""
+    """Return the same JSON in ASCII, with U+FFFD for control characters in strings: dropping them
+    could leave a string empty."""
     text = _ESCAPED_CONTROL.sub(r"\1\\ufffd", encoded.decode("utf-8"))
     return _BEYOND_ASCII.sub(_escape, text).encode("ascii")
 
 
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
     if code < 0x10000:
         return f"\\u{code:04x}"
     code -= 0x10000
@@ -80,9 +80,9 @@ Part = TypeVar("Part", bound=Text | Image | Reasoning)
 
 
 class ConversationNormalizer:
-    """Makes a valid sequence with the same content; unchanged messages are the same objects. Keeps
-    the state of a growing conversation, so that each message is checked once. `ids` are the call
-    ids of the latest conversation."""
+    """Makes a valid sequence of messages with the same content; unchanged messages are the same
+    objects. It keeps the state of a growing conversation, so that each message is checked once.
+    `ids` are the call ids of the latest conversation."""
 
     def __init__(self) -> None:
         self._seen: tuple[Message, ...] = ()
@@ -177,22 +177,22 @@ class _PendingCalls:
         self.messages.append(message)
         calls = self.message.calls
         for result in message.results:
-            for place, (asked, call) in enumerate(zip(self.call_ids, calls, strict=True)):
-                if asked == result.call_id and place not in self.answers:
+            for position, (asked, call) in enumerate(zip(self.call_ids, calls, strict=True)):
+                if asked == result.call_id and position not in self.answers:
                     parts = tuple(_clean_part(part) for part in result.parts)
                     if asked != call.id or not _are_identical(parts, result.parts):
                         result = replace(result, call_id=call.id, parts=parts)
-                    self.answers[place] = result
+                    self.answers[position] = result
                     break
 
     def append_to(self, done: list[Message]) -> None:
-        """Missing results count as failed."""
+        """Append the calls and their results. Missing results count as failed."""
         _append(self.message, done)
         lost = (Text(text=UNAVAILABLE),)
         results = tuple(
-            self.answers.get(place)
+            self.answers.get(position)
             or ToolResult(call_id=call.id, name=call.name, parts=lost, failed=True)
-            for place, call in enumerate(self.message.calls)
+            for position, call in enumerate(self.message.calls)
         )
         first = self.messages[0] if self.messages else None
         same = first is not None and _are_identical(first.results, results)
@@ -206,7 +206,7 @@ def call_ids(messages: Iterable[Message]) -> set[str]:
 
 
 def fresh_id(wanted: str, taken: set[str]) -> str:
-    """The wanted id in plain characters, with a number at the end if it is taken."""
+    """Return the wanted id in plain characters, with a number at the end if it is taken."""
     clean = _UNSAFE_CHARS.sub("_", wanted)[:_MAX_ID]
     # Counting from 1 would get slower with each call of a server that reuses one id.
     id, n = clean, len(taken)
@@ -218,7 +218,7 @@ def fresh_id(wanted: str, taken: set[str]) -> str:
 
 
 def _append(message: UserMessage | AssistantMessage, done: list[Message]) -> None:
-    """Appends the message, or merges it into the last one if that has the same role."""
+    """Append the message, or merge it into the last one if that has the same role."""
     if not done and isinstance(message, AssistantMessage):
         done.append(user_says(EARLIER))
     last = done[-1] if done else None

@@ -68,7 +68,7 @@ def build_pipeline(
     cache_ttl: CacheTtl = "5m",
     timeouts: Timeouts | None = None,
 ) -> Provider:
-    """The stack of one model, from the caller to the socket: each entry wraps those below it.
+    """Build the stack of one model, from the caller to the socket: each entry wraps those below it.
     `meter` wraps every single request, including retries and requests with other keys. `timeouts`
     None chooses by whether the endpoint is local."""
     profile = endpoint.profile
@@ -76,7 +76,7 @@ def build_pipeline(
     adaptive = AdaptiveProfile(profile)
 
     def request(target: Endpoint) -> Provider:
-        """The lower half, which exists once per key."""
+        """Build the lower half, which exists once per key."""
         lower = (
             meter(target) if meter else None,
             _text_calls(profile.tool_calls) if profile.tool_calls else None,
@@ -106,7 +106,7 @@ def build_pipeline(
 
 
 def _text_calls(style: str) -> Middleware:
-    """Tool calls that the model writes as text."""
+    """Return the middleware for models that write tool calls as text."""
     # Imported on demand: few models need it, and it has many styles.
     from hermes.providers.textcalls.provider import TextCallProvider
 
@@ -116,7 +116,7 @@ def _text_calls(style: str) -> Middleware:
 def _local_server(
     endpoint: Endpoint, http: HttpClient, window_learner: WindowLearner | None
 ) -> Middleware:
-    """Truncation and refusals of local servers."""
+    """Return the middleware that reports truncation and refusals of local servers."""
     from hermes.providers.local_server import LocalServerProvider
 
     learned = window_learner.record_reported if window_learner else None
@@ -124,8 +124,9 @@ def _local_server(
 
 
 class EndpointProvider:
-    """One per session, because it caches encoded messages. A reply that breaks off after visible
-    output ends in a Reply with stop "cut"; otherwise the error is raised."""
+    """Sends one request to an endpoint and decodes the reply. There is one per session, because it
+    caches encoded messages. A reply that breaks off after visible output ends in a Reply with stop
+    "cut"; otherwise the error is raised."""
 
     def __init__(
         self,
@@ -214,13 +215,13 @@ class EndpointProvider:
         newest = self._clock.monotonic()
         async with aclosing(response.chunks()) as chunks:
             async for chunk in chunks:
-                found = events.feed(chunk)
+                new_events = events.feed(chunk)
                 now = self._clock.monotonic()
-                quiet = 0.0 if found or self._timeouts.stall_policy else now - newest
+                quiet = 0.0 if new_events or self._timeouts.stall_policy else now - newest
                 if quiet > self._timeouts.stale:
                     raise build_error(self._endpoint, "timeout", detail="only keep-alives arrived")
-                newest = now if found else newest
-                for delta in coalesce(reader, found):
+                newest = now if new_events else newest
+                for delta in coalesce(reader, new_events):
                     yield delta
                 if reader.closed:
                     break
@@ -245,7 +246,8 @@ class EndpointProvider:
 
 
 def _is_stream(response: HttpResponse, asked: bool) -> bool:
-    """Servers may stream unasked, or not stream when asked; most say which."""
+    """Return whether a response is a stream. Servers may stream unasked, or not stream when asked;
+    most say which."""
     if response.media_type == "text/event-stream":
         return True
     if response.media_type in ("application/json", "text/html"):

@@ -34,20 +34,19 @@ R = TypeVar("R", bound=Rates)
 
 
 class ModelPrice(Rates):
-    """The rates of a model. Prompts of more than `above` tokens cost `beyond` entirely. `version`
-    is the date of the price."""
+    """The rates of a model."""
 
-    version: str = ""
-    above: int = 0
+    version: str = ""  # the date of the price
+    above: int = 0  # prompts of more tokens cost `beyond` entirely
     beyond: Rates | None = None
 
     def scaled_by(self, factor: float) -> ModelPrice:
-        """All rates multiplied by a factor."""
+        """Return all rates multiplied by a factor."""
         beyond = _scale(self.beyond, factor) if self.beyond is not None else None
         return replace(_scale(self, factor), beyond=beyond)
 
     def cost(self, usage: Usage) -> float:
-        """Dollars for one call. Reasoning counts as output."""
+        """Return the dollars for one call. Reasoning counts as output."""
         if self.beyond is not None and usage.prompt > self.above:
             return self.beyond.cost_of(usage)
         return self.cost_of(usage)
@@ -64,13 +63,12 @@ FREE = ModelPrice(input=0, output=0)
 
 
 class PriceSheet(Value):
-    """The published prices of one maker. `vendors` charge them; `slugs` are the maker's names at
-    aggregators that pass them on."""
+    """The published prices of one maker."""
 
     version: str
-    vendors: tuple[str, ...]
+    vendors: tuple[str, ...]  # those that charge these prices
     models: dict[str, ModelPrice]
-    slugs: tuple[str, ...] = ()
+    slugs: tuple[str, ...] = ()  # the maker's names at aggregators that pass the prices on
 
 
 WireName = Literal["chat", "responses", "messages"]
@@ -149,11 +147,11 @@ UNKNOWN_WINDOW = 256_000
 
 
 class Family(Value):
-    """None means unknown. `match` holds parts of model names; with `vendors` the family applies
-    only to models of these vendors. models.toml explains the other fields."""
+    """What models with similar names have in common; None means unknown. models.toml explains the
+    other fields."""
 
-    match: tuple[str, ...] = ()
-    vendors: tuple[str, ...] = ()
+    match: tuple[str, ...] = ()  # parts of model names
+    vendors: tuple[str, ...] = ()  # limits the family to models of these vendors; empty for all
     window: int | None = None
     output: int | None = None
     reasons: bool | None = None
@@ -173,12 +171,12 @@ class Family(Value):
 
 
 def merge_families(families: Iterable[Family], model: str, vendor: str = "") -> Family:
-    """All that is known about a model by its name. A longer match beats a shorter one, a
+    """Merge all that is known about a model by its name. A longer match beats a shorter one, a
     vendor-specific match beats both, and the first listed wins a tie. Dots in names count as
     hyphens; a slash is put in front so that a match can anchor at the start."""
     name = "/" + model.lower().replace(".", "-")
-    found: list[tuple[bool, int, int, Family]] = []
-    for place, family in enumerate(families):
+    matches: list[tuple[bool, int, int, Family]] = []
+    for position, family in enumerate(families):
         if family.vendors and vendor not in family.vendors:
             continue
         longest = 0
@@ -186,10 +184,10 @@ def merge_families(families: Iterable[Family], model: str, vendor: str = "") -> 
             if len(word) > longest and word in name:
                 longest = len(word)
         if longest:
-            found.append((bool(family.vendors), longest, -place, family))
-    found.sort(key=lambda row: row[:3])
+            matches.append((bool(family.vendors), longest, -position, family))
+    matches.sort(key=lambda row: row[:3])
     fields: dict[str, object] = {}
-    for *_, family in found:
+    for *_, family in matches:
         for field in Family.__struct_fields__[2:]:
             if (value := getattr(family, field)) is not None:
                 fields[field] = value

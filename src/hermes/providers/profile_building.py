@@ -40,7 +40,7 @@ def build_profile(
     *,
     server: ServerKind | None,
 ) -> ModelProfile:
-    """Everything except the price. What the server reports (`info`) beats the family."""
+    """Build everything except the price. What the server reports (`info`) beats the family."""
     images = family.images if info.vision is None else info.vision
     marks: MarkStyle = "native" if wire == "messages" else vendor.marks
     if not family.caches or wire == "responses":
@@ -79,7 +79,8 @@ def cost_of(
     info: ModelInfo,
     published: ModelPrice | None,
 ) -> tuple[ModelPrice | None, PriceSource, bool]:
-    """The price, its source, and whether calls are included in a subscription or run locally."""
+    """Return the price, its source, and whether calls are included in a subscription or run
+    locally."""
     if vendor.included or (route is not None and route.included) or is_local(host_of(url)):
         return FREE, "none", True
     if info.price is not None:
@@ -110,17 +111,15 @@ TIERS = {"priority": 2.0}
 
 
 class RequestOptions(Value):
-    """Options that an endpoint does not support are dropped silently, except `body`, which is
-    always sent. `routing` holds the fields of `provider_routing`; `session` is the conversation id
-    for endpoints that key their caches by it."""
+    """Options of a request. Those that an endpoint does not support are dropped silently."""
 
-    routing: JsonObject = {}
+    routing: JsonObject = {}  # the fields of `provider_routing`
     response_cache_seconds: int | None = None
     service_tier: str = ""
     temperature: float | None = None
     num_ctx: int | None = None
-    session: str = ""
-    body: JsonObject = {}
+    session: str = ""  # the conversation id for endpoints that key their caches by it
+    body: JsonObject = {}  # additional fields that are always sent
 
 
 def option_headers(takes: Iterable[OptionName], options: RequestOptions) -> dict[str, str]:
@@ -137,11 +136,11 @@ def with_options(
     *,
     temperature: bool,
 ) -> ModelProfile:
-    """The profile with the option fields. `temperature` is true if the model accepts one."""
+    """Return the profile with the option fields. `temperature` is true if the model accepts one."""
     extra = dict(profile.extra)
-    given = {name: value for name, value in options.routing.items() if value}
-    if "routing" in takes and given:
-        extra["provider"] = {n: list(v) if isinstance(v, tuple) else v for n, v in given.items()}
+    routing = {name: value for name, value in options.routing.items() if value}
+    if "routing" in takes and routing:
+        extra["provider"] = {n: list(v) if isinstance(v, tuple) else v for n, v in routing.items()}
     price = profile.price
     if "service_tier" in takes and options.service_tier:
         extra["service_tier"] = options.service_tier
@@ -172,7 +171,7 @@ _IGNORED = ("timeout_seconds",)
 
 
 def apply_overrides(profile: ModelProfile, overrides: JsonObject) -> ModelProfile:
-    """Applies profile fields as they are, and settings of a model, where null and "" mean unset."""
+    """Apply profile fields as they are, and settings of a model, where null and "" mean unset."""
     if not overrides:
         return profile
     changed = {**msgspec.structs.asdict(profile), **_fields(profile, overrides)}

@@ -32,11 +32,11 @@ _REFUSED = (
 
 
 class Repair(NamedTuple):
-    """A profile change for errors with one of these reasons and these words. `change` returns None
-    if the error text does not help."""
+    """A profile change that may repair an error."""
 
-    reasons: tuple[Reason, ...]
-    words: str
+    reasons: tuple[Reason, ...]  # the errors it applies to
+    pattern: str  # a regular expression that the error text must contain
+    # returns None if the error text does not help
     change: Callable[[ModelProfile, str], dict[str, Any] | None]
 
 
@@ -45,7 +45,7 @@ def _set(**fields: object) -> Callable[[ModelProfile, str], dict[str, Any] | Non
 
 
 def _other_field(profile: ModelProfile, text: str) -> dict[str, Any] | None:
-    """Uses the newer name if the error asks for it, the older one if the newer is refused."""
+    """Use the newer name if the error asks for it, the older one if the newer is refused."""
     if profile.output_field == "max_tokens":
         return {"output_field": "max_completion_tokens"}
     return None if "instead" in text else {"output_field": "max_tokens"}
@@ -103,13 +103,13 @@ class AdaptiveProfile:
         self._tried = [profile]
 
     def learn(self, error: ProviderError) -> bool:
-        """Returns whether the error led to a change. No profile is tried twice, so this
+        """Return whether the error led to a change. No profile is tried twice, so this
         terminates."""
         text = error.body or str(error)
         for repair in REPAIRS:
             if error.reason not in repair.reasons:
                 continue
-            if not re.search(repair.words, text, re.IGNORECASE):
+            if not re.search(repair.pattern, text, re.IGNORECASE):
                 continue
             new = replace(self.profile, **(repair.change(self.profile, text) or {}))
             if new not in self._tried:
@@ -132,7 +132,8 @@ EAGER_ATTEMPTS: dict[Reason, int] = {
 
 
 class RetryMode:
-    """A fallback chain sets `eager` on a model while another one can take over from it."""
+    """How persistently a model is retried. A fallback chain sets `eager` on a model while another
+    one can take over from it."""
 
     eager = False
 
@@ -208,7 +209,7 @@ class RetryingProvider:
 
 
 def backoff(world: World, attempt: int, *, slow: bool) -> float:
-    """2, 4, 8 … 60 seconds, or 5, 10 … 120 for invalid responses, plus up to 50 % jitter."""
+    """Return 2, 4, 8 … 60 seconds, or 5, 10 … 120 for invalid responses, plus up to 50 % jitter."""
     first, most = (5.0, 120.0) if slow else (2.0, 60.0)
     seconds: float = min(first * 2 ** (attempt - 1), most)
     return seconds * (1 + world.chance.random() / 2)

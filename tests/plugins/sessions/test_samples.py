@@ -79,7 +79,7 @@ async def test_an_unknown_hook_fails_its_plugin_alone(talk: Talk) -> None:
     await enable(talk, "odd", "weather")
     async with start({}, home=str(talk.home)) as app:
         await app.plugins.offer()
-        states = {each.found.key: each.status for each in app.plugins.plugins.states}
+        states = {each.plugin.key: each.status for each in app.plugins.plugins.states}
         assert (states["odd"], states["weather"]) == ("error", "loaded")
         assert "There is no hook 'on_full_moon'" in "".join(app.run.notices)
         assert not app.hooks.registry.has()

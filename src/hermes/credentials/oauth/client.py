@@ -33,17 +33,15 @@ BodyFormat = Literal["form", "json"]
 
 
 class TokenEndpoint(Value):
-    """A token endpoint, and how this client identifies itself there (RFC 6749 §2.3). `resource`
-    names the API that the token is for (RFC 8707); `account_claim` is the path of the account id
-    in a token."""
+    """A token endpoint, and how this client identifies itself there (RFC 6749 §2.3)."""
 
     url: str
     client_id: str
     client_secret: str = ""
     auth_method: AuthMethod = "client_secret_post"
     body: BodyFormat = "form"
-    resource: str = ""
-    account_claim: tuple[str, ...] = ()
+    resource: str = ""  # the API that the token is for (RFC 8707)
+    account_claim: tuple[str, ...] = ()  # the path of the account id in a token
 
     def client_fields(self) -> dict[str, str]:
         in_body = self.client_secret and self.auth_method == "client_secret_post"
@@ -51,7 +49,7 @@ class TokenEndpoint(Value):
         return {"client_id": self.client_id, **secret}
 
     def form(self, grant: Mapping[str, str]) -> dict[str, str]:
-        """The fields of a token request."""
+        """Return the fields of a token request."""
         resource = {"resource": self.resource} if self.resource else {}
         return {**self.client_fields(), **resource, **grant}
 
@@ -83,15 +81,14 @@ class OAuthErrorResponse(Value):
 
 
 class TokenSet(Value):
-    """`expires_at` is in our clock, computed from the lifetime. `url` is the API address for the
-    token, if it differs from the default."""
+    """The tokens that a token endpoint returned."""
 
     access_token: str
     refresh_token: str = ""
-    expires_at: float | None = None
+    expires_at: float | None = None  # in our clock, computed from the lifetime
     scope: str = ""
     account_id: str = ""
-    url: str = ""
+    url: str = ""  # the API address for the token, if not the default
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(expires_at={self.expires_at})"
@@ -103,7 +100,7 @@ class TokenSet(Value):
 async def request_tokens(
     endpoint: TokenEndpoint, fields: Mapping[str, str], *, http: HttpClient, now: float
 ) -> TokenSet | OAuthErrorResponse:
-    """Sends a grant (`grant_type` and its fields) to the token endpoint."""
+    """Send a grant (`grant_type` and its fields) to the token endpoint."""
     answer = await post(
         http,
         endpoint.url,
@@ -121,7 +118,7 @@ def refresh_grant(refresh_token: str) -> dict[str, str]:
 async def refresh_tokens(
     endpoint: TokenEndpoint, refresh_token: str, *, http: HttpClient, now: float
 ) -> TokenSet | OAuthErrorResponse:
-    """Refreshes tokens. Servers that rotate refresh tokens accept each only once."""
+    """Refresh tokens. Servers that rotate refresh tokens accept each only once."""
     tokens = await request_tokens(endpoint, refresh_grant(refresh_token), http=http, now=now)
     if isinstance(tokens, TokenSet) and not tokens.refresh_token:
         return replace(tokens, refresh_token=refresh_token)
@@ -162,7 +159,7 @@ async def _receive(request: ResponseContext) -> JsonObject | OAuthErrorResponse:
 def parse_tokens(
     answer: JsonObject | OAuthErrorResponse, *, now: float, account_claim: tuple[str, ...] = ()
 ) -> TokenSet | OAuthErrorResponse:
-    """Parses the answer of a token endpoint."""
+    """Parse the answer of a token endpoint."""
     if isinstance(answer, OAuthErrorResponse):
         return answer
     access = answer.get("access_token")
@@ -189,8 +186,8 @@ def parse_tokens(
 
 
 def jwt_claims(token: str) -> JsonObject:
-    """The claims of a JWT, {} for other tokens. The signature is not verified: the token is only
-    passed on."""
+    """Return the claims of a JWT, {} for other tokens. The signature is not verified: the token is
+    only passed on."""
     parts = token.split(".")
     if len(parts) != 3:
         return {}
@@ -209,7 +206,7 @@ def find_claim(token: JsonValue, path: tuple[str, ...]) -> str:
 
 
 def parse_answer(status: int, data: bytes) -> JsonObject | OAuthErrorResponse:
-    """Parses the body of an answer."""
+    """Parse the body of an answer."""
     try:
         answer = decode(dict[str, JsonValue], data)
     except DecodeError:

@@ -35,8 +35,8 @@ from hermes.net.http import HttpClient
 
 class LoginScreen(BrowserScreen, Protocol):
     def show_code(self, url: str, code: str, *, whole_url: str, seconds: float) -> None:
-        """Asks the user to open `url` and enter the code. `whole_url` already contains the code;
-        "" if there is none."""
+        """Ask the user to open `url` and enter the code. `whole_url` already contains the code; ""
+        if there is none."""
         ...
 
 
@@ -67,7 +67,8 @@ class DeviceCode(Value):
 async def device_login(
     login: Login, screen: LoginScreen, *, http: HttpClient, clock: Clock
 ) -> TokenSet:
-    """Waits until the user has approved; raises ProviderError on failure or timeout."""
+    """Log in with a device code: wait until the user has approved; raise ProviderError on failure
+    or timeout."""
     scope = {"scope": login.scope} if login.scope else {}
     client = login.token_endpoint().client_fields()
     answer = _require(login, await post(http, login.device_url, {**client, **scope}))
@@ -95,7 +96,8 @@ async def device_login(
 async def codex_login(
     login: Login, screen: LoginScreen, *, http: HttpClient, clock: Clock
 ) -> TokenSet:
-    """A device flow that returns an authorization code with its verifier instead of tokens."""
+    """Log in with a device flow that returns an authorization code with its verifier instead of
+    tokens."""
     base = f"{login.issuer}/api/accounts/deviceauth"
     client = {"client_id": login.client_id}
     answer = _require(login, await post(http, f"{base}/usercode", client, body="json"))
@@ -107,12 +109,12 @@ async def codex_login(
     fields = {"device_auth_id": device, "user_code": user_code}
 
     async def poll() -> JsonObject | OAuthErrorResponse:
-        found = await post(http, f"{base}/token", fields, body="json")
-        if isinstance(found, OAuthErrorResponse) and found.status in (403, 404):
+        grant = await post(http, f"{base}/token", fields, body="json")
+        if isinstance(grant, OAuthErrorResponse) and grant.status in (403, 404):
             return OAuthErrorResponse(code="authorization_pending")
-        return found
+        return grant
 
-    found = await _poll_until_done(
+    grant = await _poll_until_done(
         login,
         poll,
         interval=as_number(answer.get("interval")) or 5.0,
@@ -121,8 +123,8 @@ async def codex_login(
     )
     fields = {
         "grant_type": "authorization_code",
-        "code": str(found.get("authorization_code", "")),
-        "code_verifier": str(found.get("code_verifier", "")),
+        "code": str(grant.get("authorization_code", "")),
+        "code_verifier": str(grant.get("code_verifier", "")),
         "redirect_uri": login.redirect_uri,
     }
     endpoint = replace(login.token_endpoint(), body="form")
@@ -132,7 +134,7 @@ async def codex_login(
 async def _poll_until_done(
     login: Login, poll: Poll, *, interval: float, seconds: float, clock: Clock
 ) -> JsonObject:
-    """Polls until the answer is no longer pending."""
+    """Poll until the answer is no longer pending."""
     until = clock.monotonic() + seconds
     while clock.monotonic() + interval <= until:
         await clock.sleep(interval)
@@ -150,10 +152,10 @@ async def _poll_until_done(
     raise login_failed(login, "the code was not used in time")
 
 
-def _require(login: Login, found: T | OAuthErrorResponse) -> T:
-    if isinstance(found, OAuthErrorResponse):
-        raise login_failed(login, found.message)
-    return found
+def _require(login: Login, result: T | OAuthErrorResponse) -> T:
+    if isinstance(result, OAuthErrorResponse):
+        raise login_failed(login, result.message)
+    return result
 
 
 _BROWSER_SECONDS = 600.0
@@ -162,7 +164,7 @@ _BROWSER_SECONDS = 600.0
 async def browser_login(
     login: Login, screen: LoginScreen, *, http: HttpClient, clock: Clock
 ) -> TokenSet:
-    """Waits for the redirect or a pasted code; raises ProviderError."""
+    """Log in with a browser: wait for the redirect or a pasted code; raise ProviderError."""
     # Not from World: these must be unpredictable even in a replay.
     verifier, state = _base64url(os.urandom(32)), _base64url(os.urandom(24))
     if login.redirect_uri:
@@ -181,19 +183,19 @@ async def browser_login(
             "code_challenge": _base64url(hashlib.sha256(verifier.encode()).digest()),
             "code_challenge_method": "S256",
         }
-        given = urlencode({name: value for name, value in query.items() if value})
+        parameters = urlencode({name: value for name, value in query.items() if value})
         glue = "&" if "?" in login.authorize_url else "?"
-        screen.show_page(f"{login.authorize_url}{glue}{given}", paste=True)
+        screen.show_page(f"{login.authorize_url}{glue}{parameters}", paste=True)
         try:
-            found = await listener.wait(screen, _BROWSER_SECONDS)
+            redirect = await listener.wait(screen, _BROWSER_SECONDS)
         except TimeoutError:
             raise login_failed(login, "the browser did not return in time") from None
-    if found.error:
-        raise login_failed(login, found.error.replace("_", " "))
+    if redirect.error:
+        raise login_failed(login, redirect.error.replace("_", " "))
     fields = {
         "grant_type": "authorization_code",
-        "code": found.code,
-        "state": found.state,
+        "code": redirect.code,
+        "state": redirect.state,
         "redirect_uri": listener.url,
         "code_verifier": verifier,
     }
@@ -209,14 +211,14 @@ _FLOWS = {"device": device_login, "codex": codex_login, "pkce": browser_login}
 
 
 async def log_in(login: Login, screen: LoginScreen, *, http: HttpClient, clock: Clock) -> TokenSet:
-    """Raises ConfigError without a client id, ProviderError if the login fails."""
+    """Log in. Raise ConfigError without a client id, ProviderError if the login fails."""
     if not login.client_id:
         raise missing_client_error(login)
     login = await discover_endpoints(login, http=http)
     tokens = await _FLOWS[login.flow](login, screen, http=http, clock=clock)
     if not login.exchange_url:
         return tokens
-    found = await exchange_token(login, tokens.access_token, http=http, clock=clock)
-    if isinstance(found, OAuthErrorResponse):
-        raise login_failed(login, f"the account may not use models ({found.message})")
-    return found
+    exchanged = await exchange_token(login, tokens.access_token, http=http, clock=clock)
+    if isinstance(exchanged, OAuthErrorResponse):
+        raise login_failed(login, f"the account may not use models ({exchanged.message})")
+    return exchanged

@@ -66,7 +66,8 @@ class Login(Value, forbid_unknown_fields=True):
         return f"HERMES_{self.provider.upper().replace('-', '_')}_CLIENT_ID"
 
     def token_endpoint(self, client_id: str = "") -> TokenEndpoint:
-        """`client_id` is that of an existing login, which may be older than the setting."""
+        """Return the token endpoint. `client_id` is that of an existing login, which may be older
+        than the setting."""
         return TokenEndpoint(
             url=self.token_url,
             client_id=client_id or self.client_id,
@@ -122,15 +123,15 @@ def _bundled_tables() -> dict[str, JsonObject]:
 def _own_tables(home: Home) -> dict[str, JsonObject]:
     path = home.root / OWN_FILE
     try:
-        found = tomllib.loads(path.read_text("utf-8"))
+        tables = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path} cannot be used: {error}.") from error
-    bad = next((name for name, table in found.items() if not isinstance(table, dict)), None)
+    bad = next((name for name, table in tables.items() if not isinstance(table, dict)), None)
     if bad is not None:
         raise ConfigError(f"{path} cannot be used: {bad!r} is outside a [vendor] table.")
-    return found
+    return tables
 
 
 def _build_login(provider: str, table: JsonObject) -> Login:
@@ -145,7 +146,7 @@ def _build_login(provider: str, table: JsonObject) -> Login:
 
 
 def require_https(url: str, what: str) -> None:
-    """Raises ConfigError unless tokens can be sent there encrypted, or to this machine."""
+    """Raise ConfigError unless tokens can be sent there encrypted, or to this machine."""
     if not url.startswith("https://") and not (
         url.startswith("http://") and is_local(host_of(url))
     ):
@@ -168,12 +169,12 @@ _RENEWED_EARLY_SECONDS = 120.0
 async def exchange_token(
     login: Login, token: str, *, http: HttpClient, clock: Clock
 ) -> TokenSet | OAuthErrorResponse:
-    """Exchanges a long-lived token for the short-lived one that the model API accepts."""
+    """Exchange a long-lived token for the short-lived one that the model API accepts."""
     answer = await get(http, login.exchange_url, {"authorization": f"token {token}"})
     if isinstance(answer, OAuthErrorResponse):
         return answer
-    found = answer.get("token")
-    if not isinstance(found, str) or not found:
+    access_token = answer.get("token")
+    if not isinstance(access_token, str) or not access_token:
         return OAuthErrorResponse(code="malformed", text="the answer has no token")
     endpoints = answer.get("endpoints")
     url = endpoints.get("api", "") if isinstance(endpoints, dict) else ""
@@ -187,11 +188,13 @@ async def exchange_token(
         seconds = (as_number(answer.get("expires_at")) or 0.0) - now
         if not 0 < seconds < _LONGEST_EXCHANGED_SECONDS:
             seconds = _EXCHANGED_SECONDS
-    return TokenSet(access_token=found, refresh_token=token, expires_at=now + seconds, url=url)
+    return TokenSet(
+        access_token=access_token, refresh_token=token, expires_at=now + seconds, url=url
+    )
 
 
 async def revoke_token(login: Login, token: str, *, client_id: str, http: HttpClient) -> bool:
-    """Revokes a token (RFC 7009); returns whether the server accepted."""
+    """Revoke a token (RFC 7009); return whether the server accepted."""
     if not login.revoke_url or not token:
         return False
     fields = {**login.token_endpoint(client_id).client_fields(), "token": token}
@@ -201,7 +204,7 @@ async def revoke_token(login: Login, token: str, *, client_id: str, http: HttpCl
 
 
 async def discover_endpoints(login: Login, *, http: HttpClient) -> Login:
-    """Fills in missing endpoints from the issuer's metadata; raises ConfigError."""
+    """Fill in missing endpoints from the issuer's metadata; raise ConfigError."""
     wanted = ("token_url", "authorize_url" if login.flow == "pkce" else "device_url")
     if login.flow == "codex" or all(getattr(login, name) for name in wanted):
         return login

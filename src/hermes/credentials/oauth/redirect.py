@@ -14,7 +14,7 @@ from hermes.codec.values import Value
 PATH = "/callback"
 _PAGE = (
     "<!doctype html><meta charset=utf-8><title>Hermes</title>"
-    "<p>{words}</p><p>You can close this page.</p>"
+    "<p>{message}</p><p>You can close this page.</p>"
 )
 _LONGEST_LINE = 8_192
 _SECONDS = 10.0
@@ -25,15 +25,15 @@ class BrowserScreen(Protocol):
     """Shows the page of a login to the user."""
 
     def show_page(self, url: str, *, paste: bool) -> None:
-        """Asks the user to open `url`, and with `paste` to paste the resulting code."""
+        """Ask the user to open `url`, and with `paste` to paste the resulting code."""
         ...
 
     async def read_pasted(self) -> str:
-        """The pasted text. Never returns if pasting is not possible."""
+        """Return the pasted text. Never return if pasting is not possible."""
         ...
 
     def reject_pasted(self, why: str) -> None:
-        """Says why the pasted text is not accepted, and asks for another."""
+        """Say why the pasted text is not accepted, and ask for another."""
         ...
 
 
@@ -50,11 +50,11 @@ class RedirectResult(Value):
 
 
 def parse_redirect(text: str) -> RedirectResult:
-    """Parses a pasted URL, query, or `code#state`."""
+    """Parse a pasted URL, query, or `code#state`."""
     text = text.strip()
     if "=" in text:
-        place = urlsplit(text if "?" in text else f"?{text}")
-        return parse_query(place.query)
+        parts = urlsplit(text if "?" in text else f"?{text}")
+        return parse_query(parts.query)
     code, _, state = text.partition("#")
     return RedirectResult(code=code, state=state)
 
@@ -80,8 +80,8 @@ class RedirectListener:
         self._returned: asyncio.Future[RedirectResult] = asyncio.get_running_loop().create_future()
 
     async def wait(self, screen: BrowserScreen, seconds: float) -> RedirectResult:
-        """The first of the redirect and the pasted text, with `error` set if no attempt has a code
-        of this login; raises TimeoutError."""
+        """Return the first of the redirect and the pasted text, with `error` set if no attempt has
+        a code of this login; raise TimeoutError."""
         by_hand = asyncio.ensure_future(self._read_pasted(screen))
         try:
             async with asyncio.timeout(seconds):
@@ -103,8 +103,8 @@ class RedirectListener:
                 screen.reject_pasted(why)
         return RedirectResult(error=why)
 
-    def _is_ours(self, found: RedirectResult) -> bool:
-        return bool(self.state) and hmac.compare_digest(found.state.encode(), self.state.encode())
+    def _is_ours(self, result: RedirectResult) -> bool:
+        return bool(self.state) and hmac.compare_digest(result.state.encode(), self.state.encode())
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -121,32 +121,32 @@ class RedirectListener:
 
     def _answer(self, line: str) -> bytes:
         target = line.split(" ")[1] if line.startswith("GET ") else ""
-        place = urlsplit(target)
-        found = parse_query(place.query) if place.path == PATH else RedirectResult()
-        if not found.code and not found.error:
+        parts = urlsplit(target)
+        result = parse_query(parts.query) if parts.path == PATH else RedirectResult()
+        if not result.code and not result.error:
             return _response("404 Not Found", "Not found.")
         # Any web page can send the browser here: without our state the request is ignored.
-        if not self._is_ours(found):
+        if not self._is_ours(result):
             return _response("400 Bad Request", "This code belongs to another login.")
         if not self._returned.done():
-            self._returned.set_result(found)
-        words = "The login was refused." if found.error else "You are logged in."
-        return _response("200 OK", words)
+            self._returned.set_result(result)
+        message = "The login was refused." if result.error else "You are logged in."
+        return _response("200 OK", message)
 
 
 @asynccontextmanager
 async def listen_for_redirect(
     state: str = "", *, host: str = "127.0.0.1", port: int = 0
 ) -> AsyncIterator[RedirectListener]:
-    """A callback that is served at `host`; port 0 uses a free one."""
+    """Serve a callback at `host`; port 0 uses a free one."""
     callback = RedirectListener(state=state)
     async with await asyncio.start_server(callback.serve, host, port) as server:
         callback.url = f"http://{host}:{server.sockets[0].getsockname()[1]}{PATH}"
         yield callback
 
 
-def _response(status: str, words: str) -> bytes:
-    page = _PAGE.format(words=words).encode()
+def _response(status: str, message: str) -> bytes:
+    page = _PAGE.format(message=message).encode()
     head = (
         f"HTTP/1.1 {status}\r\ncontent-type: text/html; charset=utf-8\r\n"
         f"content-length: {len(page)}\r\ncache-control: no-store\r\nconnection: close\r\n\r\n"

@@ -43,7 +43,8 @@ EARLY_SECONDS = 60.0
 
 
 def auth_for(server: McpServer, tokens: Path, clock: Clock) -> httpx2.Auth | None:
-    """Raises NeedsLogin when a login is configured but missing."""
+    """Return the authentication of a server. Raise NeedsLogin when a login is configured but
+    missing."""
     if server.auth != "oauth":
         return UnconfiguredAuth(server) if server.url else None
     store = OAuthStore(tokens, server.name)
@@ -57,7 +58,7 @@ def auth_for(server: McpServer, tokens: Path, clock: Clock) -> httpx2.Auth | Non
 
 
 class UnconfiguredAuth(httpx2.Auth):
-    """For servers without a configured login: turns 401 into an error with advice."""
+    """Turns 401 into an error with advice, for servers without a configured login."""
 
     def __init__(self, server: McpServer) -> None:
         self._server = server
@@ -102,7 +103,7 @@ class OAuthBearer(httpx2.Auth):
             await self._refuse(response)
 
     async def _usable_token(self, *, rejected: str = "") -> StoredToken:
-        """Renews the token in one process at a time."""
+        """Return the token, renewed in one process at a time."""
         token = self._store.token()
         if token is not None and self._is_usable(token, rejected):
             return token
@@ -158,27 +159,28 @@ class OAuthBearer(httpx2.Auth):
         return token
 
     async def _refuse(self, response: httpx2.Response) -> None:
-        """Stores a missing scope for the next login, since only a person can grant it."""
+        """Store a missing scope for the next login, since only a person can grant it."""
         if response.status_code == 401:
             raise NeedsLogin(self._server.name)
         challenge = response.headers.get("www-authenticate", "")
         if not re.search(r'\berror="?insufficient_scope\b', challenge):
             return
-        found = re.search(r'\bscope="([^"]*)"', challenge)
-        scope = found[1] if found else ""
+        match = re.search(r'\bscope="([^"]*)"', challenge)
+        scope = match[1] if match else ""
         async with self._store.lock():
             if (token := self._store.token()) is not None:
                 self._store.put_token(replace(token, wanted=scope))
-        name, words = self._server.name, f" ({scope})" if scope else ""
+        name, detail = self._server.name, f" ({scope})" if scope else ""
         grant = f"run `hermes mcp login {name}` to grant them."
-        raise NeedsLogin(name, f"requires more permissions{words}: {grant}")
+        raise NeedsLogin(name, f"requires more permissions{detail}: {grant}")
 
 
 class MachineBearer(OAuthBearer):
     """Requests a new token with the configured client credentials."""
 
     def _is_usable(self, token: StoredToken, rejected: str) -> bool:
-        """Also rejects tokens of another server and those of a person's login."""
+        """Return whether the token can be used. Tokens of another server and those of a person's
+        login cannot."""
         is_own = not token.refresh_token and token.is_for(self._server.url)
         return is_own and super()._is_usable(token, rejected)
 
@@ -191,7 +193,7 @@ class MachineBearer(OAuthBearer):
 
 
 async def machine_token(server: McpServer, store: OAuthStore, clock: Clock) -> StoredToken:
-    """Gets and stores a token; LoginRejected or IssuerFailed. The secret is only sent to the
+    """Get and store a token; raise LoginRejected or IssuerFailed. The secret is only sent to the
     authorization server of the first token unless the settings name another."""
     old = store.token()
     known = old.issuer if old is not None and old.is_for(server.url) else ""

@@ -46,7 +46,7 @@ HEADERS = {
 async def log_in(
     server: McpServer, store: OAuthStore, screen: BrowserScreen, clock: Clock
 ) -> StoredToken:
-    """Logs in and stores the token; HermesError. Concurrent logins wait for each other."""
+    """Log in and store the token; raise HermesError. Concurrent logins wait for each other."""
     own = server.oauth
     async with (
         store.lock(),
@@ -106,7 +106,7 @@ async def log_in(
 
 
 async def trigger_login(server: McpServer, provider: OAuthClientProvider) -> None:
-    """Sends requests until the server asks for a login; some do so only for tools/list."""
+    """Send requests until the server asks for a login; some do so only for tools/list."""
 
     async def check(response: httpx2.Response) -> None:
         request = response.request
@@ -162,7 +162,7 @@ class LoginMemory:
 
 
 def _configured_client(server: McpServer, redirect: str) -> OAuthClientInformationFull | None:
-    """Returns the configured client registration, if any."""
+    """Return the configured client registration, if any."""
     own = server.oauth
     if not own.client_id:
         return None

@@ -15,20 +15,19 @@ from hermes.mcp.listing import file_name
 
 
 class StoredToken(Value):
-    """A token. `expires_at` is a Unix time, 0 when unknown. `wanted` is a scope that the server
-    requested later."""
+    """A token of one server."""
 
     access_token: str
     refresh_token: str = ""
-    expires_at: float = 0.0
+    expires_at: float = 0.0  # Unix time; 0 when unknown
     scope: str = ""
     issuer: str = ""
     token_endpoint: str = ""
     resource: str = ""
-    wanted: str = ""
+    wanted: str = ""  # a scope that the server requested later
 
     def is_for(self, url: str) -> bool:
-        """Returns whether the token belongs to the server at this URL."""
+        """Return whether the token belongs to the server at this URL."""
         ours, theirs = urlsplit(url), urlsplit(self.resource or url)
         return (ours.scheme, ours.netloc.lower()) == (theirs.scheme, theirs.netloc.lower())
 
@@ -60,12 +59,12 @@ class OAuthStore:
         replace_file(self._client, encode(client), mode=PRIVATE)
 
     def drop(self) -> bool:
-        """Deletes the login; returns whether there was one."""
+        """Delete the login; return whether there was one."""
         found = self._token.exists()
         self._token.unlink(missing_ok=True)
         self._client.unlink(missing_ok=True)
         return found
 
     def lock(self) -> AbstractAsyncContextManager[None]:
-        """Locks the files against other processes, for as long as a person takes to log in."""
+        """Lock the files against other processes, for as long as a person takes to log in."""
         return hold_lock(self._lock, patience=inf)

@@ -16,8 +16,8 @@ within: contextvars.ContextVar[int] = contextvars.ContextVar("within", default=0
 
 
 class PluginLoop:
-    """One event loop for a plugin's async code, in its own thread, started on first use because
-    importing asyncio is half of a plugin's start time."""
+    """The event loop for a plugin's async code, in its own thread. It is started on first use,
+    because importing asyncio is half of a plugin's start time."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -52,23 +52,24 @@ def _forever(loop: asyncio.AbstractEventLoop) -> None:
         loop.close()
 
 
-def call_function(loop: PluginLoop, function: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    """Calls a function and awaits its result; unknown `named` arguments are dropped."""
-    result = function(*given, **accepted_arguments(function, named, len(given)))
+def call_function(loop: PluginLoop, function: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    """Call a function and await its result; unknown `named` arguments are dropped."""
+    result = function(*args, **accepted_arguments(function, named, len(args)))
     return loop.run(result) if inspect.isawaitable(result) else result
 
 
 def accepted_arguments(
-    function: Callable[..., Any], named: Mapping[str, Any], given: int
+    function: Callable[..., Any], named: Mapping[str, Any], positional: int
 ) -> dict[str, Any]:
-    """Returns the `named` arguments that the function accepts besides `given` positional ones."""
+    """Return the `named` arguments that the function accepts besides the first `positional`
+    ones."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return {}
     ordered = [each for each in parameters if each.kind is not each.KEYWORD_ONLY]
     left = dict(named)
-    for each in ordered[:given]:
+    for each in ordered[:positional]:
         left.pop(each.name, None)
     if any(each.kind is each.VAR_KEYWORD for each in parameters):
         return left

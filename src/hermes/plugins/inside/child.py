@@ -40,7 +40,7 @@ class HostChannel:
             self._link.sendall(line)
 
     def ask(self, method: str, params: dict[str, Any]) -> Any:
-        """Asks the host and waits for the answer."""
+        """Ask the host and wait for the answer."""
         waiting: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         with self._one:
             self._last += 1

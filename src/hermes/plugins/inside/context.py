@@ -28,17 +28,19 @@ class HostModel:
         self._ask = ask
 
     def complete(self, prompt: str, *, system: str = "", max_tokens: int = 1024) -> str:
-        given = {"prompt": prompt, "system": system, "max_tokens": max_tokens}
-        return str(self._ask("llm.complete", given))
+        request = {"prompt": prompt, "system": system, "max_tokens": max_tokens}
+        return str(self._ask("llm.complete", request))
 
     def complete_structured(
         self, schema: dict[str, Any], prompt: str, *, system: str = "", max_tokens: int = 1024
     ) -> Any:
-        """Returns the model's JSON answer for the schema; Refused when it is not JSON."""
+        """Return the model's JSON answer for the schema; raise Refused when it is not JSON."""
         import json
 
-        words = f"Answer only with one JSON value that matches this schema:\n{schema}"
-        reply = self.complete(prompt, system=f"{system}\n{words}".strip(), max_tokens=max_tokens)
+        instruction = f"Answer only with one JSON value that matches this schema:\n{schema}"
+        reply = self.complete(
+            prompt, system=f"{system}\n{instruction}".strip(), max_tokens=max_tokens
+        )
         text = reply.strip().removeprefix("```json").removeprefix("```").removesuffix("```")
         try:
             return json.loads(text)
@@ -96,8 +98,8 @@ class Context:
         emoji: str = "",
         override: bool = False,
     ) -> None:
-        """`handler(args, **ctx)` returns text or a JSON value. `is_async` is optional: awaitable
-        results are awaited."""
+        """Register a tool. `handler(args, **ctx)` returns text or a JSON value. `is_async` is
+        optional: awaitable results are awaited."""
         about = {
             "toolset": toolset,
             "schema": schema,
@@ -117,14 +119,14 @@ class Context:
         timeout: float | None = None,
         fail_closed: bool = False,
     ) -> None:
-        """`callback(**payload)` must accept unknown keys."""
+        """Register a callback for an event. `callback(**payload)` must accept unknown keys."""
         about = {"priority": priority, "timeout": timeout, "fail_closed": fail_closed}
         self.registered.hooks.append({"hook": hook, "callback": callback, **about})
 
     def register_command(
         self, name: str, handler: Callable[..., Any], description: str = "", args_hint: str = ""
     ) -> None:
-        """Registers a slash command: `handler(raw_args)` returns text to show, or None."""
+        """Register a slash command: `handler(raw_args)` returns text to show, or None."""
         name = name.removeprefix("/")
         about = {"handler": handler, "description": description, "args_hint": args_hint}
         _add(self.registered.commands, name, about, "command")
@@ -136,13 +138,13 @@ class Context:
         setup_fn: Callable[[Any], None] | None,
         handler_fn: Callable[[Any], Any],
     ) -> None:
-        """Registers `hermes NAME`: `setup_fn(parser)` adds argparse arguments; output of
+        """Register `hermes NAME`: `setup_fn(parser)` adds argparse arguments; output of
         `handler_fn(args)` is shown and its result is the exit code."""
         about = {"help": help, "setup": setup_fn, "handler": handler_fn}
         _add(self.registered.cli, name, about, "command of `hermes`")
 
     def register_skill(self, name: str, path: str | Path, description: str = "") -> None:
-        """Registers a folder with a SKILL.md inside the plugin."""
+        """Register a folder with a SKILL.md inside the plugin."""
         about = {"path": str(path), "description": description}
         _add(self.registered.skills, name, about, "skill")
 
@@ -153,7 +155,7 @@ class Context:
         _add(self.registered.images, name, provider, "image provider")
 
     def register_context_engine(self, engine: Any) -> None:
-        """Registers an engine for `context.engine: NAME`; in-process plugins only. A class is
+        """Register an engine for `context.engine: NAME`; in-process plugins only. A class is
         instantiated per session, an object is copied."""
         engines = EngineFactory(engine, self.logger)
         name = engines.name
@@ -163,24 +165,27 @@ class Context:
         self._register_provider_tools(engines.sample, engines.of)
 
     def register_memory_provider(self, provider: Any) -> None:
-        """Registers a provider for `memory.provider: NAME`."""
+        """Register a provider for `memory.provider: NAME`."""
         self._register_service("memory", provider)
         self._register_provider_tools(provider, lambda _session_id: provider)
 
     def register_web_search_provider(self, provider: Any) -> None:
-        """Registers `search(query, limit)`, `extract(urls)`, or both."""
+        """Register `search(query, limit)`, `extract(urls)`, or both."""
         self._register_service("web", provider)
 
     def register_tts_provider(self, provider: Any) -> None:
-        """`synthesize(text, output_path, …)` writes an audio file."""
+        """Register a text-to-speech provider. `synthesize(text, output_path, …)` writes an audio
+        file."""
         self._register_service("tts", provider)
 
     def register_stt_provider(self, provider: Any) -> None:
-        """`transcribe(path, …)` returns the text of an audio file."""
+        """Register a speech-to-text provider. `transcribe(path, …)` returns the text of an audio
+        file."""
         self._register_service("stt", provider)
 
     def register_browser_provider(self, provider: Any) -> None:
-        """`create_session(task_id)` opens a remote browser, `close_session(id)` closes it."""
+        """Register a browser provider. `create_session(task_id)` opens a remote browser,
+        `close_session(id)` closes it."""
         self._register_service("browser", provider)
 
     def register_platform(
@@ -199,7 +204,7 @@ class Context:
         emoji: str = "",
         platform_hint: str = "",
     ) -> None:
-        """Registers a chat platform; in-process plugins only. A gateway creates the adapter with
+        """Register a chat platform; in-process plugins only. A gateway creates the adapter with
         `adapter_factory(config)` and runs it."""
         if not callable(adapter_factory):
             raise Refused("A platform needs a function that creates its adapter.")
@@ -228,7 +233,7 @@ class Context:
         self.registered.services[key] = provider
 
     def _register_provider_tools(self, sample: Any, of: Callable[[str], Any]) -> None:
-        """Registers the tools of `get_tool_schemas`, if the provider has `handle_tool_call`. Calls
+        """Register the tools of `get_tool_schemas`, if the provider has `handle_tool_call`. Calls
         go to the provider of the session."""
         schemas = getattr(sample, "get_tool_schemas", None)
         if not callable(schemas) or not callable(getattr(sample, "handle_tool_call", None)):
@@ -241,19 +246,19 @@ class Context:
             self.register_tool(name, "plugins", schema, _provider_tool(of, name))
 
     def dispatch_tool(self, name: str, args: dict[str, Any]) -> str:
-        """Runs a tool listed in `uses_tools` during a call of this plugin. It blocks; async code
+        """Run a tool listed in `uses_tools` during a call of this plugin. It blocks; async code
         should use a thread."""
         return str(self._ask("dispatch_tool", {"name": name, "arguments": args}))
 
     def inject_message(
         self, content: str, role: str = "user", session_key: str | None = None
     ) -> bool:
-        """Queues a message for the session; returns whether that was possible."""
-        given = {"content": content, "role": role, "session_key": session_key}
-        return bool(self._ask("inject_message", given))
+        """Queue a message for the session; return whether that was possible."""
+        request = {"content": content, "role": role, "session_key": session_key}
+        return bool(self._ask("inject_message", request))
 
     def get_secret(self, name: str) -> str | None:
-        """Returns a variable listed in `requires_env`."""
+        """Return a variable listed in `requires_env`."""
         wanted = {str(each.get("name")) for each in self.manifest.get("requires_env", ())}
         if name not in wanted:
             raise Refused(f"{name} is not in `requires_env` of the manifest.")
@@ -261,7 +266,7 @@ class Context:
 
 
 def _provider_tool(of: Callable[[str], Any], name: str) -> Callable[..., Any]:
-    """Returns a handler that forwards to the session's provider."""
+    """Return a handler that forwards to the session's provider."""
 
     def answer(args: dict[str, Any], **about: Any) -> Any:
         handle = of(str(about.get("session_id", ""))).handle_tool_call
@@ -281,27 +286,27 @@ def _add(known: dict[str, Any], name: str, about: Any, what: str) -> None:
 Register = Callable[[Context], Any]
 
 
-def load_plugin(place: str, module: str, attribute: str, name: str) -> tuple[Register, ModuleType]:
-    """Imports the plugin. `place` is a folder or file or, with `module`, an import path.
-    `attribute` names the function if not `register`."""
+def load_plugin(path: str, module: str, attribute: str, name: str) -> tuple[Register, ModuleType]:
+    """Import the plugin. `path` is a folder or file or, with `module`, an import path. `attribute`
+    names the function if not `register`."""
     if module:
-        if place not in sys.path:
-            sys.path.insert(0, place)
-        found = importlib.import_module(module)
+        if path not in sys.path:
+            sys.path.insert(0, path)
+        loaded = importlib.import_module(module)
     else:
-        found = _by_path(Path(place), name)
+        loaded = _by_path(Path(path), name)
     wanted = attribute or "register"
-    if callable(register := getattr(found, wanted, None)):
-        return register, found
+    if callable(register := getattr(loaded, wanted, None)):
+        return register, loaded
     if attribute:
         raise Refused(f"{module} has no {attribute}.")
-    return _from_class(found), found
+    return _from_class(loaded), loaded
 
 
-def _by_path(place: Path, name: str) -> ModuleType:
-    """Imports under a unique name; a folder is a package."""
+def _by_path(path: Path, name: str) -> ModuleType:
+    """Import under a unique name; a folder is a package."""
     own = f"hermes_plugin_{name.replace('-', '_').replace('/', '_')}"
-    file, inner = (place / "__init__.py", [str(place)]) if place.is_dir() else (place, None)
+    file, inner = (path / "__init__.py", [str(path)]) if path.is_dir() else (path, None)
     if not file.is_file():
         raise Refused(f"The plugin has no {file.name}.")
     spec = importlib.util.spec_from_file_location(own, file, submodule_search_locations=inner)
@@ -318,7 +323,7 @@ def _by_path(place: Path, name: str) -> ModuleType:
 
 
 def _from_class(module: ModuleType) -> Register:
-    """Turns the one subclass of `Plugin` into a tool."""
+    """Turn the one subclass of `Plugin` into a tool."""
     kinds = [
         each
         for each in vars(module).values()

@@ -64,7 +64,7 @@ LIMITS = {
 
 
 def apply_limits(limits: Mapping[str, int], *, network: bool, processes: bool) -> None:
-    """Applies the limits to this process and its children."""
+    """Apply the limits to this process and its children."""
     for name, most in limits.items():
         if (kind := LIMITS[name]) >= 0:
             _, hard = resource.getrlimit(kind)
@@ -84,7 +84,7 @@ def apply_limits(limits: Mapping[str, int], *, network: bool, processes: bool) -
 
 
 def filter_code(*, network: bool, processes: bool) -> bytes:
-    """Returns the seccomp filter; empty on unknown architectures."""
+    """Return the seccomp filter; empty on unknown architectures."""
     calls = _MACHINES.get(platform.machine())
     if calls is None:
         return b""

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 
 class ProviderKind(NamedTuple):
-    """`required` and `optional` are all methods that the host may call. `facts` are read once at
-    load time, with their defaults; some are attributes."""
+    """A kind of provider that plugins can register, and its methods."""
 
     label: str
-    required: tuple[str, ...]
+    required: tuple[str, ...]  # with `optional`, all methods that the host may call
     optional: tuple[str, ...] = ()
+    # read once at load time, with their defaults; some are attributes
     facts: Mapping[str, Any] = {}
 
     @property
@@ -58,7 +58,7 @@ KINDS: dict[str, ProviderKind] = {
 
 
 def provider_fault(kind: str, provider: Any) -> str:
-    """Returns why the object is not a valid provider, or ""."""
+    """Return why the object is not a valid provider, or ""."""
     own = KINDS[kind]
     if not isinstance(getattr(provider, "name", None), str) or not provider.name:
         return f"A {own.label} needs a `name`."
@@ -71,7 +71,7 @@ def provider_fault(kind: str, provider: Any) -> str:
 
 
 def describe_provider(kind: str, provider: Any, agrees: Callable[[Any], bool]) -> dict[str, Any]:
-    """Describes a provider for the host; `agrees` runs its availability check."""
+    """Describe a provider for the host; `agrees` runs its availability check."""
     own = KINDS[kind]
     return {
         "kind": kind,
@@ -90,8 +90,8 @@ def _fact(provider: Any, name: str, otherwise: Any) -> Any:
 
 
 class EngineFactory:
-    """`pattern` is a class, instantiated without arguments, or an object, which is copied; an
-    object that cannot be copied is shared."""
+    """Makes a context engine for each session. `pattern` is a class, instantiated without
+    arguments, or an object, which is copied; an object that cannot be copied is shared."""
 
     def __init__(self, pattern: Any, logger: logging.Logger) -> None:
         self._pattern = pattern

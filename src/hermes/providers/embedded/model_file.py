@@ -27,14 +27,15 @@ _DEFAULT_ALIGNMENT = 32
 
 
 class GgufHeader(Value):
-    """`metadata` omits arrays: they are vocabularies. `elements` is the sum over all tensors."""
+    """The header of a GGUF file."""
 
-    metadata: dict[str, JsonValue]
-    elements: int
+    metadata: dict[str, JsonValue]  # without arrays: they are vocabularies
+    elements: int  # the sum over all tensors
 
 
 def read_header(path: Path) -> GgufHeader:
-    """Raises ValueError for a damaged or foreign file, OSError when it cannot be read."""
+    """Read the header of a file. Raise ValueError for a damaged or foreign file, OSError when it
+    cannot be read."""
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
             raise ValueError("not a GGUF file")
@@ -43,7 +44,7 @@ def read_header(path: Path) -> GgufHeader:
 
 
 def parse_header(data: bytes | mmap.mmap) -> GgufHeader:
-    """Parses the header of a whole file."""
+    """Parse the header of a whole file."""
     try:
         return _parse(_Cursor(data))
     except struct.error as error:
@@ -73,7 +74,7 @@ class _Cursor:
         return self.data[start : self.at].decode("utf-8", "replace")
 
     def skip_texts(self, count: int) -> None:
-        """A tight loop: a vocabulary has hundreds of thousands of entries."""
+        """Skip strings in a tight loop: a vocabulary has hundreds of thousands of entries."""
         data, at, end = self.data, self.at, self.size
         unpack = struct.Struct("<Q").unpack_from
         for _ in range(count):
@@ -98,7 +99,7 @@ def _parse(cursor: _Cursor) -> GgufHeader:
 
 
 def _value(cursor: _Cursor, kind: int, depth: int = 0) -> JsonValue:
-    """None for an array."""
+    """Read a value; None for an array."""
     if kind in _SCALARS:
         return cursor.number(_SCALARS[kind])
     if kind == _STRING:
@@ -157,19 +158,18 @@ _PART = re.compile(r"^(?P<stem>.*)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf$"
 
 
 class ModelFile(Value):
-    """`size` is in bytes, over all parts. `trained` is the model's maximum context (0 if unknown),
-    `window` the part used here. `switchable` means that the chat template can disable reasoning."""
+    """A model file and what its header says."""
 
     path: Path
-    size: int
+    size: int  # bytes of all parts
     parameters: int
-    window: int
-    trained: int = 0
+    window: int  # the part of the maximum context that is used here
+    trained: int = 0  # the model's maximum context; 0 if unknown
     architecture: str = ""
     name: str = ""
     licence: str = ""
     has_template: bool = True
-    switchable: bool = False
+    switchable: bool = False  # the chat template can disable reasoning
 
     @property
     def small(self) -> bool:
@@ -191,7 +191,8 @@ class ModelFile(Value):
 
 
 def describe_model_file(path: Path, *, memory: int | None = None) -> ModelFile:
-    """Raises ConfigError if the file holds no chat model. `memory` is the machine's, in bytes."""
+    """Describe the model in a file. Raise ConfigError if it holds no chat model. `memory` is the
+    machine's, in bytes."""
     path = path.absolute()
     parts = _parts(path)
     header = _header(path)
@@ -223,7 +224,7 @@ def describe_model_file(path: Path, *, memory: int | None = None) -> ModelFile:
 
 
 def find_model_file(name: str, folder: Path) -> Path:
-    """The file for a path, or for the name of a model installed in `folder`."""
+    """Return the file for a path, or for the name of a model installed in `folder`."""
     if name.lower().endswith(SUFFIX) or "/" in name:
         return Path(name).expanduser()
     found = folder / f"{name}{SUFFIX}"
@@ -235,7 +236,7 @@ def find_model_file(name: str, folder: Path) -> Path:
 
 
 def format_parameters(number: int) -> str:
-    """135M, 1.1B, 8B."""
+    """Format a number of parameters: 135M, 1.1B, 8B."""
     for unit, size in (("B", 1_000_000_000), ("M", 1_000_000), ("k", 1_000)):
         if number >= size:
             digits = f"{number / size:.1f}" if number < 10 * size else f"{number / size:.0f}"
@@ -244,22 +245,23 @@ def format_parameters(number: int) -> str:
 
 
 def format_size(size: int) -> str:
-    """98 MB, 4.7 GB."""
+    """Format a size: 98 MB, 4.7 GB."""
     if size >= 1_000_000_000:
         return f"{size / 1_000_000_000:.1f} GB"
     return f"{max(1, round(size / 1_000_000))} MB"
 
 
 def _parts(path: Path) -> list[Path]:
-    """Large models come in numbered files; the runtime finds the others from the first."""
-    found = _PART.match(path.name)
-    if found is None:
+    """Return the files of a model. Large models come in numbered files; the runtime finds the
+    others from the first."""
+    match = _PART.match(path.name)
+    if match is None:
         return [path]
-    count = int(found["count"])
-    if int(found["number"]) != 1:
-        first = f"{found['stem']}-00001-of-{found['count']}{SUFFIX}"
+    count = int(match["count"])
+    if int(match["number"]) != 1:
+        first = f"{match['stem']}-00001-of-{match['count']}{SUFFIX}"
         raise ConfigError(f"{path} is a later part of a model; use its first part, {first}.")
-    names = (f"{found['stem']}-{n:05}-of-{found['count']}{SUFFIX}" for n in range(1, count + 1))
+    names = (f"{match['stem']}-{n:05}-of-{match['count']}{SUFFIX}" for n in range(1, count + 1))
     return [path.with_name(name) for name in names]
 
 
@@ -276,7 +278,7 @@ def _header(path: Path) -> GgufHeader:
 
 
 def _bytes_per_token(known: dict[str, JsonValue], architecture: str) -> int:
-    """Bytes of context per token; 0 if the file does not say enough."""
+    """Return the bytes of context per token; 0 if the file does not say enough."""
 
     def number(name: str) -> int:
         return _number(known, f"{architecture}.{name}")

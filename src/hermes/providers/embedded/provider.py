@@ -36,8 +36,8 @@ _TRIES = 2
 
 
 class ToolModeChooser:
-    """`reduced` is for small models: no tools, and a reply that reaches its limit ends there,
-    because more would be repetition."""
+    """Chooses how tools are offered to a local model. `reduced` is for small models: no tools, and
+    a reply that reaches its limit ends there, because more would be repetition."""
 
     def __init__(self, client: EngineClient, fitter: PromptFitter, *, reduced: bool) -> None:
         self._client = client
@@ -97,14 +97,14 @@ class ToolModeChooser:
 
 
 def _append_text(reply: Reply, text: str) -> Reply:
-    """The reply with this text at its end, marked as complete."""
+    """Return the reply with this text at its end, marked as complete."""
     parts = (*reply.message.parts, Text(text=text))
     return replace(reply, message=replace(reply.message, parts=parts, stop="done"))
 
 
 def _is_empty(reply: Reply, prompt: Prompt) -> bool:
-    """An empty reply after tool results is not final: the model continues when reminded of its
-    task."""
+    """Return whether a reply is empty. An empty reply after tool results is not final: the model
+    continues when reminded of its task."""
     message = reply.message
     after_results = bool(prompt.messages) and isinstance(prompt.messages[-1], ToolMessage)
     silent = not message.text.strip() and not message.calls and message.stop == "done"
@@ -119,9 +119,10 @@ _GENERATION = GenerationSettings(max_tokens=4_096)
 
 
 class EmbeddedModel:
-    """One per session; the model is loaded with the first reply. Sessions with the same `engines`
-    share the process of a file; their owner closes them. `reduced` (no tools) defaults to true for
-    small models. `window` overrides the cautious default, up to the trained maximum."""
+    """Provider of a local model file for one session. The first reply loads the model. Sessions
+    with the same `engines` share the process of a file; their owner closes them. `reduced` (no
+    tools) defaults to true for small models. `window` overrides the cautious default, up to the
+    trained maximum."""
 
     def __init__(
         self,
@@ -134,9 +135,9 @@ class EmbeddedModel:
         reduced: bool | None = None,
         window: int | None = None,
     ) -> None:
-        found = describe_model_file(path)
-        most = found.trained or found.window
-        self.weights = replace(found, window=min(window, most) if window else found.window)
+        weights = describe_model_file(path)
+        most = weights.trained or weights.window
+        self.weights = replace(weights, window=min(window, most) if window else weights.window)
         fitter = PromptFitter(self.window)
         client = EngineClient(
             self.weights,

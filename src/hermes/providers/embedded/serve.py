@@ -79,7 +79,7 @@ def _parameters(xllamacpp: Any, request: dict[str, Any]) -> Any:
 
 
 def _reason(log: IO[bytes]) -> str:
-    """The cause of the failure, from the runtime's first error line."""
+    """Return the cause of the failure, from the runtime's first error line."""
     log.seek(0)
     lines = log.read().decode("utf-8", "replace").splitlines()
     first = next((line for line in lines if " E " in line), "")

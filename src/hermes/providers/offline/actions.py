@@ -22,7 +22,7 @@ from hermes.providers.offline.steps import (
 
 
 def answer(text: str) -> Action:
-    """A fixed answer."""
+    """Return an action with a fixed answer."""
 
     def action(_: Slots) -> Steps:
         yield from ()
@@ -32,7 +32,8 @@ def answer(text: str) -> Action:
 
 
 def report(script: str, text: str, empty: str) -> Action:
-    """A command; its output goes into the text in place of {}, or below it."""
+    """Return an action that runs a command; its output goes into the text in place of {}, or below
+    it."""
 
     def action(_: Slots) -> Steps:
         found = yield from run(script)

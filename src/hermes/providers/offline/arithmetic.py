@@ -35,19 +35,19 @@ _TOKEN = re.compile(rf"\s*({_NUMBER}|\*\*|mod|sqrt|[-+*/^()])")
 
 
 def evaluate(text: str) -> Number | None:
-    """Returns None if the text is not a sum. Raises ZeroDivisionError, OverflowError if the result
-    is too large, and ValueError if there is none."""
+    """Return None if the text is not a sum. Raise ZeroDivisionError, OverflowError if the result is
+    too large, and ValueError if there is none."""
     plain = _normalise(text)
     if plain is None:
         return None
     tokens: list[str] = []
     at = 0
     while at < len(plain):
-        found = _TOKEN.match(plain, at)
-        if found is None:
+        match = _TOKEN.match(plain, at)
+        if match is None:
             return None
-        tokens.append(found[1])
-        at = found.end()
+        tokens.append(match[1])
+        at = match.end()
     if len(tokens) < 2 or not any(token[0].isdigit() for token in tokens):
         return None
     try:
@@ -57,14 +57,14 @@ def evaluate(text: str) -> Number | None:
 
 
 def format_number(number: Number) -> str:
-    """At most 15 significant digits; whole numbers without a fraction."""
+    """Format a number with at most 15 significant digits; whole numbers without a fraction."""
     if isinstance(number, float) and number.is_integer() and abs(number) < 1e15:
         number = int(number)
     return str(number) if isinstance(number, int) else format(number, ".15g")
 
 
 def _normalise(text: str) -> str | None:
-    """Only digits, operators and brackets; None for other text."""
+    """Return only digits, operators and brackets; None for other text."""
     plain = text.casefold().translate(_SIGNS).strip().rstrip("?= ").strip()
     if not plain or len(plain) > MAX_LENGTH or _NOT_A_SUM.fullmatch(plain):
         return None
@@ -88,7 +88,7 @@ def _resolve_percentages(plain: str) -> str | None:
 
 
 class _Evaluator:
-    """Recursive descent: sum, product, sign, power, atom. Raises SyntaxError."""
+    """Evaluates a sum by recursive descent: sum, product, sign, power, atom. Raises SyntaxError."""
 
     def __init__(self, tokens: list[str]) -> None:
         self._tokens = tokens

@@ -16,9 +16,9 @@ from hermes.providers.offline.steps import (
     block,
     bullets,
     call,
+    folder_label,
     format_size,
     inline,
-    place,
     plural,
     quote,
     run,
@@ -39,24 +39,24 @@ _PERIODS = {
 
 
 def list_files(slots: Slots) -> Steps:
-    """Files and folders of one folder."""
+    """List the files and folders of one folder."""
     flags = "-1Ap" if "hidden" in slots else "-1p"
     found = yield from run(f"ls {flags} {_folder(slots)}")
     names = found.splitlines()
     if not names:
-        return f"There is nothing in {place(slots)}."
+        return f"There is nothing in {folder_label(slots)}."
     folders = sum(name.endswith("/") for name in names)
     counts = [plural(len(names) - folders, "file")] if len(names) > folders else []
     counts += [plural(folders, "folder")] if folders else []
-    return f"{' and '.join(counts)} in {place(slots)}:\n\n{bullets(names)}"
+    return f"{' and '.join(counts)} in {folder_label(slots)}:\n\n{bullets(names)}"
 
 
 def list_folders(slots: Slots) -> Steps:
     found = yield from run(f"ls -1p {_folder(slots)}")
     names = [name for name in found.splitlines() if name.endswith("/")]
     if not names:
-        return f"There are no folders in {place(slots)}."
-    return f"{plural(len(names), 'folder')} in {place(slots)}:\n\n{bullets(names)}"
+        return f"There are no folders in {folder_label(slots)}."
+    return f"{plural(len(names), 'folder')} in {folder_label(slots)}:\n\n{bullets(names)}"
 
 
 def tree(slots: Slots) -> Steps:
@@ -66,12 +66,12 @@ def tree(slots: Slots) -> Steps:
     parts = [path.removeprefix(f"{root}/").split("/") for path in paths]
     drawn = "\n".join("  " * (len(names) - 1) + names[-1] for names in parts)
     if not drawn:
-        return f"There is nothing in {place(slots)}."
-    return f"The first {TREE_DEPTH} levels of {place(slots)}:\n\n{block(drawn)}"
+        return f"There is nothing in {folder_label(slots)}."
+    return f"The first {TREE_DEPTH} levels of {folder_label(slots)}:\n\n{block(drawn)}"
 
 
 def count_entries(slots: Slots) -> Steps:
-    """In the folder itself and on all levels, because either may be meant."""
+    """Count in the folder itself and on all levels, because either may be meant."""
     kind, noun = ("f", "file") if slots["entries"].casefold() == "files" else ("d", "folder")
     find = f"find {_folder(slots)} -mindepth 1"
     match = f"-type {kind} -not -name .git {NO_GIT}"
@@ -80,12 +80,12 @@ def count_entries(slots: Slots) -> Steps:
     if not here.strip().isdigit() or not below.strip().isdigit():
         raise StepFailed(block(here or below))
     extra = "" if here == below else f", {below.strip()} with its subfolders"
-    where = place(slots)
+    where = folder_label(slots)
     return f"{where[:1].upper()}{where[1:]} has {plural(int(here), noun)}{extra} (hidden ones too)."
 
 
 def by_size(slots: Slots) -> Steps:
-    """The largest or smallest files, subfolders included."""
+    """Find the largest or smallest files, subfolders included."""
     smallest = slots["size"].casefold() == "smallest"
     found = yield from _ranked(slots, "%s %p", reverse=not smallest)
     rows = [line.split(" ", 1) for line in found]
@@ -94,7 +94,7 @@ def by_size(slots: Slots) -> Steps:
 
 
 def by_date(slots: Slots) -> Steps:
-    """The newest or oldest files, subfolders included."""
+    """Find the newest or oldest files, subfolders included."""
     oldest = slots.get("age", "").casefold() == "oldest"
     found = yield from _ranked(slots, "%T@ %TY-%Tm-%Td %TH:%TM %p", reverse=not oldest)
     rows = [line.split(" ", 3) for line in found]
@@ -107,21 +107,21 @@ def changed_files(slots: Slots) -> Steps:
     script = f"find {_folder(slots)} -type f {NO_GIT} {_PERIODS[period]}"
     found = yield from _find(script)
     if not found:
-        return f"No file in {place(slots)} changed {period}."
+        return f"No file in {folder_label(slots)} changed {period}."
     return f"{_found(found, 'file')} changed {period}:\n\n{bullets(found)}"
 
 
 def find_named(slots: Slots) -> Steps:
-    """Files by name or type, in a folder and below."""
+    """Find files by name or type, in a folder and below."""
     name = slots.get("name") or slots.get("file") or slots.get("path")
     name = name or f"*.{FILE_TYPES[slots['type'].casefold()]}"
     folder, _, base = name.rstrip("/").rpartition("/")
     start = quote(folder) if folder else _folder(slots)
-    found = yield from _find(f"find {start} {NO_GIT} -name {shlex.quote(base)}")
-    where = inline(folder) if folder else place(slots)
-    if not found:
+    paths = yield from _find(f"find {start} {NO_GIT} -name {shlex.quote(base)}")
+    where = inline(folder) if folder else folder_label(slots)
+    if not paths:
         return f"There is no {inline(base)} in {where} or below."
-    return f"{_found(found, 'match')} for {inline(base)} in {where} and below:\n\n{bullets(found)}"
+    return f"{_found(paths, 'match')} for {inline(base)} in {where} and below:\n\n{bullets(paths)}"
 
 
 def file_size(slots: Slots) -> Steps:
@@ -140,7 +140,7 @@ def folder_size(slots: Slots) -> Steps:
     size = re.search(r"^\s*([\d.,]+\w*)\s", found.splitlines()[-1] if found else "")
     if size is None:
         raise StepFailed(block(found))
-    return f"The size of {place(slots)} on disk is {size[1]}."
+    return f"The size of {folder_label(slots)} on disk is {size[1]}."
 
 
 def read_file(slots: Slots) -> Steps:
@@ -267,28 +267,28 @@ def _short(path: str) -> str:
 def _ranked(
     slots: Slots, columns: str, *, reverse: bool
 ) -> Generator[CallRequest, ToolResult, list[str]]:
-    """Files with sortable columns, subfolders included; lines of another form are errors."""
+    """List files with sortable columns, subfolders included; lines of another form are errors."""
     count = parse_number(slots.get("number", "1"))
     order = "-rn" if reverse else "-n"
     listing = f"find {_folder(slots)} -type f {NO_GIT} -printf '{columns}\\n'"
-    found = yield from run(f"{listing} | sort {order} | head -n {max(1, count)}")
-    lines = found.splitlines()
+    listed = yield from run(f"{listing} | sort {order} | head -n {max(1, count)}")
+    lines = listed.splitlines()
     if any(not re.match(r"[\d.]+ ", line) for line in lines):
-        raise StepFailed(block(found))
+        raise StepFailed(block(listed))
     return lines
 
 
 def _ranking(slots: Slots, order: str, named: list[str]) -> str:
     if not named:
-        return f"There are no files in {place(slots)}."
-    where = f"in {place(slots)} and below"
+        return f"There are no files in {folder_label(slots)}."
+    where = f"in {folder_label(slots)} and below"
     if "number" not in slots:
         return f"The {order} file {where} is {named[0]}."
     return f"The {order} files {where}:\n\n" + "\n".join(f"- {name}" for name in named)
 
 
 def _find(script: str) -> Generator[CallRequest, ToolResult, list[str]]:
-    """Up to one more than MAX_FOUND paths, sorted."""
+    """Return up to one more than MAX_FOUND paths, sorted."""
     found = yield from run(f"{script} | sort | head -n {MAX_FOUND + 1}")
     if found.startswith("find: "):
         raise StepFailed(block(found))
@@ -302,7 +302,7 @@ def _found(paths: list[str], noun: str) -> str:
 
 
 def _transfer(slots: Slots, command: str, verb: str) -> Steps:
-    """Never overwrites: -n keeps an existing file, and -v prints what happened."""
+    """Copy or move without overwriting: -n keeps an existing file, and -v prints what happened."""
     source = slots["file"]
     target = slots["other"] if "other" in slots else slots["folder"].rstrip("/") + "/"
     found = yield from run(f"{command} {quote(source)} {quote(target)}")

@@ -108,14 +108,15 @@ class Pattern:
         self._needed = _needed_words(self._tokens)
 
     def match(self, text: str, words: frozenset[str]) -> dict[str, str] | None:
-        """The slots of a text that matches as a whole. `words` are its words in lower case."""
+        """Return the slots of a text that matches as a whole. `words` are its words in lower
+        case."""
         if any(words.isdisjoint(choice) for choice in self._needed):
             return None
         regex, names = self._compiled
-        found = regex.fullmatch(f" {text}")
-        if found is None:
+        matched = regex.fullmatch(f" {text}")
+        if matched is None:
             return None
-        values = zip(names, found.groups(), strict=True)
+        values = zip(names, matched.groups(), strict=True)
         return {name: _unquote(value) for name, value in values if value is not None}
 
     @cached_property
@@ -140,7 +141,7 @@ class Pattern:
 
 
 def _needed_words(tokens: list[str]) -> list[set[str]]:
-    """Sets of words; a text that matches has a word of each."""
+    """Return sets of words; a text that matches has a word of each."""
     needed: list[set[str]] = []
     depth = 0
     choice: set[str] = set()

@@ -30,8 +30,8 @@ _CALL_ID = re.compile(r"call_(\d+)_\d+")
 
 
 class OfflineAssistant:
-    """Not a language model. The same prompt gives the same reply: it knows only what the prompt
-    contains."""
+    """Answers a fixed set of requests without a language model. The same prompt gives the same
+    reply: it knows only what the prompt contains."""
 
     async def reply(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply]:
         step = _next_step(prompt)
@@ -78,7 +78,7 @@ class _Turn(Value):
 
 
 def _next_step(prompt: Prompt) -> str | CallRequest:
-    """The next tool call, or the answer."""
+    """Return the next tool call, or the answer."""
     turn = _newest_turn(prompt.messages)
     if not turn.request:
         return turn.news or GREETING
@@ -92,7 +92,7 @@ def _next_step(prompt: Prompt) -> str | CallRequest:
 
 
 def _replay(steps: tuple[MatchedStep, ...], turn: _Turn, prompt: Prompt) -> str | CallRequest:
-    """Runs the steps over the results in the transcript, up to the first call without one."""
+    """Run the steps over the results in the transcript, up to the first call without one."""
     tools = {tool.name for tool in prompt.tools}
     running = _run_all(steps)
     finished = iter(turn.calls)
@@ -116,7 +116,7 @@ def _replay(steps: tuple[MatchedStep, ...], turn: _Turn, prompt: Prompt) -> str 
 
 
 def _run_all(steps: tuple[MatchedStep, ...]) -> Steps:
-    """All steps in order. A failed step ends the request."""
+    """Run all steps in order. A failed step ends the request."""
     answers: list[str] = []
     for number, (request, slots) in enumerate(steps, 1):
         try:
@@ -130,8 +130,8 @@ def _run_all(steps: tuple[MatchedStep, ...]) -> Steps:
 
 
 def _newest_turn(messages: Sequence[Message]) -> _Turn:
-    """Messages of Hermes itself are not requests."""
-    said: list[UserMessage] = []
+    """Return the newest turn. Messages of Hermes itself are not requests."""
+    user_messages: list[UserMessage] = []
     asked: tuple[ToolCall, ...] = ()
     done: list[tuple[ToolCall, ToolResult]] = []
     answered = False
@@ -141,17 +141,17 @@ def _newest_turn(messages: Sequence[Message]) -> _Turn:
                 continue
             case UserMessage():
                 if answered:
-                    said, done, answered = [], [], False
-                said.append(message)
+                    user_messages, done, answered = [], [], False
+                user_messages.append(message)
             case AssistantMessage():
                 asked, answered = message.calls, True
             case ToolMessage(results=results):
                 done += zip(asked, results, strict=False)
-    return _Turn(user_messages=tuple(said), calls=tuple(done))
+    return _Turn(user_messages=tuple(user_messages), calls=tuple(done))
 
 
 def _with_content(call: ToolCall, result: ToolResult, messages: Sequence[Message]) -> ToolResult:
-    """The earlier result for a file that read_file reports as unchanged since then."""
+    """Return the earlier result for a file that read_file reports as unchanged since then."""
     if not result.details.get("dedup"):
         return result
     calls = [
@@ -172,7 +172,7 @@ def _with_content(call: ToolCall, result: ToolResult, messages: Sequence[Message
 
 
 def _own_texts(message: UserMessage) -> list[str]:
-    """Memory and hooks add parts that begin with an empty line."""
+    """Return the texts of the user. Memory and hooks add parts that begin with an empty line."""
     texts = [part.text for part in message.parts if isinstance(part, Text)]
     return [text for n, text in enumerate(texts) if not n or not text.startswith("\n\n")]
 
@@ -182,7 +182,8 @@ def _is_notice(message: UserMessage) -> bool:
 
 
 def _call_number(prompt: Prompt) -> int:
-    """The number of messages, or one more than the newest call if compaction removed messages."""
+    """Return the number of messages, or one more than the newest call if compaction removed
+    messages."""
     for message in reversed(prompt.messages):
         if isinstance(message, AssistantMessage):
             for made in message.calls:

@@ -36,7 +36,7 @@ class StepFailed(Exception):
 
 
 def call(name: str, **arguments: object) -> Generator[CallRequest, ToolResult, ToolResult]:
-    """Requests one call. StepFailed with the tool's own explanation if it fails."""
+    """Request one call. Raise StepFailed with the tool's own explanation if it fails."""
     result = yield CallRequest(name, arguments)
     if result.failed:
         raise StepFailed(result.text.strip() or f"`{name}` failed.")
@@ -44,7 +44,7 @@ def call(name: str, **arguments: object) -> Generator[CallRequest, ToolResult, T
 
 
 def run(script: str, *, accept: Sequence[int] = (0,)) -> Generator[CallRequest, ToolResult, str]:
-    """Runs a command and returns its output. StepFailed for other exit codes."""
+    """Run a command and return its output. Raise StepFailed for other exit codes."""
     result = yield CallRequest("terminal", {"command": script})
     code = result.details.get("exit_code")
     if code in accept or (code is None and not result.failed):
@@ -55,7 +55,7 @@ def run(script: str, *, accept: Sequence[int] = (0,)) -> Generator[CallRequest, 
 
 
 def output(result: ToolResult) -> str:
-    """A command's output without the notes of the tool."""
+    """Return a command's output without the notes of the tool."""
     lines = result.text.rstrip("\n").split("\n")
     while lines and _NOTE.fullmatch(lines[-1].strip()):
         lines.pop()
@@ -63,21 +63,21 @@ def output(result: ToolResult) -> str:
 
 
 def quote(path: str) -> str:
-    """A path as one shell word. A leading ~ keeps its meaning, a leading dash loses it."""
+    """Quote a path as one shell word. A leading ~ keeps its meaning, a leading dash loses it."""
     if path == "~" or path.startswith("~/"):
         return "~" + (f"/{shlex.quote(path[2:])}" if path[2:] else path[1:])
     return shlex.quote(f"./{path}" if path.startswith("-") else path)
 
 
 def inline(text: str) -> str:
-    """Text as inline code, also if it contains backticks."""
+    """Format text as inline code, also if it contains backticks."""
     clean = " ".join(_cut(text).split()) or " "
     ticks = "``" if "`" in clean else "`"
     return f"{ticks} {clean} {ticks}" if "`" in clean else f"`{clean}`"
 
 
 def block(text: str, *, name: str = "", limit: int = MAX_LINES) -> str:
-    """Text in a code fence; lines beyond the limit are counted."""
+    """Put text in a code fence; lines beyond the limit are counted."""
     lines = text.splitlines()
     shown = [_cut(line) for line in lines[:limit]]
     fence = "```"
@@ -94,8 +94,8 @@ def bullets(items: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def place(slots: Slots) -> str:
-    """The folder of a request, for display."""
+def folder_label(slots: Slots) -> str:
+    """Return the folder of a request, for display."""
     path = slots.get("folder") or slots.get("directory")
     return inline(path) if path else "this folder"
 

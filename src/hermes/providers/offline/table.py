@@ -60,7 +60,7 @@ class OfflineRequest:
         self._patterns = [Pattern(wording) for wording in wordings]
 
     def matches(self, text: str, words: frozenset[str]) -> Iterator[Slots]:
-        """The slots of each wording that matches the text as a whole."""
+        """Yield the slots of each wording that matches the text as a whole."""
         for pattern in self._patterns:
             slots = pattern.match(text, words)
             if slots is not None:
@@ -69,7 +69,7 @@ class OfflineRequest:
 
 @lru_cache(maxsize=1)
 def request_groups() -> dict[str, list[OfflineRequest]]:
-    """The requests by the title of their group."""
+    """Return the requests by the title of their group."""
     groups: dict[str, list[OfflineRequest]] = {}
     text = Path(__file__).with_name("requests.txt").read_text("utf-8")
     for paragraph in text.split("\n\n"):
@@ -100,7 +100,7 @@ def _action(fields: dict[str, str]) -> Action:
 
 
 def help_text() -> str:
-    """One line per group, with the first example of each request."""
+    """Return one line per group, with the first example of each request."""
     lines = [
         f"- **{group}**: " + ", ".join(inline(request.examples[0]) for request in requests)
         for group, requests in request_groups().items()
@@ -109,7 +109,7 @@ def help_text() -> str:
 
 
 def documentation() -> str:
-    """The page docs/offline-assistant.md."""
+    """Return the page docs/offline-assistant.md."""
     parts = [_PAGE + MODEL + "\n"]
     for group, requests in request_groups().items():
         rows = [
@@ -154,8 +154,8 @@ _VERBS = frozenset(
 
 
 def match_request(text: str) -> tuple[MatchedStep, ...]:
-    """The steps of a request; none if it is not understood or has two meanings. "It" and "there"
-    are the file or folder that the step before names."""
+    """Return the steps of a request; none if it is not understood or has two meanings. "It" and
+    "there" are the file or folder that the step before names."""
     text = text.strip()
     if not text or len(text) > MAX_LENGTH:
         return ()
@@ -164,22 +164,22 @@ def match_request(text: str) -> tuple[MatchedStep, ...]:
 
 
 def _readings(text: str, most: int) -> Iterator[tuple[MatchedStep, ...]]:
-    """The text as one request, else every way to read it as a sequence of requests."""
+    """Yield the text as one request, else every way to read it as a sequence of requests."""
     whole = _match_one(text)
     if whole is not None:
         yield (whole,)
     if whole is not None or most < 2:
         return
-    for found in _connectors(text):
-        first = _match_one(text[: found.start()])
+    for connector in _connectors(text):
+        first = _match_one(text[: connector.start()])
         if first is None:
             continue
-        for rest in _readings(text[found.end() :], most - 1):
+        for rest in _readings(text[connector.end() :], most - 1):
             yield (first, *rest)
 
 
 def _resolve_references(steps: tuple[MatchedStep, ...]) -> tuple[MatchedStep, ...]:
-    """No steps if a reference means nothing."""
+    """Resolve "it" and "there"; no steps if a reference means nothing."""
     resolved: list[MatchedStep] = []
     for request, slots in steps:
         before = resolved[-1][1] if resolved else {}
@@ -196,36 +196,36 @@ def _resolve_references(steps: tuple[MatchedStep, ...]) -> tuple[MatchedStep, ..
 
 
 def _match_one(text: str) -> MatchedStep | None:
-    """The only row that matches, with or without polite words around it."""
+    """Return the only row that matches, with or without polite words around it."""
     for candidate in _candidates(text.strip()):
         words = frozenset(candidate.casefold().split())
-        found: list[MatchedStep] = []
+        matches: list[MatchedStep] = []
         for request in (each for group in request_groups().values() for each in group):
             valid = (slots for slots in request.matches(candidate, words) if _is_valid(slots))
             if (slots := next(valid, None)) is not None:
-                found.append((request, slots))
-        if found:
-            return found[0] if len(found) == 1 else None
+                matches.append((request, slots))
+        if matches:
+            return matches[0] if len(matches) == 1 else None
     return None
 
 
 def _candidates(text: str) -> Iterator[str]:
-    """The text without polite words, with and without its final punctuation, which belongs to a
-    text or a path that ends the request."""
+    """Yield the text without polite words, with and without its final punctuation, which belongs to
+    a text or a path that ends the request."""
     text = _POLITE_END.sub("", text)
     while True:
         if short := _SHORT_FORM.match(text):
             text = f"{short[1]} {'is' if short[2] == 's' else 'are'}{text[short.end() :]}"
         yield text
         yield _PUNCTUATION.sub("", text)
-        found = _POLITE_START.match(text)
-        if found is None:
+        match = _POLITE_START.match(text)
+        if match is None:
             return
-        text = text[found.end() :]
+        text = text[match.end() :]
 
 
 def _is_valid(slots: Slots) -> bool:
-    """What a regular expression cannot decide."""
+    """Check what a regular expression cannot decide."""
     if "command" in slots and _CONNECTOR_WORD.search(_QUOTATION.sub("", slots["command"])):
         return False
     if "sum" in slots and not _is_sum(slots["sum"]):
@@ -243,13 +243,13 @@ def _is_sum(text: str) -> bool:
 
 
 def _contains_request(text: str) -> bool:
-    """True if a text without quotes seems to go on with another request."""
+    """Return whether a text without quotes seems to go on with another request."""
     following = (text[found.end() :].split(None, 1) for found in _connectors(text))
     return any(words and words[0].casefold() in _VERBS for words in following)
 
 
 def _connectors(text: str) -> Iterator[re.Match[str]]:
-    """The connectors outside quotations."""
+    """Yield the connectors outside quotations."""
     quotations = [found.span() for found in _QUOTATION.finditer(text)]
     for found in _CONNECTOR.finditer(text):
         if not any(start < found.start() < end for start, end in quotations):

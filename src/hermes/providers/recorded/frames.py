@@ -16,7 +16,8 @@ BLOCK = 8192
 
 
 class BodyDelta(NamedTuple):
-    """`body` lies between the first `head` and the last `tail` bytes of the previous request."""
+    """A request body as the difference to the previous one: `body` lies between the first `head`
+    and the last `tail` bytes of the previous request."""
 
     head: int
     tail: int
@@ -41,8 +42,8 @@ def restore_body(before: bytes, head: int, tail: int, body: bytes) -> bytes:
 
 
 def _common_length(most: int, same: Callable[[int, int], bool]) -> int:
-    """The number of equal bytes, at most `most`, counted from one end; `same` compares a range.
-    Compares in blocks, because requests are long and mostly unchanged."""
+    """Return the number of equal bytes, at most `most`, counted from one end; `same` compares a
+    range. Compares in blocks, because requests are long and mostly unchanged."""
     at, size = 0, BLOCK
     while size and at < most:
         step = min(size, most - at)
@@ -59,21 +60,20 @@ _HEAD = struct.Struct("<II")
 
 
 class TapeRun(Value, tag="run"):
-    """A process starts to work on a session with `after` records. `facts` is what the app needs to
-    repeat the run."""
+    """Marks that a process starts to work on a session."""
 
     version: str
-    after: int
+    after: int  # the number of records of the session so far
     at: float
-    facts: JsonObject
+    facts: JsonObject  # what the app needs to repeat the run
 
 
 class TapeModel(Value, tag="way"):
-    """The session connects to this model. `facts` describes how, in the app's terms."""
+    """Marks that the session connects to this model."""
 
     model: str
     provider: str
-    facts: JsonObject
+    facts: JsonObject  # how it connects, in the app's terms
 
 
 class RecordedError(Value):
@@ -90,24 +90,23 @@ Ending = Literal["whole", "left", "timeout", "protocol", "connection", "network"
 
 
 class RecordedExchange(Value, tag="exchange"):
-    """A request and its response. The request is `body` between the first `head` and the last
-    `tail` bytes of the previous request; `digest` covers all requests so far. The response arrived
-    in pieces of `sizes` bytes, each `times` milliseconds after the previous one; the first time is
-    that of the response head. `masked` counts the secrets that were removed."""
+    """A request and its response."""
 
     url: str
+    # the request lies between the first `head` and the last `tail` bytes of the previous one
     body: bytes
-    digest: bytes
+    digest: bytes  # covers all requests so far
     head: int = 0
     tail: int = 0
     status: int = 0
     headers: dict[str, str] = {}
     answer: bytes = b""
-    sizes: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()  # the bytes of each piece of the response
+    # milliseconds since the previous piece; the first is that of the response head
     times: tuple[int, ...] = ()
     ending: Ending = "left"
     fault: RecordedError | None = None
-    masked: int = 0
+    masked: int = 0  # the number of secrets that were removed
 
     def pieces(self) -> Iterator[bytes]:
         at = 0
@@ -135,7 +134,7 @@ class FrameEncoder:
 
 
 def decode_frames(data: bytes) -> Iterator[TapeFrame]:
-    """The frames of a file, up to where it was truncated or damaged."""
+    """Yield the frames of a file, up to where it was truncated or damaged."""
     plain, at = _inflate(data), 0
     while at + _HEAD.size <= len(plain):
         size, check = _HEAD.unpack_from(plain, at)
@@ -150,7 +149,7 @@ def decode_frames(data: bytes) -> Iterator[TapeFrame]:
 
 
 def _inflate(data: bytes) -> bytes:
-    """Decompresses in steps, so that damage costs only what comes after it."""
+    """Decompress in steps, so that damage costs only what comes after it."""
     stream, found = zlib.decompressobj(), bytearray()
     for at in range(0, len(data), 4096):
         try:

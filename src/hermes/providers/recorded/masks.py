@@ -28,7 +28,7 @@ FindSecrets = Callable[[str], Iterable[SecretSpan]]
 
 
 class SecretMask:
-    """Knows secret values, also in their JSON and URL spellings. `marks` finds everything in model
+    """Masks secret values, also in their JSON and URL spellings. `marks` finds everything in model
     output that the session does not show."""
 
     def __init__(self, values: Iterable[str], marks: FindSecrets | None = None) -> None:
@@ -51,7 +51,7 @@ class SecretMask:
         return text
 
     def data(self, data: bytes) -> tuple[bytes, int]:
-        """The bytes without secrets, and how many were found."""
+        """Return the bytes without secrets, and how many were found."""
         count = 0
         for form, mask in self._bytes:
             if found := data.count(form):
@@ -60,16 +60,16 @@ class SecretMask:
         return data, count
 
     def answer(self, answer: bytes) -> tuple[bytes, int]:
-        """Replaces the secrets in a model response by the labels that the session shows, and counts
+        """Replace the secrets in a model response by the labels that the session shows, and count
         them. The response is an event stream or one JSON document."""
         return _rewrite(answer, self._label) if self._marks is not None else (answer, 0)
 
     def occurs_in(self, data: bytes) -> bool:
-        """True if any secret occurs in the bytes."""
+        """Return whether any secret occurs in the bytes."""
         return any(form in data for form, _ in self._bytes)
 
     def json(self, value: JsonValue) -> JsonValue:
-        """The same JSON with every string masked, including keys."""
+        """Return the same JSON with every string masked, including keys."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list | tuple):
@@ -79,38 +79,38 @@ class SecretMask:
         return value
 
     def stream(self, answer: bytes) -> tuple[bytes, int]:
-        """Masks secrets that are spread over several events of a stream. Events without a finding
+        """Mask secrets that are spread over several events of a stream. Events without a finding
         keep their bytes."""
         spread = self._texts and _is_stream(answer)
         return _rewrite(answer, self._mask_joined) if spread else (answer, 0)
 
-    def _mask_joined(self, places: list[_StringSlot]) -> int:
-        """Masks the joined strings and gives each its part back."""
-        whole = "".join(place.text for place in places)
+    def _mask_joined(self, slots: list[_StringSlot]) -> int:
+        """Mask the joined strings and give each its part back."""
+        whole = "".join(slot.text for slot in slots)
         masked = self.text(whole)
         if masked == whole:
             return 0
         at = 0
-        for place in places:
-            place.set(masked[at : at + len(place.text)])
-            at += len(place.text)
+        for slot in slots:
+            slot.set(masked[at : at + len(slot.text)])
+            at += len(slot.text)
         return 1
 
-    def _label(self, places: list[_StringSlot]) -> int:
+    def _label(self, slots: list[_StringSlot]) -> int:
         assert self._marks is not None
-        if places[0].name.rpartition(".")[2] not in _TEXT_FIELDS:
+        if slots[0].name.rpartition(".")[2] not in _TEXT_FIELDS:
             return 0
-        marks = list(self._marks("".join(place.text for place in places)))
+        marks = list(self._marks("".join(slot.text for slot in slots)))
         at = 0
-        for place in places if marks else ():
-            text = place.text
-            place.set(_insert_labels(text, at, marks))
+        for slot in slots if marks else ():
+            text = slot.text
+            slot.set(_insert_labels(text, at, marks))
             at += len(text)
         return len(marks)
 
 
 def _insert_labels(text: str, at: int, marks: Iterable[SecretSpan]) -> str:
-    """Replaces the secrets in `text` by labels. `text` begins at offset `at` of the text that
+    """Replace the secrets in `text` by labels. `text` begins at offset `at` of the text that
     `marks` refer to; a label goes where its secret starts."""
     parts, done = [], 0
     for first, last, label in marks:
@@ -125,19 +125,19 @@ def _insert_labels(text: str, at: int, marks: Iterable[SecretSpan]) -> str:
 
 
 class _Block:
-    """One event of a stream: the JSON of its data and the other lines. With `bare`, a whole
+    """One event of a stream: the JSON of its data and the other lines; with `bare`, a whole
     response that is not a stream."""
 
     def __init__(self, raw: bytes, *, bare: bool = False) -> None:
         self._raw = raw
         self._bare = bare
         lines = raw.split(b"\n")
-        found = [line[5:].lstrip() for line in lines if line.startswith(b"data:")]
+        data_lines = [line[5:].lstrip() for line in lines if line.startswith(b"data:")]
         if bare:
-            found = [raw]
+            data_lines = [raw]
         self._others = [line for line in lines if not line.startswith(b"data:")]
         try:
-            self.value: JsonValue = decode(object, b"\n".join(found)) if found else None
+            self.value: JsonValue = decode(object, b"\n".join(data_lines)) if data_lines else None
         except DecodeError:
             self.value = None
         self._before = encode(self.value)
@@ -172,20 +172,20 @@ def _is_stream(answer: bytes) -> bool:
 
 
 def _rewrite(answer: bytes, change: Callable[[list[_StringSlot]], int]) -> tuple[bytes, int]:
-    """Applies `change` to each group of strings that may together form one text; it returns the
+    """Apply `change` to each group of strings that may together form one text; it returns the
     number of its findings."""
     is_stream = _is_stream(answer)
     parts = answer.replace(b"\r\n", b"\n").split(b"\n\n") if is_stream else [answer]
     blocks = [_Block(part, bare=not is_stream) for part in parts]
     strings: dict[str, list[_StringSlot]] = {}
     for block in blocks:
-        for slot in _places(block.value, ""):
+        for slot in _slots(block.value, ""):
             strings.setdefault(slot.name, []).append(slot)
-    found = sum(change(slots) for slots in strings.values())
-    return (b"\n\n".join(block.data() for block in blocks), found) if found else (answer, 0)
+    count = sum(change(slots) for slots in strings.values())
+    return (b"\n\n".join(block.data() for block in blocks), count) if count else (answer, 0)
 
 
-def _places(value: JsonValue, name: str) -> Iterator[_StringSlot]:
+def _slots(value: JsonValue, name: str) -> Iterator[_StringSlot]:
     items: Iterable[tuple[str | int, JsonValue]] = ()
     if isinstance(value, dict):
         items = list(value.items())
@@ -195,7 +195,7 @@ def _places(value: JsonValue, name: str) -> Iterator[_StringSlot]:
         if isinstance(item, str):
             yield _StringSlot(f"{name}.{key}", value, key)
         else:
-            yield from _places(item, f"{name}.{key}")
+            yield from _slots(item, f"{name}.{key}")
 
 
 def _mask(value: str) -> str:
@@ -203,7 +203,7 @@ def _mask(value: str) -> str:
 
 
 def _forms(value: str) -> tuple[bytes, ...]:
-    """A text as it may appear in bytes: in a URL, in a JSON string, in hex, plain."""
+    """Return a text as it may appear in bytes: in a URL, in a JSON string, in hex, plain."""
     plain = value.encode("utf-8", "replace")
     written = encode(plain.decode())
     return (

@@ -22,16 +22,17 @@ class ReplayControl(Protocol):
     """The replay driver, as the player needs it."""
 
     async def on_request(self, recorded: RecordedExchange | None, url: str, body: bytes) -> None:
-        """A request is made; `recorded` is None when the tape has no more. Returns when it may be
+        """Handle a request; `recorded` is None when the tape has no more. Return when it may be
         answered."""
         ...
 
     async def wait_until_abandoned(self) -> None:
-        """The response was not read beyond this point. Returns when nothing ends the wait."""
+        """Wait where the recorded response was not read further. Return when nothing ends the
+        wait."""
         ...
 
     def advance(self, seconds: float) -> None:
-        """Advances the clock of the running task."""
+        """Advance the clock of the running task."""
         ...
 
 

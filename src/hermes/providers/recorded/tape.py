@@ -55,8 +55,8 @@ class ResponseRecord:
     @property
     def kept_headers(self) -> dict[str, str]:
         """Headers that decide how a response is parsed and when the next request is made."""
-        given = self.headers.items()
-        return {name: v for name, v in given if name in _KEPT_HEADERS or "ratelimit" in name}
+        headers = self.headers.items()
+        return {name: v for name, v in headers if name in _KEPT_HEADERS or "ratelimit" in name}
 
     @property
     def reusable(self) -> bool:
@@ -119,12 +119,12 @@ class TapeRecorder:
         self._secret_was_sent = False
 
     def open(self) -> None:
-        """Creates the file, which records when this process joined the session."""
+        """Create the file, which records when this process joined the session."""
         if self._path is None and not self._given_up:
             self._attempt(self._open)
 
     def record_model(self, model: TapeModel) -> None:
-        """Records that the session connects to a model."""
+        """Record that the session connects to a model."""
         self._write(model)
 
     @asynccontextmanager
@@ -174,7 +174,7 @@ class TapeRecorder:
         )
 
     def _mask_request(self, body: bytes) -> tuple[BodyDelta, int]:
-        """The new part of the request, and the number of secrets in it. Only the new part is
+        """Return the new part of the request, and the number of secrets in it. Only the new part is
         searched until a secret was found."""
         shared, hidden = diff_body(self._before, body), 0
         margin = self._mask.longest
@@ -188,8 +188,8 @@ class TapeRecorder:
         return shared, hidden
 
     def _mask_response(self, pieces: list[bytes]) -> tuple[list[bytes], int]:
-        """A model cannot repeat a secret that it was never sent, so the thorough search is
-        conditional."""
+        """Mask the pieces of a response. A model cannot repeat a secret that it was never sent, so
+        the thorough search is conditional."""
         whole, labelled = self._mask.answer(b"".join(pieces))
         masked, found = self._mask.data(whole)
         found += labelled
@@ -216,7 +216,7 @@ class TapeRecorder:
         self._append(self._run)
 
     def _append(self, frame: TapeFrame) -> None:
-        """Opens the file for each frame, so that many sessions need few file descriptors."""
+        """Open the file for each frame, so that many sessions need few file descriptors."""
         assert self._path is not None
         data = self._packing.encode(frame)
         file = os.open(self._path, os.O_WRONLY | os.O_APPEND)
@@ -241,20 +241,21 @@ def is_model_call(url: str) -> bool:
 
 
 def plain_url(url: str) -> str:
-    """The URL without user, password and query, which may contain a key."""
-    place = urlsplit(url)
-    return f"{place.scheme}://{place.netloc.rpartition('@')[2]}{place.path}"
+    """Return the URL without user, password and query, which may contain a key."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def digest(before: bytes, head: int, tail: int, body: bytes) -> bytes:
-    """Covers a request and all before it, computed from its difference to the previous one."""
+    """Return a digest of a request and all before it, computed from its difference to the previous
+    one."""
     made = blake2b(b"%b%d %d " % (before, head, tail), digest_size=DIGEST_BYTES)
     made.update(body)
     return made.digest()
 
 
 def split_like(masked: bytes, pieces: list[bytes]) -> list[bytes]:
-    """The masked response in pieces like the original ones, if the length is the same."""
+    """Return the masked response in pieces like the original ones, if the length is the same."""
     if len(masked) != sum(map(len, pieces)):
         return [masked]
     found, at = [], 0
@@ -265,7 +266,7 @@ def split_like(masked: bytes, pieces: list[bytes]) -> list[bytes]:
 
 
 def _make_private(folder: Path) -> None:
-    """Creates missing parents with mode 0700 too; `parents=True` would use the default mode."""
+    """Create missing parents with mode 0700 too; `parents=True` would use the default mode."""
     if not folder.is_dir():
         _make_private(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -280,13 +281,13 @@ class TapedRun(Value):
 
 
 def read_tapes(folder: Path) -> tuple[TapedRun, ...]:
-    """The tapes of a session in order; empty if it was never recorded."""
+    """Return the tapes of a session in order; empty if it was never recorded."""
     found = (read_tape(path) for path in sorted(folder.glob(f"*{SUFFIX}")))
     return tuple(taped for taped in found if taped is not None)
 
 
 def read_tape(path: Path) -> TapedRun | None:
-    """None for a file without a readable start."""
+    """Read a tape; None for a file without a readable start."""
     try:
         data = path.read_bytes()
     except OSError:

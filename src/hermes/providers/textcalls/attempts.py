@@ -37,7 +37,7 @@ class OpenerIndex:
         self._line_halves = _prefixes(lined) | self._halves
 
     def find(self, text: str, *, at_line_start: bool) -> OpenerMatch | None:
-        """The first position of a complete or partial opener."""
+        """Find the first position of a complete or partial opener."""
         best = self._in_line(text)
         at = 0 if at_line_start else text.find("\n") + 1
         if at == 0 and not at_line_start:
@@ -49,16 +49,16 @@ class OpenerIndex:
         return best
 
     def _in_line(self, text: str) -> OpenerMatch | None:
-        found: OpenerMatch | None = None
+        match: OpenerMatch | None = None
         for first in self._firsts:
             at = text.find(first)
-            while at >= 0 and (found is None or at < found.at):
+            while at >= 0 and (match is None or at < match.at):
                 if text.startswith(self._anywhere, at):
-                    found = self._opening(text, at, self._anywhere)
+                    match = self._opening(text, at, self._anywhere)
                 elif text[at:] in self._halves:
-                    found = OpenerMatch(at, "", ())
+                    match = OpenerMatch(at, "", ())
                 at = text.find(first, at + 1)
-        return found
+        return match
 
     def _at_line_start(self, text: str, at: int) -> OpenerMatch | None:
         start = len(text) - len(text[at:].lstrip(" \t"))
@@ -127,7 +127,7 @@ class TextContext:
         self._grow(rest)
 
     def start_line(self) -> None:
-        """What follows starts a new line."""
+        """Note that what follows starts a new line."""
         self._line = ""
         self._ticks = 0
 
@@ -196,11 +196,10 @@ _PEEKED = 300
 
 
 class CallPosition(NamedTuple):
-    """What the text before a call implies. `vetoed`: it is an example or a quotation. `boundary`:
-    it is not in the middle of a sentence."""
+    """What the text before a call implies."""
 
-    vetoed: bool
-    boundary: bool
+    vetoed: bool  # the call is an example or a quotation
+    boundary: bool  # the call is not in the middle of a sentence
     announced: bool
     first: bool
 
@@ -214,7 +213,8 @@ class CallPosition(NamedTuple):
         )
 
     def allows(self, style: CallStyle, trusted: frozenset[str]) -> bool:
-        """Marked styles are parsed even when vetoed, to find their end."""
+        """Return whether a style may be parsed here. Marked styles are parsed even when vetoed, to
+        find their end."""
         if style.marked or self.first:
             return True
         return not self.vetoed and (style.name in trusted or self.announced)
@@ -226,11 +226,11 @@ class CallAttempt:
         text: str,
         opener: str,
         styles: tuple[CallStyle, ...],
-        place: CallPosition,
+        position: CallPosition,
         offer: OfferedTools,
     ) -> None:
         self.opener = opener
-        self.place = place
+        self.position = position
         self.named = False
         self.tape = TextTape(offer)
         self.tape.text = text
@@ -239,12 +239,12 @@ class CallAttempt:
         self._wake = ""
 
     def add(self, text: str) -> bool:
-        """Adds text; returns whether `advance` can make progress."""
+        """Add text; return whether `advance` can make progress."""
         self._new.append(text)
         return not self._wake or any(sign in text for sign in self._wake)
 
     def advance(self) -> tuple[CallStyle, tuple[RawCall, ...]] | None:
-        """The calls and their style, or None while more text is needed. Raises NoCall."""
+        """Return the calls and their style, or None while more text is needed. Raise NoCall."""
         self.tape.text = self.text
         self._new.clear()
         try:
@@ -262,7 +262,7 @@ class CallAttempt:
     @property
     def tool_name(self) -> str:
         """The offered tool that is being called, "" while unclear."""
-        if self.place.vetoed or not self.place.boundary:
+        if self.position.vetoed or not self.position.boundary:
             return ""
         name = self.tape.named
         if not name:
@@ -274,7 +274,7 @@ class CallAttempt:
 def _try_styles(
     tape: TextTape, styles: tuple[CallStyle, ...]
 ) -> Steps[tuple[CallStyle, tuple[RawCall, ...]]]:
-    """Parses with the first style that fits."""
+    """Parse with the first style that fits."""
     for style in styles:
         tape.at = 0
         try:

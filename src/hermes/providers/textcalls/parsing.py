@@ -52,17 +52,15 @@ Reading = Steps[tuple[RawCall, ...]]
 
 
 class TextTape:
-    """`text` starts with the markup; `at` is the read position; `ended` means that no more text
-    follows. `named` is the tool of the started call, or ""; `begun` means that more than a mention
-    of the markup was seen."""
+    """A text that a parser reads while it arrives."""
 
     def __init__(self, offer: OfferedTools) -> None:
         self.offer = offer
-        self.text = ""
-        self.at = 0
-        self.ended = False
-        self.named = ""
-        self.begun = False
+        self.text = ""  # starts with the markup
+        self.at = 0  # the read position
+        self.ended = False  # no more text follows
+        self.named = ""  # the tool of the started call
+        self.begun = False  # more than a mention of the markup was seen
 
     @property
     def ahead(self) -> str:
@@ -75,14 +73,14 @@ class TextTape:
         return self.ended and not self.ahead
 
     def mark_name(self, name: str) -> str:
-        """Records which tool is meant; returns its name without a namespace."""
+        """Record which tool is meant; return its name without a namespace."""
         name = self.offer.strip_namespace(name)
         self.begun = True
         self.named = self.named or name
         return name
 
     def accept(self, text: str) -> Steps[bool]:
-        """Consumes the text if it comes next; returns whether it did."""
+        """Consume the text if it comes next; return whether it did."""
         while True:
             available = self.text[self.at : self.at + len(text)]
             if available == text:
@@ -93,21 +91,21 @@ class TextTape:
             yield ""
 
     def expect(self, text: str, *, skip: bool = False) -> Steps[None]:
-        """Consumes the text, with `skip` after spaces; raises NoCall."""
+        """Consume the text, with `skip` after spaces; raise NoCall."""
         if skip:
             yield from self.skip_spaces()
         if not (yield from self.accept(text)):
             raise NoCall
 
     def close(self, *closers: str) -> Steps[None]:
-        """Consumes spaces and one of these. At the end of the reply they may be missing, because
-        some servers hide the closing token; elsewhere raises NoCall."""
+        """Consume spaces and one of these. At the end of the reply they may be missing, because
+        some servers hide the closing token; elsewhere raise NoCall."""
         yield from self.skip_spaces()
         if not (yield from self.any_of(*closers)) and not self.finished:
             raise NoCall
 
     def any_of(self, *texts: str) -> Steps[str]:
-        """Consumes and returns the first of these that comes next, or ""."""
+        """Consume and return the first of these that comes next, or ""."""
         for text in texts:
             if (yield from self.accept(text)):
                 return text
@@ -121,22 +119,22 @@ class TextTape:
             yield ""
 
     def until(self, stop: str, *, most: int = 0) -> Steps[str]:
-        """Consumes up to and including `stop` and returns the text before it. Raises NoCall if that
-        is longer than `most`."""
+        """Consume up to and including `stop` and return the text before it. Raise NoCall if that is
+        longer than `most`."""
         start = self.at
         while True:
-            found = self.text.find(stop, self.at)
-            if found >= 0:
-                self.at = found + len(stop)
-                return self.text[start:found]
+            end = self.text.find(stop, self.at)
+            if end >= 0:
+                self.at = end + len(stop)
+                return self.text[start:end]
             if self.ended or (most and len(self.text) - start > most + len(stop)):
                 raise NoCall
             self.at = max(start, len(self.text) - len(stop) + 1)
             yield "" if most else stop[-1]
 
     def value(self, closer: str, *followers: str) -> Steps[str]:
-        """The text before `closer`. A closer that is not followed by one of these, ignoring spaces,
-        is part of the text."""
+        """Read the text before `closer`. A closer that is not followed by one of these, ignoring
+        spaces, is part of the text."""
         self.begun = True
         start = self.at
         while True:
@@ -150,7 +148,7 @@ class TextTape:
             self.at = end + len(closer)
 
     def word(self) -> Steps[str]:
-        """Consumes a name."""
+        """Consume a name."""
         while True:
             end = _end(_NAME, self.text, self.at)
             if end < len(self.text) or self.ended:
@@ -160,7 +158,7 @@ class TextTape:
             yield ""
 
     def tool_name(self) -> Steps[str]:
-        """The name of an offered tool; raises NoCall as soon as it cannot be one."""
+        """Read the name of an offered tool; raise NoCall as soon as it cannot be one."""
         start = self.at
         while True:
             end = _end(_NAME, self.text, start)
@@ -176,7 +174,7 @@ class TextTape:
         return so_far
 
     def balanced_text(self, *, python: bool = False) -> Steps[str]:
-        """From a bracket to its closing bracket; brackets in strings do not count."""
+        """Read from a bracket to its closing bracket; brackets in strings do not count."""
         if self.ahead not in ("{", "[", "("):
             raise NoCall
         self.begun = True
@@ -197,7 +195,7 @@ class TextTape:
                 yield "\"'[]{}()"
 
     def arguments(self) -> Steps[JsonObject]:
-        """Skips spaces and parses an object."""
+        """Skip spaces and parse an object."""
         yield from self.skip_spaces()
         text = yield from self.balanced_text()
         try:
@@ -225,14 +223,14 @@ class TextTape:
 
 
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """The end of a match of a pattern that also matches nothing."""
+    """Return the end of a match of a pattern that also matches nothing."""
     found = pattern.match(text, at)
     return found.end() if found else at
 
 
 def read_section(tape: TextTape, opener: str, closer: str, read: Callable[[], OneCall]) -> Reading:
-    """Calls between two tokens, or one call without them. The last token may be missing at the end
-    of the reply."""
+    """Read calls between two tokens, or one call without them. The last token may be missing at the
+    end of the reply."""
     section = yield from tape.accept(opener)
     found: list[RawCall] = []
     while True:
@@ -243,7 +241,7 @@ def read_section(tape: TextTape, opener: str, closer: str, read: Callable[[], On
 
 
 def first_of(tape: TextTape, *styles: Reading) -> Reading:
-    """Parses with the first of these that fits."""
+    """Parse with the first of these that fits."""
     start = tape.at
     for style in styles:
         tape.at = start
@@ -288,7 +286,7 @@ FIRST_KEYS = (*NAMES, *ARGUMENTS, *LISTS, *_METADATA_KEYS)
 
 
 def parse_calls(text: str, *, strict: bool = False) -> tuple[RawCall, ...]:
-    """The calls in the text of an object or list; raises NoCall. With `strict`, a call needs
+    """Parse the calls in the text of an object or list; raise NoCall. With `strict`, a call needs
     arguments: a name alone is not enough."""
     try:
         found = tuple(_raws(parse_value(text), strict=strict))
@@ -314,11 +312,11 @@ def _raws(value: JsonValue, *, strict: bool) -> Iterator[RawCall]:
         yield from _raws(value[inner], strict=strict)
         return
     names = [key for key in NAMES if isinstance(value.get(key), str)]
-    given = [key for key in ARGUMENTS if key in value]
-    if len(names) != 1 or len(given) > 1 or (strict and not given):
+    argument_keys = [key for key in ARGUMENTS if key in value]
+    if len(names) != 1 or len(argument_keys) > 1 or (strict and not argument_keys):
         raise NoCall
-    _require_only(value, (names[0], *given))
-    arguments: JsonValue = value[given[0]] if given else {}
+    _require_only(value, (names[0], *argument_keys))
+    arguments: JsonValue = value[argument_keys[0]] if argument_keys else {}
     if isinstance(arguments, str):
         arguments = parse_object(arguments) if arguments.strip() else {}
     if arguments is None:

@@ -51,8 +51,8 @@ ALIASES = {name: style for style, names in _MODELS_OF_STYLE.items() for name in 
 
 
 def trusted_styles(name: str) -> frozenset[str]:
-    """The styles that a model is known to use; empty for `auto`. Raises ConfigError for an unknown
-    style."""
+    """Return the styles that a model is known to use; empty for `auto`. Raise ConfigError for an
+    unknown style."""
     if name in ("", AUTO):
         return frozenset()
     name = ALIASES.get(name, name)
@@ -68,10 +68,11 @@ def trusted_styles(name: str) -> frozenset[str]:
 
 
 class TextCallProvider:
-    """For models whose calls arrive as text because the server does not know their style. `style`
-    is the model's known style, or "auto"; unambiguous markup is recognised in any case. A call
-    counts if it names an offered tool, its arguments match the schema, and it is neither an example
-    nor a quotation; otherwise it stays text. Replies with native calls pass unchanged."""
+    """Turns calls that a model writes as text into tool calls, for servers that do not know the
+    model's style. `style` is the model's known style, or "auto"; unambiguous markup is recognised
+    in any case. A call counts if it names an offered tool, its arguments match the schema, and it
+    is neither an example nor a quotation; otherwise it stays text. Replies with native calls pass
+    unchanged."""
 
     def __init__(self, inner: Provider, style: str = "auto") -> None:
         self._inner = inner
@@ -140,14 +141,14 @@ class TextCallProvider:
 
 @lru_cache(maxsize=8)
 def _openers(names: tuple[str, ...], trusted: frozenset[str]) -> OpenerIndex:
-    """Shared by sessions with the same tools."""
+    """Return the index of openers, shared by sessions with the same tools."""
     first = tuple(style for style in STYLES if style.name in trusted)
     others = tuple(style for style in STYLES if style.name not in trusted)
     return OpenerIndex((*first, *others), names)
 
 
 def _flush(scanner: CallScanner, received: list[str]) -> Iterator[Delta]:
-    """Emits everything that was held back as text."""
+    """Emit everything that was held back as text."""
     if scanner.calls:
         yield Restarted()
         yield TextDelta(text="".join(received))
@@ -156,8 +157,8 @@ def _flush(scanner: CallScanner, received: list[str]) -> Iterator[Delta]:
 
 
 def _is_void(scanner: CallScanner, prompt: Prompt) -> bool:
-    """The calls turn out not to be meant: misread, part of reasoning, or copied from another
-    message."""
+    """Return whether the calls turn out not to be meant: misread, part of reasoning, or copied from
+    another message."""
     if scanner.is_misread:
         return True
     texts = [m.text for m in prompt.messages if isinstance(m, UserMessage)]
@@ -174,10 +175,10 @@ def _with_calls(
     parts: list[Text | Reasoning | ToolCall] = [
         part for part in message.parts if isinstance(part, Reasoning)
     ]
-    place, count = len(prompt.messages), 0
+    message_index, count = len(prompt.messages), 0
     for part in scanner.parts:
         if isinstance(part, TextCall):
-            id = fresh_id(f"call_{place}_{count}", taken)
+            id = fresh_id(f"call_{message_index}_{count}", taken)
             taken.add(id)
             count += 1
             broken = part.broken or (CONNECTION_LOST if message.stop == "cut" else "")

@@ -34,20 +34,19 @@ class TextCall(NamedTuple):
 
 
 class CallBlock(NamedTuple):
-    """Calls that were written together; `text` is their markup. `named`: the first one was already
-    announced."""
+    """Calls that were written together."""
 
     style: CallStyle
-    text: str
+    text: str  # their markup
     calls: tuple[TextCall, ...]
-    place: CallPosition
-    named: bool
+    position: CallPosition
+    named: bool  # the first call was already announced
 
     def is_meant(self, gap: str, ahead: str) -> bool:
-        """True if marked calls are meant, judging by the white space after them and by what
+        """Return whether marked calls are meant, judging by the white space after them and by what
         follows; "" is the end of the reply."""
-        if not self.place.boundary:
-            return not ahead and self.place.announced
+        if not self.position.boundary:
+            return not ahead and self.position.announced
         return not ahead or "\n" in gap or not (ahead[0].islower() or ahead[0] in _CONTINUATIONS)
 
 
@@ -61,8 +60,9 @@ ScanStep = Generator[Piece, None, bool]
 
 
 class CallScanner:
-    """Takes the text of one reply and returns what may be shown now. `parts` is the reply once it
-    is finished. Three states: searching for a call, reading one, or waiting for what follows it."""
+    """Finds calls in the text of one reply and returns what may be shown now. `parts` is the reply
+    once it is finished. Three states: searching for a call, reading one, or waiting for what
+    follows it."""
 
     def __init__(self, offer: OfferedTools, openers: OpenerIndex, trusted: frozenset[str]) -> None:
         self._offer = offer
@@ -73,7 +73,7 @@ class CallScanner:
         self._attempt: CallAttempt | None = None
         self._blocks: list[CallBlock] = []
         self._parts: list[list[str] | TextCall] = []
-        self._words: list[str] | None = None
+        self._text: list[str] | None = None
         self._gap = ""
         self._closers: set[str] = set()
         self._after: list[str] = []
@@ -114,7 +114,7 @@ class CallScanner:
         return list(self._run())
 
     def finish(self, *, whole: bool) -> list[Piece]:
-        """Ends the reply. In an incomplete reply, a started call is broken."""
+        """End the reply. In an incomplete reply, a started call is broken."""
         self._ended = True
         self._whole = whole
         if self._attempt is not None:
@@ -149,12 +149,12 @@ class CallScanner:
         return True
 
     def _begin(self, opening: OpenerMatch) -> bool:
-        """Starts to read a possible call; False if it cannot be meant as one."""
-        place = CallPosition.after(self._prose)
-        styles = tuple(style for style in opening.styles if place.allows(style, self._trusted))
+        """Start to read a possible call; return False if it cannot be meant as one."""
+        position = CallPosition.after(self._prose)
+        styles = tuple(style for style in opening.styles if position.allows(style, self._trusted))
         if not styles:
             return False
-        self._attempt = CallAttempt(self._rest, opening.opener, styles, place, self._offer)
+        self._attempt = CallAttempt(self._rest, opening.opener, styles, position, self._offer)
         self._rest = ""
         if self._ended:
             self._attempt.tape.ended = True
@@ -174,12 +174,12 @@ class CallScanner:
         style, raws = found
         text, self._rest = attempt.text[: attempt.tape.at], attempt.text[attempt.tape.at :]
         calls: tuple[TextCall, ...] = ()
-        if not attempt.place.vetoed:
+        if not attempt.position.vetoed:
             # All of them, or none if one is not a valid call of an offered tool.
             with suppress(SchemaMismatch):
                 calls = tuple([self._check(raw) for raw in raws])
         if calls:
-            self._blocks.append(CallBlock(style, text, calls, attempt.place, attempt.named))
+            self._blocks.append(CallBlock(style, text, calls, attempt.position, attempt.named))
         else:
             yield from self._release()
             yield from self._say(text, whole=True)
@@ -190,7 +190,8 @@ class CallScanner:
         return TextCall(name, self._offer.arguments(name, raw.arguments, typed=raw.typed))
 
     def _give_up(self, attempt: CallAttempt) -> Iterator[Piece]:
-        """It is not a call. Markup inside a failed call is part of an argument."""
+        """Turn an attempt that is not a call into text. Markup inside a failed call is part of an
+        argument."""
         if not self._whole and attempt.tape.begun and (name := attempt.tool_name):
             yield from self._commit()
             yield from self._add(TextCall(name, {}, INCOMPLETE), named=attempt.named)
@@ -202,7 +203,7 @@ class CallScanner:
         yield from self._say(attempt.opener)
 
     def _decide(self) -> ScanStep:
-        """Decides by what follows whether the calls are meant."""
+        """Decide by what follows whether the calls are meant."""
         style = self._blocks[-1].style
         ahead = self._rest.lstrip()
         gap = self._rest[: len(self._rest) - len(ahead)]
@@ -238,7 +239,7 @@ class CallScanner:
         return bool(self._rest)
 
     def _swallow(self, text: str) -> None:
-        """Moves text from behind the newest block into it."""
+        """Move text from behind the newest block into it."""
         last = self._blocks[-1]
         self._blocks[-1] = last._replace(text=last.text + text)
         self._rest = self._rest[len(text) :]
@@ -253,38 +254,38 @@ class CallScanner:
 
     def _add(self, call: TextCall, *, named: bool) -> Iterator[Piece]:
         self._parts.append(call)
-        self._words = None
+        self._text = None
         self._gap = ""
         self._prose.start_line()
         if not named:
             yield CallNamed(name=call.name)
 
     def _release(self) -> Iterator[Piece]:
-        """Turns waiting calls into text."""
+        """Turn waiting calls into text."""
         blocks, self._blocks = self._blocks, []
         for block in blocks:
             yield from self._say(block.text, whole=True)
 
     def _announce(self, attempt: CallAttempt) -> Iterator[Piece]:
-        """Announces the tool name once, as soon as it is clear."""
+        """Announce the tool name once, as soon as it is clear."""
         if not attempt.named and (name := attempt.tool_name):
             attempt.named = True
             yield CallNamed(name=name)
 
     def _say(self, text: str, *, whole: bool = False) -> Iterator[Piece]:
-        """`whole`: the text is complete call markup."""
+        """Emit visible text. `whole`: the text is complete call markup."""
         if not text:
             return
         self._prose.add(text)
         if self.echoes and not whole:
             self._after.append(text)
-        if self._words is None:
+        if self._text is None:
             # White space alone is not part of a reply: it waits for text.
             text = self._gap + text
             self._gap = text if text.isspace() else ""
             if self._gap:
                 return
-            self._words = []
-            self._parts.append(self._words)
-        self._words.append(text)
+            self._text = []
+            self._parts.append(self._text)
+        self._text.append(text)
         yield TextDelta(text=text)

@@ -20,7 +20,8 @@ class UnreadableValue(ValueError):
 
 
 def parse_value(text: str) -> JsonValue:
-    """A JSON value, or an equivalent Python literal. A duplicate key makes an object unreadable."""
+    """Parse a JSON value, or an equivalent Python literal. A duplicate key makes an object
+    unreadable."""
     try:
         found = _JSON.decode(text)
     except UnreadableValue:
@@ -38,7 +39,7 @@ def parse_object(text: str) -> JsonObject:
 
 
 def literal_of(node: ast.expr) -> JsonValue:
-    """The value of a syntax tree; JSON's constants count as well as Python's."""
+    """Return the value of a syntax tree; JSON's constants count as well as Python's."""
     match node:
         case ast.Constant(value=value):
             if value is None or isinstance(value, bool | int | float | str):
@@ -62,7 +63,7 @@ def literal_of(node: ast.expr) -> JsonValue:
 
 
 def tree_of(text: str) -> ast.expr:
-    """The expression in the text, as a tree that is never executed."""
+    """Return the expression in the text, as a tree that is never executed."""
     try:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, *_TOO_DEEP) as error:
@@ -86,7 +87,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> JsonObject:
 
 
 def _constant(word: str) -> float:
-    """Refuses NaN and Infinity."""
+    """Refuse NaN and Infinity."""
     raise UnreadableValue(f"{word} is not JSON")
 
 
@@ -111,8 +112,8 @@ class SchemaMismatch(ValueError):
 
 
 def fit_to_schema(schema: JsonObject, value: JsonValue, *, text: bool = False) -> JsonValue:
-    """The value without optional nulls. With `text`, members of an object are text and are
-    converted to the types of the schema. Raises SchemaMismatch."""
+    """Return the value without optional nulls. With `text`, members of an object are text and are
+    converted to the types of the schema. Raise SchemaMismatch."""
     return _Check(schema).value(schema, value, text=text, depth=0)
 
 
@@ -166,7 +167,7 @@ class _Check:
     def _any_option(
         self, options: list[JsonValue], value: JsonValue, *, text: bool, depth: int
     ) -> JsonValue:
-        """Text stays text if that is one of the options."""
+        """Fit a value to one of several schemas. Text stays text if that is one of the options."""
         for as_text in (False, True) if text else (False,):
             for option in options:
                 try:
@@ -267,35 +268,35 @@ class OfferedTools:
         return name in self._tools
 
     def may_start(self, text: str) -> bool:
-        """True if a tool name may start with this text."""
+        """Return whether a tool name may start with this text."""
         return any(name.startswith(text) for name in self._tools)
 
     def strip_namespace(self, name: str) -> str:
-        """The name without a namespace prefix that models add."""
+        """Return the name without a namespace prefix that models add."""
         name = name.strip()
         if name in self._tools:
             return name
         prefix = next((prefix for prefix in _PREFIXES if name.startswith(prefix)), "")
         return name.removeprefix(prefix)
 
-    def arguments(self, name: str, given: JsonObject, *, typed: bool) -> JsonObject:
-        """The arguments as the schema requires them; raises SchemaMismatch. Without `typed`, text
-        values are converted to the types of the schema."""
+    def arguments(self, name: str, raw: JsonObject, *, typed: bool) -> JsonObject:
+        """Return the arguments as the schema requires them; raise SchemaMismatch. Without `typed`,
+        text values are converted to the types of the schema."""
         tool = self._tools.get(name)
         if tool is None:
             raise SchemaMismatch("no such tool")
-        found = fit_to_schema(tool.parameters, given, text=not typed)
-        if not isinstance(found, dict):
+        arguments = fit_to_schema(tool.parameters, raw, text=not typed)
+        if not isinstance(arguments, dict):
             raise SchemaMismatch("arguments are not an object")
-        return found
+        return arguments
 
     def parameters(self, name: str) -> tuple[str, ...]:
-        """The names of the tool's parameters, in schema order."""
+        """Return the names of the tool's parameters, in schema order."""
         properties = self._tools[name].parameters.get("properties")
         return tuple(properties) if isinstance(properties, dict) else ()
 
     def sole_parameter(self, name: str) -> str:
-        """The only required parameter of the tool, "" if there are none or several."""
+        """Return the only required parameter of the tool, "" if there are none or several."""
         needed = list_of(self._tools[name].parameters.get("required"))
         if len(needed) == 1:
             return str(needed[0])

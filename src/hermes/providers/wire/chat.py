@@ -45,9 +45,9 @@ from hermes.providers.wire.vendor_fields import tool_schema
 
 
 class CallAssembler:
-    """A fragment belongs to the call with its index, or else to the newest call. It starts a new
-    call when it has a name plus an id or arguments that cannot belong to the matched call: some
-    servers use index 0 for every call, or send no index."""
+    """Assigns fragments to tool calls. A fragment belongs to the call with its index, or else to
+    the newest call. It starts a new call when it has a name plus an id or arguments that cannot
+    belong to the matched call: some servers use index 0 for every call, or send no index."""
 
     def __init__(self, builder: ReplyBuilder) -> None:
         self._draft = builder
@@ -88,7 +88,7 @@ class CallAssembler:
 def _starts_new_call(call: CallBuilder, id: str, name: str, arguments: object) -> bool:
     if id and call.id:
         return id != call.id
-    if call.given_arguments is not None:
+    if call.parsed_arguments is not None:
         return arguments is not None
     if not call.size:
         return False
@@ -107,7 +107,7 @@ def _starts_new_call(call: CallBuilder, id: str, name: str, arguments: object) -
 
 def _append_arguments(call: CallBuilder, piece: object) -> None:
     if isinstance(piece, dict):
-        call.given_arguments = piece
+        call.parsed_arguments = piece
     if not isinstance(piece, str) or not piece:
         return
     # A JSON object hardly ever continues with its own beginning, so such a fragment is a full
@@ -224,10 +224,10 @@ class ChatReader(ReplyReader):
         if refusal := text_of(delta.get("refusal")):
             self._stop = "filtered"
             yield from self.builder.add_text(refusal)
-        for place, piece in enumerate(objects_of(delta.get("tool_calls"))):
+        for index, piece in enumerate(objects_of(delta.get("tool_calls"))):
             yield from self._calls.add(piece)
             if signed := object_of(piece.get("extra_content")):
-                self._signatures[str(piece.get("index", place))] = signed
+                self._signatures[str(piece.get("index", index))] = signed
         if isinstance(old := delta.get("function_call"), dict):
             yield from self._calls.add({"index": 0, "function": old})
 
@@ -244,7 +244,7 @@ class ChatReader(ReplyReader):
         yield from self.builder.add_reasoning(text)
 
     def _seal(self) -> None:
-        """Keeps the reasoning fields that the endpoint expects back in later requests."""
+        """Keep the reasoning fields that the endpoint expects back in later requests."""
         sealed: JsonObject = {}
         if self._thoughts:
             sealed["reasoning_content"] = "".join(self._thoughts)
@@ -257,7 +257,7 @@ class ChatReader(ReplyReader):
 
 
 def _join_details(details: list[JsonObject]) -> list[JsonObject]:
-    """Merges fragments with the same index and type into one block; blocks keep their order."""
+    """Merge fragments with the same index and type into one block; blocks keep their order."""
     blocks: list[JsonObject] = []
     for piece in details:
         last = blocks[-1] if blocks else {}
@@ -275,7 +275,8 @@ def _join_details(details: list[JsonObject]) -> list[JsonObject]:
 
 
 class ChatWire(WireFormat):
-    """A cache mark needs a part to sit on, so with marks every content is a list of parts."""
+    """The chat completions format. A cache mark needs a part to sit on, so with marks every content
+    is a list of parts."""
 
     path = "/chat/completions"
     reader_type = ChatReader
@@ -324,7 +325,8 @@ class ChatWire(WireFormat):
                 return b",".join(self._json(self._result(result)) for result in results)
 
     def _assistant(self, message: AssistantMessage) -> JsonObject:
-        """`content` comes last, so that a cache mark can be appended to the encoded fragment."""
+        """Encode a message of the model. `content` comes last, so that a cache mark can be appended
+        to the encoded fragment."""
         field = self._profile.replay
         encoded: JsonObject = {"role": "assistant"}
         sealed = [p.sealed for p in message.parts if isinstance(p, Reasoning) and self._sealed(p)]
@@ -337,8 +339,8 @@ class ChatWire(WireFormat):
             encoded[field] = reasoning
         if message.calls:
             encoded["tool_calls"] = calls = [self._call(call) for call in message.calls]
-            for place, call in enumerate(calls):
-                if signature := signatures.get(str(place)):
+            for index, call in enumerate(calls):
+                if signature := signatures.get(str(index)):
                     call["extra_content"] = signature
         text = message.text.strip()
         encoded["content"] = self._content((Text(text=text),)) if text else None

@@ -22,14 +22,14 @@ MISMATCH = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
 def event_objects(event: SseEvent) -> list[JsonObject]:
-    """The objects of an event: one, or one per line from servers that omit the empty line between
-    events. Empty for anything else ("[DONE]", a bare word)."""
+    """Return the objects of an event: one, or one per line from servers that omit the empty line
+    between events. Empty for anything else ("[DONE]", a bare word)."""
     data = event.data.strip()
     if not data.startswith(b"{"):
         return []
-    found = parse_json(data)
-    if found is not None:
-        return [found] if isinstance(found, dict) else []
+    value = parse_json(data)
+    if value is not None:
+        return [value] if isinstance(value, dict) else []
     lines = [line for line in data.split(b"\n") if line.strip().startswith(b"{")]
     several = [parse_json(line) for line in lines] if len(lines) > 1 else [None]
     if any(item is None for item in several):
@@ -42,8 +42,8 @@ def event_objects(event: SseEvent) -> list[JsonObject]:
 
 
 def parse_json(data: bytes) -> JsonValue:
-    """The JSON value, or None. The slow path also accepts half a surrogate pair (the other half may
-    be in the next event) and raw control characters."""
+    """Parse JSON; None if that fails. The slow path also accepts half a surrogate pair (the other
+    half may be in the next event) and raw control characters."""
     try:
         return _decode(data)
     except MISMATCH:
@@ -55,7 +55,7 @@ def parse_json(data: bytes) -> JsonValue:
 
 
 def text_of(value: JsonValue) -> str:
-    """A string, or the text of a list of parts; "" for anything else."""
+    """Return a string, or the text of a list of parts; "" for anything else."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -76,7 +76,7 @@ def list_of(value: JsonValue) -> list[JsonValue]:
 
 
 def count_of(value: JsonValue) -> int:
-    """A token count; 0 for anything else."""
+    """Return a token count; 0 for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0
     return max(0, int(value)) if value == value and abs(value) < 1e15 else 0
@@ -87,7 +87,7 @@ MAX_DELTA_CHARS = 2_000
 
 
 def coalesce(reader: ReplyReader, events: Iterable[SseEvent]) -> Iterator[Delta]:
-    """The deltas of events from one read. Deltas before a failure are emitted before it is
+    """Yield the deltas of events from one read. Deltas before a failure are emitted before it is
     raised."""
     kind: type[TextDelta | ReasoningDelta] = TextDelta
     pieces: list[str] = []
@@ -113,18 +113,18 @@ def coalesce(reader: ReplyReader, events: Iterable[SseEvent]) -> Iterator[Delta]
 
 
 def _deltas(reader: ReplyReader, events: Iterable[SseEvent]) -> Iterator[Delta]:
-    """Joins consecutive text-only events."""
-    said: list[str] = []
+    """Join consecutive text-only events."""
+    pending: list[str] = []
     size = 0
     for event in events:
-        words = reader.plain_text(event)
-        if words is not None:
-            said.append(words)
-            size += len(words)
-        if said and (words is None or size >= MAX_DELTA_CHARS):
-            yield from reader.builder.add_text("".join(said))
-            said, size = [], 0
-        if words is None:
+        text = reader.plain_text(event)
+        if text is not None:
+            pending.append(text)
+            size += len(text)
+        if pending and (text is None or size >= MAX_DELTA_CHARS):
+            yield from reader.builder.add_text("".join(pending))
+            pending, size = [], 0
+        if text is None:
             yield from reader.feed(event)
-    if said:
-        yield from reader.builder.add_text("".join(said))
+    if pending:
+        yield from reader.builder.add_text("".join(pending))

@@ -56,7 +56,7 @@ class Fragments:
         self._bytes: list[bytes] = []
 
     def missing(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-        """The messages that are not encoded yet."""
+        """Return the messages that are not encoded yet."""
         if self._extends(messages):
             return messages[len(self._messages) :]
         held = set(map(id, self._messages))
@@ -80,15 +80,15 @@ def cache_mark(cache_ttl: CacheTtl) -> JsonObject:
 
 
 def _add_cache_marks(fragments: list[bytes], cache_ttl: CacheTtl, *, on: bytes) -> list[bytes]:
-    """Adds cache marks to the last fragments that end with `on`."""
+    """Add cache marks to the last fragments that end with `on`."""
     addition = b',"cache_control":' + encode(cache_mark(cache_ttl))
     result = list(fragments)
     left = _MAX_MARKS
-    for place in range(len(result) - 1, -1, -1):
+    for index in range(len(result) - 1, -1, -1):
         if not left:
             break
-        if result[place].endswith(on):
-            result[place] = result[place][: -len(PART_END)] + addition + PART_END
+        if result[index].endswith(on):
+            result[index] = result[index][: -len(PART_END)] + addition + PART_END
             left -= 1
     return result
 
@@ -111,7 +111,7 @@ class ImageLoader:
         self._data.clear()
 
     def base64_of(self, image: Image) -> str | None:
-        """None when the file is missing or too large to send."""
+        """Return the image as base64; None when the file is missing or too large to send."""
         return self._data.get(image.file)
 
 
@@ -138,36 +138,35 @@ REASONING_TYPES = ("reasoning", "thinking", "redacted_thinking")
 
 
 class ReplyReader(ABC):
-    """Decodes one reply, streamed or whole. `ended`: the server marked the reply as complete;
-    `closed`: it announced that no more data follows. `model` is the name that the server gave, ""
-    if none."""
+    """Decodes one reply, streamed or whole."""
 
     def __init__(self, endpoint: Endpoint, builder: ReplyBuilder) -> None:
         self.builder = builder
-        self.model = ""
+        self.model = ""  # the name that the server gave
         self.usage: Usage | None = None
-        self.ended = False
-        self.closed = False
+        self.ended = False  # the server marked the reply as complete
+        self.closed = False  # the server announced that no more data follows
         self._endpoint = endpoint
         self._stop: StopReason = "done"
 
     @abstractmethod
     def plain_text(self, event: SseEvent) -> str | None:
-        """Visible text of an event that holds nothing else; None if the event needs `feed`."""
+        """Return the visible text of an event that holds nothing else; None if the event needs
+        `feed`."""
 
     @abstractmethod
     def feed(self, event: SseEvent) -> Iterator[Delta]:
-        """Raises ProviderError when the event reports an error or cannot be parsed."""
+        """Decode an event. Raise ProviderError when it reports an error or cannot be parsed."""
 
     def run_out(self) -> None:  # noqa: B027
-        """Called when the stream ended cleanly. By default, only an explicit end counts."""
+        """Handle a clean end of the stream. By default, only an explicit end counts."""
 
     @abstractmethod
     def read(self, body: JsonObject) -> Iterator[Delta]:
-        """Decodes a reply that was not streamed."""
+        """Decode a reply that was not streamed."""
 
     def message(self) -> AssistantMessage:
-        """The reply so far; its stop is "cut" unless the reply has ended."""
+        """Return the reply so far; its stop is "cut" unless the reply has ended."""
         return self.builder.message(self._stop if self.ended else "cut")
 
 
@@ -185,7 +184,7 @@ def request_headers(endpoint: Endpoint) -> dict[str, str]:
 
 
 def sorted_text(arguments: JsonObject) -> str:
-    """Arguments as a JSON string with sorted keys, so that the bytes are stable."""
+    """Encode arguments as a JSON string with sorted keys, so that the bytes are stable."""
     return encode_sorted(arguments).decode()
 
 
@@ -245,7 +244,7 @@ class WireFormat(ABC):
         return self.reader_type(self._endpoint, builder)
 
     def encode(self, prompt: Prompt, messages: tuple[Message, ...]) -> bytes:
-        """The request body. `messages` are the repaired messages of the prompt."""
+        """Encode the request body. `messages` are the repaired messages of the prompt."""
         profile = self._profile
         self._conversation.update(prompt, messages)
         head = self._head(prompt)
@@ -267,27 +266,27 @@ class WireFormat(ABC):
 
     @abstractmethod
     def _opening(self, prompt: Prompt) -> bytes:
-        """The request up to the messages: model, tools and system text."""
+        """Return the request up to the messages: model, tools and system text."""
 
     @abstractmethod
     def _fields(
         self, prompt: Prompt, messages: tuple[Message, ...], head: bytes, fragments: list[bytes]
     ) -> JsonObject:
-        """The fields after the messages, without those that all formats share."""
+        """Return the fields after the messages, without those that all formats share."""
 
     @abstractmethod
     def _fragment(self, message: Message) -> bytes:
-        """One encoded message."""
+        """Encode one message."""
 
     @abstractmethod
     def _call(self, call: ToolCall) -> JsonObject: ...
 
     @abstractmethod
     def _image(self, media_type: str, data: str) -> JsonObject:
-        """An image part; `data` is base64."""
+        """Return an image part; `data` is base64."""
 
     def _merge(self, messages: tuple[Message, ...], fragments: list[bytes]) -> list[bytes]:
-        """Joins messages, in formats that send several as one."""
+        """Join messages, in formats that send several as one."""
         return fragments
 
     @property
@@ -295,8 +294,8 @@ class WireFormat(ABC):
         return bool(self.mark_end) and self._profile.marks != "off"
 
     def _head(self, prompt: Prompt) -> bytes:
-        """Encoded again only when system text or tools change; sessions with the same head share
-        it."""
+        """Return the encoded opening. It is encoded again only when system text or tools change;
+        sessions with the same head share it."""
         head = self._latest_head
         if head is None or not head.fits(prompt):
             head = next((head for head in self._heads if self._shares(head, prompt)), None)
@@ -317,13 +316,14 @@ class WireFormat(ABC):
         )
 
     def _open_list(self, fields: JsonObject, list_name: str, first: bytes = b"") -> bytes:
-        """A JSON object with these fields, left open inside a list that may have a first item."""
+        """Return a JSON object with these fields, left open inside a list that may have a first
+        item."""
         comma = b"," if first else b""
         return self._json(fields)[:-1] + b',"' + list_name.encode() + b'":[' + first + comma
 
     def _system_text(self, prompt: Prompt) -> str:
-        """The system text, plus the model's name if the profile says the model misreports it; ""
-        if there is only white space."""
+        """Return the system text, plus the model's name if the profile says the model misreports
+        it; "" if there is only white space."""
         text = clean_text(prompt.system)
         if self._profile.says_name:
             model, server = self._endpoint.model, self._endpoint.name
@@ -331,14 +331,14 @@ class WireFormat(ABC):
         return text if text.strip() else ""
 
     def _output_limit(self, prompt: Prompt) -> int | None:
-        """None leaves it to the provider."""
+        """Return the output limit; None leaves it to the provider."""
         wanted, ceiling = prompt.max_tokens or self._profile.usual_output, self._profile.max_output
         return wanted if wanted is None or ceiling is None else min(wanted, ceiling)
 
     def _parts_in_order(
         self, message: AssistantMessage, encode_text: Callable[[str], JsonObject]
     ) -> list[JsonObject]:
-        """Reasoning must be followed by what it led to, so it is never last."""
+        """Order the parts. Reasoning must be followed by what it led to, so it is never last."""
         parts: list[JsonObject] = []
         for part in message.parts:
             match part:
@@ -353,7 +353,7 @@ class WireFormat(ABC):
         return parts
 
     def _sealed(self, part: Reasoning) -> bool:
-        """True if this endpoint sealed the reasoning and may receive it again."""
+        """Return whether this endpoint sealed the reasoning and may receive it again."""
         return part.sealed is not None and part.issuer == self._endpoint.issuer
 
     def _result_content(self, result: ToolResult) -> JsonValue:
@@ -364,7 +364,8 @@ class WireFormat(ABC):
         return "\n".join(_text_of_part(part) for part in result.parts)
 
     def _content(self, parts: tuple[Text | Image, ...]) -> JsonValue:
-        """The encoded parts without text that is only white space, which some endpoints refuse."""
+        """Return the encoded parts without text that is only white space, which some endpoints
+        refuse."""
         encoded = [self._part(part) for part in parts]
         return [part for part in encoded if "text" not in part or part["text"].strip()]
 
@@ -381,7 +382,7 @@ class WireFormat(ABC):
 
 
 def _text_of_part(part: Text | Image) -> str:
-    """An image that is not sent is replaced by its name."""
+    """Return the text of a part; an image that is not sent is replaced by its name."""
     if isinstance(part, Text):
         return part.text
     return f"[picture: {Path(part.file).name}, not shown]"

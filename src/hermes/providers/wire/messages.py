@@ -90,21 +90,21 @@ class MessagesReader(ReplyReader):
         if not isinstance(body.get("content"), list):
             raise malformed_response(self._endpoint, "the reply has no content")
         self._begin(body)
-        for place, block in enumerate(objects_of(body.get("content"))):
-            yield from self._start(str(place), block)
-            yield from self._close(str(place))
+        for index, block in enumerate(objects_of(body.get("content"))):
+            yield from self._start(str(index), block)
+            yield from self._close(str(index))
         self._finish(body)
         self.ended = True
 
     def _event(self, kind: str, event: JsonObject) -> Iterator[Delta]:
-        place = str(event.get("index"))
+        index = str(event.get("index"))
         match kind:
             case "content_block_delta":
-                yield from self._delta(place, object_of(event.get("delta")))
+                yield from self._delta(index, object_of(event.get("delta")))
             case "content_block_start":
-                yield from self._start(place, object_of(event.get("content_block")))
+                yield from self._start(index, object_of(event.get("content_block")))
             case "content_block_stop":
-                yield from self._close(place)
+                yield from self._close(index)
             case "message_start":
                 self._begin(object_of(event.get("message")))
             case "message_delta":
@@ -120,54 +120,54 @@ class MessagesReader(ReplyReader):
         self._count(message.get("usage"))
 
     def _count(self, usage: JsonValue) -> None:
-        """Later counts are totals and replace earlier ones; null is ignored."""
-        given = object_of(usage)
-        self._counts |= {name: value for name, value in given.items() if value is not None}
+        """Merge token counts. Later counts are totals and replace earlier ones; null is ignored."""
+        counts = object_of(usage)
+        self._counts |= {name: value for name, value in counts.items() if value is not None}
         self.usage = messages_usage(self._counts)
 
-    def _start(self, place: str, block: JsonObject) -> Iterator[Delta]:
+    def _start(self, index: str, block: JsonObject) -> Iterator[Delta]:
         match block.get("type"):
             case "text":
                 yield from self.builder.add_text(text_of(block.get("text")))
             case "thinking":
-                self._blocks[place] = self.builder.add_reasoning_part()
-                self._signatures[place] = text_of(block.get("signature"))
+                self._blocks[index] = self.builder.add_reasoning_part()
+                self._signatures[index] = text_of(block.get("signature"))
                 yield from self.builder.add_reasoning(text_of(block.get("thinking")))
             case "redacted_thinking":
                 self.builder.add_reasoning_part().sealed = block
             case "tool_use":
                 yield from self.builder.flush()
                 call = self.builder.add_call(text_of(block.get("id")), text_of(block.get("name")))
-                self._blocks[place] = call
-                given = block.get("input")
-                if isinstance(given, dict) and given:
-                    call.given_arguments = given
-                elif isinstance(given, str):
-                    call.append(given)
+                self._blocks[index] = call
+                arguments = block.get("input")
+                if isinstance(arguments, dict) and arguments:
+                    call.parsed_arguments = arguments
+                elif isinstance(arguments, str):
+                    call.append(arguments)
                 yield from self.builder.announce(call)
 
-    def _delta(self, place: str, delta: JsonObject) -> Iterator[Delta]:
-        block = self._blocks.get(place)
+    def _delta(self, index: str, delta: JsonObject) -> Iterator[Delta]:
+        block = self._blocks.get(index)
         match delta.get("type"):
             case "text_delta":
                 yield from self.builder.add_text(text_of(delta.get("text")))
             case "thinking_delta":
                 yield from self.builder.add_reasoning(text_of(delta.get("thinking")))
             case "signature_delta":
-                signature = self._signatures.get(place, "") + text_of(delta.get("signature"))
-                self._signatures[place] = signature
+                signature = self._signatures.get(index, "") + text_of(delta.get("signature"))
+                self._signatures[index] = signature
             case "input_json_delta" if isinstance(block, CallBuilder):
                 piece = delta.get("partial_json")
                 if isinstance(piece, dict):
-                    block.given_arguments = piece
+                    block.parsed_arguments = piece
                 elif isinstance(piece, str) and piece:
-                    block.given_arguments = None
+                    block.parsed_arguments = None
                     block.append(piece)
 
-    def _close(self, place: str) -> Iterator[Delta]:
-        """Ends a block. Reasoning without a signature cannot be sent back."""
-        block = self._blocks.get(place)
-        signature = self._signatures.get(place, "")
+    def _close(self, index: str) -> Iterator[Delta]:
+        """End a block. Reasoning without a signature cannot be sent back."""
+        block = self._blocks.get(index)
+        signature = self._signatures.get(index, "")
         if isinstance(block, ReasoningBuilder) and signature:
             thinking = "".join(block.pieces)
             block.sealed = {"type": "thinking", "thinking": thinking, "signature": signature}
@@ -226,14 +226,15 @@ class MessagesWire(WireFormat):
         return fields
 
     def _limit(self, prompt: Prompt, size: int) -> int:
-        """The requested or maximum output, reduced to what fits in the window."""
+        """Return the requested or maximum output, reduced to what fits in the window."""
         wanted = self._output_limit(prompt) or self._profile.max_output or _OUTPUT
         available = self._profile.window - tokens_of_size(size)
         return wanted if wanted <= available else max(min(wanted, _LEAST_OUTPUT), available)
 
     def _may_think(self, messages: tuple[Message, ...]) -> bool:
-        """With a reasoning budget, calls that are being answered must start with their reasoning
-        block; user text after the results counts as part of the answer."""
+        """Return whether reasoning may be requested. With a reasoning budget, calls that are being
+        answered must start with their reasoning block; user text after the results counts as part
+        of the answer."""
         answered = [m for m in messages[-2:] if isinstance(m, ToolMessage)]
         if not answered:
             return True
@@ -254,7 +255,7 @@ class MessagesWire(WireFormat):
         return self._json({"role": role, "content": blocks})
 
     def _merge(self, messages: tuple[Message, ...], fragments: list[bytes]) -> list[bytes]:
-        """Merges tool results and the user text after them into one user message."""
+        """Merge tool results and the user text after them into one user message."""
         users = [n for n, message in enumerate(messages) if type(message) is UserMessage]
         joined: list[bytes] = []
         start = 0

@@ -50,15 +50,16 @@ Kind = Literal["text", "reasoning", "retract"]
 
 
 class SplitPiece(NamedTuple):
-    """`retract` means that all visible text so far was reasoning without an opening tag."""
+    """A piece of the text of a reply. The kind `retract` means that all visible text so far was
+    reasoning without an opening tag."""
 
     kind: Kind
     text: str
 
 
 class ReasoningSplitter:
-    """Takes text as it arrives. A possible start of a tag is held back until the next characters
-    decide."""
+    """Splits reasoning in tags from visible text as it arrives. A possible start of a tag is held
+    back until the next characters decide."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -79,7 +80,7 @@ class ReasoningSplitter:
         return pieces
 
     def finish(self) -> list[SplitPiece]:
-        """Returns held-back text that turned out to be no tag."""
+        """Return held-back text that turned out to be no tag."""
         rest, self._held = self._held, ""
         pieces: list[SplitPiece] = []
         self._add(pieces, "reasoning" if self._closer else "text", rest)
@@ -103,15 +104,15 @@ class ReasoningSplitter:
         if _ANY.search(pending) is None:
             self._add(pieces, "text", pending)
             return ""
-        found = _NEXT.search(pending)
-        if found is None:
+        match = _NEXT.search(pending)
+        if match is None:
             at = _open_end(pending)
             self._add(pieces, "text", pending[:at])
             self._held = pending[at:]
             return ""
-        self._add(pieces, "text", pending[: found.start()])
-        self._token(found[0], pieces)
-        return pending[found.end() :]
+        self._add(pieces, "text", pending[: match.start()])
+        self._token(match[0], pieces)
+        return pending[match.end() :]
 
     def _token(self, token: str, pieces: list[SplitPiece]) -> None:
         if token == _FENCE:
@@ -130,7 +131,8 @@ class ReasoningSplitter:
             self._tagged = True
 
     def _stray_end(self, token: str, pieces: list[SplitPiece]) -> None:
-        """Some chat templates open the tag themselves; then only its end is part of the reply."""
+        """Handle an end tag without a start. Some chat templates open the tag themselves; then only
+        its end is part of the reply."""
         if self._tagged or self._before != "\n":
             self._add(pieces, "text", token)
             return
@@ -151,7 +153,7 @@ class ReasoningSplitter:
 
 
 def _open_end(text: str) -> int:
-    """The position of a possible incomplete token at the end of the text."""
+    """Return the position of a possible incomplete token at the end of the text."""
     tail = text[-_LONGEST:].lower()
     for first in _FIRSTS:
         at = tail.find(first)

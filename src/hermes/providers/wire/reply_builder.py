@@ -24,15 +24,15 @@ _LENIENT = json.JSONDecoder(strict=False)
 
 
 class Arguments(Value):
-    """`broken` is empty, or tells the model why the call cannot run."""
+    """The decoded arguments of a call."""
 
     value: JsonObject = {}
-    broken: str = ""
+    broken: str = ""  # tells the model why the call cannot run; "" if it can
 
 
 def read_arguments(raw: object, *, whole: bool) -> Arguments:
-    """With `whole=False` the reply was cut off: nothing is repaired, and empty arguments count as
-    incomplete."""
+    """Parse the arguments of a call. With `whole=False` the reply was cut off: nothing is repaired,
+    and empty arguments count as incomplete."""
     if isinstance(raw, dict):
         return Arguments(value=clean_json(raw)) if whole else _broken(str(raw), whole=False)
     text = raw if isinstance(raw, str) else ""
@@ -57,7 +57,7 @@ def _parse_strict(text: str) -> JsonValue:
 
 
 def _repair(text: str) -> JsonValue:
-    """Parses an object inside a code fence, with raw line breaks in strings, with trailing commas,
+    """Parse an object inside a code fence, with raw line breaks in strings, with trailing commas,
     or followed by text that is not a second object. A missing end is never added."""
     fenced = _FENCE.match(text)
     text = fenced[1].strip() if fenced else text
@@ -103,17 +103,17 @@ class ReasoningBuilder:
 
 
 class CallBuilder:
-    """A tool call in fragments; `given_arguments` arrived as an object. A doubtful call may be an
-    echo of the previous one and counts only if arguments follow."""
+    """A tool call in fragments."""
 
     def __init__(self, id: str = "", name: str = "") -> None:
         self.id = id
         self.name = name
         self.pieces: list[str] = []
         self.size = 0
-        self.given_arguments: JsonObject | None = None
+        self.parsed_arguments: JsonObject | None = None  # arguments that arrived as an object
         self._all_pieces: list[str] = []
         self.announced = False
+        # It may be an echo of the previous call, and counts only if arguments follow.
         self.doubtful = False
 
     def append(self, piece: str) -> None:
@@ -123,7 +123,7 @@ class CallBuilder:
             self._all_pieces.append(piece)
 
     def replace(self, text: str) -> None:
-        """Handles a fragment that appears to resend all arguments."""
+        """Handle a fragment that appears to resend all arguments."""
         self._all_pieces = [*(self._all_pieces or self.pieces), text]
         self.pieces = [text]
         self.size = len(text)
@@ -136,8 +136,8 @@ class CallBuilder:
     def arguments(self) -> JsonObject | str:
         """The arguments as an object or as text. A nested object may begin like the outer one, so
         if only all fragments together parse as an object, none was a resend."""
-        if self.given_arguments is not None:
-            return self.given_arguments
+        if self.parsed_arguments is not None:
+            return self.parsed_arguments
         plain = "".join(self._all_pieces)
         if plain and _is_object(plain) and not _is_object(self.raw):
             return plain
@@ -145,7 +145,7 @@ class CallBuilder:
 
     @property
     def is_echo(self) -> bool:
-        return self.doubtful and not self.size and self.given_arguments is None
+        return self.doubtful and not self.size and self.parsed_arguments is None
 
 
 def _is_object(text: str) -> bool:
@@ -153,8 +153,8 @@ def _is_object(text: str) -> bool:
 
 
 class ReplyBuilder:
-    """`used_ids` are the call ids of the conversation so far, `message_count` is its length; ids
-    that the model left out are derived from both."""
+    """Assembles a reply from its parts. `used_ids` are the call ids of the conversation so far,
+    `message_count` is its length; ids that the model left out are derived from both."""
 
     def __init__(self, *, issuer: str, used_ids: set[str], message_count: int) -> None:
         self.parts: list[TextBuilder | ReasoningBuilder | CallBuilder] = []
@@ -178,7 +178,7 @@ class ReplyBuilder:
         return [part for part in self.parts if isinstance(part, CallBuilder)]
 
     def add_text(self, text: str) -> Iterator[Delta]:
-        """Adds visible text; inline reasoning in it is split off."""
+        """Add visible text; inline reasoning in it is split off."""
         text = self._half + text
         # The first half of a surrogate pair waits for the second half in the next event.
         self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
@@ -193,7 +193,8 @@ class ReplyBuilder:
             yield ReasoningDelta(text=text)
 
     def open_reasoning(self) -> ReasoningBuilder:
-        """The reasoning part at the end; a new one if the last part is something else or sealed."""
+        """Return the reasoning part at the end; a new one if the last part is something else or
+        sealed."""
         last = self.parts[-1] if self.parts else None
         if isinstance(last, ReasoningBuilder) and last.sealed is None:
             return last
@@ -204,7 +205,7 @@ class ReplyBuilder:
         return part
 
     def first_reasoning(self) -> ReasoningBuilder:
-        """The first reasoning part, created if missing."""
+        """Return the first reasoning part, created if missing."""
         for part in self.parts:
             if isinstance(part, ReasoningBuilder):
                 return part
@@ -217,13 +218,13 @@ class ReplyBuilder:
         return call
 
     def announce(self, call: CallBuilder) -> Iterator[Delta]:
-        """Announces the tool name once."""
+        """Announce the tool name once."""
         if call.name and not call.announced:
             call.announced = True
             yield CallNamed(name=clean_text(call.name))
 
     def flush(self) -> Iterator[Delta]:
-        """Ends a run of visible text and emits what was held back."""
+        """End a run of visible text and emit what was held back."""
         if self._half:
             self._half = ""
             yield from self.add_text("\ufffd")
@@ -231,14 +232,15 @@ class ReplyBuilder:
             yield from self._split(piece)
 
     def finish(self) -> Iterator[Delta]:
-        """Ends the reply and emits what was held back."""
+        """End the reply and emit what was held back."""
         yield from self.flush()
         self.parts = [p for p in self.parts if not (isinstance(p, CallBuilder) and p.is_echo)]
         for call in self.calls:
             yield from self.announce(call)
 
     def message(self, stop: StopReason) -> AssistantMessage:
-        """The whole reply. After "length" and "cut", incomplete calls are marked as broken."""
+        """Return the whole reply. After "length" and "cut", incomplete calls are marked as
+        broken."""
         self._new_ids = set(self._used_ids)
         parts = [part for raw in self.parts if (part := self._part(raw, stop)) is not None]
         calls = any(isinstance(part, ToolCall) for part in parts)
@@ -258,11 +260,11 @@ class ReplyBuilder:
             last.pieces.append(piece.text)
             yield TextDelta(text=piece.text)
         else:
-            said = "".join("".join(p.pieces) for p in self.parts if isinstance(p, TextBuilder))
-            if said:
+            text = "".join("".join(p.pieces) for p in self.parts if isinstance(p, TextBuilder))
+            if text:
                 self.parts = [part for part in self.parts if not isinstance(part, TextBuilder)]
                 yield Restarted()
-                yield from self.add_reasoning(said)
+                yield from self.add_reasoning(text)
 
     def _part(
         self, raw: TextBuilder | ReasoningBuilder | CallBuilder, stop: StopReason
@@ -278,11 +280,11 @@ class ReplyBuilder:
         return Reasoning(text=text, sealed=raw.sealed, issuer=issuer)
 
     def _call(self, call: CallBuilder, stop: StopReason) -> ToolCall:
-        found = read_arguments(call.arguments, whole=stop not in ("length", "cut"))
-        broken = found.broken
+        parsed = read_arguments(call.arguments, whole=stop not in ("length", "cut"))
+        broken = parsed.broken
         if stop == "cut" and not broken:
             broken = CONNECTION_LOST
-        arguments = {} if broken else found.value
+        arguments = {} if broken else parsed.value
         made = len(self._new_ids) - len(self._used_ids)
         id = fresh_id(call.id or f"call_{self._message_count}_{made}", self._new_ids)
         self._new_ids.add(id)

@@ -49,7 +49,8 @@ _decode_text = msgspec.json.Decoder(_TextDelta).decode
 
 
 class ResponsesReader(ReplyReader):
-    """Deltas are only for display; the whole item at its end is authoritative."""
+    """Decodes a reply of the responses format. Deltas are only for display; the whole item at its
+    end is authoritative."""
 
     def __init__(self, endpoint: Endpoint, builder: ReplyBuilder) -> None:
         super().__init__(endpoint, builder)
@@ -70,7 +71,7 @@ class ResponsesReader(ReplyReader):
             yield from self._event(text_of(document.get("type")) or event.name, document)
 
     def run_out(self) -> None:
-        """Every item announces its end; when all have ended, the reply is complete."""
+        """Mark the reply as complete if all items have announced their end."""
         self.ended = self.ended or (bool(self.builder.parts) and not self._open)
 
     def read(self, body: JsonObject) -> Iterator[Delta]:
@@ -78,66 +79,66 @@ class ResponsesReader(ReplyReader):
             raise classify_event(self._endpoint, error)
         if not isinstance(body.get("output"), list):
             raise malformed_response(self._endpoint, "the reply has no output")
-        for place, item in enumerate(objects_of(body.get("output"))):
-            yield from self._item(str(place), item)
+        for index, item in enumerate(objects_of(body.get("output"))):
+            yield from self._item(str(index), item)
         self._end(body)
 
     def _event(self, kind: str, event: JsonObject) -> Iterator[Delta]:
-        place = str(event.get("output_index", event.get("item_id")))
+        item_id = str(event.get("output_index", event.get("item_id")))
         if kind in _TEXT:
-            self._spoken.add(place)
+            self._spoken.add(item_id)
             yield from self.builder.add_text(text_of(event.get("delta")))
         elif kind in _THOUGHT:
-            self._thought.add(place)
+            self._thought.add(item_id)
             yield from self.builder.add_reasoning(text_of(event.get("delta")))
         elif kind == "response.output_item.added":
-            self._open.add(place)
+            self._open.add(item_id)
             item = object_of(event.get("item"))
             if item.get("type") == "function_call":
-                yield from self._start_call(place, item)
-        elif kind == "response.function_call_arguments.delta" and place in self._calls:
-            self._calls[place].append(text_of(event.get("delta")))
-        elif kind == "response.function_call_arguments.done" and place in self._calls:
-            self._calls[place].replace(text_of(event.get("arguments")))
+                yield from self._start_call(item_id, item)
+        elif kind == "response.function_call_arguments.delta" and item_id in self._calls:
+            self._calls[item_id].append(text_of(event.get("delta")))
+        elif kind == "response.function_call_arguments.done" and item_id in self._calls:
+            self._calls[item_id].replace(text_of(event.get("arguments")))
         elif kind == "response.output_item.done":
-            self._open.discard(place)
-            yield from self._item(place, object_of(event.get("item")))
+            self._open.discard(item_id)
+            yield from self._item(item_id, object_of(event.get("item")))
         elif kind in _ENDS:
             self._end(object_of(event.get("response")))
         elif kind in ("response.failed", "error"):
             held = object_of(event.get("response"))
             raise classify_event(self._endpoint, held.get("error") or event.get("error") or event)
 
-    def _start_call(self, place: str, item: JsonObject) -> Iterator[Delta]:
+    def _start_call(self, item_id: str, item: JsonObject) -> Iterator[Delta]:
         yield from self.builder.flush()
-        if place not in self._calls:
-            self._calls[place] = self.builder.add_call()
-        call = self._calls[place]
+        if item_id not in self._calls:
+            self._calls[item_id] = self.builder.add_call()
+        call = self._calls[item_id]
         call.id = text_of(item.get("call_id")) or call.id
         call.name = text_of(item.get("name")) or call.name
         yield from self.builder.announce(call)
 
-    def _item(self, place: str, item: JsonObject) -> Iterator[Delta]:
+    def _item(self, item_id: str, item: JsonObject) -> Iterator[Delta]:
         match item.get("type"):
             case "message":
                 parts = objects_of(item.get("content"))
                 if any(part.get("type") == "refusal" for part in parts):
                     self._stop = "filtered"
-                if place not in self._spoken:
+                if item_id not in self._spoken:
                     for part in parts:
                         text = text_of(part.get("text")) or text_of(part.get("refusal"))
                         yield from self.builder.add_text(text)
                 yield from self.builder.flush()
             case "function_call":
-                yield from self._start_call(place, item)
+                yield from self._start_call(item_id, item)
                 arguments = item.get("arguments")
                 if isinstance(arguments, dict):
-                    self._calls[place].given_arguments = arguments
+                    self._calls[item_id].parsed_arguments = arguments
                 elif isinstance(arguments, str) and arguments:
-                    self._calls[place].replace(arguments)
+                    self._calls[item_id].replace(arguments)
             case "reasoning":
                 summary = objects_of(item.get("summary"))
-                if place not in self._thought:
+                if item_id not in self._thought:
                     text = "\n".join(text_of(part.get("text")) for part in summary)
                     yield from self.builder.add_reasoning(text)
                 if sealed := item.get("encrypted_content"):

@@ -12,28 +12,29 @@ from hermes.providers.wire.format import images_in
 
 
 def openai_usage(raw: JsonValue, input: str, output: str) -> Usage | None:
-    """`input` and `output` are the names of the two counts: "prompt" and "completion" in the chat
-    completions API, "input" and "output" in the responses API."""
-    given = object_of(raw)
-    if not (f"{input}_tokens" in given or f"{output}_tokens" in given):
+    """Read the usage of an OpenAI reply. `input` and `output` are the names of the two counts:
+    "prompt" and "completion" in the chat completions API, "input" and "output" in the responses
+    API."""
+    usage = object_of(raw)
+    if not (f"{input}_tokens" in usage or f"{output}_tokens" in usage):
         return None
-    details = object_of(given.get(f"{input}_tokens_details"))
-    read = count_of(details.get("cached_tokens")) or count_of(given.get("prompt_cache_hit_tokens"))
+    details = object_of(usage.get(f"{input}_tokens_details"))
+    read = count_of(details.get("cached_tokens")) or count_of(usage.get("prompt_cache_hit_tokens"))
     written = count_of(details.get("cache_write_tokens"))
-    thought = object_of(given.get(f"{output}_tokens_details"))
+    thought = object_of(usage.get(f"{output}_tokens_details"))
     return Usage(
-        input=max(0, count_of(given.get(f"{input}_tokens")) - read - written),
-        output=count_of(given.get(f"{output}_tokens")),
+        input=max(0, count_of(usage.get(f"{input}_tokens")) - read - written),
+        output=count_of(usage.get(f"{output}_tokens")),
         cache_read=read,
         cache_write=written,
         reasoning=count_of(thought.get("reasoning_tokens")),
         requests=1,
-        cost=_cost(given),
+        cost=_cost(usage),
     )
 
 
 def messages_usage(raw: JsonObject) -> Usage | None:
-    """Takes the merged usage objects of a reply; in this format `input` excludes cached tokens."""
+    """Read the merged usage objects of a reply; in this format `input` excludes cached tokens."""
     if not ("input_tokens" in raw or "output_tokens" in raw):
         return None
     thought = object_of(raw.get("output_tokens_details"))
@@ -49,7 +50,7 @@ def messages_usage(raw: JsonObject) -> Usage | None:
 
 
 def estimate_usage(prompt: Prompt, reply: AssistantMessage) -> Usage:
-    """For servers that report no usage."""
+    """Estimate the usage for servers that report none."""
     output = _tokens(reply) + estimate_tokens(reply.reasoning)
     return Usage(input=estimate_prompt_tokens(prompt), output=output, requests=1, estimated=True)
 
@@ -61,7 +62,7 @@ def estimate_prompt_tokens(prompt: Prompt) -> int:
 
 
 def _tokens(message: Message) -> int:
-    """Estimates the tokens of a message without images, which would count as their file names."""
+    """Estimate the tokens of a message without images, which would count as their file names."""
     match message:
         case UserMessage(text=text):
             return estimate_tokens(text)
@@ -72,8 +73,8 @@ def _tokens(message: Message) -> int:
             return sum(estimate_tokens(result.text) for result in results)
 
 
-def _cost(given: JsonObject) -> float | None:
-    cost = given.get("cost")
+def _cost(usage: JsonObject) -> float | None:
+    cost = usage.get("cost")
     if isinstance(cost, bool) or not isinstance(cost, int | float):
         return None
     return float(cost)

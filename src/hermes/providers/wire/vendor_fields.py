@@ -16,8 +16,9 @@ from hermes.providers.wire.events import list_of, object_of, objects_of
 
 
 class ConversationFields:
-    """Sends nothing unless the profile names a field or header for it. Without a configured id, the
-    id is a hash of the start of the conversation, so it is stable as long as prompt caches are."""
+    """The conversation id in requests. Nothing is sent unless the profile names a field or header
+    for it. Without a configured id, the id is a hash of the start of the conversation, so it is
+    stable as long as prompt caches are."""
 
     def __init__(self, endpoint: Endpoint, profile: ModelProfile) -> None:
         self._model = endpoint.model
@@ -27,7 +28,7 @@ class ConversationFields:
         self._initiator = ""
 
     def update(self, prompt: Prompt, messages: tuple[Message, ...]) -> None:
-        """Updates id and initiator for a request; `messages` are the repaired messages of the
+        """Update id and initiator for a request; `messages` are the repaired messages of the
         prompt."""
         if self._profile.initiator:
             last = messages[-1]
@@ -66,7 +67,7 @@ ANSWER_TOKENS = 4_096
 
 
 def level_of(effort: str) -> str:
-    """One of LEVELS, or "" for the provider's default."""
+    """Return one of LEVELS, or "" for the provider's default."""
     effort = effort.strip().lower()
     if effort in _OFF:
         return "none"
@@ -74,8 +75,8 @@ def level_of(effort: str) -> str:
 
 
 def nearest_level(level: str, known: tuple[str, ...]) -> str:
-    """The level itself or the next stronger one that the model supports, else its strongest; "" if
-    it supports none."""
+    """Return the level itself or the next stronger one that the model supports, else its strongest;
+    "" if it supports none."""
     if not known:
         return ""
     strong = [other for other in known if LEVELS.index(other) >= LEVELS.index(level)]
@@ -83,7 +84,8 @@ def nearest_level(level: str, known: tuple[str, ...]) -> str:
 
 
 def effort_fields(profile: ModelProfile, effort: str) -> JsonObject:
-    """Top-level request fields for every style except "budget" (see `reasoning_budget`)."""
+    """Return the top-level request fields for every style except "budget" (see
+    `reasoning_budget`)."""
     level = level_of(effort)
     supported = nearest_level(level, profile.efforts) if level else ""
     if profile.effort == "responses":
@@ -128,8 +130,8 @@ def effort_fields(profile: ModelProfile, effort: str) -> JsonObject:
 
 
 def reasoning_budget(profile: ModelProfile, effort: str, limit: int | None = None) -> int:
-    """Reasoning tokens in the style "budget"; 0 disables reasoning. They stay below `limit`, the
-    maximum output of the request."""
+    """Return the reasoning tokens in the style "budget"; 0 disables reasoning. They stay below
+    `limit`, the maximum output of the request."""
     level = level_of(effort)
     if profile.effort != "budget" or level in ("", "none"):
         return 0
@@ -160,7 +162,7 @@ class _ToolIdentity:
 
 
 def tool_schema(tool: ToolSpec, profile: ModelProfile) -> JsonObject:
-    """The tool's JSON Schema without unsupported keywords. Shared: do not modify."""
+    """Return the tool's JSON Schema without unsupported keywords. Shared: do not modify."""
     return _schema(_ToolIdentity(tool), profile.schemas == "reduced", profile.patterns)
 
 
@@ -174,7 +176,8 @@ def _schema(same: _ToolIdentity, reduce: bool, patterns: bool) -> JsonObject:
 
 
 def _without_patterns(value: JsonValue, *, names: bool = False) -> JsonValue:
-    """`names`: the keys are argument names, as inside `properties`, not schema keywords."""
+    """Remove `pattern` and `format`. `names`: the keys are argument names, as inside `properties`,
+    not schema keywords."""
     if isinstance(value, list):
         return [_without_patterns(item) for item in value]
     if not isinstance(value, dict):
@@ -212,15 +215,15 @@ class _Reducer:
         if kind == "array":
             items = self.reduce(node.get("items"), path, depth=depth + 1)
             return {**kept, "type": kind, "items": items}
-        words = [node["const"]] if "const" in node else list_of(node.get("enum"))
-        if kind == "string" and words and all(isinstance(word, str) for word in words):
-            return {**kept, "type": kind, "enum": words}
+        values = [node["const"]] if "const" in node else list_of(node.get("enum"))
+        if kind == "string" and values and all(isinstance(word, str) for word in values):
+            return {**kept, "type": kind, "enum": values}
         return {**kept, "type": kind}
 
     def _resolve(
         self, node: JsonObject, path: tuple[str, ...]
     ) -> tuple[JsonObject, tuple[str, ...]]:
-        """Follows references and merges all parts of `allOf`."""
+        """Follow references and merge all parts of `allOf`."""
         while (name := str(node.get("$ref", "")).rpartition("/")[2]) in self._definitions:
             rest = {key: value for key, value in node.items() if key != "$ref"}
             inner = {"type": "object"} if name in path else self._definitions[name]
@@ -244,7 +247,7 @@ class _Reducer:
 
 
 def _choices(node: JsonObject) -> list[JsonObject]:
-    """The alternatives of a node without null; empty if it has none."""
+    """Return the alternatives of a node without null; empty if it has none."""
     for word in ("anyOf", "oneOf"):
         if held := objects_of(node.get(word)):
             return [choice for choice in held if choice.get("type") != "null"]

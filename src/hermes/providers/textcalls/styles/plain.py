@@ -25,17 +25,17 @@ _PRINT = re.compile(r"print\((.*)\)", re.DOTALL)
 
 
 def _parse_python(text: str, offer: OfferedTools) -> tuple[RawCall, ...]:
-    """The calls in an expression: one, a list, or one inside `print`."""
+    """Parse the calls in an expression: one, a list, or one inside `print`."""
     printed = _PRINT.fullmatch(text.strip())
     try:
         tree = tree_of(printed[1] if printed else text)
         nodes = tree.elts if isinstance(tree, ast.List | ast.Tuple) else [tree]
-        found = tuple(_raw_of_call(node, offer) for node in nodes)
+        calls = tuple(_raw_of_call(node, offer) for node in nodes)
     except UnreadableValue as error:
         raise NoCall from error
-    if not found:
+    if not calls:
         raise NoCall
-    return found
+    return calls
 
 
 def _raw_of_call(node: ast.expr, offer: OfferedTools) -> RawCall:
@@ -58,35 +58,35 @@ def _raw_of_call(node: ast.expr, offer: OfferedTools) -> RawCall:
 
 
 def _python_between(tape: TextTape, opener: str, closer: str) -> Reading:
-    """A list or a call between two tokens."""
+    """Read a list or a call between two tokens."""
     yield from tape.expect(opener)
     yield from tape.skip_spaces()
     start = tape.at
     if tape.ahead != "[":
         tape.mark_name((yield from tape.word()))
     yield from tape.balanced_text(python=True)
-    found = _parse_python(tape.text[start : tape.at], tape.offer)
-    tape.mark_name(found[0].name)
+    calls = _parse_python(tape.text[start : tape.at], tape.offer)
+    tape.mark_name(calls[0].name)
     yield from tape.close(closer)
-    return found
+    return calls
 
 
 def _python_lines(tape: TextTape) -> Reading:
-    """One call per line between two tags."""
+    """Read one call per line between two tags."""
     yield from tape.expect("<function_calls>")
-    found: list[RawCall] = []
+    calls: list[RawCall] = []
     while True:
         yield from tape.skip_spaces()
-        if found and (yield from tape.accept("</function_calls>")):
-            return tuple(found)
+        if calls and (yield from tape.accept("</function_calls>")):
+            return tuple(calls)
         start = tape.at
         tape.mark_name((yield from tape.word()))
         yield from tape.balanced_text(python=True)
-        found += _parse_python(tape.text[start : tape.at], tape.offer)
+        calls += _parse_python(tape.text[start : tape.at], tape.offer)
 
 
 def _python_list(tape: TextTape) -> Reading:
-    """A bare `[f(a=1), g()]`; the first name decides whether to wait for the rest."""
+    """Read a bare `[f(a=1), g()]`; the first name decides whether to wait for the rest."""
     start = tape.at
     yield from tape.expect("[")
     yield from tape.skip_spaces()
@@ -97,7 +97,7 @@ def _python_list(tape: TextTape) -> Reading:
 
 
 def _python_line(tape: TextTape) -> Reading:
-    """`f(a=1)` on lines of its own."""
+    """Read `f(a=1)` on lines of its own."""
     start = tape.at
     yield from tape.tool_name()
     yield from tape.balanced_text(python=True)
@@ -123,13 +123,13 @@ _FENCE = "```"
 
 
 def _json(tape: TextTape) -> Reading:
-    """One or more objects or lists."""
-    found: list[RawCall] = []
+    """Read one or more objects or lists."""
+    calls: list[RawCall] = []
     while True:
         start = tape.at
         yield from _first_key(tape)
         tape.at = start
-        found += _require_known(tape, parse_calls((yield from tape.balanced_text()), strict=True))
+        calls += _require_known(tape, parse_calls((yield from tape.balanced_text()), strict=True))
         end = tape.at
         yield from tape.skip_spaces()
         if tape.ahead in (";", ","):
@@ -137,7 +137,7 @@ def _json(tape: TextTape) -> Reading:
             yield from tape.skip_spaces()
         if tape.ahead not in ("{", "["):
             tape.at = end
-            return tuple(found)
+            return tuple(calls)
 
 
 def _require_known(tape: TextTape, raws: tuple[RawCall, ...]) -> tuple[RawCall, ...]:
@@ -147,24 +147,24 @@ def _require_known(tape: TextTape, raws: tuple[RawCall, ...]) -> tuple[RawCall, 
 
 
 def _first_key(tape: TextTape) -> Steps[None]:
-    """Rejects most JSON early, by its first key or by an unknown tool name."""
+    """Reject most JSON early, by its first key or by an unknown tool name."""
     while tape.ahead in ("{", "["):
         tape.at += 1
         yield from tape.skip_spaces()
     while True:
-        found = _QUOTED.match(tape.text, tape.at)
-        if found is not None:
+        match = _QUOTED.match(tape.text, tape.at)
+        if match is not None:
             break
         rest = tape.text[tape.at : tape.at + 25]
         if tape.ended or not (_OPEN_KEY.fullmatch(rest) or not rest):
             raise NoCall
         yield ""
-    if found[1] not in FIRST_KEYS:
+    if match[1] not in FIRST_KEYS:
         raise NoCall
-    tape.at = found.end()
+    tape.at = match.end()
     yield from tape.expect(":", skip=True)
     yield from tape.skip_spaces()
-    if found[1] in NAMES and tape.ahead in ('"', "'"):
+    if match[1] in NAMES and tape.ahead in ('"', "'"):
         tape.at += 1
         yield from tape.tool_name()
 
@@ -190,11 +190,11 @@ def _language(tape: TextTape) -> Steps[str]:
 
 
 def _in_fence(tape: TextTape) -> Reading:
-    """JSON, or lines with one call each."""
+    """Read JSON, or lines with one call each."""
     yield from tape.skip_spaces()
     if tape.ahead == "{":
         return (yield from _json(tape))
-    found: list[RawCall] = []
+    calls: list[RawCall] = []
     while True:
         start = tape.at
         listed = yield from tape.accept("[")
@@ -208,14 +208,14 @@ def _in_fence(tape: TextTape) -> Reading:
         if listed or printed:
             tape.at = start + (0 if listed else len("print"))
         yield from tape.balanced_text(python=True)
-        found += _parse_python(tape.text[start : tape.at], tape.offer)
+        calls += _parse_python(tape.text[start : tape.at], tape.offer)
         yield from tape.skip_spaces()
         if tape.ahead == "`" or tape.finished:
-            return tuple(found)
+            return tuple(calls)
 
 
 def _react(tape: TextTape) -> Reading:
-    """Thought, Action, Action Input; older Command models put a fence around it."""
+    """Read Thought, Action, Action Input; older Command models put a fence around it."""
     yield from tape.expect("Action:")
     yield from tape.skip_spaces()
     if (yield from tape.accept("```json")):
@@ -242,7 +242,7 @@ def _react(tape: TextTape) -> Reading:
 
 
 def _one_line(tape: TextTape, name: str) -> Steps[JsonObject]:
-    """The rest of the line is the only argument of the tool."""
+    """Read the rest of the line as the only argument of the tool."""
     sole = tape.offer.sole_parameter(name)
     if not sole:
         raise NoCall
@@ -259,7 +259,7 @@ def _one_line(tape: TextTape, name: str) -> Steps[JsonObject]:
 
 
 def _own_tags(tape: TextTape) -> Reading:
-    """`<tool><parameter>…</parameter></tool>`."""
+    """Read `<tool><parameter>…</parameter></tool>`."""
     yield from tape.expect("<")
     name = tape.mark_name((yield from tape.tool_name()))
     yield from tape.expect(">")

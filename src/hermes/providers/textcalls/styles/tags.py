@@ -23,30 +23,30 @@ from hermes.providers.textcalls.parsing import (
 def _json_block(
     tape: TextTape, opener: str, closers: tuple[str, ...], *, closed: bool = True
 ) -> Reading:
-    """One or more objects or lists, and a closer. A reply may end after complete JSON, because some
-    servers hide the closing token. Styles without a closer are not `closed`."""
+    """Read one or more objects or lists, and a closer. A reply may end after complete JSON, because
+    some servers hide the closing token. Styles without a closer are not `closed`."""
     yield from tape.expect(opener)
     yield from tape.any_of("<|plugin|>")
-    found: list[RawCall] = []
+    calls: list[RawCall] = []
     end = tape.at
     while True:
         yield from tape.skip_spaces()
         if tape.ahead not in ("{", "["):
             break
-        found += parse_calls((yield from tape.balanced_text()))
-        tape.mark_name(found[0].name)
+        calls += parse_calls((yield from tape.balanced_text()))
+        tape.mark_name(calls[0].name)
         end = tape.at
         yield from tape.skip_spaces()
         yield from tape.any_of(",", ";")
-    closer = (yield from tape.any_of(*closers)) if found else ""
-    if not found or (closed and not closer and not tape.finished):
+    closer = (yield from tape.any_of(*closers)) if calls else ""
+    if not calls or (closed and not closer and not tape.finished):
         raise NoCall
     tape.at = tape.at if closer else end
-    return tuple(found)
+    return tuple(calls)
 
 
 def _json_style(name: str, *marks: tuple[str, ...], closed: bool = True) -> CallStyle:
-    """Each of `marks` is an opener followed by its closers."""
+    """Build a style of JSON calls. Each of `marks` is an opener followed by its closers."""
     by_opener = {opener: tuple(closers) for opener, *closers in marks}
 
     def read(tape: TextTape) -> Reading:
@@ -58,7 +58,7 @@ def _json_style(name: str, *marks: tuple[str, ...], closed: bool = True) -> Call
 
 
 def _functools(tape: TextTape) -> Reading:
-    """`functools[…]` has no closer: the list is everything."""
+    """Read `functools[…]`, which has no closer: the list is everything."""
     yield from tape.expect("functools")
     found = parse_calls((yield from tape.balanced_text()))
     tape.mark_name(found[0].name)
@@ -84,7 +84,7 @@ INVOKE = Elements("invoke")
 
 
 def _read_element(tape: TextTape, kind: Elements) -> OneCall:
-    """Parses one call with its arguments."""
+    """Parse one call with its arguments."""
     yield from tape.expect(kind.opener)
     name = tape.mark_name((yield from _name(tape)))
     arguments: JsonObject = {}
@@ -101,7 +101,7 @@ def _read_element(tape: TextTape, kind: Elements) -> OneCall:
 
 
 def strip_value(text: str) -> str:
-    """Removes the pair of line breaks that separates a value from its tags."""
+    """Remove the pair of line breaks that separates a value from its tags."""
     for line_end in ("\r\n", "\n"):
         size = len(line_end)
         if len(text) >= 2 * size and text.startswith(line_end) and text.endswith(line_end):
@@ -110,7 +110,7 @@ def strip_value(text: str) -> str:
 
 
 def _name(tape: TextTape) -> Steps[str]:
-    """The name in `=name>` or ` name="name" …>`."""
+    """Read the name in `=name>` or ` name="name" …>`."""
     found = _NAMED.fullmatch((yield from tape.until(">", most=_HEAD)))
     if found is None:
         raise NoCall
@@ -118,7 +118,7 @@ def _name(tape: TextTape) -> Steps[str]:
 
 
 def _single(tape: TextTape, kind: Elements, stray: str) -> Reading:
-    """A call without its wrapper, of which only the end, `stray`, may be there."""
+    """Read a call without its wrapper, of which only the end, `stray`, may be there."""
     found = yield from _read_element(tape, kind)
     here = tape.at
     yield from tape.skip_spaces()
@@ -128,7 +128,7 @@ def _single(tape: TextTape, kind: Elements, stray: str) -> Reading:
 
 
 def _json_function(tape: TextTape) -> Reading:
-    """`<function=name>{…}</function>`: custom functions of Llama 3.1."""
+    """Read `<function=name>{…}</function>`: custom functions of Llama 3.1."""
     yield from tape.expect("<function=")
     name = tape.mark_name((yield from tape.until(">", most=_HEAD)))
     arguments = yield from tape.arguments()
@@ -141,7 +141,8 @@ def _function(tape: TextTape) -> Reading:
 
 
 def _wrapped_style(name: str, *wrappers: tuple[str, Elements]) -> CallStyle:
-    """Each of `wrappers` is the name of the outer element and the elements in it."""
+    """Build a style of nested elements. Each of `wrappers` is the name of the outer element and the
+    elements in it."""
     kinds = {f"<{wrapper}>": (f"</{wrapper}>", kind) for wrapper, kind in wrappers}
 
     def read(tape: TextTape) -> Reading:

@@ -28,12 +28,13 @@ _SCALAR = re.compile(r"[^,\]}\s<]+")
 
 
 def _deepseek(tape: TextTape) -> Reading:
-    """Words of a token are joined by ▁, or by what a tokenizer made of it."""
+    """Read calls between DeepSeek's tokens, whose words are joined by ▁, or by what a tokenizer
+    made of it."""
     opener = next(o for o in _DEEPSEEK_OPENERS if tape.text.startswith(o, tape.at))
     bar, gap = opener[1], opener[6]
 
-    def token(*words: str) -> str:
-        return f"<{bar}{gap.join(words)}{bar}>"
+    def token(*parts: str) -> str:
+        return f"<{bar}{gap.join(parts)}{bar}>"
 
     def read() -> OneCall:
         yield from tape.expect(token("tool", "call", "begin"))
@@ -73,14 +74,14 @@ def _kimi(tape: TextTape) -> Reading:
 
 
 def _mistral(tape: TextTape) -> Reading:
-    """A list of calls, or the newer `name[ARGS]{…}`; neither has an end token."""
+    """Read a list of calls, or the newer `name[ARGS]{…}`; neither has an end token."""
     yield from tape.expect("[TOOL_CALLS]")
     yield from tape.skip_spaces()
     if tape.ahead in ("[", "{"):
-        found = parse_calls((yield from tape.balanced_text()))
-        tape.mark_name(found[0].name)
+        calls = parse_calls((yield from tape.balanced_text()))
+        tape.mark_name(calls[0].name)
         yield from tape.any_of("[/TOOL_CALLS]")
-        return found
+        return calls
     name = tape.mark_name((yield from tape.word()))
     if (yield from tape.accept("[CALL_ID]")):
         yield from tape.word()
@@ -89,7 +90,7 @@ def _mistral(tape: TextTape) -> Reading:
 
 
 def _glm(tape: TextTape) -> Reading:
-    """The name, then keys and values in turn; all values are text."""
+    """Read the name, then keys and values in turn; all values are text."""
     yield from tape.expect("<tool_call>")
     yield from tape.skip_spaces()
     name = yield from tape.word()
@@ -111,7 +112,7 @@ def _glm(tape: TextTape) -> Reading:
 
 
 def _harmony(tape: TextTape) -> Reading:
-    """A message whose header names a function as recipient; other messages are not calls."""
+    """Read a message whose header names a function as recipient; other messages are not calls."""
     yield from tape.any_of("<|start|>assistant", "<|channel|>commentary")
     header = yield from tape.until("<|message|>", most=_NAME_SIZE)
     recipient = _RECIPIENT.search(header)
@@ -185,13 +186,13 @@ def _value(tape: TextTape, quote: str, depth: int) -> Steps[JsonValue]:
     if tape.ahead == "[":
         return (yield from _list(tape, quote, depth + 1))
     while True:
-        found = _SCALAR.match(tape.text, tape.at)
-        if found is None:
+        match = _SCALAR.match(tape.text, tape.at)
+        if match is None:
             raise NoCall
-        if found.end() < len(tape.text) or tape.ended:
-            tape.at = found.end()
+        if match.end() < len(tape.text) or tape.ended:
+            tape.at = match.end()
             try:
-                return parse_value(found[0])
+                return parse_value(match[0])
             except UnreadableValue as error:
                 raise NoCall from error
         yield ""

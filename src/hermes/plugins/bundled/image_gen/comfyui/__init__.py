@@ -124,7 +124,7 @@ def _read(file: str) -> JsonObject:
 
 
 def _fill_template(value: Any, values: JsonObject) -> Any:
-    """Replaces `{name}` in all texts. A text that consists of one placeholder becomes the value
+    """Replace `{name}` in all texts. A text that consists of one placeholder becomes the value
     itself, so that numbers stay numbers."""
     if isinstance(value, dict):
         return {key: _fill_template(each, values) for key, each in value.items()}

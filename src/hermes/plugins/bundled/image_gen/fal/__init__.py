@@ -40,7 +40,7 @@ _SIZES: dict[Sizes, tuple[str, tuple[str, str, str]]] = {
 
 
 class FalModel(Value):
-    """`edit` is the endpoint that edits at most `most_sources` images."""
+    """A model at fal.ai."""
 
     id: str
     display: str
@@ -48,8 +48,8 @@ class FalModel(Value):
     strengths: str = ""
     price: str = ""
     sizes: Sizes = "presets"
-    edit: str = ""
-    most_sources: int = 0
+    edit: str = ""  # the endpoint that edits images; "" if there is none
+    most_sources: int = 0  # the most images that `edit` takes
     fixed: JsonObject = {}
 
     def size(self, aspect: str) -> JsonObject:
@@ -106,7 +106,7 @@ class FalProvider(HostedProvider):
         return await self._upscale(drawn, client) if request.upscale else drawn
 
     async def _upscale(self, drawn: GeneratedImage, client: ImageServerClient) -> GeneratedImage:
-        """Doubles the size; returns the original image when that fails."""
+        """Double the size; return the original image when that fails."""
         try:
             answer = await self._wait_in_queue(
                 UPSCALER, {"image_url": drawn.url, **UPSCALING}, client
@@ -168,5 +168,6 @@ class FalProvider(HostedProvider):
 
 
 def _own(url: object, usual: str, client: ImageServerClient) -> str:
-    """The URL from the response if it belongs to the same server, since the key is sent there."""
+    """Return the URL from the response if it belongs to the same server, since the key is sent
+    there."""
     return url if isinstance(url, str) and client.owns(url) else usual

@@ -23,13 +23,13 @@ class LocalTestProvider(HostedProvider):
     MOST_SOURCES = 4
 
     def is_available(self) -> bool:
-        """Must be chosen in the settings."""
+        """Return whether the settings choose it."""
         return self.studio.wanted == self.name
 
     async def draw(self, request: HostedRequest, client: ImageServerClient) -> GeneratedImage:
         sizes = [len((await aload_source_image(source))[0]) for source in request.sources]
-        words = f"{request.prompt} + {len(sizes)} ({sum(sizes)} bytes)" if sizes else request.prompt
-        return GeneratedImage(data=draw_png(words, *SIZES[request.aspect]))
+        text = f"{request.prompt} + {len(sizes)} ({sum(sizes)} bytes)" if sizes else request.prompt
+        return GeneratedImage(data=draw_png(text, *SIZES[request.aspect]))
 
 
 # Five rows of three dots each; an octal digit is one row.
@@ -51,22 +51,22 @@ _STEP_X, _STEP_Y = 4 * _DOT, 7 * _DOT
 _LIGHT, _DARK, _INK = 236, 214, 24
 
 
-def draw_png(words: str, width: int, height: int) -> bytes:
-    """A grey chequered PNG with as many of the words as fit."""
+def draw_png(text: str, width: int, height: int) -> bytes:
+    """Draw a grey chequered PNG with as many words of the text as fit."""
     rows = [
         bytearray(_DARK if (x // _SQUARE + y // _SQUARE) % 2 else _LIGHT for x in range(width))
         for y in range(height)
     ]
-    for x, y in _dots(words, width, height):
+    for x, y in _dots(text, width, height):
         for line in rows[y : y + _DOT]:
             line[x : x + _DOT] = bytes((_INK,)) * _DOT
     return _png(width, height, rows)
 
 
-def _dots(words: str, width: int, height: int) -> Iterator[tuple[int, int]]:
+def _dots(text: str, width: int, height: int) -> Iterator[tuple[int, int]]:
     columns = (width - 2 * _MARGIN) // _STEP_X
     most = (height - 2 * _MARGIN) // _STEP_Y
-    for number, line in enumerate(_lines(words.upper().split(), columns)[:most]):
+    for number, line in enumerate(_lines(text.upper().split(), columns)[:most]):
         for column, sign in enumerate(line):
             glyph = _GLYPHS.get(sign, "" if sign == " " else _UNKNOWN)
             for down, row in enumerate(glyph):

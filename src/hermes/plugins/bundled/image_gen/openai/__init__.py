@@ -24,7 +24,7 @@ QUALITIES = tuple(_ABOUT)
 
 
 def rows() -> tuple[JsonObject, ...]:
-    """Lists each quality as a model of its own."""
+    """List each quality as a model of its own."""
     return tuple(
         model_row(
             f"{API_MODEL}-{quality}",
@@ -56,7 +56,8 @@ class OpenAIProvider(HostedProvider):
         self.url = studio.variable("OPENAI_BASE_URL").rstrip("/") or self.URL
 
     def is_available(self) -> bool:
-        """A server at another URL rarely generates images, so it must be chosen for them."""
+        """Return whether a key is set. A server at another URL rarely generates images, so it must
+        be chosen for them."""
         elsewhere = self.url != self.URL and self.studio.wanted != self.NAME
         return bool(self.studio.key(self.KEY)) and not elsewhere
 

@@ -23,7 +23,7 @@ class CompatibleProvider(HostedProvider):
         self.url = str(self.options.get("base_url") or "").rstrip("/")
 
     def is_available(self) -> bool:
-        """Many such servers need no key."""
+        """Return whether an address is set. Many such servers need no key."""
         return bool(self.url)
 
     def default_model(self) -> str | None:

@@ -67,8 +67,8 @@ class OpenRouterProvider(HostedProvider):
             url = (image.get("image_url") or {}).get("url")
             if isinstance(url, str) and url:
                 return GeneratedImage(url=url, extra=extra)
-        words = str(message.get("refusal") or message.get("content") or "").strip()
-        filtered = choices[0].get("finish_reason") == "content_filter" or is_policy(words)
+        reason = str(message.get("refusal") or message.get("content") or "").strip()
+        filtered = choices[0].get("finish_reason") == "content_filter" or is_policy(reason)
         kind = "content_policy" if filtered else "api_error"
-        said = f": {words[:200]}" if words else "."
-        raise ImageFault(f"{self.LABEL} returned no image{said}", kind=kind)
+        suffix = f": {reason[:200]}" if reason else "."
+        raise ImageFault(f"{self.LABEL} returned no image{suffix}", kind=kind)
