@@ -30,4 +30,4 @@ async def replay(
 
 
 def learning_deps(app: App) -> LearningDeps:
-    return LearningDeps(app.run, app.journal, app.models, app.memory, app.skills, replay_app)
+    return LearningDeps(app.context, app.journal, app.models, app.memory, app.skills, replay_app)

@@ -155,7 +155,7 @@ async def paste(here: CommandContext, argument: str) -> Outcome:
             await running.wait()
             continue
         if data:
-            return AttachImage(path=(await store_image(here.app.run.home, data)).file)
+            return AttachImage(path=(await store_image(here.app.context.home, data)).file)
     raise UsageError("There is no image in the clipboard; attach a file with /image PATH.")
 
 

@@ -152,7 +152,9 @@ async def insights(here: CommandContext, argument: str) -> str | None:
     if not 0 < days <= MOST_DAYS:
         return None
     app = here.app
-    found = await collect(app.run, app.journal, app.archive, app.skills(), app.memory, days=days)
+    found = await collect(
+        app.context, app.journal, app.archive, app.skills(), app.memory, days=days
+    )
     return sanitize("\n".join(insight_lines(found)))
 
 

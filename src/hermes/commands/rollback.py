@@ -53,10 +53,10 @@ def parse_arguments(argument: str) -> tuple[int, str, str, set[str]]:
 
 async def rollback(here: CommandContext, argument: str) -> str:
     number, turn, file, flags = parse_arguments(argument)
-    undo, session = UndoService(here.app.run), here.session.id
+    undo, session = UndoService(here.app.context), here.session.id
     if not (number or turn or file or "--preview" in flags):
         checkpoints = await undo.in_thread(lambda history: history.checkpoints(session))
-        return listing(checkpoints, here.app.run.world.clock.now())
+        return listing(checkpoints, here.app.context.world.clock.now())
     if here.session.busy:
         raise UsageError(BUSY)
     opened = here.session.transcript.opened
@@ -152,7 +152,7 @@ SHOWN_SNAPSHOTS = 20
 
 async def snapshot_command(here: CommandContext, argument: str) -> str | None:
     verb, _, rest = argument.partition(" ")
-    home, rest = here.app.run.home, rest.strip()
+    home, rest = here.app.context.home, rest.strip()
     match verb:
         case "":
             found = await asyncio.to_thread(list_snapshots, home)
@@ -164,7 +164,7 @@ async def snapshot_command(here: CommandContext, argument: str) -> str | None:
                 return "There are no snapshots; create one with /snapshot create."
             return "\n".join((*lines, "/snapshot restore N explains how to restore one."))
         case "create":
-            now = here.app.run.world.clock.now()
+            now = here.app.context.world.clock.now()
             made = await asyncio.to_thread(snapshot, home, now, label=rest)
             return f"{made.file} contains {plural(made.files, 'file')}, including your keys."
         case "restore":

@@ -75,7 +75,7 @@ async def undo(here: CommandContext, argument: str) -> Outcome | str:
 
 
 async def usage(here: CommandContext, argument: str) -> str:
-    transcript, now = here.session.transcript, here.app.run.world.clock.now()
+    transcript, now = here.session.transcript, here.app.context.world.clock.now()
     window = here.app.models.window(transcript.model, transcript.provider)
     share = transcript.last_prompt * 100 // window if window else 0
     lines = [
@@ -110,7 +110,7 @@ async def running_work(here: CommandContext) -> str:
 
 
 def _asks(here: CommandContext) -> bool:
-    return here.app.run.settings.approvals.destructive_slash_confirm
+    return here.app.context.settings.approvals.destructive_slash_confirm
 
 
 async def help_(here: CommandContext, argument: str) -> str:

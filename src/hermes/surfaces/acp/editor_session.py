@@ -148,7 +148,7 @@ class EditorSession:
 
     async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
         """Run a turn after earlier prompts; returns when it has ended."""
-        text, images = await parse_prompt(self.app.run.home, blocks)
+        text, images = await parse_prompt(self.app.context.home, blocks)
         if self.session.busy and is_urgent(text):
             await self._command(text)
             return PromptResponse(stop_reason="end_turn")

@@ -168,7 +168,7 @@ async def _resolve_session(
     if claim.run_id:
         # An earlier attempt has chosen the session.
         session_id = session_of(claim.run_id)
-        history = await history_messages(server.app.run, parsed.before, "messages")
+        history = await history_messages(server.app.context, parsed.before, "messages")
         return replace(own, session_id=session_id, create="if_missing", history=history)
     if parsed.before:
         hash = history_hash(call.owner_key, parsed.system, parsed.before)
@@ -178,7 +178,7 @@ async def _resolve_session(
             except NotFound:
                 # The session was deleted; the client still sends its history.
                 pass
-    history = await history_messages(server.app.run, parsed.before, "messages")
+    history = await history_messages(server.app.context, parsed.before, "messages")
     return replace(own, session_id=server.runner.new_session_id(), create="always", history=history)
 
 

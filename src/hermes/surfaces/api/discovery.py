@@ -82,7 +82,7 @@ async def metrics(server: ServerContext, call: ApiRequest) -> ApiResponse:
 
 
 async def _readiness(server: ServerContext) -> dict[str, str]:
-    findings = server.app.run.config.diagnostics
+    findings = server.app.context.config.diagnostics
     return {
         "config": "error" if any(each.level == "error" for each in findings) else "ok",
         "state_db": await _state(server.app.archive.recent(limit=1)),
@@ -102,13 +102,13 @@ async def _state(check: Awaitable[object], seconds: float | None = None) -> str:
 
 def _disk(server: ServerContext) -> str:
     try:
-        return "ok" if shutil.disk_usage(server.app.run.home.root).free > LEAST_FREE else "low"
+        return "ok" if shutil.disk_usage(server.app.context.home.root).free > LEAST_FREE else "low"
     except OSError:
         return "error"
 
 
 async def list_models(server: ServerContext, call: ApiRequest) -> ApiResponse:
-    names = dict.fromkeys((server.model_name, *server.app.run.settings.model_aliases))
+    names = dict.fromkeys((server.model_name, *server.app.context.settings.model_aliases))
     return json_response(
         {"object": "list", "data": [_discovery_model(server, name) for name in names]}
     )
@@ -116,7 +116,7 @@ async def list_models(server: ServerContext, call: ApiRequest) -> ApiResponse:
 
 async def show_model(server: ServerContext, call: ApiRequest) -> ApiResponse:
     name = call.path_params["id"]
-    if name != server.model_name and name not in server.app.run.settings.model_aliases:
+    if name != server.model_name and name not in server.app.context.settings.model_aliases:
         raise HttpError(404, "model_not_found", "There is no such model.", param="model")
     return json_response(_discovery_model(server, name))
 
@@ -164,7 +164,7 @@ async def capabilities(server: ServerContext, call: ApiRequest) -> ApiResponse:
 
 async def toolsets(server: ServerContext, call: ApiRequest) -> ApiResponse:
     """The toolsets a run may choose, and the default tools of a session."""
-    settings = server.app.run.settings
+    settings = server.app.context.settings
     names = server.app.tools.filter_known(wanted_names(settings, platform="api"))
     found = [
         {"name": each.name, "tools": [tool for tool in each.tools if tool in names]}
@@ -179,7 +179,7 @@ async def toolsets(server: ServerContext, call: ApiRequest) -> ApiResponse:
 
 async def skills(server: ServerContext, call: ApiRequest) -> ApiResponse:
     """The skills that the agent can use here."""
-    cwd = server.app.run.settings.terminal.cwd
+    cwd = server.app.context.settings.terminal.cwd
     usable = await asyncio.to_thread(lambda: server.app.skills(cwd).list_usable("api"))
     found = [
         {

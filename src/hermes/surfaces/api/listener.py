@@ -110,7 +110,7 @@ async def serve(
     on_ready: Callable[[], None],
 ) -> None:
     """Serve until the process is stopped. Calls `on_ready` when the server is ready."""
-    store = open_store(app.run.home.root)
+    store = open_store(app.context.home.root)
     server = ServerContext(app, store)
     guard = RequestGuard(tokens, host=address.host, hosts=address.hosts, origins=address.origins)
     enable_burst_caching(app, BURST_SECONDS)
@@ -153,7 +153,7 @@ async def _warm_up(app: App) -> None:
     """Open and close a session, so that modules are loaded before the first request. Nothing is
     stored. A model that is unreachable now may be reachable later."""
     # Looks like a secret, so that the redactor is loaded too.
-    app.run.redactor.text("token: none")
+    app.context.redactor.text("token: none")
     try:
         async with asyncio.timeout(WARM_UP_SECONDS):
             session = await app.open(SessionRequest(source="api", platform="api", attended=False))
@@ -167,7 +167,7 @@ async def _warm_up(app: App) -> None:
 
 
 async def _upkeep(server: ServerContext) -> None:
-    clock = server.app.run.world.clock
+    clock = server.app.context.world.clock
     while True:
         await clock.sleep(HOUR)
         await delete_expired(server)

@@ -53,7 +53,7 @@ async def store_response(
     server: ServerContext, owner: str, response: JsonObject, point: HistoryPoint, conversation: str
 ) -> None:
     """Durable when it returns. Evicts the least recently used responses."""
-    now, most = server.app.run.world.clock.now(), server.settings.stored_responses
+    now, most = server.app.context.world.clock.now(), server.settings.stored_responses
     place = (point.session_id, point.n, point.messages)
     row = (response["id"], owner, *place, encode(response), now, now)
 
@@ -79,7 +79,7 @@ async def response_point(server: ServerContext, owner: str, response_id: str) ->
 async def _load(
     server: ServerContext, owner: str, response_id: str, columns: str, param: str
 ) -> tuple[Any, ...]:
-    now = server.app.run.world.clock.now()
+    now = server.app.context.world.clock.now()
 
     def work(db: Connection) -> tuple[Any, ...] | None:
         query = f"SELECT {columns} FROM responses WHERE id = ? AND client = ?"
@@ -174,7 +174,7 @@ async def _start_turn(
         effort=(body.reasoning.effort if body.reasoning else None) or "",
         tier=tier_of(body.service_tier),
     )
-    history = await history_messages(server.app.run, parsed.before, "input")
+    history = await history_messages(server.app.context, parsed.before, "input")
     previous = body.previous_response_id or ""
     if name := _conversation(body):
         previous = await latest_response(server, call.owner_key, name)

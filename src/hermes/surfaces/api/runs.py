@@ -106,7 +106,7 @@ async def _turn_request(
         attended="approve" in call.client.scopes,
         exclusive=False,
     )
-    history = await history_messages(server.app.run, parsed.before, "input")
+    history = await history_messages(server.app.context, parsed.before, "input")
     previous, named = body.previous_response_id or "", body.session_id
     session_id = await continued_session(server, call, claim, previous=previous, named=named)
     if body.toolsets is not None:

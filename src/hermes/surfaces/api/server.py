@@ -47,7 +47,7 @@ class ApiServer:
                 await send({"type": "websocket.close", "code": 1008})
             return
         sender = _ResponseSender(
-            send, f"req_{self._server.app.run.world.chance.getrandbits(64):016x}"
+            send, f"req_{self._server.app.context.world.chance.getrandbits(64):016x}"
         )
         call = ApiRequest(scope, receive, sender.send)
         try:
@@ -89,7 +89,7 @@ class ApiServer:
             return
         headers = ((b"content-type", b"application/json"), *error.headers)
         # Errors may quote responses of other servers.
-        words = self._server.app.run.redactor.redact_known(str(error))
+        words = self._server.app.context.redactor.redact_known(str(error))
         body = HttpError(error.status, error.code, words, param=error.param).body
         await call.respond(ApiResponse(status=error.status, body=body, headers=headers))
 

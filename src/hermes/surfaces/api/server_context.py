@@ -124,7 +124,7 @@ OnDisconnect = Literal["interrupt", "detach"]
 class ServerContext:
     def __init__(self, app: App, store: HostingStore) -> None:
         self.app = app
-        self.settings: ApiServerSettings = app.run.settings.api_server
+        self.settings: ApiServerSettings = app.context.settings.api_server
         self.store = store
         self.pool = SessionPool(app)
         self.admission = Admission(
@@ -133,10 +133,10 @@ class ServerContext:
             wait_seconds=self.settings.queue_seconds,
         )
         self.runner = RunExecutor(app, self.pool, self.admission, platform="api", store=store)
-        self.jobs = JobService(app.run)
-        self.metrics = Metrics(app.run.world.clock)
-        self.idempotency = Idempotency(store, app.run.world.clock)
-        profile = app.run.home.profile
+        self.jobs = JobService(app.context)
+        self.metrics = Metrics(app.context.world.clock)
+        self.idempotency = Idempotency(store, app.context.world.clock)
+        profile = app.context.home.profile
         own = DEFAULT_NAME if profile == "default" else profile
         self.model_name = self.settings.model_name or own
 
@@ -144,7 +144,7 @@ class ServerContext:
         """The model a request chooses: an alias, or any name if the settings allow it. Other names
         are placeholders of generic clients and mean the default model."""
         name = model or ""
-        chosen = name in self.app.run.settings.model_aliases or bool(provider)
+        chosen = name in self.app.context.settings.model_aliases or bool(provider)
         if not name or name == self.model_name or not (chosen or self.settings.direct_models):
             return "", ""
         try:
@@ -194,7 +194,7 @@ def on_disconnect(call: ApiRequest, default: OnDisconnect) -> OnDisconnect:
 
 async def delete_expired(server: ServerContext) -> None:
     """Delete expired threads and idempotency keys."""
-    oldest = server.app.run.world.clock.now() - THREAD_SECONDS
+    oldest = server.app.context.world.clock.now() - THREAD_SECONDS
     await server.store.change("DELETE FROM threads WHERE at < ?", [(oldest,)])
     await server.idempotency.delete_expired()
 

@@ -41,7 +41,7 @@ async def find_point(server: ServerContext, hash: str) -> HistoryPoint | None:
 
 
 async def store_point(server: ServerContext, hashes: Sequence[str], point: HistoryPoint) -> None:
-    now = server.app.run.world.clock.now()
+    now = server.app.context.world.clock.now()
     rows = [
         (hash, point.session_id, point.n, point.messages, now) for hash in dict.fromkeys(hashes)
     ]
@@ -111,7 +111,7 @@ async def turn_request(
     return TurnRequest(
         session_id="",
         text=parsed.now.text,
-        images=await store_images(server.app.run, (*parsed.now.urls, *images), param),
+        images=await store_images(server.app.context, (*parsed.now.urls, *images), param),
         source=call.client.source,
         instructions=parsed.system,
         model=model,

@@ -125,7 +125,7 @@ async def with_app(ctx: click.Context) -> AsyncIterator[App]:
     from hermes.app.start import start
 
     async with start(options_of(ctx)) as app:
-        warn_about_faults(ctx, app.run.config.diagnostics)
+        warn_about_faults(ctx, app.context.config.diagnostics)
         yield app
 
 

@@ -160,7 +160,7 @@ async def _run(
 ) -> int:
     request = session_request(options, attended=False)
     async with start(options) as app:
-        verifies = app.run.settings.display.file_mutation_verifier
+        verifies = app.context.settings.display.file_mutation_verifier
         reader = RunReader(
             summary, print_event if options["as_json"] else TextPrinter(verifies).show
         )
@@ -172,25 +172,25 @@ async def _run(
         if images:
             from hermes.commands.input import attach_image
 
-            attached = [await attach_image(app.run.home, path) for path in images]
-        key = app.run.world.new_id("say")
+            attached = [await attach_image(app.context.home, path) for path in images]
+        key = app.context.world.new_id("say")
         say = Say(text=options["prompt"], images=tuple(attached), key=key)
         session = await _enter(app, request, say, reader)
         if session is not None:
-            for line in () if quiet else app.run.notices:
+            for line in () if quiet else app.context.notices:
                 print(line, file=sys.stderr)
             if "@" in say.text:
                 # Loaded only for messages that may have references.
                 from hermes.context.references import expand_references
 
-                found = await expand_references(app.run, app.models, session, say.text)
+                found = await expand_references(app.context, app.models, session, say.text)
                 say = replace(say, text=found.text)
                 for warning in found.warnings:
                     print(warning, file=sys.stderr)
             await _talk(session, say, reader)
         if show_id:
             print(f"session: {summary.session_id}", file=sys.stderr)
-    for line in app.run.exit_notices:
+    for line in app.context.exit_notices:
         print(line, file=sys.stderr)
     return CODES.get(summary.ended.reason, 1) if summary.ended else 1
 

@@ -89,7 +89,7 @@ async def _serve(
     from hermes.surfaces.mcp.server import make_server
 
     async with start(options) as app:
-        for line in app.run.notices:
+        for line in app.context.notices:
             click.echo(f"warning: {line}", err=True)
         conversations = Conversations(app)
         server = make_server(conversations, read_only=read_only)
@@ -97,11 +97,13 @@ async def _serve(
             if http:
                 from hermes.surfaces.mcp.server import HTTP_PATH, serve_http
 
-                token, place = _token(app.run.home.root, token)
+                token, place = _token(app.context.home.root, token)
                 scheme = "https" if cert else "http"
                 click.echo(f"{scheme}://{host}:{port}{HTTP_PATH} (token in {place})", err=True)
                 remedy = f"give this home a token of its own instead of {place}"
-                with hold_claim("mcp", token, remedy=remedy, home=app.run.home, env=app.run.env):
+                with hold_claim(
+                    "mcp", token, remedy=remedy, home=app.context.home, env=app.context.env
+                ):
                     await serve_http(server, token=token, host=host, port=port, cert=cert, key=key)
             else:
                 await server.run_stdio_async()

@@ -170,7 +170,7 @@ class Conversations:
         timeout_ms: Annotated[int, Field(ge=0, le=300_000)] = 30_000,
     ) -> JsonObject:
         """Wait for the next event after a cursor."""
-        clock = self._app.run.world.clock
+        clock = self._app.context.world.clock
         deadline = clock.monotonic() + timeout_ms / 1000
         seen: int | None = None
         while True:
@@ -249,7 +249,7 @@ class Conversations:
         await self._pool.close()
 
     async def _open_approvals(self) -> list[FeedItem]:
-        now = self._app.run.world.clock.now()
+        now = self._app.context.world.clock.now()
         found = await self._app.journal.reading(
             lambda db: events_since(
                 db, now - APPROVAL_SECONDS, ("approval_asked", "approval_answered", "turn_ended")
@@ -272,7 +272,7 @@ class Conversations:
 
     async def _wait_for_answer(self, asked: FeedItem, approval_id: str) -> bool:
         """Whether the answer is recorded within a few seconds."""
-        clock, session_id = self._app.run.world.clock, asked.record.session_id
+        clock, session_id = self._app.context.world.clock, asked.record.session_id
         deadline = clock.monotonic() + 5
         while clock.monotonic() < deadline:
             found = await self._app.journal.reading(

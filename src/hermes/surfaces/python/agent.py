@@ -299,7 +299,7 @@ class AIAgent:
                 budget=self._budget,
             )
             if self._capture is not None:
-                self._app.shared.ask_secret = SecretPrompt(self._app.run.home, self._capture)
+                self._app.shared.ask_secret = SecretPrompt(self._app.context.home, self._capture)
         extra = "\n\n".join(words for words in (system, self._opening.extra) if words)
         return await self._app.open(self._opening.with_extra(extra))
 

@@ -138,7 +138,7 @@ def apply_display(paint: Paint, display: DisplaySettings, home: Home) -> str:
 
 
 async def skin(here: CommandContext, argument: str) -> str:
-    tuned, home = here.app.controls[here.session.id], here.app.run.home.root
+    tuned, home = here.app.controls[here.session.id], here.app.context.home.root
     if not argument:
         lines = [
             f"{'●' if name == tuned.display.skin else ' '} {name:<16} {words}"
@@ -152,7 +152,7 @@ async def skin(here: CommandContext, argument: str) -> str:
 
 
 async def complete_skins(here: CommandContext, begun: str) -> Sequence[Suggestion]:
-    return suggest(skin_names(here.app.run.home.root), begun)
+    return suggest(skin_names(here.app.context.home.root), begun)
 
 
 SKIN_COMMANDS = (

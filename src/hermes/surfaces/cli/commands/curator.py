@@ -78,7 +78,7 @@ async def _consolidate(app: App, dry_run: bool) -> tuple[MergeResult, ...]:
 
     # A session of its own accounts for the cost.
     session = await app.open(SessionRequest(source="tool", attended=False))
-    models, settings, skills = app.models, app.run.settings, app.skills()
+    models, settings, skills = app.models, app.context.settings, app.skills()
     return await Consolidation(models, settings, skills, session, dry_run=dry_run).run()
 
 

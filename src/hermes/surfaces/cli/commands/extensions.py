@@ -41,7 +41,7 @@ MOST_SHOWN = 12
 INSIDE = "It runs inside Hermes, with access to all that Hermes can read, change and send."
 NONE = "There is no plugin yet; `hermes plugins new NAME` creates one."
 
-with_admin = with_app.part(lambda app: PluginAdmin(app.run, app.plugins.plugins))
+with_admin = with_app.part(lambda app: PluginAdmin(app.context, app.plugins.plugins))
 
 
 @click.group(
@@ -255,7 +255,7 @@ LONGEST = 400
 hooks_command = CommandGroup(
     help="List and test the programs that run on events (`hooks` in config.yaml)."
 )
-with_run = with_app.part(lambda app: app.run)
+with_run = with_app.part(lambda app: app.context)
 
 
 @hooks_command.json("List the configured hooks, and whether they may run.", with_run, name="list")

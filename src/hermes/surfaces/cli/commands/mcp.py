@@ -26,7 +26,7 @@ untrusted_option = click.option(
 )
 SERVE = "hermes.surfaces.mcp.command:command"
 
-with_admin = with_app.part(lambda app: McpAdmin(app.run))
+with_admin = with_app.part(lambda app: McpAdmin(app.context))
 
 
 class McpGroup(CommandGroup):
@@ -49,7 +49,7 @@ def _catalogue(app: App) -> ServerCatalogue:
     # Loads the HTTP client, which most commands do not need.
     from hermes.mcp.installation import ServerCatalogue
 
-    return ServerCatalogue(app.run.settings, app.models.http)
+    return ServerCatalogue(app.context.settings, app.models.http)
 
 
 with_catalogue = with_app.part(_catalogue)

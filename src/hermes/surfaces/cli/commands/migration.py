@@ -42,7 +42,7 @@ def import_foreign(
 ) -> Output:
     def migrate(options: MigrationOptions) -> tuple[MigrationItem, ...]:
         return with_app(
-            ctx, lambda app: run_migration(app.run, app.memory, app.archive, foreign, options)
+            ctx, lambda app: run_migration(app.context, app.memory, app.archive, foreign, options)
         )
 
     for problem in foreign.problems:

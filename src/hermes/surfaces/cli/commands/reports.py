@@ -141,7 +141,7 @@ async def insights_command(app: App, days: int, source: str) -> Output:
     from hermes.homes.insights import insights
 
     found = await insights(
-        app.run, app.journal, app.archive, app.skills(), app.memory, days=days, source=source
+        app.context, app.journal, app.archive, app.skills(), app.memory, days=days, source=source
     )
     return Output(plain(found), insight_lines(found, paint=apply_style))
 

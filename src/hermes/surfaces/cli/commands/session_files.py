@@ -147,13 +147,13 @@ def export(
 async def _lines(
     app: App, ids: list[str] | None, form: str, *, masked: bool
 ) -> AsyncIterator[bytes]:
-    redact = app.run.redactor.line if masked else None
+    redact = app.context.redactor.line if masked else None
     if form == "user-prompts":
         return prompts(app.archive, app.journal, ids, redact)
     if form == "jsonl" or ids is None:
         return await app.archive.export(ids, redact=redact)
     if form == "replay":
-        return _one(pack_recording(await collect_recording(app.run, app.journal, ids[0])))
+        return _one(pack_recording(await collect_recording(app.context, app.journal, ids[0])))
     if form == "html":
         return _one((await html_page(app.archive, app.journal, ids[0], redact)).encode())
     return _one((await app.archive.markdown(ids[0], redact=redact)).encode())

@@ -152,7 +152,7 @@ async def rehearse(
     # A session of its own accounts for the cost.
     own = await app.open(SessionRequest(source="tool", attended=False))
     done = await Rehearsals(learning_deps(app), skills, own.meter).rehearse(
-        wanted, most=most or app.run.settings.skills.rehearse, session=only
+        wanted, most=most or app.context.settings.skills.rehearse, session=only
     )
     if any(not trial.problem for trial in done.trials):
         title = await app.archive.free_title(f"Rehearsal of {wanted.name}")

@@ -218,7 +218,7 @@ async def status_command(app: App, whole: bool, deep: bool) -> Output:
         from hermes.plugins.admin import PluginAdmin
 
         await app.plugins.offer()
-        rows = PluginAdmin(app.run, app.plugins.plugins).rows()
+        rows = PluginAdmin(app.context, app.plugins.plugins).rows()
         page |= await full_status(app, {row.key: row.fault or row.state for row in rows})
     if deep:
         from hermes.homes.status import deep_checks

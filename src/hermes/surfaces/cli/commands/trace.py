@@ -164,10 +164,10 @@ def replay_command(ctx: click.Context, session: str, tools: Literal["recorded", 
             session_id = await app.archive.find(session)
         except NotFound as error:
             raise UsageError(f"{error} There is no file {session!r} either.") from error
-        return await collect_recording(app.run, app.journal, session_id)
+        return await collect_recording(app.context, app.journal, session_id)
 
     recording = file if file.is_file() else with_app(ctx, find)
-    report = with_app(ctx, lambda app: replay(recording, overrides, env=app.run.env))
+    report = with_app(ctx, lambda app: replay(recording, overrides, env=app.context.env))
     data = {"identical": report.identical, **fields(report)}
     return Output(data, _lines(report), code=not report.identical)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SHARED = ("kept", "lost", "notes")
 
 checkpoints_command = CommandGroup(help="Manage checkpoints, the file copies that undo needs.")
-with_undo = with_app.part(lambda app: UndoService(app.run))
+with_undo = with_app.part(lambda app: UndoService(app.context))
 
 
 @checkpoints_command.json("Show the size, the projects and the age of the checkpoints.", with_undo)
@@ -66,7 +66,7 @@ def _report(done: CheckpointPruneResult) -> Output:
 @json_command(
     "Undo the file changes of the last turn, or of the last N entries of --list. Your own later "
     "changes stay. An undo is itself an entry, so it can be undone.",
-    with_app.part(lambda app: (UndoService(app.run), app.archive)),
+    with_app.part(lambda app: (UndoService(app.context), app.archive)),
 )
 @click.argument("number", metavar="[N]", type=click.IntRange(min=1), required=False)
 @click.option(
