@@ -51,8 +51,7 @@ if TYPE_CHECKING:
 
 
 class App:
-    """One run of Hermes: its packages, and its open sessions. `controls` are the user controls of
-    each open session, by session id."""
+    """One process of Hermes: its packages and its open sessions."""
 
     def __init__(
         self,
@@ -86,6 +85,7 @@ class App:
         self.hooks = RunHooks(self.context, self.models, self.require_session)
         self.plugins = join_plugins(self)
         self.shared = RunShared(self, redactor)
+        # The user controls of each open session, by session id.
         self.controls: dict[str, SessionControls] = {}
         self._open: dict[str, tuple[Session, list[asyncio.Task[None]]]] = {}
         self._builder = SessionBuilder(self, budget, replay)

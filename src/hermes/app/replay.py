@@ -24,8 +24,8 @@ async def replay(
     *,
     env: Mapping[str, str] | None = None,
 ) -> Report:
-    """Raises UsageError when the recording cannot be replayed. Live tools start from `env` and work
-    in a copy of the session's folder."""
+    """Replay a recording. Raises UsageError when it cannot be replayed. Live tools start from `env`
+    and work in a copy of the session's folder."""
     return await replay_with(session, overrides, open_app=replay_app, env=env)
 
 

@@ -34,17 +34,19 @@ SessionTask = Callable[["App", Session], Coroutine[Any, Any, None]]
 
 
 class RunShared:
-    """`session_tasks` start with every interactive session. `is_seeded` is set once the home's
-    default files exist. `secret_stores` are the secrets that the commands of an open session may
-    use, by session id; `ask_secret` prompts the user for one without echo."""
+    """What the sessions of one process share: caches, image generation and secrets."""
 
     def __init__(self, app: App, redactor: SecretRedactor) -> None:
         self.redactor = redactor
         self.images = ImageGeneration(app.context, app.models, app.tools, app.find_session)
+        # Started with every interactive session.
         self.session_tasks: list[SessionTask] = []
+        # Set once the home's default files exist.
         self.is_seeded = False
         self.skill_index_cache = SkillIndexCache()
+        # The secrets that the commands of an open session may use, by session id.
         self.secret_stores: dict[str, SecretStore] = {}
+        # Prompts the user for a secret without echo.
         self.ask_secret: AskSecret | None = None
         self._app = app
         self._text = ""
@@ -82,7 +84,7 @@ class RunShared:
 
     @cached_property
     def json_snapshots(self) -> JsonSnapshots:
-        """Writes sessions to JSON files as well."""
+        """The writer of sessions to JSON files."""
         from hermes.journal.json_snapshots import JsonSnapshots
 
         app = self._app

@@ -48,7 +48,8 @@ AdaptDeps = Callable[[str, SessionDeps], None]
 
 
 class SessionBuilder:
-    """`budget` limits the steps of all turns. In a replay, `replay` replaces the environment."""
+    """Builds new and resumed sessions. `budget` limits the steps of all turns. In a replay,
+    `replay` replaces the environment."""
 
     def __init__(
         self, app: App, budget: StepBudget | None, replay: ReplayEnvironment | None

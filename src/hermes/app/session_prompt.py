@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 
 class SessionPrompt(NamedTuple):
-    """`tools` are the names of the tools in every request."""
+    """The fixed beginning of a session's requests."""
 
     text: SystemText
+    # The names of the tools in every request.
     tools: tuple[str, ...]
 
 
@@ -87,16 +88,17 @@ def _toolchain_notes(app: App, tools: tuple[str, ...]) -> str:
 
 
 class PromptSize(Value):
-    """`tokens` is an estimate: a quarter of the bytes, rounded up."""
+    """The size of one part of the prompt."""
 
     part: str
     name: str
     bytes: int
+    # An estimate: a quarter of the bytes, rounded up.
     tokens: int
 
 
 async def prompt_sizes(app: App, request: SessionRequest) -> tuple[PromptSize, ...]:
-    """For a new session in this folder. Nothing is sent."""
+    """Return the sizes of a new session's prompt in this folder. Nothing is sent."""
     choice = await app.models.choose()
     memory = await session_memory(app.context, lambda: app.memory, request)
     app.shared.images.offer(only_look=True)

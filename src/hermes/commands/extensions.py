@@ -49,8 +49,8 @@ class PluginCommands:
 
     async def names(self, here: CommandContext) -> Sequence[Suggestion]:
         return [
-            Suggestion(text=name, description=one_line(words, 60))
-            for name, words in (await here.app.plugins.list_slash_commands()).items()
+            Suggestion(text=name, description=one_line(description, 60))
+            for name, description in (await here.app.plugins.list_slash_commands()).items()
         ]
 
 

@@ -53,7 +53,7 @@ async def attach_image(home: Home, path: Path) -> Image:
 
 
 async def store_image(home: Home, data: bytes) -> Image:
-    """The same for image data without a file."""
+    """Store image data that is in no file, like `attach_image`."""
     return await asyncio.to_thread(_store, home, data, "The image")
 
 

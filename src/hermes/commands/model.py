@@ -98,10 +98,10 @@ async def models_like(here: CommandContext, begun: str) -> Sequence[Suggestion]:
     if word.startswith("--"):
         return suggest(("--provider", *FLAGS), word)
     resolver = here.app.models.resolver
-    place = resolver.providers.find(here.session.transcript.provider)
+    provider = resolver.providers.find(here.session.transcript.provider)
     names = dict.fromkeys(here.app.context.settings.model_aliases, "alias")
-    if place is not None:
-        names |= dict.fromkeys(resolver.known_models(place), place.name)
+    if provider is not None:
+        names |= dict.fromkeys(resolver.known_models(provider), provider.name)
     names |= dict.fromkeys((f"{name}:" for name in resolver.providers.names()), "provider")
     fitting = [name for name in names if word.lower() in name.lower()]
     return [

@@ -31,7 +31,8 @@ OnEnd = Callable[[Run], Awaitable[None]]
 
 
 class RunExecutor:
-    """`platform` is that of the sessions which it opens. `store` is needed for persistent runs."""
+    """Executes runs. `platform` is that of the sessions which it opens; `store` is needed for
+    persistent runs."""
 
     def __init__(
         self,

@@ -35,8 +35,8 @@ class SessionSlot:
             async with asyncio.timeout(BUSY_SECONDS):
                 await self.turn_lock.acquire()
         except TimeoutError as error:
-            words = "Another request is using this session; try again later."
-            raise SessionBusy(words) from error
+            message = "Another request is using this session; try again later."
+            raise SessionBusy(message) from error
 
 
 class SessionPool:

@@ -62,10 +62,10 @@ def token() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def add(ctx: click.Context, name: str, scopes: tuple[TokenScope, ...], as_json: bool) -> None:
-    given = scopes or ("chat",)
-    made = _tokens(ctx).add(name, given, time.time())
+    token_scopes = scopes or ("chat",)
+    made = _tokens(ctx).add(name, token_scopes, time.time())
     if as_json:
-        click.echo(encode({"name": name, "scopes": given, "token": made}))
+        click.echo(encode({"name": name, "scopes": token_scopes, "token": made}))
     else:
         click.echo(made)
 

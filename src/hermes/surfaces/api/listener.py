@@ -69,7 +69,7 @@ class ListenAddress(Value):
 
 
 def check_address(address: ListenAddress) -> None:
-    """UsageError for a public address without confirmation or TLS."""
+    """Raise UsageError for a public address without confirmation or TLS."""
     if bool(address.certificate) != bool(address.key):
         raise UsageError("TLS needs both --cert and --key.")
     if is_loopback(address.host):
@@ -87,19 +87,19 @@ def check_address(address: ListenAddress) -> None:
 
 def listen(address: ListenAddress) -> socket.socket:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((address.host, address.port))
+        listener.bind((address.host, address.port))
     except OSError as error:
-        found.close()
+        listener.close()
         raise UsageError(
             f"{address.host}:{address.port} cannot be used ({error.strerror}); "
             "choose another port with --port."
         ) from error
-    found.listen(2048)
-    found.setblocking(False)
-    return found
+    listener.listen(2048)
+    listener.setblocking(False)
+    return listener
 
 
 async def serve(

@@ -37,8 +37,8 @@ from hermes.surfaces.cli.hook_consent import ask_before_session
 
 def session_request(options: Mapping[str, Any], *, attended: bool) -> SessionRequest:
     """The source is that of `--source`, or of the program that started this one."""
-    given = process_environment().get("HERMES_SESSION_SOURCE", "").strip()
-    source = options.get("source") or given or "cli"
+    default_source = process_environment().get("HERMES_SESSION_SOURCE", "").strip()
+    source = options.get("source") or default_source or "cli"
     return SessionRequest(
         source=source,
         attended=attended,
@@ -97,7 +97,7 @@ class RunSummary:
                 pass
 
     def write(self, error: str) -> None:
-        """`error` is what prevented the turn from ending, if anything."""
+        """Write the summary. `error` is what prevented the turn from ending, if anything."""
         if self._path is None:
             return
         usage, ended = self._usage, self.ended
@@ -183,9 +183,9 @@ async def _run(
                 # Loaded only for messages that may have references.
                 from hermes.context.references import expand_references
 
-                found = await expand_references(app.context, app.models, session, say.text)
-                say = replace(say, text=found.text)
-                for warning in found.warnings:
+                expanded = await expand_references(app.context, app.models, session, say.text)
+                say = replace(say, text=expanded.text)
+                for warning in expanded.warnings:
                     print(warning, file=sys.stderr)
             await _talk(session, say, reader)
         if show_id:
@@ -226,7 +226,7 @@ async def _talk(session: Session, say: Say, reader: RunReader) -> None:
 
 
 async def _stop_on_signal(session: Session) -> None:
-    """After a signal, stop the running turn and all queued ones."""
+    """Register signal handlers that stop the running turn and all queued ones."""
     signalled = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -272,10 +272,10 @@ class TextPrinter:
         if text:
             # Programs get the raw text; on a terminal, control sequences are removed.
             print(sanitize(text) if sys.stdout.isatty() else text, flush=True)
-        if words := explain_ending(ended, answered=bool(text)):
-            print(f"error: {words}" if is_error(ended) else words, file=sys.stderr)
-        if self._verifies and text and (words := self._failed_edits.warning()):
-            print(words, file=sys.stderr)
+        if message := explain_ending(ended, answered=bool(text)):
+            print(f"error: {message}" if is_error(ended) else message, file=sys.stderr)
+        if self._verifies and text and (message := self._failed_edits.warning()):
+            print(message, file=sys.stderr)
 
 
 class RunReader:

@@ -118,7 +118,7 @@ class ChatController:
         self._shown = before.session.id if before else ""
         self.reload = asyncio.Event()
         self._entered_at = 0.0
-        self._place = ""
+        self._placement = ""
         self._skills = 0
         self._background = BackgroundTasks(self._report)
         self._deleting = False
@@ -269,7 +269,7 @@ class ChatController:
             self._feed.notice(problem, warning=True)
 
     async def _ask_secret(self, name: str, prompt: str, details: JsonObject) -> str | None:
-        """For a skill or tool that needs a secret; the input is hidden."""
+        """Ask for a secret that a skill or tool needs; the input is hidden."""
         question = f"{prompt or f'{name} is needed'}\n{details.get('help') or ''}".strip()
         return await self.session.ask_secret(f"{question} ({name})", SECRET_SECONDS)
 
@@ -302,7 +302,7 @@ class ChatController:
         self._panel.status = StatusBar(session, controls, self.app.models.window, self._entered_at)
         self._feed = Feed(self._screen, self._panel, controls.display, root)
         self._apply_display()
-        self._place = self._place or await describe_placement(self.app.context)
+        self._placement = self._placement or await describe_placement(self.app.context)
         if not self._skills:
             scanned = await asyncio.to_thread(self.app.skills(root).scan.scan)
             self._skills = len(scanned.entries)
@@ -330,7 +330,7 @@ class ChatController:
                 asks=self.app.controls[self.session.id].mode != "off",
                 paint=paint,
                 width=width,
-                place=self._place,
+                placement=self._placement,
                 skills=self._skills,
                 compact=self._feed.display.compact,
             )

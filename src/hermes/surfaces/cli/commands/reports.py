@@ -50,7 +50,7 @@ class Sum:
         return f"${self.usage.cost:.4f}{more}"
 
     def assumption(self) -> str:
-        """In dollars, or in tokens where there is no price."""
+        """Return the assumed cost in dollars, or in tokens where there is no price."""
         if not self.assumed_calls:
             return ""
         if self.assumed.cost is None:

@@ -157,9 +157,9 @@ async def rehearse(
     if any(not trial.problem for trial in done.trials):
         title = await app.archive.free_title(f"Rehearsal of {wanted.name}")
         await own.send(Retitle(title=title))
-    words = decide_on(learning_deps(app), skills, wanted, done) if decide else ""
+    decision = decide_on(learning_deps(app), skills, wanted, done) if decide else ""
     trials = [{**plain(trial), "judgement": trial.judgement} for trial in done.trials]
-    verdict = f"{SAYS[done.verdict]} {words}".rstrip()
+    verdict = f"{SAYS[done.verdict]} {decision}".rstrip()
     lines = [
         sanitize("\n".join(map(str, done.trials))),
         f"{mark(SIGNS[done.verdict])} {done.skill} {done.version}: {verdict}",
