@@ -226,7 +226,7 @@ async def _talk(session: Session, say: Say, reader: RunReader) -> None:
 
 
 async def _stop_on_signal(session: Session) -> None:
-    """Register signal handlers that stop the running turn and all queued ones."""
+    """Wait for a signal, then stop the running turn and all queued ones."""
     signalled = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
