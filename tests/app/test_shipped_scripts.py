@@ -18,7 +18,7 @@ async def test_a_script_of_a_shipped_skill_needs_no_question_until_it_is_changed
     config = load(Home(tmp_path / "home"), flags={"model.provider": "offline"}, env={})
     async with App(config, env={}, world=World()) as app:
         session = await app.open(SessionRequest(source="test", attended=True, cwd=str(tmp_path)))
-        skill = app.run.home.root.resolve() / "skills/finance/loan-cost"
+        skill = app.context.home.root.resolve() / "skills/finance/loan-cost"
         effect = RunCommand(script=f"python3 {skill}/scripts/loans.py --help", cwd=str(tmp_path))
         assert isinstance(session.judge(effect), Allow)
         with (skill / "scripts/loans.py").open("a") as script:

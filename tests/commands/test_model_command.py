@@ -30,7 +30,7 @@ class Place:
     def __init__(self, talk: Talk, server: ScriptedServer) -> None:
         self.talk = talk
         self.server = server
-        self.home = talk.app.run.home
+        self.home = talk.app.context.home
 
     @property
     def now(self) -> tuple[str, str]:

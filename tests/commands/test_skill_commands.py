@@ -32,7 +32,7 @@ async def shown(here: Talk, line: str) -> str:
 
 
 def write(here: Talk, name: str, text: str = "") -> Path:
-    folder = here.app.run.home.root / "skills" / name
+    folder = here.app.context.home.root / "skills" / name
     folder.mkdir(parents=True)
     (folder / MAIN).write_text(text or skill_text(name))
     return folder

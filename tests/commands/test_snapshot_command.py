@@ -18,7 +18,7 @@ async def test_a_snapshot_holds_what_was_said_and_is_listed(talk: Talk) -> None:
     assert "There are no snapshots" in await shown(talk, "/snapshot")
     await talk.say("help")
     told = await shown(talk, "/snapshot create before trying")
-    (file,) = (talk.app.run.home.root / "backups").glob("*.zip")
+    (file,) = (talk.app.context.home.root / "backups").glob("*.zip")
     assert str(file) in told
     assert file.name.endswith("-before-trying.zip")
     assert "hermes.db" in ZipFile(file).namelist()
@@ -32,7 +32,7 @@ async def test_the_way_back_is_told_and_nothing_is_put_back_under_an_open_sessio
     await shown(talk, "/snapshot create")
     told = await shown(talk, "/snapshot restore 1")
     file = told.partition("hermes import ")[2].partition("\n")[0]
-    assert file in {str(each) for each in (talk.app.run.home.root / "backups").glob("*.zip")}
+    assert file in {str(each) for each in (talk.app.context.home.root / "backups").glob("*.zip")}
     assert "There is no snapshot '9'" in await shown(talk, "/snapshot restore 9")
 
 
@@ -41,7 +41,7 @@ async def test_only_the_newest_snapshots_stay_when_the_others_are_pruned(talk: T
     for label in ("one", "two", "three"):
         await shown(talk, f"/snapshot create {label}")
     assert await shown(talk, "/snapshot prune 1") == "2 snapshots removed."
-    (left,) = (talk.app.run.home.root / "backups").glob("*.zip")
+    (left,) = (talk.app.context.home.root / "backups").glob("*.zip")
     assert left.stem.endswith("three")
     assert "Use /snapshot" in await shown(talk, "/snapshot prune all")
     assert "Use /snapshot" in await shown(talk, "/snapshot dance")

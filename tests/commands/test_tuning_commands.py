@@ -60,9 +60,9 @@ async def test_reasoning_sets_effort_and_visibility(talk: Talk) -> None:
     await shown(talk, "/reasoning show")
     assert tuned.display.show_reasoning
     assert "Use /reasoning" in await shown(talk, "/reasoning much")
-    assert load(talk.app.run.home, env={}).settings.agent.reasoning_effort == ""
+    assert load(talk.app.context.home, env={}).settings.agent.reasoning_effort == ""
     await shown(talk, "/reasoning low --global")
-    assert load(talk.app.run.home, env={}).settings.agent.reasoning_effort == "low"
+    assert load(talk.app.context.home, env={}).settings.agent.reasoning_effort == "low"
 
 
 async def test_how_a_session_is_set_stays_with_it_but_for_who_decides(talk: Talk) -> None:
@@ -123,7 +123,7 @@ async def test_what_is_shown_is_set_for_the_session(
 ) -> None:
     await shown(talk, line)
     assert getattr(talk.app.controls[talk.session.id].display, field) == value
-    assert getattr(talk.app.run.settings.display, field) != value
+    assert getattr(talk.app.context.settings.display, field) != value
 
 
 async def test_arguments_are_completed(talk: Talk) -> None:
@@ -156,9 +156,9 @@ async def test_what_is_around_is_told(talk: Talk, line: str, words: str) -> None
 async def test_toolsets_are_switched_for_later_chats(talk: Talk) -> None:
     assert "There is no toolset" in await shown(talk, "/tools disable wings")
     await shown(talk, "/tools disable todo")
-    assert load(talk.app.run.home, env={}).settings.agent.disabled_toolsets == ("todo",)
+    assert load(talk.app.context.home, env={}).settings.agent.disabled_toolsets == ("todo",)
     await shown(talk, "/tools enable todo")
-    assert load(talk.app.run.home, env={}).settings.agent.disabled_toolsets == ()
+    assert load(talk.app.context.home, env={}).settings.agent.disabled_toolsets == ()
 
 
 async def test_a_picture_is_taken_by_its_path(talk: Talk, tmp_path: Path) -> None:

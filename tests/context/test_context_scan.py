@@ -47,4 +47,4 @@ async def test_what_becomes_of_an_order_is_a_setting(
             await session.wait_until_idle()
             system = str(server.requests[0].body["messages"][0]["content"])
             assert (ORDER in system) == order
-            assert notice in system and any(notice in line for line in [*app.run.notices, ""])
+            assert notice in system and any(notice in line for line in [*app.context.notices, ""])

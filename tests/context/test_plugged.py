@@ -103,7 +103,7 @@ async def conversation(root: Path, compress: Compress) -> tuple[Toy, list[Compac
         for words in ("First.", "Second.", "Third.", "Fourth."):
             await session.send(Say(text=words))
             await session.wait_until_idle()
-        recording = await collect_recording(app.run, app.journal, session.id)
+        recording = await collect_recording(app.context, app.journal, session.id)
     report = await replay(recording)
     assert (report.divergence, report.hashes) == (None, "same")
     events = [line.event for line in recording.lines]

@@ -55,7 +55,9 @@ def test_a_mention_knows_its_place() -> None:
 
 async def test_a_file_is_put_behind_the_message(place: tuple[Stage, App, Session]) -> None:
     _, app, session = place
-    made = await expand_references(app.run, app.models, session, "What is in @file:notes.txt:2-3 ?")
+    made = await expand_references(
+        app.context, app.models, session, "What is in @file:notes.txt:2-3 ?"
+    )
     assert made.text == (
         "What is in ?\n\n--- Attached Context ---\n\n"
         "📄 @file:notes.txt (5 tokens)\n```txt\ntwo\nthree\n```"
@@ -66,18 +68,18 @@ async def test_a_file_is_put_behind_the_message(place: tuple[Stage, App, Session
 
 async def test_a_folder_is_listed(place: tuple[Stage, App, Session]) -> None:
     _, app, session = place
-    made = await expand_references(app.run, app.models, session, "@folder:.")
+    made = await expand_references(app.context, app.models, session, "@folder:.")
     assert made.text.endswith("- notes.txt (14 bytes)\n- src/")
 
 
 async def test_git_is_asked(place: tuple[Stage, App, Session]) -> None:
     ground, app, session = place
-    made = await expand_references(app.run, app.models, session, "@diff")
+    made = await expand_references(app.context, app.models, session, "@diff")
     assert "git" in made.warnings[0].lower()
     for command in ("init -q", "add .", "-c user.name=n -c user.email=e commit -qm first"):
         subprocess.run(["git", *command.split()], cwd=ground.project, check=True, timeout=60)  # noqa: ASYNC221
     (ground.project / "notes.txt").write_text("one\n2\nthree\n")
-    made = await expand_references(app.run, app.models, session, "@diff and @git:1")
+    made = await expand_references(app.context, app.models, session, "@diff and @git:1")
     assert "-two\n+2" in made.text
     assert "first" in made.text
 
@@ -101,7 +103,7 @@ async def test_what_leads_nowhere_or_too_far_is_a_warning(
     secret.mkdir(exist_ok=True)
     (secret / "id_rsa").write_text("secret words")
     (ground.project / "key").symlink_to(secret / "id_rsa")
-    made = await expand_references(app.run, app.models, session, f"Look at {text} now")
+    made = await expand_references(app.context, app.models, session, f"Look at {text} now")
     (warning,) = made.warnings
     assert why in warning
     assert "secret words" not in made.text
@@ -111,10 +113,10 @@ async def test_what_leads_nowhere_or_too_far_is_a_warning(
 async def test_too_much_is_not_attached(place: tuple[Stage, App, Session]) -> None:
     ground, app, session = place
     ground.file("some.txt", lines=400, width=60)
-    made = await expand_references(app.run, app.models, session, "@file:some.txt")
+    made = await expand_references(app.context, app.models, session, "@file:some.txt")
     assert "take about" in made.warnings[0]
     ground.file("big.txt", lines=1_000, width=60)
-    made = await expand_references(app.run, app.models, session, "Look at @file:big.txt")
+    made = await expand_references(app.context, app.models, session, "Look at @file:big.txt")
     assert made.text == "Look at @file:big.txt"
     assert "over half" in made.warnings[0]
 
@@ -129,7 +131,7 @@ async def test_a_page_stands_before_the_message_as_somebody_elses_words(tmp_path
     ):
         async with ground.session() as (app, session):
             text = f"What is in @url:{site.url('/away')}?"
-            done = await expand_references(app.run, app.models, session, text)
+            done = await expand_references(app.context, app.models, session, text)
             assert done.warnings == ()
             assert without_attachments(done.text) == "What is in ?"
             assert "It is in the previous message." in done.text
@@ -137,7 +139,7 @@ async def test_a_page_stands_before_the_message_as_somebody_elses_words(tmp_path
             await say(session, done.text)
             assert session.transcript.origins() == {"user", "web:127.0.0.1"}
             gone = await expand_references(
-                app.run, app.models, session, f"@url:{site.url('/gone')}"
+                app.context, app.models, session, f"@url:{site.url('/gone')}"
             )
             assert gone.warnings == (f"@url:{site.url('/gone')}: the server answered 404.",)
         asked = ground.server.requests[0].last_text
@@ -148,6 +150,6 @@ async def test_a_page_stands_before_the_message_as_somebody_elses_words(tmp_path
 async def test_pages_of_this_machine_are_not_attached(place: tuple[Stage, App, Session]) -> None:
     _, app, session = place
     async with Site({"/": page(b"secret")}) as site:
-        done = await expand_references(app.run, app.models, session, f"@url:{site.url()}")
+        done = await expand_references(app.context, app.models, session, f"@url:{site.url()}")
         assert site.asked == []
     assert len(done.warnings) == 1 and done.pages == ()

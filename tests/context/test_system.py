@@ -146,7 +146,7 @@ async def test_a_first_soul_is_put_there_and_says_nothing_by_itself(tmp_path: Pa
     async with stage(tmp_path, lambda _: says("Hi."), window=100_000) as ground:
         async with ground.session() as (app, session):
             await say(session, "Hello")
-            soul = app.run.home.soul
+            soul = app.context.home.soul
         assert soul.read_text() == STARTER
         assert ground.chats[0].messages[0].text.startswith(DEFAULT_IDENTITY)
         soul.write_text(f"{STARTER}\nYou are Ada.\n")

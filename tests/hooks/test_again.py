@@ -36,7 +36,7 @@ async def tell(story: Story, root: Path) -> list[str]:
     programs = Programs(root / "hooks")
     story = story._replace(settings=programs.settings)
     async with told(story, root / "stage") as (stage, session_id), stage.app() as app:
-        recording = await collect_recording(app.run, app.journal, session_id)
+        recording = await collect_recording(app.context, app.journal, session_id)
         ran = programs.ran
         programs.remove()
         report = await replay(recording)
@@ -71,7 +71,7 @@ async def test_a_question_that_a_hook_wants_is_played_again(tmp_path: Path) -> N
     steps = [EFFECT, calls("terminal", command="ls"), says("Well.")]
     story = Story("asks", steps, play, settings=programs.settings)
     async with told(story, tmp_path / "stage") as (stage, session_id), stage.app() as app:
-        recording = await collect_recording(app.run, app.journal, session_id)
+        recording = await collect_recording(app.context, app.journal, session_id)
     programs.remove()
     report = await replay(recording)
     assert (report.divergence, report.hashes) == (None, "same")
@@ -100,7 +100,7 @@ async def test_wherever_a_process_dies_a_hooked_call_is_made_once_at_most(
     programs = Programs(tmp_path / "hooks")
     story = Story("dies", until_done, killed(point), settings=programs.settings)
     async with told(story, tmp_path / "stage") as (stage, session_id), stage.app() as app:
-        recording = await collect_recording(app.run, app.journal, session_id)
+        recording = await collect_recording(app.context, app.journal, session_id)
         programs.remove()
         report = await replay(recording)
         effects = stage.work / "effects"

@@ -27,7 +27,7 @@ async def live(folder: Path, url: str, point: str, session_id: str) -> None:
     session = await school.attended(app, session_id)
     if not session_id:
         await say(session, "Build a release.")
-    looks = ledger_of(app.run.home)
+    looks = ledger_of(app.context.home)
     (turn,) = {record.turn_id for record in await app.journal.read(session.id)} - {""}
 
     def is_reviewed() -> bool:

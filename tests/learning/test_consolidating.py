@@ -81,11 +81,11 @@ async def test_a_merge_keeps_every_step_and_can_be_taken_back(tmp_path: Path) ->
             session = await school.attended(app)
             absorbed = ("build-release", "publish-release")
             (would,) = await Consolidation(
-                app.models, app.run.settings, skills, session, dry_run=True
+                app.models, app.context.settings, skills, session, dry_run=True
             ).run()
             assert would == MergeResult(into="releases", absorbed=absorbed)
             assert skills.curator().list_archived() == () == skills.curator().backups()
-            (done,) = await Consolidation(app.models, app.run.settings, skills, session).run()
+            (done,) = await Consolidation(app.models, app.context.settings, skills, session).run()
             assert "tea cannot be merged" in keeper.told[0]
             assert "leaves out `make publish`" in keeper.told[1]
             names = {entry.name for entry in skills.store.scan().entries}
@@ -108,7 +108,9 @@ async def test_too_few_skills_ask_nobody(tmp_path: Path) -> None:
             skills = app.skills()
             add(skills, "build-release", "Make the packages of a version", "build")
             session = await school.attended(app)
-            assert await Consolidation(app.models, app.run.settings, skills, session).run() == ()
+            assert (
+                await Consolidation(app.models, app.context.settings, skills, session).run() == ()
+            )
             assert server.requests == []
             await app.close_session(session)
 

@@ -54,7 +54,7 @@ def session(tool: str, *, source: str = "cli", failed: bool = False) -> list[Dur
 
 async def test_a_fresh_home_has_nothing_to_show_and_gets_no_file(tmp_path: Path) -> None:
     async with app_at(tmp_path) as app:
-        found = await insights(app.run, app.journal, app.archive, app.skills(), app.memory)
+        found = await insights(app.context, app.journal, app.archive, app.skills(), app.memory)
         assert found == Insights(days_back=30, source="")
         assert insight_lines(found) == [NO_ACTIVITY]
     assert not (tmp_path / "home" / "hermes.db").exists()
@@ -65,7 +65,9 @@ async def test_sessions_tools_skills_and_hours_are_counted(tmp_path: Path) -> No
         await app.journal.create("s1", session("terminal"))
         await app.journal.create("s2", session("terminal", failed=True))
         await app.journal.create("s3", session("skill_view", source="acp"))
-        found = await insights(app.run, app.journal, app.archive, app.skills(), app.memory, days=7)
+        found = await insights(
+            app.context, app.journal, app.archive, app.skills(), app.memory, days=7
+        )
         assert (found.sessions, found.messages, found.tool_calls) == (3, 6, 3)
         assert found.usage.prompt == 300 and found.usage.cost == pytest.approx(1.5)
         assert [(each.name, each.calls, each.failures) for each in found.tools] == [
@@ -76,11 +78,11 @@ async def test_sessions_tools_skills_and_hours_are_counted(tmp_path: Path) -> No
         assert found.platforms == {"cli": 2, "acp": 1}
         (model,) = found.models
         assert (model.model, model.sessions, model.task) == ("m", 3, "")
-        hour = time.localtime(app.run.world.clock.now() // HOUR_SECONDS * HOUR_SECONDS).tm_hour
+        hour = time.localtime(app.context.world.clock.now() // HOUR_SECONDS * HOUR_SECONDS).tm_hour
         assert found.hours[hour] == 3 and sum(found.hours) == sum(found.weekdays) == 3
         assert (found.days[-1], found.active_days, found.streak) == (3, 1, 1)
         only = await insights(
-            app.run, app.journal, app.archive, app.skills(), app.memory, days=7, source="acp"
+            app.context, app.journal, app.archive, app.skills(), app.memory, days=7, source="acp"
         )
         assert (only.sessions, only.tool_calls, only.usage.prompt) == (1, 1, 100)
 
@@ -88,16 +90,16 @@ async def test_sessions_tools_skills_and_hours_are_counted(tmp_path: Path) -> No
 async def test_what_is_new_is_added(tmp_path: Path) -> None:
     async with app_at(tmp_path) as app:
         await app.journal.create("s1", session("terminal"))
-        first = await insights(app.run, app.journal, app.archive, app.skills(), app.memory)
+        first = await insights(app.context, app.journal, app.archive, app.skills(), app.memory)
         await app.journal.create("s2", session("terminal"))
-        second = await insights(app.run, app.journal, app.archive, app.skills(), app.memory)
+        second = await insights(app.context, app.journal, app.archive, app.skills(), app.memory)
         assert (first.tool_calls, second.tool_calls) == (1, 2)
 
 
 async def test_the_chart_is_plain_where_no_colours_are(tmp_path: Path) -> None:
     async with app_at(tmp_path) as app:
         await app.journal.create("s1", session("terminal", failed=True))
-        found = await insights(app.run, app.journal, app.archive, app.skills(), app.memory)
+        found = await insights(app.context, app.journal, app.archive, app.skills(), app.memory)
     text = "\n".join(insight_lines(found))
     assert "\x1b" not in text
     for words in ("Last 30 days", "Tools", "terminal", "1 failed", "Hours of the day", "$0.5000"):
@@ -113,7 +115,7 @@ async def test_side_work_is_told_apart_from_answers(tmp_path: Path) -> None:
         session = await school.attended(app)
         await say(session, "Build a release.")
         await eventually(lambda: bool(school.versions(app)), 30)
-        found = await insights(app.run, app.journal, app.archive, app.skills(), app.memory)
+        found = await insights(app.context, app.journal, app.archive, app.skills(), app.memory)
         assert {each.task for each in found.models} == {"", "background_review"}
         await app.close()
     assert NAME not in {each.name for each in found.skills}

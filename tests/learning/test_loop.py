@@ -59,7 +59,7 @@ async def test_a_skill_is_learned_used_mended_and_defended(tmp_path: Path) -> No
         assert "1 failed calls instead of 0" in refused.reason
         text = (school.home / "skills" / "work" / NAME / "SKILL.md").read_text()
         assert commands_in(text) == ["sh build.sh --slow", "sh check.sh"]
-        kept = ledger_of(app.run.home).rehearsal(refused.id)
+        kept = ledger_of(app.context.home).rehearsal(refused.id)
         assert kept is not None and kept.trials[0].session == third.id
         (stats,) = [s for s in await skill_stats(app.journal, school.skills(app)) if s.name == NAME]
         assert sorted(v.successes for v in stats.versions.values()) == [1, 1]
@@ -83,7 +83,7 @@ async def test_a_new_skill_that_would_harm_is_refused(tmp_path: Path) -> None:
             assert "2 failed calls instead of 1" in refused.reason
             await eventually(lambda: any("was refused" in each for each in school.notices))
             assert not (school.home / "skills" / "work" / NAME).exists()
-            kept = ledger_of(app.run.home).rehearsal(refused.id)
+            kept = ledger_of(app.context.home).rehearsal(refused.id)
             assert kept is not None
             assert [(trial.session, trial.n) for trial in kept.trials] == [(first.id, 4)]
             await app.close_session(first)
@@ -103,10 +103,10 @@ async def test_a_harmful_change_that_was_forced_in_goes_back_by_itself(tmp_path:
             shelf = school.skills(app).store
 
             async def use(heard: str = "") -> int:
-                known = len(ledger_of(app.run.home).runs(NAME))
+                known = len(ledger_of(app.context.home).runs(NAME))
                 session = await school.attended(app)
                 count = await say(session, "Build a release.")
-                await eventually(lambda: len(ledger_of(app.run.home).runs(NAME)) > known, 20)
+                await eventually(lambda: len(ledger_of(app.context.home).runs(NAME)) > known, 20)
                 await eventually(lambda: any(heard in each for each in (*school.notices, "")), 20)
                 await app.close_session(session)
                 return count

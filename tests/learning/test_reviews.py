@@ -131,7 +131,7 @@ async def test_it_can_be_switched_off_and_what_waits_for_a_person_is_not_tried(
             await say(await school.attended(app), TASK)
             await eventually(looked(school, app), 30)
             (waiting,) = school.skills(app).store.proposals()
-            assert ledger_of(app.run.home).rehearsal(waiting.id) is None
+            assert ledger_of(app.context.home).rehearsal(waiting.id) is None
 
 
 async def test_where_a_rehearsal_cannot_tell_the_settings_decide(tmp_path: Path) -> None:
@@ -159,7 +159,9 @@ async def test_a_look_back_that_was_left_is_taken_up_by_the_next_session(tmp_pat
             records = await app.journal.read(left.id)
             (turn,) = {record.turn_id for record in records} - {""}
         async with school.app() as app:
-            assert ledger_of(app.run.home).claim(left.id, turn, app.run.world.clock.now() - 9999)
+            assert ledger_of(app.context.home).claim(
+                left.id, turn, app.context.world.clock.now() - 9999
+            )
             await school.attended(app)
             await eventually(lambda: [v.state for v in school.versions(app)] == ["active"], 30)
             assert school.versions(app)[0].cause.session == left.id

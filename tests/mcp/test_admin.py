@@ -22,8 +22,8 @@ async def test_an_address_that_turns_out_to_want_a_login_is_logged_in_to(
     home = tmp_path / "home"
     async with start({}, home=str(home)) as app:
         with pytest.raises(NeedsLogin):
-            await McpAdmin(app.run).add("locked", own)
+            await McpAdmin(app.context).add("locked", own)
         assert not (home / "config.yaml").exists()
-        listing = await McpAdmin(app.run).add("locked", own, screen=Browser())
+        listing = await McpAdmin(app.context).add("locked", own, screen=Browser())
     assert len(listing.tools) == 1
     assert "auth: oauth" in (home / "config.yaml").read_text()

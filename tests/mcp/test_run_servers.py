@@ -61,7 +61,7 @@ class Talk:
             source="cli", attended=attended, cwd=str(self.home.parent), principal=principal
         )
         session = await app.open(opening)
-        self.news += app.run.notices
+        self.news += app.context.notices
         await session.send(Say(text="go"))
         await session.wait_until_idle()
         return await app.journal.read(session.id)
@@ -250,7 +250,7 @@ async def test_settings_that_change_while_a_chat_is_open_are_followed(talk: Talk
         config = talk.home / "config.yaml"
         config.write_text(text)
         async with start({}, home=str(talk.home)) as app:
-            app.run.world = World(clock := VirtualClock())
+            app.context.world = World(clock := VirtualClock())
             session = await app.open(SessionRequest(source="cli", attended=True))
             heard = session.subscribe()
             following = asyncio.ensure_future(app.mcp.follow(session))

@@ -230,7 +230,7 @@ async def test_a_provider_that_is_not_there_is_named_once(tmp_path: Path) -> Non
         opened(tmp_path, server, flags={"memory.provider": "nobody"}) as (app, session),
     ):
         await talk(session, 1)
-        assert app.run.notices.count(words) == 1
+        assert app.context.notices.count(words) == 1
 
 
 async def test_notices_are_as_short_as_a_person_wants_them(tmp_path: Path) -> None:

@@ -21,4 +21,4 @@ async def record(
     """What lies in the home after a model has done these steps."""
     story = Story("one", steps, play or talk("Go."), wire, settings)
     async with told(story, root) as (stage, session_id), stage.app(wire) as app:
-        return await collect_recording(app.run, app.journal, session_id)
+        return await collect_recording(app.context, app.journal, session_id)

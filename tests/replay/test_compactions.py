@@ -84,7 +84,7 @@ async def test_a_session_with_compactions_is_played_again(name: str, tmp_path: P
 
 async def _recorded(story: Story, root: Path) -> Recording:
     async with told(story, root) as (stage, session_id), stage.app(story.wire) as app:
-        recording = await collect_recording(app.run, app.journal, session_id)
+        recording = await collect_recording(app.context, app.journal, session_id)
     made = [line.event for line in recording.lines if isinstance(line.event, Compacted)]
     assert made, "nothing was shortened"
     if story.name in ("summarised", "asked for"):

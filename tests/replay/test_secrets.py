@@ -65,7 +65,7 @@ async def test_no_canary_survives_in_tapes_and_exports_and_they_are_still_played
             for words in (f"My key is {IN_ENV[1]}.", f"Say {IN_FILE[1]} again."):
                 await session.send(Say(text=words))
                 await session.wait_until_idle()
-            recording = await collect_recording(app.run, app.journal, session.id)
+            recording = await collect_recording(app.context, app.journal, session.id)
         assert CANARIES[-1] in server.requests[0].headers["authorization"]
 
     (tape,) = stage.home.joinpath("sessions", recording.session_id, "tapes").iterdir()
@@ -104,6 +104,6 @@ async def test_a_secret_that_was_set_later_is_taken_out_of_what_was_taped_before
             await session.wait_until_idle()
     stage.home.joinpath(".env").write_text(f"LATER_PASSWORD={word}\n")
     async with stage.app() as app:
-        recording = await collect_recording(app.run, app.journal, session.id)
+        recording = await collect_recording(app.context, app.journal, session.id)
     assert word.encode() not in b"".join(lines_of(recording))
     assert (await replay(recording)).divergence is None

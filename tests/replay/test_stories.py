@@ -27,7 +27,7 @@ QUICK = 13
 )
 async def test_a_recorded_session_is_played_byte_for_byte(story: Story, tmp_path: Path) -> None:
     async with told(story, tmp_path) as (stage, session_id), stage.app() as app:
-        recording = await collect_recording(app.run, app.journal, session_id)
+        recording = await collect_recording(app.context, app.journal, session_id)
     report = await replay(recording)
     assert report.divergence is None
     assert (report.played, report.hashes, report.words) == (len(recording.lines), "same", ())
@@ -38,7 +38,7 @@ async def test_of_which_turn_side_work_was_written_down_is_no_difference(tmp_pat
     """The name of a session is found while the next turn begins, or just before."""
     (story,) = (each for each in STORIES[:QUICK] if "background process" in str(each))
     async with told(story, tmp_path) as (stage, session_id), stage.app() as app:
-        recording = await collect_recording(app.run, app.journal, session_id)
+        recording = await collect_recording(app.context, app.journal, session_id)
     events = [line.event for line in recording.lines]
     side = side_work(events)
     assert any(isinstance(events[place], CallSettled) for place in side)

@@ -26,7 +26,7 @@ QUICK = {"tools and words", "a stop in the middle of a stream", "a death in a mo
 )
 async def test_a_session_is_played_from_its_records(story: Story, tmp_path: Path) -> None:
     async with told(story, tmp_path) as (stage, session_id), stage.app(story.wire) as app:
-        recording = replace(await collect_recording(app.run, app.journal, session_id), tapes=())
+        recording = replace(await collect_recording(app.context, app.journal, session_id), tapes=())
     report = await replay(recording)
     assert report.divergence is None
     assert (report.hashes, report.requests) == ("same", 0)

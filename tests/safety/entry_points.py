@@ -184,7 +184,7 @@ async def by_a_reference(installed: Installation) -> None:
     ]  # fmt: skip
     async with session_in(installed, attended=True) as (app, session):
         for text in texts:
-            found = await expand_references(app.run, app.models, session, text)
+            found = await expand_references(app.context, app.models, session, text)
             assert installed.sandbox.key not in found.text, text
 
 

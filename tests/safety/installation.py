@@ -82,7 +82,7 @@ class Installation:
     def app(self) -> App:
         env = self.env()
         app = App(load(Home(self.sandbox.state), env=env), env=env, world=World())
-        app.run.user_home = str(self.home)
+        app.context.user_home = str(self.home)
         return app
 
     def unharmed(self) -> bool:

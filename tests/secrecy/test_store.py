@@ -76,7 +76,7 @@ async def test_a_name_that_was_let_pass_is_in_the_environment_and_its_value_is_n
     assert f"{len(VALUE)}\n" in last.replace("\r", "")
     assert "[secret:known#1]" in last
     assert VALUE not in last
-    for file in run.app.run.home.sessions.rglob("snapshot.json"):
+    for file in run.app.context.home.sessions.rglob("snapshot.json"):
         assert VALUE not in file.read_text(), "what is lent is not kept"
 
 
@@ -106,7 +106,7 @@ async def test_it_goes_to_commands_on_another_machine_and_stays_nowhere_there(
         assert VALUE not in last
     finally:
         sshd.stop()
-    for folder in (sshd.home, run.app.run.home.sessions):
+    for folder in (sshd.home, run.app.context.home.sessions):
         held = (path for path in folder.rglob("*") if path.is_file())
         assert [path for path in held if VALUE.encode() in path.read_bytes()] == []
 
@@ -147,7 +147,7 @@ async def test_a_captured_value_is_in_the_file_and_known_at_once(here: Open) -> 
     assert asked[0] == ("WEATHER_TOKEN", need.prompt, {"help": "https://example.org"})
     assert own.missing(["WEATHER_TOKEN"]) == ()
     assert "WEATHER_TOKEN" in own.names()
-    assert f"WEATHER_TOKEN={VALUE}" in run.app.run.home.env_file.read_text()
+    assert f"WEATHER_TOKEN={VALUE}" in run.app.context.home.env_file.read_text()
     await run.say(f"I just gave {VALUE}")
     assert VALUE not in run.sent
 

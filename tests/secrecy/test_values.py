@@ -102,10 +102,10 @@ async def test_undo_tells_a_command_without_its_secrets_and_keeps_files_for_the_
     command = f"echo {long} {LATER} {LOOKS} >out.txt"
     run = await here([calls("terminal", command=command), says("a")], env={"DB_PASSWORD": LATER})
     await run.say("go")
-    undo = UndoService(run.app.run)
+    undo = UndoService(run.app.context)
     (made,) = await undo.in_thread(lambda history: history.checkpoints(run.session.id))
     assert made.words.startswith(f"echo {long} [secret:known#1] ")
-    kept = run.app.run.home.root / "checkpoints"
+    kept = run.app.context.home.root / "checkpoints"
     assert [each for each in kept.rglob("*") if each.stat().st_mode & 0o077] == []
     assert run.work.joinpath("out.txt").read_text() == f"{long} {LATER} {LOOKS}\n"
 

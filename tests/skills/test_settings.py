@@ -101,9 +101,9 @@ async def test_skills_that_jobs_use_are_neither_archived_nor_merged(tmp_path: Pa
             skills.store.apply(SkillChange(name=name, action="create", cause=cause, files=files))
             skills.usages.change(name, lambda _now: LONG_AGO)
         job = {"prompt": "Tidy up.", "schedule": "every 1d", "skills": ["nightly"]}
-        await JobService(app.run).add(job, by="owner")
+        await JobService(app.context).add(job, by="owner")
         purse = await app.open(SessionRequest(source="tool", attended=False))
         # With one candidate there is nothing to merge, so that nobody is asked.
-        assert await Consolidation(app.models, app.run.settings, skills, purse).run() == ()
+        assert await Consolidation(app.models, app.context.settings, skills, purse).run() == ()
         assert [move.name for move in skills.curator().run()] == ["idle"]
         assert skills.curator().list_archived() == ("idle",)

@@ -139,7 +139,7 @@ async def test_rollback_lists_shows_and_goes_back(tmp_path: Path, outside: Path)
         turn = [r.turn_id for r in await app.archive.records(session.id) if r.turn_id][-1]
         workspace = UndoableWorkspace(
             LocalWorkspace(str(root), state=tmp_path / "state", world=World(), env={}),
-            lambda: UndoService(app.run).make_recorder(str(root), lambda: (session.id, turn)),
+            lambda: UndoService(app.context).make_recorder(str(root), lambda: (session.id, turn)),
         )
         effect = RunCommand(script="echo two > a; echo n > new", cwd=str(root))
         await workspace.run(effect, timeout=60, stop=asyncio.Event(), max_bytes=1000)

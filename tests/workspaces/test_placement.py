@@ -102,7 +102,7 @@ async def test_a_command_that_only_reads_costs_no_checkpoint(stage: Stage) -> No
     async with stage.app(calls("terminal", command=looks), says("done")) as app:
         session = await app.open(stage.opening())
         assert "x = 1" in results(await turn(session))[0]
-        assert not (app.run.home.root / "checkpoints").exists()
+        assert not (app.context.home.root / "checkpoints").exists()
 
 
 async def test_what_a_command_destroys_elsewhere_by_roundabout_words_comes_back(
@@ -113,11 +113,11 @@ async def test_what_a_command_destroys_elsewhere_by_roundabout_words_comes_back(
     (other / "thesis.txt").write_text("years of work\n")
     steps = (calls("terminal", command='d=~/oth; env bash -c "rm -rf ${d}er"'), says("done"))
     async with stage.app(*steps, approvals__mode="off", terminal__confinement="off") as app:
-        app.run.user_home = str(stage.person)
+        app.context.user_home = str(stage.person)
         session = await app.open(stage.opening())
         await turn(session)
         assert not other.exists()
-        undo = UndoService(app.run)
+        undo = UndoService(app.context)
         plan = await undo.in_thread(lambda history: history.plan(session.id))
         await undo.in_thread(lambda history: history.restore(plan, session=session.id))
     assert (other / "thesis.txt").read_text() == "years of work\n"
@@ -179,7 +179,7 @@ async def test_a_place_that_is_not_there_is_told_in_one_sentence(
 async def test_a_missing_container_engine_is_told(stage: Stage) -> None:
     stage.env["PATH"] = str(stage.folder / "empty")
     async with stage.app(terminal__backend="docker") as app:
-        assert describe_backend(app.run.settings.terminal).startswith(
+        assert describe_backend(app.context.settings.terminal).startswith(
             "commands run in a container of "
         )
         with pytest.raises(ConfigError, match="docker or podman is not installed"):
@@ -203,7 +203,7 @@ async def test_a_script_that_nobody_was_asked_about_stays_inside(stage: Stage) -
         calls("terminal", command="bash work.sh"),
         says("done"),
     ) as app:
-        if not (await describe_protection(app.run)).confined:
+        if not (await describe_protection(app.context)).confined:
             pytest.skip("nothing confines commands here")
         state = stage.folder / "hermes"
         (stage.project / "work.sh").write_text(f"echo in > here; cat {state}/secret\n")
@@ -211,7 +211,7 @@ async def test_a_script_that_nobody_was_asked_about_stays_inside(stage: Stage) -
         (state / "secret").write_text("KEY")
         session = await app.open(stage.opening())
         [told] = results(await turn(session))
-        assert (await describe_placement(app.run)).startswith("commands confined (")
+        assert (await describe_placement(app.context)).startswith("commands confined (")
     assert (stage.project / "here").read_text() == "in\n"
     assert find_program("bwrap", stage.env["PATH"]) is None or "KEY" not in told
 
@@ -223,7 +223,7 @@ async def test_an_unknown_program_runs_unasked_only_where_it_is_confined(
     async with stage.app(
         terminal__confinement_strict=confined, terminal__confinement_network=not confined
     ) as app:
-        if not (await describe_protection(app.run)).confined:
+        if not (await describe_protection(app.context)).confined:
             pytest.skip("nothing confines commands here")
         session = await app.open(stage.opening())
         effect = RunCommand(script="zork src", cwd=str(stage.project))
@@ -234,8 +234,8 @@ async def test_an_unknown_program_runs_unasked_only_where_it_is_confined(
 
 async def test_confinement_can_be_switched_off(stage: Stage) -> None:
     async with stage.app(terminal__confinement="off") as app:
-        assert (await describe_protection(app.run)).kind == "none"
-        assert await describe_placement(app.run) == "commands not confined"
+        assert (await describe_protection(app.context)).kind == "none"
+        assert await describe_placement(app.context) == "commands not confined"
 
 
 async def test_the_password_for_sudo_is_asked_for_and_kept_nowhere(
@@ -274,13 +274,13 @@ async def test_a_session_in_a_worktree_leaves_the_project_alone(stage: Stage) ->
         session = await app.open(stage.opening(worktree=True))
         await turn(session)
         await app.close_session(session)
-        assert app.run.exit_notices[0].endswith("had nothing new and was removed.")
+        assert app.context.exit_notices[0].endswith("had nothing new and was removed.")
         session = await app.open(stage.opening(worktree=True))
         await turn(session)
         opened = session.transcript.opened
         assert opened is not None and "/.worktrees/hermes-" in opened.cwd
         await app.close_session(session)
-        assert app.run.exit_notices[1].endswith("is kept.")
+        assert app.context.exit_notices[1].endswith("is kept.")
     assert not (stage.project / "a").exists()
     assert (Path(opened.cwd) / "a").read_text() == "1\n"
 
@@ -297,7 +297,7 @@ async def test_what_a_turn_did_can_be_taken_back_without_being_asked_for(stage: 
         session = await app.open(stage.opening())
         await turn(session)
         assert not (stage.project / "a").exists()
-        undo = UndoService(app.run)
+        undo = UndoService(app.context)
         plan = await undo.in_thread(lambda history: history.plan(session.id, number=1))
         await undo.in_thread(lambda history: history.restore(plan, session=session.id))
     assert (stage.project / "a").read_text() == "mine\n"

@@ -51,8 +51,7 @@ if TYPE_CHECKING:
 
 
 class App:
-    """One run of Hermes: its packages, and its open sessions. `controls` are the user controls of
-    each open session, by session id."""
+    """One process of Hermes: its packages and its open sessions."""
 
     def __init__(
         self,
@@ -66,10 +65,10 @@ class App:
         replay: ReplayEnvironment | None = None,
     ) -> None:
         redactor = redactor or SecretRedactor(config, env)
-        self.run = RunContext(config, env=env, world=world, redactor=redactor)
+        self.context = RunContext(config, env=env, world=world, redactor=redactor)
         if replay is not None:
-            self.run.offline = True
-            self.run.user_home, self.run.state_dir = replay.user_home, replay.state_dir
+            self.context.offline = True
+            self.context.user_home, self.context.state_dir = replay.user_home, replay.state_dir
         self.journal = replay.journal if replay else SqliteJournal(config.home.journal, world)
         self.models = Models(
             config,
@@ -82,10 +81,11 @@ class App:
         if replay is not None:
             self.models.resolver = replay.resolver(self.models.resolver)
         self.tools = replay.tools if replay else SessionTools()
-        self.mcp = McpServers(self.run, self.tools)
-        self.hooks = RunHooks(self.run, self.models, self.require_session)
+        self.mcp = McpServers(self.context, self.tools)
+        self.hooks = RunHooks(self.context, self.models, self.require_session)
         self.plugins = join_plugins(self)
         self.shared = RunShared(self, redactor)
+        # The user controls of each open session, by session id.
         self.controls: dict[str, SessionControls] = {}
         self._open: dict[str, tuple[Session, list[asyncio.Task[None]]]] = {}
         self._builder = SessionBuilder(self, budget, replay)
@@ -122,7 +122,7 @@ class App:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self.run.settings.memory.provider:
+        if self.context.settings.memory.provider:
             await self.memory.detach(session.id)
         del self._open[session.id]
         await close_session(self, session, soon=soon)
@@ -133,9 +133,9 @@ class App:
         returned stream follows the turn that answers it; if it ends without a TurnEnded, that
         process is gone and the session can be opened."""
         session_id = await self._requested_id(request)
-        say = replace(say, text=self.run.redactor.text(say.text))
+        say = replace(say, text=self.context.redactor.text(say.text))
         await self.journal.post(session_id, say, key=say.key)
-        return follow_remote(self.journal, self.run.world.clock, session_id, say.key)
+        return follow_remote(self.journal, self.context.world.clock, session_id, say.key)
 
     def start_session_tasks(self, session: Session) -> None:
         """Start the background tasks of an interactive session: inbox, processes, titles, reviews
@@ -179,7 +179,7 @@ class App:
         from hermes.memory.service import MemoryService
 
         return MemoryService(
-            self.run,
+            self.context,
             self.journal,
             self.models,
             find_session=self.require_session,
@@ -191,7 +191,7 @@ class App:
         """The skills of this home, and of the project in `cwd` if it is trusted."""
         from hermes.skills.library import SkillLibrary
 
-        return SkillLibrary(self.run, self.models.http, cwd)
+        return SkillLibrary(self.context, self.models.http, cwd)
 
     @property
     def archive(self) -> SessionArchive:
@@ -200,7 +200,7 @@ class App:
         from hermes.journal.archive import SessionArchive
 
         return SessionArchive(
-            self.journal, self.run.home, SecretEventRedactor(self.shared.redactor, again=True)
+            self.journal, self.context.home, SecretEventRedactor(self.shared.redactor, again=True)
         )
 
     @property
@@ -223,7 +223,7 @@ class App:
             from hermes.config.environment import HomeVault
             from hermes.core.secrets import SecretStore
 
-            store = SecretStore(HomeVault(self.run), self.shared.ask_secret)
+            store = SecretStore(HomeVault(self.context), self.shared.ask_secret)
             self.shared.secret_stores[session_id] = store
         return self.shared.secret_stores[session_id]
 
@@ -234,7 +234,7 @@ class App:
     def announce_choice(self, choice: ModelChoice) -> None:
         """Report the chosen model once if it differs from the settings."""
         if choice.line:
-            self.run.notices.append(choice.line)
+            self.context.notices.append(choice.line)
 
     async def _requested_id(self, request: SessionRequest) -> str:
         """The id of the session to resume; "" for a new one."""

@@ -34,12 +34,12 @@ def context_engine(
 ) -> ContextEngine:
     """The engine named in the settings if a plugin provides it, else the built-in one. Without
     `rules`, memory is left out."""
-    name = app.run.settings.context.engine
+    name = app.context.settings.context.engine
     engines = plugin_engines(app)
     if engines and (engine := engines.make(session_id, opened)):
         return engine
     if name != BUILT_IN:
-        app.run.notices.append(f"There is no context engine {name!r}; using {BUILT_IN}.")
+        app.context.notices.append(f"There is no context engine {name!r}; using {BUILT_IN}.")
     deps = engine_deps(app, session_id, opened)
     if rules:
         deps = deps._replace(
@@ -65,7 +65,7 @@ def engine_deps(app: App, session_id: str, opened: SessionOpened) -> EngineDeps:
     return EngineDeps(
         session_id,
         partial(_summarise, app, session_id),
-        clock=app.run.world.clock,
+        clock=app.context.world.clock,
         rules=compression_rules(app, opened.model),
         cwd=opened.cwd,
     )
@@ -73,7 +73,7 @@ def engine_deps(app: App, session_id: str, opened: SessionOpened) -> EngineDeps:
 
 def compression_rules(app: App, model: str) -> CompressionSettings:
     """The settings with the threshold of this model."""
-    own = app.run.settings.compression
+    own = app.context.settings.compression
     matches = [name for name in own.model_thresholds if name and name.lower() in model.lower()]
     threshold = own.model_thresholds[max(matches, key=len)] if matches else own.threshold
     return replace(own, threshold=threshold)
@@ -106,13 +106,13 @@ async def _summarise(app: App, session_id: str, prompt: Prompt, meter: Meter) ->
     from hermes.models.side_model import SideModel
 
     session = app.require_session(session_id)
-    side_model = SideModel(app.models, app.run.settings, session.transcript, session.tell)
+    side_model = SideModel(app.models, app.context.settings, session.transcript, session.tell)
     return await side_model.ask(TASK, prompt, meter)
 
 
 def join_plugins(app: App) -> RunPlugins:
     """The plugins of this run. Extension points are created on first use."""
-    host = HostServices(app.run, app.models, app.tools, app.find_session, app.hooks.hooks_of)
+    host = HostServices(app.context, app.models, app.tools, app.find_session, app.hooks.hooks_of)
     return RunPlugins(
         host,
         hooks=lambda: app.hooks.registry,
@@ -123,6 +123,6 @@ def join_plugins(app: App) -> RunPlugins:
 
 def plugin_engines(app: App) -> PluginEngines | None:
     """The context engines of plugins if the settings name one; else no plugin code is loaded."""
-    if not app.plugins.enabled or app.run.settings.context.engine == BUILT_IN:
+    if not app.plugins.enabled or app.context.settings.context.engine == BUILT_IN:
         return None
     return app.plugins.engines

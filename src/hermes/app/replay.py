@@ -24,10 +24,10 @@ async def replay(
     *,
     env: Mapping[str, str] | None = None,
 ) -> Report:
-    """Raises UsageError when the recording cannot be replayed. Live tools start from `env` and work
-    in a copy of the session's folder."""
+    """Replay a recording. Raises UsageError when it cannot be replayed. Live tools start from `env`
+    and work in a copy of the session's folder."""
     return await replay_with(session, overrides, open_app=replay_app, env=env)
 
 
 def learning_deps(app: App) -> LearningDeps:
-    return LearningDeps(app.run, app.journal, app.models, app.memory, app.skills, replay_app)
+    return LearningDeps(app.context, app.journal, app.models, app.memory, app.skills, replay_app)

@@ -34,17 +34,19 @@ SessionTask = Callable[["App", Session], Coroutine[Any, Any, None]]
 
 
 class RunShared:
-    """`session_tasks` start with every interactive session. `is_seeded` is set once the home's
-    default files exist. `secret_stores` are the secrets that the commands of an open session may
-    use, by session id; `ask_secret` prompts the user for one without echo."""
+    """What the sessions of one process share: caches, image generation and secrets."""
 
     def __init__(self, app: App, redactor: SecretRedactor) -> None:
         self.redactor = redactor
-        self.images = ImageGeneration(app.run, app.models, app.tools, app.find_session)
+        self.images = ImageGeneration(app.context, app.models, app.tools, app.find_session)
+        # Started with every interactive session.
         self.session_tasks: list[SessionTask] = []
+        # Set once the home's default files exist.
         self.is_seeded = False
         self.skill_index_cache = SkillIndexCache()
+        # The secrets that the commands of an open session may use, by session id.
         self.secret_stores: dict[str, SecretStore] = {}
+        # Prompts the user for a secret without echo.
         self.ask_secret: AskSecret | None = None
         self._app = app
         self._text = ""
@@ -69,7 +71,7 @@ class RunShared:
 
     def start_folder(self, folder: str) -> str:
         """The folder of a new session that requests this one."""
-        terminal = self._app.run.settings.terminal
+        terminal = self._app.context.settings.terminal
         return self._folders.get(("start", folder), lambda: start_folder(terminal, folder))
 
     def root(self, cwd: str) -> str:
@@ -82,7 +84,7 @@ class RunShared:
 
     @cached_property
     def json_snapshots(self) -> JsonSnapshots:
-        """Writes sessions to JSON files as well."""
+        """The writer of sessions to JSON files."""
         from hermes.journal.json_snapshots import JsonSnapshots
 
         app = self._app
@@ -91,7 +93,7 @@ class RunShared:
             found = app.models.find_endpoint(model, provider)
             return found.url if found is not None else ""
 
-        return JsonSnapshots(app.run, app.archive, endpoint_url)
+        return JsonSnapshots(app.context, app.archive, endpoint_url)
 
     async def on_session_closed(self, session_id: str) -> None:
         if "json_snapshots" in self.__dict__:
@@ -100,34 +102,34 @@ class RunShared:
     @cached_property
     def child_env(self) -> dict[str, str]:
         """The base environment of commands."""
-        return command_environment(self._app.run)
+        return command_environment(self._app.context)
 
     @cached_property
     def shell(self) -> ShellSettings:
-        return shell_settings(self._app.run.settings.terminal)
+        return shell_settings(self._app.context.settings.terminal)
 
     @cached_property
     def confinement(self) -> Confinement:
-        return confinement_settings(self._app.run)
+        return confinement_settings(self._app.context)
 
     @cached_property
     def taint(self) -> TaintRegistry:
         """Files of any session that untrusted text may have influenced."""
-        return open_taint_registry(self._app.run.home.root)
+        return open_taint_registry(self._app.context.home.root)
 
     def allow_always(self, subject: str) -> None:
         """Save a permanent approval in the settings, where the user can review it."""
         from hermes.config.edit import allow_always
 
-        allow_always(self._app.run.home, subject)
+        allow_always(self._app.context.home, subject)
 
     def is_as_shipped(self, path: str) -> bool:
         """Whether the file belongs to a bundled skill and is unchanged."""
-        return seeds_of(self._app.run.home).is_as_shipped(Path(path))
+        return seeds_of(self._app.context.home).is_as_shipped(Path(path))
 
     def mask(self, text: str) -> str:
         """The text without secrets, for the settings."""
-        return self._app.run.redactor.text(text, "log")
+        return self._app.context.redactor.text(text, "log")
 
     def intern(self, text: str) -> str:
         """The previous session's string if it is equal, so that sessions share one copy."""

@@ -48,16 +48,17 @@ AdaptDeps = Callable[[str, SessionDeps], None]
 
 
 class SessionBuilder:
-    """`budget` limits the steps of all turns. In a replay, `replay` replaces the environment."""
+    """Builds new and resumed sessions. `budget` limits the steps of all turns. In a replay,
+    `replay` replaces the environment."""
 
     def __init__(
         self, app: App, budget: StepBudget | None, replay: ReplayEnvironment | None
     ) -> None:
         self._app = app
-        self._run = app.run
+        self._run = app.context
         self._budget = budget
         self._replay = replay
-        self._spending = SpendingLimits(app.run.config, app.run.env)
+        self._spending = SpendingLimits(app.context.config, app.context.env)
         self._worktrees: SessionWorktrees | None = None
 
     @property
@@ -245,10 +246,10 @@ def session_provider(
 ) -> tuple[Connect, tuple[Middleware | None, ...]]:
     """See `SessionDeps`. The recording, if there is one, starts after `after` records."""
     engines, recorder = plugin_engines(app), None
-    if app.run.settings.sessions.record and not app.run.offline:
+    if app.context.settings.sessions.record and not app.context.offline:
         from hermes.replay.collection import ModelCallRecorder
 
-        recorder = ModelCallRecorder(app.run, app.models, session_id, request, workspace, after)
+        recorder = ModelCallRecorder(app.context, app.models, session_id, request, workspace, after)
 
     def connect(model: str, provider: str, meter: Meter) -> tuple[Provider, TurnLimits]:
         meter = app.hooks.wrap_meter(session_id, meter)
@@ -258,12 +259,12 @@ def session_provider(
             recorder.record_model(model, provider, tier)
         if engines is not None:
             engines.update_model(session_id, model, provider, window)
-        return connected, limits_of(app.run.settings, window)
+        return connected, limits_of(app.context.settings, window)
 
     # From the loop to the model: each entry wraps those below it. Below the last one is the
     # fallback chain (`Models.connect`), then the stack of each model (`build_pipeline`).
     middleware = (
-        recall_middleware(app.run, lambda: app.memory, session_id, opened),
+        recall_middleware(app.context, lambda: app.memory, session_id, opened),
         app.hooks.middleware(session_id, has_text=has_hook_text),
         engines.middleware(session_id) if engines else None,
         recorder.middleware if recorder else None,

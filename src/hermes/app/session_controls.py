@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 async def resume_model(app: App, session: Session, transcript: Transcript) -> None:
     """Keep the session's model unless another was requested or it is unreachable. A replay follows
     its recording."""
-    if app.run.offline:
+    if app.context.offline:
         return
     explicit = app.models.is_explicit()
     if not explicit and app.models.is_reachable(transcript.model, transcript.provider):
@@ -33,7 +33,7 @@ async def resume_model(app: App, session: Session, transcript: Transcript) -> No
     if (choice.model, choice.provider) == (transcript.model, transcript.provider):
         return
     if not explicit:
-        app.run.notices.append(
+        app.context.notices.append(
             f"{transcript.model} ({transcript.provider}) is not available now; "
             f"using {choice.model}."
         )

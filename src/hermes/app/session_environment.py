@@ -35,30 +35,30 @@ def build_workspace(app: App, session_id: str, root: str, request: SessionReques
         store = app.shared.secret_stores.get(session_id)
         return {} if store is None else store.environment()
 
-    if is_remote_backend(app.run.settings.terminal):
+    if is_remote_backend(app.context.settings.terminal):
         # Loaded for remote sessions only.
         from hermes.workspaces.remote.backends import make_remote_workspace
 
-        sudo = make_sudo(app.run, lambda: app.find_session(session_id))
+        sudo = make_sudo(app.context, lambda: app.find_session(session_id))
         return make_remote_workspace(
-            app.run, session_id, root, secret_env=session_secrets, sudo=sudo
+            app.context, session_id, root, secret_env=session_secrets, sudo=sudo
         )
     local = LocalWorkspace(
         root,
-        state=app.run.home.sessions / session_id,
-        world=app.run.world,
+        state=app.context.home.sessions / session_id,
+        world=app.context.world,
         env=ChainMap(_session_variables(app, session_id, request), app.shared.child_env),
         secret_env=session_secrets,
         shell=app.shared.shell,
         confinement=app.shared.confinement,
-        sudo=make_sudo(app.run, lambda: app.find_session(session_id)),
+        sudo=make_sudo(app.context, lambda: app.find_session(session_id)),
     )
     return add_undo(app, session_id, local)
 
 
 def _session_variables(app: App, session_id: str, request: SessionRequest) -> dict[str, str]:
     return {
-        HOME: str(app.run.home.root),
+        HOME: str(app.context.home.root),
         SESSION: session_id,
         PLATFORM: request.platform,
         INTERACTIVE: "1" if request.attended else "",
@@ -67,7 +67,7 @@ def _session_variables(app: App, session_id: str, request: SessionRequest) -> di
 
 def add_undo(app: App, session_id: str, workspace: Workspace) -> Workspace:
     """The workspace with undo, unless checkpoints are disabled."""
-    if not app.run.settings.checkpoints.enabled:
+    if not app.context.settings.checkpoints.enabled:
         return workspace
 
     def where() -> tuple[str, str]:
@@ -80,10 +80,10 @@ def add_undo(app: App, session_id: str, workspace: Workspace) -> Workspace:
 
     return UndoableWorkspace(
         workspace,
-        lambda: UndoService(app.run).make_recorder(workspace.root, where),
+        lambda: UndoService(app.context).make_recorder(workspace.root, where),
         touched=partial(_intent, app, session_id, workspace.root),
         warn=warn,
-        clean=app.run.redactor.text,
+        clean=app.context.redactor.text,
     )
 
 
@@ -99,7 +99,7 @@ def _intent(app: App, session_id: str, root: str, effect: RunCommand) -> ScriptE
     """The effects read from a command's text, or else those the policy found."""
     from hermes.undo.script_effects import read_script_effects  # loaded with the first command
 
-    intent = read_script_effects(effect, app.run.user_home)
+    intent = read_script_effects(effect, app.context.user_home)
     controls = app.controls.get(session_id)
     if intent.complete or controls is None:
         return intent
@@ -125,11 +125,11 @@ async def connect_workspace(workspace: Workspace) -> Workspace:
 
 def resume_folder(app: App, cwd: str) -> str:
     """The folder in which a session that started in `cwd` continues."""
-    if is_remote_backend(app.run.settings.terminal) or Path(cwd).is_dir():
+    if is_remote_backend(app.context.settings.terminal) or Path(cwd).is_dir():
         return cwd
     root = str(Path.cwd())
     if cwd:
-        app.run.notices.append(f"{cwd} no longer exists; this session continues in {root}.")
+        app.context.notices.append(f"{cwd} no longer exists; this session continues in {root}.")
     return root
 
 
@@ -140,11 +140,11 @@ def confines_unknown(app: App, workspace: Workspace) -> bool:
     strict = confinement.wanted != "off" and not (
         confinement.network or confinement.ordinary or confinement.writable
     )
-    if not strict or workspace.is_remote or not app.run.settings.checkpoints.enabled:
+    if not strict or workspace.is_remote or not app.context.settings.checkpoints.enabled:
         return False
     from hermes.workspaces.confinement.sandbox import Sandbox
 
-    state = app.run.home.sessions / "none"
+    state = app.context.home.sessions / "none"
     return Sandbox(confinement, workspace.root, state, app.shared.child_env).protection().confined
 
 
@@ -157,16 +157,18 @@ def session_rules(
     if workspace.is_remote:
         from hermes.policy.taint.remote import copies_of  # most sessions are local
 
-        tainted_files = copies = copies_of(app.run, session_id)
-    mode = app.run.settings.approvals.noninteractive_mode
+        tainted_files = copies = copies_of(app.context, session_id)
+    mode = app.context.settings.approvals.noninteractive_mode
     approved = not request.attended and mode == "approve"
     return SessionPolicy(
-        policy_settings(app.run.config, surface=request.source, approved=approved, since=started),
+        policy_settings(
+            app.context.config, surface=request.source, approved=approved, since=started
+        ),
         root=workspace.root,
-        home=app.run.user_home,
-        state=app.run.state_dir,
+        home=app.context.user_home,
+        state=app.context.state_dir,
         keep=app.shared.allow_always,
-        now=app.run.world.clock.monotonic,
+        now=app.context.world.clock.monotonic,
         remote=workspace.is_remote,
         shipped=app.shared.is_as_shipped,
         mask=app.shared.mask,

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 
 class SessionPrompt(NamedTuple):
-    """`tools` are the names of the tools in every request."""
+    """The fixed beginning of a session's requests."""
 
     text: SystemText
+    # The names of the tools in every request.
     tools: tuple[str, ...]
 
 
@@ -39,17 +40,17 @@ def session_prompt(
 ) -> SessionPrompt:
     """Build the system prompt and choose the tools of a new session. With `only_look`, nothing is
     written."""
-    names = wanted_names(app.run.settings, platform=request.platform, reduced=choice.reduced)
+    names = wanted_names(app.context.settings, platform=request.platform, reduced=choice.reduced)
     if request.toolsets:
         # Without tool search, which would bypass the selection.
         chosen = set(resolve_toolsets(request.toolsets)) - set(SEARCHING)
         tools = app.tools.filter_known(name for name in names if name in chosen)
     else:
-        tokens = app.run.settings.context.direct_tool_tokens
+        tokens = app.context.settings.context.direct_tool_tokens
         tools = app.tools.choose_direct(names, tokens, more=request.brings_tools)
     skills = skill_index(
-        app.run.settings,
-        app.run.home,
+        app.context.settings,
+        app.context.home,
         platform=request.platform,
         cwd=cwd,
         tools=tools,
@@ -58,47 +59,48 @@ def session_prompt(
         index_cache=app.shared.skill_index_cache,
     )
     if not only_look and not app.shared.is_seeded:
-        write_default_soul(app.run.home)
+        write_default_soul(app.context.home)
         app.shared.is_seeded = True
     text = system_text(
         request,
         choice,
-        app.run.settings,
-        app.run.home,
+        app.context.settings,
+        app.context.home,
         cwd=cwd,
         tools=tools,
-        now=app.run.world.clock.now(),
+        now=app.context.world.clock.now(),
         slots=Slots(
             memory=memory,
             skills=skills,
-            external_memory=external_block(app.run, lambda: app.memory, request),
+            external_memory=external_block(app.context, lambda: app.memory, request),
         ),
         session_id=request.session_id if request.tell_id else "",
-        scan=file_scan(app.run, cwd),
-        clean=app.run.redactor.text,
+        scan=file_scan(app.context, cwd),
+        clean=app.context.redactor.text,
         toolchain=_toolchain_notes(app, tools),
     )
     return SessionPrompt(text, tools)
 
 
 def _toolchain_notes(app: App, tools: tuple[str, ...]) -> str:
-    enabled = app.run.settings.agent.environment_probe and "terminal" in tools
-    return toolchain_notes(app.run.env) if enabled else ""
+    enabled = app.context.settings.agent.environment_probe and "terminal" in tools
+    return toolchain_notes(app.context.env) if enabled else ""
 
 
 class PromptSize(Value):
-    """`tokens` is an estimate: a quarter of the bytes, rounded up."""
+    """The size of one part of the prompt."""
 
     part: str
     name: str
     bytes: int
+    # An estimate: a quarter of the bytes, rounded up.
     tokens: int
 
 
 async def prompt_sizes(app: App, request: SessionRequest) -> tuple[PromptSize, ...]:
-    """For a new session in this folder. Nothing is sent."""
+    """Return the sizes of a new session's prompt in this folder. Nothing is sent."""
     choice = await app.models.choose()
-    memory = await session_memory(app.run, lambda: app.memory, request)
+    memory = await session_memory(app.context, lambda: app.memory, request)
     app.shared.images.offer(only_look=True)
     text, names = session_prompt(
         app, request, choice, app.cwd(request), memory=memory.text, only_look=True

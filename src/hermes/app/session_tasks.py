@@ -22,7 +22,7 @@ INBOX_SECONDS = 0.25
 
 def write_snapshots(app: App, session: Session) -> None:
     """Write the session to a JSON file as well, if the settings say so."""
-    if app.run.settings.sessions.write_json_snapshots:
+    if app.context.settings.sessions.write_json_snapshots:
         app.shared.json_snapshots.follow(session)
 
 
@@ -41,7 +41,7 @@ async def watch_inbox(app: App, session: Session) -> None:
         now = app.journal.data_version()
         if now != seen and await _read_inbox(session):
             seen = now
-        await app.run.world.clock.sleep(INBOX_SECONDS)
+        await app.context.world.clock.sleep(INBOX_SECONDS)
 
 
 async def _read_inbox(session: Session) -> bool:
@@ -68,14 +68,18 @@ async def watch_processes(session: Session) -> None:
 async def write_title(app: App, session: Session) -> None:
     from hermes.models.side_tasks import TitleWriter
 
-    titles = TitleWriter(app.models, app.run.settings, app.archive)
+    titles = TitleWriter(app.models, app.context.settings, app.archive)
     if titles.is_enabled(session):
         await titles.follow(session, session.subscribe())
 
 
 async def review_memory(app: App, session: Session) -> None:
     opened = session.transcript.opened
-    if not app.run.settings.memory.nudge_interval or opened is None or "memory" not in opened.tools:
+    if (
+        not app.context.settings.memory.nudge_interval
+        or opened is None
+        or "memory" not in opened.tools
+    ):
         return
     if not app.memory.scope(opened):
         return
@@ -100,7 +104,7 @@ async def upkeep(app: App, session: Session) -> None:
 
 async def apply_retention(app: App, session: Session) -> None:
     """Delete old sessions according to the settings, and report it."""
-    if report := await app.archive.report_retention(app.run.settings.sessions.retention):
+    if report := await app.archive.report_retention(app.context.settings.sessions.retention):
         session.tell(report)
 
 
@@ -109,8 +113,8 @@ async def run_curator(app: App, session: Session) -> None:
     from hermes.skills.session_index import skills_folder
     from hermes.skills.usage import is_due
 
-    settings, now = app.run.settings.curator, app.run.world.clock.now()
-    folder = skills_folder(app.run.home)
+    settings, now = app.context.settings.curator, app.context.world.clock.now()
+    folder = skills_folder(app.context.home)
     if not settings.enabled or not is_due(folder, now, settings.interval_hours):
         return
     others = [each for each in await app.archive.recent(limit=2) if each.id != session.id]
@@ -132,7 +136,7 @@ async def _consolidate(app: App, session: Session) -> None:
 
     with suppress(HermesError):
         for merged in await Consolidation(
-            app.models, app.run.settings, app.skills(), session
+            app.models, app.context.settings, app.skills(), session
         ).run():
             names = ", ".join(merged.absorbed)
             session.tell(f"The skill {merged.into} replaces {names}.")

@@ -58,10 +58,10 @@ async def side_answer(app: App, session: Session, question: str) -> str:
     assert opened is not None, "an open session has an opening event"
     tools = app.tools.choose(opened.tools).specs
     view = prompt_view(
-        tools, app.run.settings, source=opened.source, first=prefill_messages(app.run)
+        tools, app.context.settings, source=opened.source, first=prefill_messages(app.context)
     )
     prompt = view(transcript)
-    message = user_says(app.run.redactor.text(SIDE_QUESTION.format(question=question)))
+    message = user_says(app.context.redactor.text(SIDE_QUESTION.format(question=question)))
     prompt = replace(prompt, messages=(*_without_open_calls(prompt.messages), message))
     provider, _ = app.models.connect(
         transcript.model, transcript.provider, session.meter, cause="aside"

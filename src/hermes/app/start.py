@@ -45,19 +45,19 @@ def start(
     world = World(kill_point=_kill_points(env))
     app = App(config, env=env, world=world, log_files=log_files, budget=budget, redactor=redactor)
     if fault:
-        app.run.notices.append(fault)
+        app.context.notices.append(fault)
     app.shared.session_tasks.append(run_learning)
     if env_flag(env, "HERMES_DUMP_REQUESTS"):
         # For debugging; not loaded otherwise.
         from hermes.models.request_dump import dump_requests
 
-        dump_requests(app.run)
+        dump_requests(app.context)
     return app
 
 
 async def run_learning(app: App, session: Session) -> None:
     """Learn from the session in the background while it is open, if the settings allow it."""
-    skills, opened = app.run.settings.skills, session.transcript.opened
+    skills, opened = app.context.settings.skills, session.transcript.opened
     if opened is None or not skills.enabled or "skill_view" not in opened.tools:
         return
     if not skills.review_calls and not skills.creation_nudge_interval:

@@ -53,8 +53,8 @@ def _mcp_hosting(app: App, session_id: str) -> object:
     from hermes.mcp.session_hosting import call_services, file_watch
 
     rules = app.controls[session_id].rules
-    watch = file_watch(rules, lambda: app.shared.taint, app.run.redactor.text)
-    return call_services(app.run, app.models, lambda: app.require_session(session_id), watch)
+    watch = file_watch(rules, lambda: app.shared.taint, app.context.redactor.text)
+    return call_services(app.context, app.models, lambda: app.require_session(session_id), watch)
 
 
 def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
@@ -65,7 +65,7 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
     from hermes.recall.tools import RecallService
 
     # Unlike `hermes sessions search`, a turn does not wait until all old sessions are indexed.
-    index = SearchIndex(app.run.home.index, JournalFile(app.run.home.journal))
+    index = SearchIndex(app.context.home.index, JournalFile(app.context.home.journal))
     archive = PastSessions(
         app.journal,
         index,
@@ -73,7 +73,7 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
         principal=opened.principal,
         untrusted_origins=untrusted_origins,
     )
-    summarize = app.run.settings.session_search.summarize
+    summarize = app.context.settings.session_search.summarize
 
     def make_recap_model() -> RecapModel:
         """Each search gets a new one, because the session's model may change."""
@@ -81,7 +81,7 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
 
         session = app.require_session(session_id)
         transcript = session.transcript
-        side_model = SideModel(app.models, app.run.settings, transcript, session.tell)
+        side_model = SideModel(app.models, app.context.settings, transcript, session.tell)
 
         async def ask(prompt: Prompt) -> str:
             reply = await side_model.ask("session_search", prompt, session.meter)
@@ -91,14 +91,14 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
         return RecapModel(ask=ask, most_chars=min(MOST_SHOWN, window // 2 * CHARS_PER_TOKEN))
 
     return RecallService(
-        archive, app.run.world.clock, make_recap_model=make_recap_model, summarize=summarize
+        archive, app.context.world.clock, make_recap_model=make_recap_model, summarize=summarize
     )
 
 
 def _speech(app: App) -> object:
     from hermes.plugins.run_providers import speech_of
 
-    return speech_of(app.run, app.plugins.services)
+    return speech_of(app.context, app.plugins.services)
 
 
 def _web(app: App) -> object:

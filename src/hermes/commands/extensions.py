@@ -45,12 +45,12 @@ class PluginCommands:
         text = await here.app.plugins.run_slash_command(name, argument, here.session.id)
         if text is None:
             return None
-        return ShowText(text=here.app.run.redactor.text(sanitize(text)))
+        return ShowText(text=here.app.context.redactor.text(sanitize(text)))
 
     async def names(self, here: CommandContext) -> Sequence[Suggestion]:
         return [
-            Suggestion(text=name, description=one_line(words, 60))
-            for name, words in (await here.app.plugins.list_slash_commands()).items()
+            Suggestion(text=name, description=one_line(description, 60))
+            for name, description in (await here.app.plugins.list_slash_commands()).items()
         ]
 
 
@@ -67,13 +67,13 @@ class QuickCommands:
 
     async def run(self, here: CommandContext, line: str) -> Outcome | None:
         name, argument = split_line(line)
-        quick = here.app.run.settings.quick_commands.get(name)
+        quick = here.app.context.settings.quick_commands.get(name)
         if quick is None:
             return None
         if quick.type == "alias":
             target = f"/{quick.target.removeprefix('/')} {argument}".strip()
             wanted = target[1:].partition(" ")[0]
-            if wanted in here.app.run.settings.quick_commands:
+            if wanted in here.app.context.settings.quick_commands:
                 # An alias of an alias could loop.
                 text = f"/{wanted} is itself a quick command; an alias must name a built-in one."
                 return ShowText(text=text)
@@ -85,7 +85,7 @@ class QuickCommands:
     async def names(self, here: CommandContext) -> Sequence[Suggestion]:
         return [
             Suggestion(text=name, description=one_line(quick.command or quick.target, 60))
-            for name, quick in here.app.run.settings.quick_commands.items()
+            for name, quick in here.app.context.settings.quick_commands.items()
         ]
 
 
@@ -94,7 +94,7 @@ def shell_command(here: CommandContext, script: str, *, seconds: float) -> Start
     app, session, stop = here.app, here.session, asyncio.Event()
 
     async def work() -> str:
-        result = await run_user_command(app.run, session, script, seconds=seconds, stop=stop)
+        result = await run_user_command(app.context, session, script, seconds=seconds, stop=stop)
         if result.refused:
             return sanitize(result.refused)
         output = sanitize(result.output).rstrip("\n")

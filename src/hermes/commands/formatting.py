@@ -15,7 +15,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u
 
 
 def sanitize(text: str) -> str:
-    """For prose: keeps line breaks, expands tabs, escapes other control characters."""
+    """Make prose safe to show: keep line breaks, expand tabs, escape other control characters."""
 
     def sign(found: re.Match[str]) -> str:
         code = ord(found[0])
@@ -25,7 +25,7 @@ def sanitize(text: str) -> str:
 
 
 def escape_invisible(text: str) -> str:
-    """For approvals: escapes every invisible character."""
+    """Escape every invisible character, for approvals."""
 
     def escape(letter: str) -> str:
         # Variation selectors and combining marks are printable, formatting characters are not.
@@ -126,8 +126,8 @@ def explain_ending(ended: TurnEnded, *, answered: bool, say: Translator = ENGLIS
             return ended.error or say("The turn failed ({why}).", why=ended.detail)
         case "budget":
             used = ended.detail.rpartition("(")[2].rstrip(")").partition("/")[0]
-            words = "Stopped after {used} model calls (agent.max_turns); say “go on” for more."
-            return say(words, used=used)
+            template = "Stopped after {used} model calls (agent.max_turns); say “go on” for more."
+            return say(template, used=used)
         case "partial":
             return say("Stopped: the model kept requesting invalid tool calls.")
         case "guardrail":

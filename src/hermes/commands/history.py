@@ -124,7 +124,7 @@ async def history(here: CommandContext, argument: str) -> str:
 
 async def save(here: CommandContext, argument: str) -> str:
     """Saves to the working folder of the session."""
-    transcript, now = here.session.transcript, here.app.run.world.clock.now()
+    transcript, now = here.session.transcript, here.app.context.world.clock.now()
     if not transcript.messages:
         raise UsageError("This session is empty; send a message before you save it.")
     moment = time.strftime("%Y%m%d_%H%M%S", time.localtime(now))
@@ -138,7 +138,7 @@ async def save(here: CommandContext, argument: str) -> str:
         "provider": transcript.provider,
         "messages": [plain(message) for message in transcript.messages],
     }
-    text = here.app.run.redactor.text(encode(body).decode())
+    text = here.app.context.redactor.text(encode(body).decode())
 
     def write() -> None:
         with path.open("x", encoding="utf-8") as file:
@@ -174,7 +174,7 @@ async def status(here: CommandContext, argument: str) -> str:
         f"Approvals {tuned.mode}",
         f"Folder    {here.session.workspace.cwd}",
     ]
-    now = app.run.world.clock.now()
+    now = app.context.world.clock.now()
     lines += [
         f"Process   {each.id}  {format_elapsed(now - each.started_at)}"
         f"  {one_line(each.command, 60)}"

@@ -38,13 +38,13 @@ async def tools(here: CommandContext, argument: str) -> str | None:
     verb, _, name = argument.partition(" ")
     name = name.strip()
     if verb in ("enable", "disable"):
-        switch(here.app.run.home, name, on=verb == "enable")
+        switch(here.app.context.home, name, on=verb == "enable")
         return f"{name} is {verb}d in new sessions."
     if verb not in ("", "list"):
         return None
     opened = here.session.transcript.opened
     shown = opened.tools if opened else ()
-    chosen = here.app.tools.choose(shown, wanted_names(here.app.run.settings))
+    chosen = here.app.tools.choose(shown, wanted_names(here.app.context.settings))
     lines = [f"  {spec.name:<18} {one_line(spec.description, WORDS)}" for spec in chosen.specs]
     hidden = ", ".join(spec.name for spec in chosen.hidden)
     lines += [f"Loaded on demand: {hidden}"] if hidden else []
@@ -55,24 +55,26 @@ async def toolsets(here: CommandContext, argument: str) -> str:
     lines = [
         f"{'●' if row.enabled else '◐' if row.partly else '○'} {row.name:<16} "
         + ", ".join(row.tools)
-        for row in toolset_states(here.app.run.settings)
+        for row in toolset_states(here.app.context.settings)
     ]
     return "\n".join((*lines, "/tools enable NAME and /tools disable NAME change new sessions."))
 
 
 async def config(here: CommandContext, argument: str) -> str:
     if argument:
-        found = here.app.run.config.explain(argument)
+        found = here.app.context.config.explain(argument)
         value = encode(plain(found.value)).decode()
         secret = found.setting.secret and found.value
-        return f"{found.key} = {'(set)' if secret else here.app.run.redactor.text(value)}"
-    explained = (here.app.run.config.explain(key) for key in here.app.run.config.known_keys())
+        return f"{found.key} = {'(set)' if secret else here.app.context.redactor.text(value)}"
+    explained = (
+        here.app.context.config.explain(key) for key in here.app.context.config.known_keys()
+    )
     lines = [
-        f"  {each.key} = {here.app.run.redactor.text(encode(plain(each.value)).decode())}"
+        f"  {each.key} = {here.app.context.redactor.text(encode(plain(each.value)).decode())}"
         for each in explained
         if each.source.kind != "default" and not each.setting.secret
     ]
-    head = f"{here.app.run.home.config} (`hermes config set KEY VALUE` changes it)"
+    head = f"{here.app.context.home.config} (`hermes config set KEY VALUE` changes it)"
     return "\n".join((head, *lines))
 
 
@@ -83,7 +85,7 @@ async def reload(here: CommandContext, argument: str) -> Outcome:
 
 
 async def profile(here: CommandContext, argument: str) -> str:
-    return f"{here.app.run.home.profile} ({here.app.run.home.root})"
+    return f"{here.app.context.home.profile} ({here.app.context.home.root})"
 
 
 async def commands(here: CommandContext, argument: str) -> str:
@@ -101,7 +103,7 @@ async def version(here: CommandContext, argument: str) -> str:
 
 async def debug(here: CommandContext, argument: str) -> str:
     """Facts for a bug report, without secrets or messages."""
-    transcript, settings = here.session.transcript, here.app.run.settings
+    transcript, settings = here.session.transcript, here.app.context.settings
     facts = {
         "hermes": __version__,
         "python": platform.python_version(),
@@ -112,7 +114,7 @@ async def debug(here: CommandContext, argument: str) -> str:
         "messages": len(transcript.messages),
         "compactions": len(transcript.compactions),
         "encoding": sys.stdout.encoding or "",
-        "notices": "; ".join(map(one_line, here.app.run.notices)) or "none",
+        "notices": "; ".join(map(one_line, here.app.context.notices)) or "none",
     }
     lines = (f"{name:12} {value}" for name, value in facts.items())
     return "\n".join((*lines, "`hermes doctor` checks more."))

@@ -53,7 +53,7 @@ async def attach_image(home: Home, path: Path) -> Image:
 
 
 async def store_image(home: Home, data: bytes) -> Image:
-    """The same for image data without a file."""
+    """Store image data that is in no file, like `attach_image`."""
     return await asyncio.to_thread(_store, home, data, "The image")
 
 
@@ -155,7 +155,7 @@ async def paste(here: CommandContext, argument: str) -> Outcome:
             await running.wait()
             continue
         if data:
-            return AttachImage(path=(await store_image(here.app.run.home, data)).file)
+            return AttachImage(path=(await store_image(here.app.context.home, data)).file)
     raise UsageError("There is no image in the clipboard; attach a file with /image PATH.")
 
 

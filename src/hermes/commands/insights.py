@@ -29,39 +29,41 @@ def plain(text: str, role: Role) -> str:
     return text
 
 
-def insight_lines(found: Insights, paint: Paint = plain) -> list[str]:
+def insight_lines(insights: Insights, paint: Paint = plain) -> list[str]:
     """Lines for a terminal; `paint` adds colours."""
-    if not found.sessions:
+    if not insights.sessions:
         return [NO_ACTIVITY]
     parts = (
-        _overview(found, paint),
-        _section("Models", map(_model, found.models), paint),
-        _section("Platforms", _bars(list(found.platforms.items()), paint), paint),
-        _section("Tools", _tools(found, paint), paint),
-        _section("Skills", map(_skill, found.skills[:SHOWN_ROWS]), paint),
-        _section("Memory", _memory(found), paint),
-        _section("Hours of the day", _hours(found.hours, paint), paint),
-        _section("Weekdays", _bars(list(zip(WEEKDAYS, found.weekdays, strict=True)), paint), paint),
-        _section("Longest sessions", map(_session, found.longest), paint),
-        _section("Most tokens", map(_session, found.busiest), paint),
+        _overview(insights, paint),
+        _section("Models", map(_model, insights.models), paint),
+        _section("Platforms", _bars(list(insights.platforms.items()), paint), paint),
+        _section("Tools", _tools(insights, paint), paint),
+        _section("Skills", map(_skill, insights.skills[:SHOWN_ROWS]), paint),
+        _section("Memory", _memory(insights), paint),
+        _section("Hours of the day", _hours(insights.hours, paint), paint),
+        _section(
+            "Weekdays", _bars(list(zip(WEEKDAYS, insights.weekdays, strict=True)), paint), paint
+        ),
+        _section("Longest sessions", map(_session, insights.longest), paint),
+        _section("Most tokens", map(_session, insights.busiest), paint),
     )
     return [line for part in parts for line in part]
 
 
-def _overview(found: Insights, paint: Paint) -> list[str]:
-    usage = found.usage
-    where = f" on {found.source}" if found.source else ""
-    head = f"Last {found.days_back} days{where}" if found.days_back > 1 else f"Today{where}"
+def _overview(insights: Insights, paint: Paint) -> list[str]:
+    usage = insights.usage
+    where = f" on {insights.source}" if insights.source else ""
+    head = f"Last {insights.days_back} days{where}" if insights.days_back > 1 else f"Today{where}"
     mean = usage.prompt + usage.output
     return [
         paint(head, "bold"),
-        f"  {plural(found.sessions, 'session')}, {plural(found.messages, 'message')}, "
-        f"{plural(found.tool_calls, 'tool call')}",
+        f"  {plural(insights.sessions, 'session')}, {plural(insights.messages, 'message')}, "
+        f"{plural(insights.tool_calls, 'tool call')}",
         f"  {format_count(usage.prompt)} tokens in ({format_count(usage.cache_read)} from a cache)"
-        f", {format_count(usage.output)} out, cost {_price(usage, found.unpriced)}",
-        f"  {plural(found.active_days, 'active day')}, {found.streak} in a row; on average "
-        f"{format_count(mean // found.sessions)} tokens a session",
-        f"  {_spark(found.days)}",
+        f", {format_count(usage.output)} out, cost {_price(usage, insights.unpriced)}",
+        f"  {plural(insights.active_days, 'active day')}, {insights.streak} in a row; on average "
+        f"{format_count(mean // insights.sessions)} tokens a session",
+        f"  {_spark(insights.days)}",
     ]
 
 
@@ -152,7 +154,9 @@ async def insights(here: CommandContext, argument: str) -> str | None:
     if not 0 < days <= MOST_DAYS:
         return None
     app = here.app
-    found = await collect(app.run, app.journal, app.archive, app.skills(), app.memory, days=days)
+    found = await collect(
+        app.context, app.journal, app.archive, app.skills(), app.memory, days=days
+    )
     return sanitize("\n".join(insight_lines(found)))
 
 

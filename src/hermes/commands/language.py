@@ -21,8 +21,8 @@ class LanguageFile(Value):
 
 
 class Translator:
-    """`say("Stopped after {used} calls.", used=3)` returns the translation, or English without
-    one."""
+    """Translates messages: `say("Stopped after {used} calls.", used=3)` returns the translation, or
+    English without one."""
 
     def __init__(self, name: str = ENGLISH_NAME, written: LanguageFile | None = None) -> None:
         self.name = name

@@ -57,8 +57,8 @@ def change_number(text: str) -> int:
 
 def outcome_words(outcome: object) -> str:
     """The result of a change, or why it was rejected."""
-    words: str = getattr(outcome, "error", "") or getattr(outcome, "message", "")
-    return sanitize(words)
+    message: str = getattr(outcome, "error", "") or getattr(outcome, "message", "")
+    return sanitize(message)
 
 
 def entry_line(entry: MemoryEntry) -> str:
@@ -80,11 +80,11 @@ def why_lines(why: EntryHistory) -> list[str]:
     first = why.changes[0]
     head = one_line(why.entry.text) if why.entry else "(no longer remembered)"
     lines = [f"m{first.entry}  {first.target}: {head}"]
-    for change, said in zip(why.changes, why.said, strict=True):
+    for change, quotation in zip(why.changes, why.said, strict=True):
         lines.append(change_line(change))
         lines.append(f"       {source_words(change.source)}")
-        if said:
-            lines.append(f"       “{one_line(said, LINE)}”")
+        if quotation:
+            lines.append(f"       “{one_line(quotation, LINE)}”")
     return lines
 
 
@@ -98,11 +98,11 @@ def source_words(source: ChangeSource) -> str:
             verb = "from a review of"
         case _:
             verb = "from"
-    place = f"{source.session_id}:{source.n}" if source.n else source.session_id
-    words = f"{verb} session {place}, said by the {source.person} on {source.surface}"
+    position = f"{source.session_id}:{source.n}" if source.n else source.session_id
+    description = f"{verb} session {position}, said by the {source.person} on {source.surface}"
     if source.origins:
-        words += f", with text from {', '.join(source.origins)} in view"
-    return f"{words}, approved by {source.approved_by}" if source.approved_by else words
+        description += f", with text from {', '.join(source.origins)} in view"
+    return f"{description}, approved by {source.approved_by}" if source.approved_by else description
 
 
 MEMORY_COMMANDS = (

@@ -98,10 +98,10 @@ async def models_like(here: CommandContext, begun: str) -> Sequence[Suggestion]:
     if word.startswith("--"):
         return suggest(("--provider", *FLAGS), word)
     resolver = here.app.models.resolver
-    place = resolver.providers.find(here.session.transcript.provider)
-    names = dict.fromkeys(here.app.run.settings.model_aliases, "alias")
-    if place is not None:
-        names |= dict.fromkeys(resolver.known_models(place), place.name)
+    provider = resolver.providers.find(here.session.transcript.provider)
+    names = dict.fromkeys(here.app.context.settings.model_aliases, "alias")
+    if provider is not None:
+        names |= dict.fromkeys(resolver.known_models(provider), provider.name)
     names |= dict.fromkeys((f"{name}:" for name in resolver.providers.names()), "provider")
     fitting = [name for name in names if word.lower() in name.lower()]
     return [
@@ -170,9 +170,11 @@ def _apply_scope(
     if "--once" in flags:
         here.app.switch_back(here.session, *before)
         return f"This applies to the next turn; then {before[0]} answers again."
-    by_default = here.app.run.settings.model.persist_switch_by_default and "--session" not in flags
+    by_default = (
+        here.app.context.settings.model.persist_switch_by_default and "--session" not in flags
+    )
     if "--global" in flags or by_default:
         url = here.app.models.found_url(card.provider)
-        save_choice(here.app.run.config, card.model, card.provider, base_url=url)
+        save_choice(here.app.context.config, card.model, card.provider, base_url=url)
         return "New sessions use it, too."
     return "This applies to this session; --global makes it the default."

@@ -26,13 +26,15 @@ class ShowText(Value):
 
 
 class SwitchSession(Value):
-    """Switch to another session, or to a new one when `session_id` is empty. The previous session
-    ends with `reason` once the other is open. `clear` clears the screen first."""
+    """Switch to another session."""
 
+    # Empty for a new session.
     session_id: str = ""
     title: str = ""
     text: str = ""
+    # Why the previous session ends once the other is open.
     reason: str = "switched"
+    # Clear the screen first.
     clear: bool = False
 
 
@@ -61,14 +63,16 @@ class Reload(Value):
 
 
 class StartWork(Value):
-    """Background work. Show `text` now and the result of `work` when it is done; cancel it on exit.
-    `name` labels the running work. Setting `stop`, if given, ends it early. `is_answer` means that
-    the result is a model's answer, which may contain Markdown."""
+    """Start work in the background and show its result when it is done; cancel it on exit."""
 
+    # Labels the running work.
     name: str
     work: Callable[[], Coroutine[Any, Any, str]]
+    # Shown now.
     text: str = ""
+    # Set it to end the work early.
     stop: asyncio.Event | None = None
+    # The result is a model's answer, which may contain Markdown.
     is_answer: bool = False
 
 
@@ -140,15 +144,17 @@ class DynamicCommands(Protocol):
 
 
 class SlashCommand(NamedTuple):
-    """`usage` is the name and the arguments, with placeholders in capitals. `run` returns an
-    outcome, a text to show, or None if the arguments are wrong. `complete` suggests arguments; the
-    default suggests the words in `usage`. `surfaces` are where the command exists."""
+    """A slash command."""
 
+    # The name and the arguments, with placeholders in capitals.
     usage: str
     help: str
+    # Returns an outcome, a text to show, or None if the arguments are wrong.
     run: Callable[[CommandContext, str], Awaitable[Outcome | str | None]]
     aliases: tuple[str, ...] = ()
+    # Where the command exists.
     surfaces: tuple[SurfaceKind, ...] = ("cli", "editor")
+    # Suggests arguments; by default the words in `usage`.
     complete: Completer | None = None
 
     @property
@@ -280,10 +286,10 @@ def split_flags(argument: str, *flags: str) -> tuple[str, set[str]]:
 
 def suggest(names: Iterable[str], begun: str) -> list[Suggestion]:
     """The names that begin with this text. The values of a mapping describe its names."""
-    words = names if isinstance(names, Mapping) else dict.fromkeys(names, "")
+    descriptions = names if isinstance(names, Mapping) else dict.fromkeys(names, "")
     return [
         Suggestion(text=name, description=about, replaces=len(begun))
-        for name, about in words.items()
+        for name, about in descriptions.items()
         if name.startswith(begun)
     ]
 

@@ -32,11 +32,11 @@ FLAGS = ("diff", "--preview", "--overwrite")
 def parse_arguments(argument: str) -> tuple[int, str, str, set[str]]:
     """The number, the turn and the path, if given, and the flags."""
     try:
-        words = shlex.split(argument)
+        arguments = shlex.split(argument)
     except ValueError as error:
         raise UsageError(f"{ROLLBACK_USAGE} ({error})") from error
     number, turn, path, flags = 0, "", "", set()
-    rest = iter(words)
+    rest = iter(arguments)
     for word in rest:
         if word in FLAGS:
             flags.add(word)
@@ -53,10 +53,10 @@ def parse_arguments(argument: str) -> tuple[int, str, str, set[str]]:
 
 async def rollback(here: CommandContext, argument: str) -> str:
     number, turn, file, flags = parse_arguments(argument)
-    undo, session = UndoService(here.app.run), here.session.id
+    undo, session = UndoService(here.app.context), here.session.id
     if not (number or turn or file or "--preview" in flags):
         checkpoints = await undo.in_thread(lambda history: history.checkpoints(session))
-        return listing(checkpoints, here.app.run.world.clock.now())
+        return listing(checkpoints, here.app.context.world.clock.now())
     if here.session.busy:
         raise UsageError(BUSY)
     opened = here.session.transcript.opened
@@ -108,8 +108,8 @@ def listing(checkpoints: tuple[Checkpoint, ...], now: float) -> str:
 def line_of(each: Checkpoint, now: float) -> str:
     state = "  (undone)" if each.undone else ""
     counts = f"+{each.created} ~{each.changed} -{each.deleted}"
-    age, words = format_age(now - each.at), one_line(each.words, 60)
-    return f"{each.number:3}  {age:>7}  {counts:14} {words}{state}"
+    age, summary = format_age(now - each.at), one_line(each.words, 60)
+    return f"{each.number:3}  {age:>7}  {counts:14} {summary}{state}"
 
 
 def preview_lines(plan: RestorePlan, root: str) -> str:
@@ -152,24 +152,24 @@ SHOWN_SNAPSHOTS = 20
 
 async def snapshot_command(here: CommandContext, argument: str) -> str | None:
     verb, _, rest = argument.partition(" ")
-    home, rest = here.app.run.home, rest.strip()
+    home, rest = here.app.context.home, rest.strip()
     match verb:
         case "":
-            found = await asyncio.to_thread(list_snapshots, home)
+            snapshots = await asyncio.to_thread(list_snapshots, home)
             lines = [
                 f"{n:2}  {format_time(each.at)[:-3]}  {each.name}"
-                for n, each in enumerate(found[:SHOWN_SNAPSHOTS], start=1)
+                for n, each in enumerate(snapshots[:SHOWN_SNAPSHOTS], start=1)
             ]
             if not lines:
                 return "There are no snapshots; create one with /snapshot create."
             return "\n".join((*lines, "/snapshot restore N explains how to restore one."))
         case "create":
-            now = here.app.run.world.clock.now()
+            now = here.app.context.world.clock.now()
             made = await asyncio.to_thread(snapshot, home, now, label=rest)
             return f"{made.file} contains {plural(made.files, 'file')}, including your keys."
         case "restore":
-            found = await asyncio.to_thread(list_snapshots, home)
-            named = [each for n, each in enumerate(found, 1) if rest in (str(n), each.name)]
+            snapshots = await asyncio.to_thread(list_snapshots, home)
+            named = [each for n, each in enumerate(snapshots, 1) if rest in (str(n), each.name)]
             if not named:
                 raise NotFound(f"There is no snapshot {rest!r}; /snapshot lists them.")
             return (

@@ -75,7 +75,7 @@ async def undo(here: CommandContext, argument: str) -> Outcome | str:
 
 
 async def usage(here: CommandContext, argument: str) -> str:
-    transcript, now = here.session.transcript, here.app.run.world.clock.now()
+    transcript, now = here.session.transcript, here.app.context.world.clock.now()
     window = here.app.models.window(transcript.model, transcript.provider)
     share = transcript.last_prompt * 100 // window if window else 0
     lines = [
@@ -110,7 +110,7 @@ async def running_work(here: CommandContext) -> str:
 
 
 def _asks(here: CommandContext) -> bool:
-    return here.app.run.settings.approvals.destructive_slash_confirm
+    return here.app.context.settings.approvals.destructive_slash_confirm
 
 
 async def help_(here: CommandContext, argument: str) -> str:
@@ -186,8 +186,8 @@ def _unsettled_line(transcript: Transcript) -> list[str]:
     most = sum((call.usage for call in calls), Usage())
     count = format_count(most.prompt + most.output)
     price = "" if most.cost is None else f", {format_money(most.cost)}"
-    words = f"{plural(len(calls), 'call')} with an unknown outcome"
-    return [f"Assumed   {words}: up to {count} tokens{price}"]
+    description = f"{plural(len(calls), 'call')} with an unknown outcome"
+    return [f"Assumed   {description}: up to {count} tokens{price}"]
 
 
 def _tokens(used: Usage) -> str:
@@ -215,15 +215,15 @@ async def cap_states(archive: SessionArchive, caps: Caps, now: float) -> tuple[s
 
 
 def _cap_lines(name: str, scope: str, cap: Cap, lines: Sequence[Spending]) -> list[str]:
-    found = []
+    budgets = []
     if cap.usd is not None:
         dollars = sum((line.usage.cost or 0) + (line.assumed.cost or 0) for line in lines)
         spent = f"{format_money(dollars)} of {format_money(cap.usd)}"
-        found.append(f"{name} {spent} (budget.{scope})")
+        budgets.append(f"{name} {spent} (budget.{scope})")
     if cap.tokens is not None:
         tokens = sum(
             each.prompt + each.output for line in lines for each in (line.usage, line.assumed)
         )
         spent = f"{format_count(tokens)} of {format_count(cap.tokens)} tokens"
-        found.append(f"{name} {spent} (budget.{scope}.tokens)")
-    return found
+        budgets.append(f"{name} {spent} (budget.{scope}.tokens)")
+    return budgets

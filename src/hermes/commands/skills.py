@@ -119,7 +119,7 @@ def _platform(here: CommandContext) -> str:
 
 
 class SkillCommands:
-    """`/<name> instruction`: the skill and the instruction become the message."""
+    """One command per skill: `/<name> instruction` sends the skill and the instruction."""
 
     async def run(self, here: CommandContext, line: str) -> Outcome | None:
         called = await _library(here).expand_call(line, _platform(here), here.session.id)
@@ -143,16 +143,16 @@ class SkillCommands:
 
 async def skills(here: CommandContext, argument: str) -> str | None:
     try:
-        words = shlex.split(argument)
+        arguments = shlex.split(argument)
     except ValueError:
         return None
-    text = await _run_verb(_library(here), _platform(here), words or ["list"])
+    text = await _run_verb(_library(here), _platform(here), arguments or ["list"])
     return text and sanitize(text)
 
 
-async def _run_verb(library: SkillLibrary, platform: str, words: list[str]) -> str | None:
+async def _run_verb(library: SkillLibrary, platform: str, arguments: list[str]) -> str | None:
     store = library.store
-    match words:
+    match arguments:
         case ["list", *_]:
             scanned = await asyncio.to_thread(library.scan.scan)
             lines = skill_list_lines(scanned, library.here(platform).disabled)
@@ -162,8 +162,8 @@ async def _run_verb(library: SkillLibrary, platform: str, words: list[str]) -> s
 
             return await asyncio.to_thread(read_skill_file, store.find(name))
         case ["search", *query]:
-            found, problems = await library.hub.search(" ".join(query), limit=MAX_FOUND)
-            lines = [*listing_lines(found), *(f"({each})" for each in problems)]
+            skills, problems = await library.hub.search(" ".join(query), limit=MAX_FOUND)
+            lines = [*listing_lines(skills), *(f"({each})" for each in problems)]
             hint = "`hermes skills install ID` installs one."
             return "\n".join((*lines, hint)) if lines else "Nothing found."
         case ["history", name]:

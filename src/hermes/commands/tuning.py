@@ -51,7 +51,7 @@ async def reasoning(here: CommandContext, argument: str) -> str | None:
         return None
     await here.session.send(tuned.change(effort=word))
     if keep:
-        save_setting(here.app.run, ("agent", "reasoning_effort"), word)
+        save_setting(here.app.context, ("agent", "reasoning_effort"), word)
     return f"The reasoning effort is {word}{where}."
 
 
@@ -146,7 +146,7 @@ def _sizes(made: Compacted, verb: str = "became") -> str:
 
 
 async def personality(here: CommandContext, argument: str) -> str:
-    settings = here.app.run.settings
+    settings = here.app.context.settings
     if not argument:
         now = here.session.transcript.overlay.name or "none"
         return f"Personality: {now}\nAvailable: none, {', '.join(personality_names(settings))}"
@@ -156,7 +156,7 @@ async def personality(here: CommandContext, argument: str) -> str:
 
 
 async def complete_personalities(here: CommandContext, begun: str) -> Sequence[Suggestion]:
-    return suggest(("none", *personality_names(here.app.run.settings)), begun)
+    return suggest(("none", *personality_names(here.app.context.settings)), begun)
 
 
 TUNING_COMMANDS = (
@@ -224,4 +224,4 @@ def _display(here: CommandContext, key: str, value: Any, *, keep: bool = False) 
     tuned = _controls(here)
     tuned.display = replace(tuned.display, **{key: value})
     if keep:
-        save_setting(here.app.run, ("display", key), value)
+        save_setting(here.app.context, ("display", key), value)

@@ -38,7 +38,7 @@ class StatusSources(Protocol):
     """What the status report reads; an App provides all of it."""
 
     @property
-    def run(self) -> RunContext: ...
+    def context(self) -> RunContext: ...
     @property
     def models(self) -> Models: ...
     @property
@@ -49,7 +49,7 @@ class StatusSources(Protocol):
 
 async def status(parts: StatusSources) -> Page:
     """Build the status page. Creates and contacts nothing; secrets are masked."""
-    run = parts.run
+    run = parts.context
     home, settings = run.home, run.settings
     sessions, memory = await parts.archive.stats(), await parts.memory.status()
     winner = explain_choice(parts.models, run.config).winner
@@ -110,7 +110,7 @@ async def dump(parts: StatusSources, *, with_keys: bool) -> Page:
     only with `with_keys`."""
     whole = await status(parts)
     keys = whole["Keys"] if with_keys else dict.fromkeys(whole["Keys"], "set")
-    faults = [finding for finding in parts.run.config.diagnostics if finding.level != "ok"]
+    faults = [finding for finding in parts.context.config.diagnostics if finding.level != "ok"]
     return {
         "Environment": whole["Environment"],
         "Packages": packages(),
@@ -119,7 +119,7 @@ async def dump(parts: StatusSources, *, with_keys: bool) -> Page:
         "Terminal": whole["Terminal"],
         "Tools": whole["Tools"],
         "Sessions": whole["Sessions"],
-        "Changed settings": changed_settings(parts.run),
+        "Changed settings": changed_settings(parts.context),
         "Findings": {f"{number}": fault.text for number, fault in enumerate(faults, start=1)},
     }
 
@@ -159,23 +159,23 @@ async def full_status(parts: StatusSources, plugins: Mapping[str, str]) -> Page:
         },
         "Servers": {
             row.name: row.fault or ("on" if row.enabled else "off")
-            for row in McpAdmin(parts.run).rows()
+            for row in McpAdmin(parts.context).rows()
         },
         "Plugins": dict(plugins),
-        "Changed settings": changed_settings(parts.run),
+        "Changed settings": changed_settings(parts.context),
         "Packages": packages(),
     }
 
 
 async def deep_checks(parts: StatusSources) -> Page:
     """Request the provider's model list, and read every journal record once."""
-    found = [*await journal_findings(parts.run.home), *await index_findings(parts.run.home)]
+    found = [*await journal_findings(parts.context.home), *await index_findings(parts.context.home)]
     findings = "; ".join(f"{each.text} ({each.fix})" if each.fix else each.text for each in found)
-    winner = explain_choice(parts.models, parts.run.config).winner
+    winner = explain_choice(parts.models, parts.context.config).winner
     if winner is None or winner.provider in IN_PROCESS:
         model = "runs in this process"
     elif not (model := winner.problem):
-        clock = parts.run.world.clock
+        clock = parts.context.world.clock
         started = clock.monotonic()
         try:
             listed = await ModelBrowser(parts.models).cards(winner.provider, refresh=True)

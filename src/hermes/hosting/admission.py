@@ -36,8 +36,8 @@ class AdmissionTicket:
             async with asyncio.timeout(seconds):
                 await capacity
         except TimeoutError as error:
-            words = f"No capacity for this run became free within {seconds:g} seconds."
-            raise AdmissionRefused(words, retry_after=RETRY_SECONDS) from error
+            message = f"No capacity for this run became free within {seconds:g} seconds."
+            raise AdmissionRefused(message, retry_after=RETRY_SECONDS) from error
         finally:
             if capacity.done() and not capacity.cancelled():
                 # Mark the exception as retrieved: this task may have been cancelled meanwhile.
@@ -52,9 +52,10 @@ class AdmissionTicket:
 
 
 class Admission:
-    """At most `max_active` runs are active (0: no limit) and `max_queued` wait. Capacity that
-    becomes free goes to the principals in turn, so that one with many runs does not delay others.
-    A run that waits longer than `wait_seconds` is refused, unless it is persistent."""
+    """Limits the runs of a process: at most `max_active` are active (0: no limit) and `max_queued`
+    wait. Capacity that becomes free goes to the principals in turn, so that one with many runs does
+    not delay others. A run that waits for capacity longer than `wait_seconds` is refused, unless it
+    is persistent."""
 
     def __init__(
         self, *, max_active: int = 0, max_queued: int = 0, wait_seconds: float = 30.0
@@ -72,13 +73,13 @@ class Admission:
         return not self._max_active or (self.active < self._max_active and not self._waiting)
 
     def check(self) -> None:
-        """AdmissionRefused when a new run would be refused now."""
+        """Raise AdmissionRefused if a new run would be refused now."""
         if self.is_draining:
             raise draining_error()
         most = self._max_active + self._max_queued
         if self._max_active and self.active + self.queued >= most:
-            words = f"{self.active} runs are active and {self.queued} wait, which is the maximum."
-            raise AdmissionRefused(words, retry_after=RETRY_SECONDS)
+            message = f"{self.active} runs are active and {self.queued} wait, which is the maximum."
+            raise AdmissionRefused(message, retry_after=RETRY_SECONDS)
 
     def enter(self, principal: str, *, is_resumed: bool = False) -> AdmissionTicket:
         """Queue a run; AdmissionRefused. A resumed run was admitted before and is not refused."""
@@ -125,5 +126,5 @@ class Admission:
 
 
 def draining_error() -> AdmissionRefused:
-    words = "The server is shutting down."
-    return AdmissionRefused(words, retry_after=RETRY_SECONDS, is_draining=True)
+    message = "The server is shutting down."
+    return AdmissionRefused(message, retry_after=RETRY_SECONDS, is_draining=True)

@@ -14,12 +14,14 @@ POSITION = r"(\d{1,12})(?:\.(\d{1,9})\.([0-9a-f]{8}))?"
 
 
 class StreamPosition(Value):
-    """A position in a run: after record `n` and after `chars` characters of the reply that follows
-    it. `hash` covers those characters: after a crash the model writes the reply again, and the
-    reader continues in it only if it begins with the same text."""
+    """A position in the events of a run, for clients that continue reading there."""
 
+    # The last record that was read.
     n: int = 0
+    # The characters that were read of the reply after that record.
     chars: int = 0
+    # The hash of those characters: after a crash the model writes the reply again, and the reader
+    # continues in it only if it begins with the same text.
     hash: str = ""
 
     def __str__(self) -> str:
@@ -87,19 +89,19 @@ class RunFollower:
     def read(self) -> list[RunEvent]:
         """Everything new, in as few pieces as possible."""
         self._news.clear()
-        found: list[RunEvent] = []
+        events: list[RunEvent] = []
         records = self._run.records
         while self._index < len(records):
             record = records[self._index]
             if isinstance(record.event, ReplyAdded):
-                self._end_reply(record, record.event.message, found)
+                self._end_reply(record, record.event.message, events)
             self._index += 1
             self._n = record.n
-            found.append(RecordAdded(record=record, mark=self._position()))
+            events.append(RecordAdded(record=record, mark=self._position()))
         # A run that is over consists of its records alone; nothing follows its end.
         if not self._run.is_over:
-            self._read_draft(self._run.draft, found)
-        return found
+            self._read_draft(self._run.draft, events)
+        return events
 
     def _position(self) -> StreamPosition:
         if not self._chars:
@@ -119,7 +121,7 @@ class RunFollower:
         self._draft, self._seen, self._chars, self._promised = None, 0, 0, ""
         self._hash = blake2b(digest_size=4)
 
-    def _read_draft(self, draft: PartialReply, found: list[RunEvent]) -> None:
+    def _read_draft(self, draft: PartialReply, events: list[RunEvent]) -> None:
         if draft is not self._draft:
             if not draft.pieces:
                 return
@@ -127,14 +129,14 @@ class RunFollower:
                 text = draft.text
                 if len(text) < self._chars:
                     return
-                self._catch_up(text, found)
+                self._catch_up(text, events)
                 self._seen = len(draft.pieces)
             else:
                 self._seen = 0
             self._draft = draft
-        self._read_pieces(draft, found)
+        self._read_pieces(draft, events)
 
-    def _read_pieces(self, draft: PartialReply, found: list[RunEvent]) -> None:
+    def _read_pieces(self, draft: PartialReply, events: list[RunEvent]) -> None:
         news = draft.pieces[self._seen :]
         self._seen = len(draft.pieces)
         at = 0
@@ -144,12 +146,12 @@ class RunFollower:
                 end += 1
             joined = "".join(text for _, text in news[at:end])
             if is_text:
-                self._send(joined, found)
+                self._send(joined, events)
             elif joined:
-                found.append(TextPiece(text=joined, mark=self._position(), is_text=False))
+                events.append(TextPiece(text=joined, mark=self._position(), is_text=False))
             at = end
 
-    def _catch_up(self, text: str, found: list[RunEvent]) -> None:
+    def _catch_up(self, text: str, events: list[RunEvent]) -> None:
         """Continue after what was sent of an earlier version of this reply, if it starts equal."""
         if self._chars:
             sent = blake2b(text[: self._chars].encode("utf-8", "replace"), digest_size=4)
@@ -162,8 +164,8 @@ class RunFollower:
                 self._hash = blake2b(digest_size=4)
             self._promised = ""
             if not is_same:
-                found.append(ReplyRestarted(mark=self._position()))
-        self._send(text[self._chars :], found)
+                events.append(ReplyRestarted(mark=self._position()))
+        self._send(text[self._chars :], events)
 
     def _send(self, text: str, found: list[RunEvent]) -> None:
         if text:

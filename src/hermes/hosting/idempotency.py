@@ -80,8 +80,8 @@ class Idempotency:
             return response, False
         except BaseException as error:
             if not isinstance(error, Exception):
-                words = "The request was interrupted; send it again."
-                error = AdmissionRefused(words, retry_after=1.0, is_draining=True)
+                message = "The request was interrupted; send it again."
+                error = AdmissionRefused(message, retry_after=1.0, is_draining=True)
             flying.set_exception(error)
             # Mark the exception as retrieved: there may be no waiter.
             flying.exception()

@@ -67,14 +67,14 @@ class PartialReply:
 
 
 class Run:
-    """`records` are the durable events of the turn in order, starting with the message. A past run
-    consists of them alone. `settled` is set after everything that follows the end is stored, so
-    that a client can build on it."""
+    """One turn that is executed for a client."""
 
     def __init__(self, id: str, session_id: str, at: float) -> None:
         self.id = id
         self.session_id = session_id
         self.created_at = at
+        # The durable events of the turn in order, starting with the message. A past run consists of
+        # them alone.
         self.records: list[Record] = []
         self.draft = PartialReply()
         self.drafts: dict[int, PartialReply] = {}
@@ -90,6 +90,7 @@ class Run:
         self.is_persistent = False
         # Another process executes the run.
         self.is_remote = False
+        # Set after everything that follows the end is stored, so that a client can build on it.
         self.settled = asyncio.Event()
         self._accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._message = 0

@@ -31,7 +31,8 @@ OnEnd = Callable[[Run], Awaitable[None]]
 
 
 class RunExecutor:
-    """`platform` is that of the sessions which it opens. `store` is needed for persistent runs."""
+    """Executes runs. `platform` is that of the sessions which it opens; `store` is needed for
+    persistent runs."""
 
     def __init__(
         self,
@@ -63,12 +64,12 @@ class RunExecutor:
 
     def new_session_id(self) -> str:
         """Has more random bits than usual: hundreds of sessions may open in the same second."""
-        world = self._app.run.world
+        world = self._app.context.world
         return f"{world.new_session_id()}{world.chance.getrandbits(40):010x}"
 
     def new_run_id(self, session_id: str) -> str:
         """The id contains the session's, so that the journal alone can restore a run."""
-        return f"run_{session_id}_{self._app.run.world.chance.getrandbits(48):012x}"
+        return f"run_{session_id}_{self._app.context.world.chance.getrandbits(48):012x}"
 
     def claim(self, session_id: str) -> bool:
         """Reserve the session for the next run; False when another run has it."""
@@ -98,7 +99,7 @@ class RunExecutor:
         except BaseException:
             self.release_claim(request.session_id)
             raise
-        run = Run(run_id, request.session_id, self._app.run.world.clock.now())
+        run = Run(run_id, request.session_id, self._app.context.world.clock.now())
         run.is_persistent = persistent
         self._runs[run_id] = run
         if persistent:
@@ -152,7 +153,7 @@ class RunExecutor:
         assert self._store is not None
         for run_id, request in await self._store.unfinished_runs():
             if run_id not in self._runs:
-                run = Run(run_id, request.session_id, self._app.run.world.clock.now())
+                run = Run(run_id, request.session_id, self._app.context.world.clock.now())
                 run.is_persistent = True
                 self._launch_resumed(run, request)
 

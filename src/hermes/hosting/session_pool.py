@@ -35,8 +35,8 @@ class SessionSlot:
             async with asyncio.timeout(BUSY_SECONDS):
                 await self.turn_lock.acquire()
         except TimeoutError as error:
-            words = "Another request is using this session; try again later."
-            raise SessionBusy(words) from error
+            message = "Another request is using this session; try again later."
+            raise SessionBusy(message) from error
 
 
 class SessionPool:
@@ -78,7 +78,7 @@ class SessionPool:
         its `open_lock`. SessionBusy when another process has the session; NotFound."""
         if slot.session is None:
             # Many sessions that open at once must not block the event loop.
-            await self._app.run.world.pacer.wait()
+            await self._app.context.world.pacer.wait()
             slot.session = await self._app.open(request, adapt=adapt)
             if self._with_tasks:
                 self._app.start_session_tasks(slot.session)
@@ -147,5 +147,5 @@ class SessionPool:
         session, slot.session = slot.session, None
         # A new user waits at the lock until the session can be opened again.
         async with slot.open_lock:
-            await self._app.run.world.pacer.wait()
+            await self._app.context.world.pacer.wait()
             await self._app.close_session(session, soon=True)

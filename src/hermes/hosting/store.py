@@ -53,8 +53,8 @@ class HostingStore:
             return await loop.run_in_executor(self._pool, self._work, work, durable)
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorname", "").startswith(FULL):
-                words = f"The disk of {self._path} is full; free some space and try again."
-                raise DiskFull(words) from error
+                message = f"The disk of {self._path} is full; free some space and try again."
+                raise DiskFull(message) from error
             raise JournalError(f"{self._path} cannot be used: {error}.") from error
 
     async def change(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:

@@ -139,13 +139,13 @@ class ServerConnection(asyncio.Protocol):
             return False
         lines = bytes(self._buffer[:end]).decode("latin-1").split("\r\n")
         del self._buffer[: end + 4]
-        words = lines[0].split(" ")
-        if len(words) != 3:
+        parts = lines[0].split(" ")
+        if len(parts) != 3:
             self.close()
             return False
         pairs = (line.partition(":") for line in lines[1:])
         headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
-        self._head = RawRequest(words[0], words[1], headers)
+        self._head = RawRequest(parts[0], parts[1], headers)
         if headers.get("expect", "").lower() == "100-continue":
             self.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         return True

@@ -64,11 +64,11 @@ def fails_midway(
 
 
 def garbled(step: Step, *, after_chunks: int) -> Step:
-    """After this many events, the next one is sent truncated and then again complete, with all the
-    rest."""
+    """Return the step with a garbled event: after this many events, the next one is sent truncated
+    and then again complete, with all the rest."""
     return replace(step, breaks=Break(how="garbage", after_chunks=after_chunks))
 
 
 def expecting(step: Step, part: JsonObject) -> Step:
-    """Only for a request whose body contains this; any other is a violation."""
+    """Return the step for a request whose body contains this; any other is a violation."""
     return replace(step, expect=part)

@@ -23,9 +23,10 @@ End = Literal["whole", "cut", "reset", "hold"]
 
 
 class WireResponse(NamedTuple):
-    """`frames` are the pieces of the body; a streamed response sends each as an HTTP chunk."""
+    """The bytes of a response and how they are sent."""
 
     head: bytes
+    # The pieces of the body; a streamed response sends each as an HTTP chunk.
     frames: tuple[bytes, ...] = ()
     chunked: bool = False
     end: End = "whole"

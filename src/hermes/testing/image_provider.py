@@ -40,11 +40,11 @@ def plain_studio(
     values, world = dict(env or {}), world or World()
 
     def read(path: str) -> bytes:
-        place = Path(folder, path).resolve()
-        if not place.is_relative_to(folder.resolve()):
+        file_path = Path(folder, path).resolve()
+        if not file_path.is_relative_to(folder.resolve()):
             raise ImageFault(f"{path} is not in {folder}.", kind="invalid_argument")
         try:
-            with place.open("rb") as file:
+            with file_path.open("rb") as file:
                 return file.read(MAX_BYTES + 1)
         except OSError as error:
             raise ImageFault(f"{path} cannot be read.", kind="invalid_argument") from error

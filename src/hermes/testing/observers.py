@@ -45,7 +45,7 @@ class WaitableCounter:
                 self._waiting = [other for other in self._waiting if other is not entry]
 
     def wait(self, count: int, *, timeout: float = 60.0) -> None:
-        """The same without a loop; raises TimeoutError."""
+        """Wait without an event loop. Raises TimeoutError."""
         with self._changed:
             if not self._changed.wait_for(lambda: self.count >= count, timeout):
                 raise TimeoutError(f"waited for {count}, but counted only {self.count}")
@@ -90,8 +90,8 @@ _observers: list[RequestObserver] = []
 
 @contextmanager
 def observe_requests(by: RequestObserver) -> Iterator[None]:
-    """`by` is called in the server's thread before the request is answered. It should be fast and
-    must not raise."""
+    """Observe requests. `by` is called in the server's thread before the request is
+    answered. It should be fast and must not raise."""
     _observers.append(by)
     try:
         yield

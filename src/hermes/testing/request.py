@@ -20,28 +20,29 @@ class RequestCall(Value):
 
 
 class RequestMessage(Value):
-    """`call_id` is the tool call that a tool result answers."""
+    """A message in a model request."""
 
     role: Role
     text: str = ""
     calls: tuple[RequestCall, ...] = ()
+    # The tool call that a tool result answers.
     call_id: str = ""
 
 
 def parse_messages(wire: str, body: JsonObject) -> Iterator[RequestMessage]:
     """Lenient: entries that do not fit the wire format are skipped."""
-    messages, given = _objects(body.get("messages")), body.get("input")
+    messages, items = _objects(body.get("messages")), body.get("input")
     if wire == "chat":
-        yield from (said for message in messages for said in _chat(message))
+        yield from (parsed for message in messages for parsed in _chat(message))
         return
     if system := _text(body.get("system" if wire == "messages" else "instructions")):
         yield RequestMessage(role="system", text=system)
     if wire == "messages":
-        yield from (said for message in messages for said in _messages(message))
+        yield from (parsed for message in messages for parsed in _messages(message))
         return
-    if isinstance(given, str):
-        yield RequestMessage(role="user", text=given)
-    yield from (said for item in _objects(given) for said in _responses(item))
+    if isinstance(items, str):
+        yield RequestMessage(role="user", text=items)
+    yield from (parsed for item in _objects(items) for parsed in _responses(item))
 
 
 def _chat(message: JsonObject) -> Iterator[RequestMessage]:
@@ -117,16 +118,20 @@ def _text(content: JsonValue) -> str:
 
 
 class Request(Value, dict=True):
-    """`n` counts from 1. `raw` is the exact body; `body` is {} if it is not a JSON object. Header
-    names are in lower case. `at` is the time of the server's clock."""
+    """A request that the server received."""
 
+    # Counts from 1.
     n: int
     method: str
     path: str
+    # The names are in lower case.
     headers: dict[str, str]
+    # The exact body.
     raw: bytes
+    # The time of the server's clock.
     at: float
     wire: WireName | None = None
+    # {} if the body is not a JSON object.
     body: JsonObject = {}
 
     @property
@@ -147,17 +152,17 @@ class Request(Value, dict=True):
     @property
     def last_text(self) -> str:
         """The newest user text or tool result."""
-        return next((said.text for said in reversed(self.messages) if said.text), "")
+        return next((message.text for message in reversed(self.messages) if message.text), "")
 
     @property
     def results(self) -> tuple[RequestMessage, ...]:
         """The tool results since the last reply of the model, in order."""
         newest: list[RequestMessage] = []
-        for said in reversed(self.messages):
-            if said.role == "assistant":
+        for message in reversed(self.messages):
+            if message.role == "assistant":
                 break
-            if said.role == "tool":
-                newest.append(said)
+            if message.role == "tool":
+                newest.append(message)
         return tuple(reversed(newest))
 
     @property

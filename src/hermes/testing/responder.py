@@ -19,13 +19,13 @@ from hermes.testing.wires.table import WIRES, WireName
 
 
 class Prices(Value, forbid_unknown_fields=True):
-    """US dollars per million tokens, which equals millionths per token. With `told`, replies state
-    their cost, as some vendors do."""
+    """Prices in US dollars per million tokens, which equals millionths per token."""
 
     input: float = 0.0
     output: float = 0.0
     cache_read: float = 0.0
     cache_write: float = 0.0
+    # Replies state their cost, as some vendors do.
     told: bool = True
 
     def micros(self, usage: Usage) -> Decimal:
@@ -82,8 +82,8 @@ CHOSEN_ID = re.compile(rb'"(?:call|toolu)_(\d+)"')
 
 
 class ScriptedResponder:
-    """`strict` rejects what the wire format forbids. `window` is the context window in estimated
-    tokens; None for no limit."""
+    """Answers requests from a script. `strict` rejects what the wire format forbids. `window` is
+    the context window in estimated tokens; None for no limit."""
 
     def __init__(
         self,

@@ -127,12 +127,13 @@ class ScriptedServer:
         steps: Iterable[Step] | Rule[Request] = (),
         **options: Unpack[ServerOptions],
     ) -> AbstractContextManager[ScriptedServer]:
-        """The same server in its own thread, for tests that are not async."""
+        """Run the server in its own thread, for tests that are not async."""
         return running_in_thread(cls(steps, **options))
 
     @property
     def url(self) -> str:
-        """Without a path. OpenAI-style clients need `url + "/v1"`, messages clients `url`."""
+        """The address without a path. OpenAI-style clients need `url + "/v1"`, messages
+        clients `url`."""
         return f"http://127.0.0.1:{self._port}"
 
     @property
@@ -281,13 +282,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--script", type=Path, required=True, help="JSON file with the steps")
     parser.add_argument("--port", type=int, default=0, help="default: any free port")
     parser.add_argument("--log", type=Path, help="file that gets one JSON line per request")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        script = read_script(given.script)
+        script = read_script(options.script)
     except UsageError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    asyncio.run(_run(script, given.port, given.log))
+    asyncio.run(_run(script, options.port, options.log))
     return 0
 
 

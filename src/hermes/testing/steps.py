@@ -62,23 +62,24 @@ class Failure(Value, forbid_unknown_fields=True):
 
 
 class Pace(Value, forbid_unknown_fields=True):
-    """The timing of the bytes. `chunk` is characters per piece, 0 for one piece; `drip` is bytes
-    per write, 0 for no limit, with `drip_seconds` after each."""
+    """The timing of the bytes of a response."""
 
+    # Characters per piece; 0 for one piece.
     chunk: int = 24
     first_seconds: float = 0.0
     between_seconds: float = 0.0
+    # Bytes per write; 0 for no limit. A pause of `drip_seconds` follows each write.
     drip: int = 0
     drip_seconds: float = 0.0
 
 
 class Break(Value, forbid_unknown_fields=True):
-    """Where a response breaks. Exactly one of the three positions is given; events count from 0,
-    bytes are those of the body. `cut` closes the connection, `reset` sends a TCP reset, `hold`
-    keeps it open silently (or with comments), `error` sends an error event, `garbage` sends half of
-    the next event and continues."""
+    """Where and how a response breaks. Exactly one of the three positions is set."""
 
+    # `cut` closes the connection, `reset` sends a TCP reset, `hold` keeps it open silently (or with
+    # comments), `error` sends an error event, `garbage` sends half of the next event and continues.
     how: Literal["cut", "reset", "hold", "error", "garbage"]
+    # Positions: after this many events, after this many bytes of the body, or before the head.
     after_chunks: int | None = None
     after_bytes: int | None = None
     before_head: bool = False
@@ -87,17 +88,18 @@ class Break(Value, forbid_unknown_fields=True):
 
 
 class Step(Value, forbid_unknown_fields=True):
-    """One reply of the model. The order on the wire is reasoning, text, calls. `stop` None follows
-    from the content; `finish` replaces the finish reason of the wire format. `usage` None is
-    estimated. `expect` is what the request body must contain."""
+    """One reply of the model. The order on the wire is reasoning, text, calls."""
 
     text: str = ""
     reasoning: str = ""
     sealed: str | None = None
     reasoning_form: ReasoningForm = "reasoning_content"
     calls: tuple[ScriptedCall, ...] = ()
+    # None follows from the content.
     stop: StopReason | None = None
+    # Replaces the finish reason of the wire format.
     finish: str = ""
+    # None is estimated.
     usage: Usage | None = None
     model: str = ""
     headers: dict[str, str] = {}
@@ -105,6 +107,7 @@ class Step(Value, forbid_unknown_fields=True):
     pace: Pace = Pace()
     breaks: Break | None = None
     flaws: tuple[Flaw, ...] = ()
+    # What the request body must contain.
     expect: JsonObject = {}
 
     @property
@@ -168,7 +171,7 @@ def thinks(
 
 
 def costs(step: Step, usage: Usage) -> Step:
-    """The same step with these token counts."""
+    """Return the same step with these token counts."""
     return replace(step, usage=usage)
 
 

@@ -66,7 +66,7 @@ class Talk:
     async def session(self, app: App, *, attended: bool = False) -> Session:
         opening = SessionRequest(source="cli", attended=attended, cwd=str(self.home.parent))
         session = await app.open(opening)
-        self.news += app.run.notices
+        self.news += app.context.notices
         return session
 
     def point_to(self, url: str) -> None:

@@ -135,19 +135,22 @@ def test_the_worst_findings_can_block(talk: Talk) -> None:
 async def test_new_plugins_of_every_kind_pass_their_own_tests_and_load(talk: Talk) -> None:
     async with start({}, home=str(talk.home)) as app:
         for kind in KINDS:
-            PluginAdmin(app.run, app.plugins.plugins).new(f"fresh-{kind.replace('_', '-')}", kind)  # type: ignore[arg-type]
+            admin = PluginAdmin(app.context, app.plugins.plugins)
+            admin.new(f"fresh-{kind.replace('_', '-')}", kind)  # type: ignore[arg-type]
     async with start({}, home=str(talk.home)) as app:
         fresh = [
-            row for row in PluginAdmin(app.run, app.plugins.plugins).rows() if "fresh-" in row.key
+            row
+            for row in PluginAdmin(app.context, app.plugins.plugins).rows()
+            if "fresh-" in row.key
         ]
     for row in fresh:
         inside = row.kind in ("exclusive", "platform")
         async with start({}, home=str(talk.home)) as app:
-            PluginAdmin(app.run, app.plugins.plugins).enable(
+            PluginAdmin(app.context, app.plugins.plugins).enable(
                 row.key, isolation="in_process" if inside else ""
             )
     async with start({}, home=str(talk.home)) as app:
-        checks = await PluginAdmin(app.run, app.plugins.plugins).doctor()
+        checks = await PluginAdmin(app.context, app.plugins.plugins).doctor()
     assert {each.key for each in checks if each.ok} == {row.key for row in fresh}
     assert len(checks) == len(KINDS)
     # With what a plugin's tests may count on and nothing else that happens to be installed.

@@ -81,7 +81,7 @@ async def test_an_unknown_hook_fails_its_plugin_alone(talk: Talk) -> None:
         await app.plugins.offer()
         states = {each.plugin.key: each.status for each in app.plugins.plugins.states}
         assert (states["odd"], states["weather"]) == ("error", "loaded")
-        assert "There is no hook 'on_full_moon'" in "".join(app.run.notices)
+        assert "There is no hook 'on_full_moon'" in "".join(app.context.notices)
         assert not app.hooks.registry.has()
 
 

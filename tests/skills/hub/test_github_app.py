@@ -76,7 +76,7 @@ async def test_skills_are_fetched_with_the_pass_of_an_app(
         f"GITHUB_APP_PRIVATE_KEY_PATH={file}\nGITHUB_TOKEN=\nGH_TOKEN=\n"
     )
     async with start({}, home=str(home)) as app:
-        app.run.env = {"PATH": ""}
+        app.context.env = {"PATH": ""}
         hub = app.skills().hub
         await hub.fetch("some/repo/pdf")
     asked = [(each.path, each.headers.get("authorization", "")) for each in services.asked]

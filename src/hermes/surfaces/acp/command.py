@@ -64,7 +64,7 @@ async def _serve(options: dict[str, Any]) -> int:
 
 async def _check(options: dict[str, Any]) -> int:
     async with start(options) as app:
-        for finding in app.run.config.diagnostics:
+        for finding in app.context.config.diagnostics:
             if finding.level == "error":
                 click.echo(f"warning: {finding.text}; {finding.fix}.", err=True)
         try:

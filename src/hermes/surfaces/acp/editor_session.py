@@ -92,8 +92,8 @@ SESSION_COMMANDS = frozenset(("branch", "clear", "new", "resume"))
 
 
 class EditorSession:
-    """`policy` applies the mode that the editor has chosen. `close` closes the session and the MCP
-    servers of the editor. `notices` are shown once."""
+    """One session of an editor. `policy` applies the mode that the editor has chosen. `close`
+    closes the session and the MCP servers of the editor. `notices` are shown once."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class EditorSession:
 
     async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
         """Run a turn after earlier prompts; returns when it has ended."""
-        text, images = await parse_prompt(self.app.run.home, blocks)
+        text, images = await parse_prompt(self.app.context.home, blocks)
         if self.session.busy and is_urgent(text):
             await self._command(text)
             return PromptResponse(stop_reason="end_turn")
@@ -274,8 +274,8 @@ class EditorSession:
             case StartWork(work=work):
                 await self._send_text(await work())
             case Reload():
-                words = "Restart the agent in the editor to read settings, keys and skills again."
-                await self._send_text(words)
+                message = "Restart the agent in the editor to read settings, keys and skills again."
+                await self._send_text(message)
             case Quit() | AttachImage() | CopyText() | OpenEditor():
                 await self._send_text("That works in the terminal only.")
             case unknown:
@@ -289,23 +289,23 @@ class EditorSession:
         await self._client.session_update(self.id, update)
 
 
-def _available(name: str, words: str, arguments: str) -> AvailableCommand:
-    given = UnstructuredCommandInput(hint=arguments) if arguments else None
+def _available(name: str, description: str, arguments: str) -> AvailableCommand:
+    hint = UnstructuredCommandInput(hint=arguments) if arguments else None
     return AvailableCommand(
         name=name,
-        description=words,
-        input=AvailableCommandInput(root=given) if given is not None else None,
+        description=description,
+        input=AvailableCommandInput(root=hint) if hint is not None else None,
     )
 
 
 async def parse_prompt(home: Home, blocks: Sequence[ContentBlock]) -> tuple[str, tuple[Image, ...]]:
     """The text and images of a message; UsageError for unsupported content."""
-    words: list[str] = []
+    texts: list[str] = []
     images: list[Image] = []
     for block in blocks:
         match block:
             case TextContentBlock(text=text):
-                words.append(text)
+                texts.append(text)
             case ImageContentBlock(data=data):
                 try:
                     image = base64.b64decode(data, validate=True)
@@ -315,21 +315,21 @@ async def parse_prompt(home: Home, blocks: Sequence[ContentBlock]) -> tuple[str,
             case ResourceContentBlock(uri=uri, name=name):
                 # A local file becomes a reference, any other resource a link.
                 path = _local_path(uri)
-                words.append(f"@file:{Path(path)}" if path else f"[{name}]({uri})")
+                texts.append(f"@file:{Path(path)}" if path else f"[{name}]({uri})")
             case EmbeddedResourceContentBlock(resource=TextResourceContents(uri=uri, text=text)):
                 name = _local_path(uri) or uri
                 if len(text) > MAX_INLINE_CHARS:
-                    words.append(f"[{name} is too long to include: {len(text)} characters]")
+                    texts.append(f"[{name} is too long to include: {len(text)} characters]")
                 else:
-                    words.append(f"<file path={name!r}>\n{text}\n</file>")
+                    texts.append(f"<file path={name!r}>\n{text}\n</file>")
             case EmbeddedResourceContentBlock(resource=resource):
-                words.append(f"[{resource.uri}: not text, omitted]")
+                texts.append(f"[{resource.uri}: not text, omitted]")
             case AudioContentBlock():
                 raise UsageError("Audio is not supported; send text instead.")
-    return "\n".join(word for word in words if word), tuple(images)
+    return "\n".join(word for word in texts if word), tuple(images)
 
 
 def _local_path(uri: str) -> str:
     """The path of a `file:` URI, "" for any other."""
-    place = urlsplit(uri)
-    return unquote(place.path) if place.scheme == "file" else ""
+    url = urlsplit(uri)
+    return unquote(url.path) if url.scheme == "file" else ""

@@ -117,8 +117,8 @@ class EditorFiles(DelegatingWorkspace):
                 output_byte_limit=options["max_bytes"],
             )
         except RequestError as error:
-            words = f"The editor opens no terminal, so nothing was run: {error}."
-            raise ToolError(words) from error
+            message = f"The editor opens no terminal, so nothing was run: {error}."
+            raise ToolError(message) from error
         stop, on_output = options["stop"], options.get("on_output")
         running = _Running(self._client, self._session_id, made.terminal_id, on_output)
         try:

@@ -80,7 +80,7 @@ class EditorAgent:
         self._capabilities = ClientCapabilities()
         self._pool = SessionPool(app, with_tasks=True)
         self._sessions: dict[str, EditorSession] = {}
-        app.mcp.enabled = app.run.env.get(SKIP, "") not in ("1", "true")
+        app.mcp.enabled = app.context.env.get(SKIP, "") not in ("1", "true")
 
     def on_connect(self, conn: Client) -> None:
         self._client = conn
@@ -150,7 +150,9 @@ class EditorAgent:
             forked = await self._app.archive.fork(source)
         except HermesError as error:
             raise _request_error(error) from error
-        await save_mode(self._app.run.home, forked, await load_mode(self._app.run.home, source))
+        await save_mode(
+            self._app.context.home, forked, await load_mode(self._app.context.home, source)
+        )
         editor = await self._open_or_fork(forked, cwd, mcp_servers)
         return ForkSessionResponse(session_id=forked, **self._greet(editor))
 
@@ -205,7 +207,7 @@ class EditorAgent:
             raise RequestError.invalid_params({"modeId": f"one of {', '.join(MODE_NAMES)}"})
         editor = self._session(session_id)
         editor.policy.mode = mode_id
-        await save_mode(self._app.run.home, editor.session.id, mode_id)
+        await save_mode(self._app.context.home, editor.session.id, mode_id)
         await editor.send_mode()
         return SetSessionModeResponse()
 
@@ -255,7 +257,7 @@ class EditorAgent:
     ) -> EditorSession:
         """Open a session with the MCP servers of the editor; SessionBusy. `known_as` is the id for
         the editor if it differs."""
-        session_id = opening.resume or self._app.run.world.new_session_id()
+        session_id = opening.resume or self._app.context.world.new_session_id()
         if not opening.resume:
             opening = replace(opening, session_id=session_id)
         slot, opened = self._pool.acquire(session_id), None
@@ -284,7 +286,7 @@ class EditorAgent:
         assert self._client is not None
         client, policies = self._client, []
         wanted = editor_mcp_servers(mcp_servers or ())
-        servers = SessionServers(self._app.run, wanted, opening.cwd) if wanted else None
+        servers = SessionServers(self._app.context, wanted, opening.cwd) if wanted else None
         faults = await servers.connect() if servers else ()
 
         def adapt(session_id: str, deps: SessionDeps) -> None:
@@ -293,7 +295,7 @@ class EditorAgent:
             deps.policy = policies[0]
 
             def use_editor(inner: Workspace) -> Workspace:
-                able, settings = self._capabilities, self._app.run.settings.acp
+                able, settings = self._capabilities, self._app.context.settings.acp
                 runs_commands = settings.use_client_terminal and bool(able.terminal)
                 return EditorFiles(inner, client, session_id, able, runs_commands=runs_commands)
 
@@ -318,7 +320,7 @@ class EditorAgent:
                     await servers.close()
 
         editor = EditorSession(self._app, session, client, policies[0], close, known_as=known_as)
-        editor.policy.mode = await load_mode(self._app.run.home, session.id)
+        editor.policy.mode = await load_mode(self._app.context.home, session.id)
         editor.notices += faults
         self._sessions[editor.id] = editor
         return editor

@@ -27,23 +27,23 @@ EditorServers = Sequence[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServer
 SERVER_PREFIX = "acp_"
 
 
-def editor_mcp_servers(given: EditorServers) -> dict[str, McpServerSettings]:
+def editor_mcp_servers(servers: EditorServers) -> dict[str, McpServerSettings]:
     """Settings by prefixed name. Skips servers that only the editor can reach."""
-    found: dict[str, McpServerSettings] = {}
-    for each in given:
+    settings: dict[str, McpServerSettings] = {}
+    for each in servers:
         name = f"{SERVER_PREFIX}{each.name}"
         match each:
             case McpServerStdio(command=command, args=args):
                 env = {one.name: one.value for one in each.env}
-                found[name] = McpServerSettings(command=command, args=tuple(args), env=env)
+                settings[name] = McpServerSettings(command=command, args=tuple(args), env=env)
             case HttpMcpServer(url=url):
-                found[name] = McpServerSettings(url=url, headers=_headers(each.headers))
+                settings[name] = McpServerSettings(url=url, headers=_headers(each.headers))
             case SseMcpServer(url=url):
                 headers = _headers(each.headers)
-                found[name] = McpServerSettings(url=url, transport="sse", headers=headers)
+                settings[name] = McpServerSettings(url=url, transport="sse", headers=headers)
             case AcpMcpServer():
                 pass
-    return found
+    return settings
 
 
 def _headers(headers: Iterable[object]) -> dict[str, str]:

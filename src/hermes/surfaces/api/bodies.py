@@ -173,16 +173,16 @@ async def load_image(run: RunContext, url: str, param: str) -> bytes:
     if url.startswith("data:"):
         head, _, body = url.partition(",")
         if not head.startswith("data:image/") or not head.endswith(";base64"):
-            words = "Data URLs must be `data:image/…;base64,`."
-            raise HttpError(400, "unsupported_content_type", words, param=param)
+            message = "Data URLs must be `data:image/…;base64,`."
+            raise HttpError(400, "unsupported_content_type", message, param=param)
         try:
             return base64.b64decode(body, validate=True)
         except binascii.Error as error:
             raise HttpError(400, "invalid_image", f"The image is not base64: {error}.") from error
     if url.lower().startswith(("http://", "https://")):
         return await _fetch(run, url, param)
-    words = "Send images as `data:image/…;base64,` or `https:` URLs."
-    raise HttpError(400, "unsupported_content_type", words, param=param)
+    message = "Send images as `data:image/…;base64,` or `https:` URLs."
+    raise HttpError(400, "unsupported_content_type", message, param=param)
 
 
 async def _fetch(run: RunContext, url: str, param: str) -> bytes:
@@ -194,21 +194,21 @@ async def _fetch(run: RunContext, url: str, param: str) -> bytes:
     if not isinstance(decision, Allow):
         raise _fetch_error(url, decision.reason, param)
     try:
-        found = await web_access(run, rules).fetch(
+        response = await web_access(run, rules).fetch(
             effect, max_bytes=MAX_IMAGE_BYTES, timeout=FETCH_SECONDS
         )
     except (EffectDenied, ToolError) as error:
         raise _fetch_error(url, str(error), param) from error
-    if found.status >= 300:
-        raise _fetch_error(url, f"The server answered with status {found.status}.", param)
-    if found.cut:
+    if response.status >= 300:
+        raise _fetch_error(url, f"The server answered with status {response.status}.", param)
+    if response.cut:
         raise _fetch_error(url, f"It has more than {MAX_IMAGE_BYTES // 1024 // 1024} MB.", param)
-    return found.body
+    return response.body
 
 
 def _fetch_error(url: str, why: str, param: str) -> HttpError:
-    words = f"{url[:200]} cannot be used: {why}"
-    return HttpError(400, "image_not_fetched", words, param=param)
+    message = f"{url[:200]} cannot be used: {why}"
+    return HttpError(400, "image_not_fetched", message, param=param)
 
 
 MAX_PARTS = 1_000
@@ -227,33 +227,33 @@ class ClientMessage(Value):
 
 
 def parse_message(role: str, content: Content, param: str) -> ClientMessage:
-    """HttpError names the part that is not supported."""
+    """Decode a message. Raises HttpError that names a part that is not supported."""
     is_ours = role == "assistant"
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
     if len(parts) > MAX_PARTS:
         problem = f"A message may have at most {MAX_PARTS} parts."
         raise HttpError(400, "content_too_large", problem, param=param)
-    words: list[str] = []
+    texts: list[str] = []
     urls: list[str] = []
     for part in parts:
         kind = text_field(part, "type")
         if kind in TEXT_KINDS:
             text = text_field(part, "text")
-            words.append(_check_text(strip_images(text) if is_ours else text, param))
+            texts.append(_check_text(strip_images(text) if is_ours else text, param))
         elif kind in IMAGE_KINDS:
-            given = part.get("image_url")
-            url = given.get("url") if isinstance(given, dict) else given
+            image_url = part.get("image_url")
+            url = image_url.get("url") if isinstance(image_url, dict) else image_url
             if not isinstance(url, str) or not url:
                 problem = "An image part needs an `image_url`."
                 raise HttpError(400, "invalid_image", problem, param=param)
             urls.append(url)
         elif kind == "refusal":
-            words.append(_check_text(text_field(part, "refusal"), param))
+            texts.append(_check_text(text_field(part, "refusal"), param))
         else:
             problem = f"Parts of type {kind!r} are not supported; send text and images."
             raise HttpError(400, "unsupported_content_type", problem, param=param)
     return ClientMessage(
-        role=role, text="\n".join(word for word in words if word), urls=tuple(urls)
+        role=role, text="\n".join(word for word in texts if word), urls=tuple(urls)
     )
 
 
@@ -272,25 +272,25 @@ async def history_messages(
     run: RunContext, messages: Sequence[ClientMessage], param: str
 ) -> tuple[Message, ...]:
     """Convert a client's history into messages."""
-    found: list[Message] = []
+    history: list[Message] = []
     for each in messages:
         if each.role == "assistant":
             if each.text:
-                found.append(AssistantMessage(parts=(Text(text=each.text),)))
+                history.append(AssistantMessage(parts=(Text(text=each.text),)))
             continue
         images = await store_images(run, each.urls, param)
         if each.text or images:
             origin = "user" if each.role == "user" else "client"
-            found.append(UserMessage(parts=(Text(text=each.text), *images), origin=origin))
-    return tuple(found)
+            history.append(UserMessage(parts=(Text(text=each.text), *images), origin=origin))
+    return tuple(history)
 
 
 def _check_text(text: str, param: str) -> str:
     if len(text) > MAX_TEXT_CHARS:
-        words = (
+        message = (
             f"A text part may have at most {MAX_TEXT_CHARS} characters; this one has {len(text)}."
         )
-        raise HttpError(400, "content_too_large", words, param=param)
+        raise HttpError(400, "content_too_large", message, param=param)
     # JSON can contain lone surrogates, but they can be neither stored nor sent.
     return text.encode("utf-8", "replace").decode()
 
@@ -300,24 +300,26 @@ ROLES = (*SYSTEM, "user", "assistant", "tool")
 
 
 class ParsedInput(Value):
-    """`now` is the message to answer, `before` the conversation so far."""
+    """The conversation that a client sent."""
 
+    # The message to answer.
     now: ClientMessage
+    # The conversation so far.
     before: tuple[ClientMessage, ...] = ()
     system: str = ""
 
 
 def split_input(messages: Iterable[ClientMessage], param: str, *, system: str = "") -> ParsedInput:
-    """HttpError unless the last message is the user's."""
-    given = list(messages)
-    words = [system, *(each.text for each in given if each.role in SYSTEM)]
-    rest = [each for each in given if each.role not in SYSTEM]
+    """Separate the message to answer. Raises HttpError unless the user sent the last one."""
+    all_messages = list(messages)
+    texts = [system, *(each.text for each in all_messages if each.role in SYSTEM)]
+    rest = [each for each in all_messages if each.role not in SYSTEM]
     if not rest or rest[-1].role != "user":
         raise invalid_value("The last message must have the role `user`.", param)
     if not rest[-1].text.strip() and not rest[-1].urls:
         raise invalid_value("The last message is empty.", param)
     return ParsedInput(
-        now=rest[-1], before=tuple(rest[:-1]), system="\n\n".join(word for word in words if word)
+        now=rest[-1], before=tuple(rest[:-1]), system="\n\n".join(word for word in texts if word)
     )
 
 
@@ -332,28 +334,28 @@ def chat_messages(messages: Iterable[ChatMessage], param: str) -> list[ClientMes
     return found
 
 
-def input_items(given: str | list[JsonObject], param: str = "input") -> list[ClientMessage]:
+def input_items(value: str | list[JsonObject], param: str = "input") -> list[ClientMessage]:
     """The input items of a response or run. Tool calls and outputs become text: they ran elsewhere,
     or in a turn that the session already has."""
-    if isinstance(given, str):
-        return [parse_message("user", given, param)]
-    found: list[ClientMessage] = []
-    for item in given:
+    if isinstance(value, str):
+        return [parse_message("user", value, param)]
+    messages: list[ClientMessage] = []
+    for item in value:
         match text_field(item, "type") or "message":
             case "message":
-                found.append(_message(item, param))
+                messages.append(_message(item, param))
             case "function_call":
-                found.append(_with_call(ClientMessage(role="assistant", text=""), item))
+                messages.append(_with_call(ClientMessage(role="assistant", text=""), item))
             case "function_call_output":
                 output = item.get("output", "")
                 text = output if isinstance(output, str) else encode(output).decode()
-                found.append(_result(parse_message("tool", text, param)))
+                messages.append(_result(parse_message("tool", text, param)))
             case "reasoning" | "image_generation_call":
                 continue
             case kind:
-                words = f"Items of type {kind!r} are not supported."
-                raise HttpError(400, "unsupported_content_type", words, param=param)
-    return found
+                message = f"Items of type {kind!r} are not supported."
+                raise HttpError(400, "unsupported_content_type", message, param=param)
+    return messages
 
 
 def _message(item: JsonObject, param: str) -> ClientMessage:
@@ -369,8 +371,8 @@ def _message(item: JsonObject, param: str) -> ClientMessage:
 
 
 def _with_call(message: ClientMessage, call: JsonObject) -> ClientMessage:
-    words = f"[called {text_field(call, 'name')} with {text_field(call, 'arguments')}]"
-    return replace(message, text=f"{message.text}\n{words}".strip()[:MAX_TEXT_CHARS])
+    summary = f"[called {text_field(call, 'name')} with {text_field(call, 'arguments')}]"
+    return replace(message, text=f"{message.text}\n{summary}".strip()[:MAX_TEXT_CHARS])
 
 
 def _result(message: ClientMessage) -> ClientMessage:

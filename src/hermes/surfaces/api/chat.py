@@ -58,21 +58,21 @@ from hermes.surfaces.api.turns import (
 REPLY_SEPARATOR = "\n\n"
 
 
-async def complete(server: ServerContext, call: ApiRequest) -> ApiResponse | None:
-    body: ChatBody = call.body
+async def complete(server: ServerContext, request: ApiRequest) -> ApiResponse | None:
+    body: ChatBody = request.body
     check_tools(server, body.tools, body.functions)
     if body.n is not None and body.n != 1:
         raise HttpError(400, "unsupported_parameter", "Only n = 1 is supported.", param="n")
     parsed = split_input(chat_messages(body.messages, "messages"), "messages")
-    start = partial(_start_turn, server, call, parsed)
+    start = partial(_start_turn, server, request, parsed)
     if body.stream:
-        await stream_turn(server, call, start, partial(ChatEncoder, server, call))
+        await stream_turn(server, request, start, partial(ChatEncoder, server, request))
         return None
 
     async def encode_run(run: Run) -> JsonObject:
         message: JsonObject = {
             "role": "assistant",
-            "content": await display_text(server, call, run),
+            "content": await display_text(server, request, run),
         }
         if images := run_images(run):
             message["images"] = [image_part(image) for image in images]
@@ -86,15 +86,15 @@ async def complete(server: ServerContext, call: ApiRequest) -> ApiResponse | Non
             "hermes": hermes_fields(run),
         }
 
-    return await answer_turn(server, call, start, encode_run)
+    return await answer_turn(server, request, start, encode_run)
 
 
 async def display_text(
-    server: ServerContext, call: ApiRequest, run: Run, text: str | None = None
+    server: ServerContext, request: ApiRequest, run: Run, text: str | None = None
 ) -> str:
     """The answer (or `text`) with its files shown for a client that may run on another machine."""
     if server.settings.inline_media:
-        return await inline_images(run, any_file=call.client.is_owner, text=text)
+        return await inline_images(run, any_file=request.client.is_owner, text=text)
     return replace_paths(run.text if text is None else text)
 
 
@@ -113,33 +113,33 @@ def chat_usage(usage: Usage) -> JsonObject:
 
 
 async def _start_turn(
-    server: ServerContext, call: ApiRequest, parsed: ParsedInput, claim: IdempotencyClaim
+    server: ServerContext, request: ApiRequest, parsed: ParsedInput, claim: IdempotencyClaim
 ) -> Run:
     """Start the turn in the session that the message belongs to."""
     server.admission.check()
-    body: ChatBody = call.body
+    body: ChatBody = request.body
     options = body.model_options or ModelOptions()
     own = await turn_request(
         server,
-        call,
+        request,
         parsed,
         claim,
         param="messages",
         effort=body.reasoning_effort or effort_of(body.model_options),
         tier=tier_of(body.service_tier, options.service_tier),
     )
-    named = call.headers.get("x-hermes-session-id")
+    named = request.headers.get("x-hermes-session-id")
     if named is not None:
-        await server.session_or_none(named, call.client)
-        request = replace(own, session_id=named, create="if_missing")
-        return await start_run(server, request, claim)
-    request = await _resolve_session(server, call, own, parsed, claim)
+        await server.session_or_none(named, request.client)
+        turn = replace(own, session_id=named, create="if_missing")
+        return await start_run(server, turn, claim)
+    turn = await _resolve_session(server, request, own, parsed, claim)
 
     async def on_end(run: Run) -> None:
         """Store the history hash by which the next request finds this session."""
         if run_error(run) is not None:
             return
-        if request.create == "always" and not request.history:
+        if turn.create == "always" and not turn.history:
             # The session holds only this run; later records are not counted.
             messages = run.message_total
             point = HistoryPoint(session_id=run.session_id, n=run.last_n, messages=messages)
@@ -147,20 +147,20 @@ async def _start_turn(
             point = await current_point(server, run.session_id, run.last_n)
         streamed = REPLY_SEPARATOR.join(reply.text for reply in run.replies if reply.text)
         texts = [run.text, streamed]
-        texts += [strip_images(await display_text(server, call, run, text)) for text in texts]
+        texts += [strip_images(await display_text(server, request, run, text)) for text in texts]
         hashes = []
         for text in dict.fromkeys(texts):
             answer = ClientMessage(role="assistant", text=text)
             messages_so_far = (*parsed.before, parsed.now, answer)
-            hashes.append(history_hash(call.owner_key, parsed.system, messages_so_far))
+            hashes.append(history_hash(request.owner_key, parsed.system, messages_so_far))
         await store_point(server, hashes, point)
 
-    return await start_run(server, request, claim, on_end=on_end)
+    return await start_run(server, turn, claim, on_end=on_end)
 
 
 async def _resolve_session(
     server: ServerContext,
-    call: ApiRequest,
+    request: ApiRequest,
     own: TurnRequest,
     parsed: ParsedInput,
     claim: IdempotencyClaim,
@@ -168,27 +168,27 @@ async def _resolve_session(
     if claim.run_id:
         # An earlier attempt has chosen the session.
         session_id = session_of(claim.run_id)
-        history = await history_messages(server.app.run, parsed.before, "messages")
+        history = await history_messages(server.app.context, parsed.before, "messages")
         return replace(own, session_id=session_id, create="if_missing", history=history)
     if parsed.before:
-        hash = history_hash(call.owner_key, parsed.system, parsed.before)
+        hash = history_hash(request.owner_key, parsed.system, parsed.before)
         if (point := await find_point(server, hash)) is not None:
             try:
                 return replace(own, session_id=await continue_from(server, point))
             except NotFound:
                 # The session was deleted; the client still sends its history.
                 pass
-    history = await history_messages(server.app.run, parsed.before, "messages")
+    history = await history_messages(server.app.context, parsed.before, "messages")
     return replace(own, session_id=server.runner.new_session_id(), create="always", history=history)
 
 
 class ChatEncoder:
     """Encodes a run as chat completion chunks. Their common part is encoded once."""
 
-    def __init__(self, server: ServerContext, call: ApiRequest, run: Run) -> None:
-        inline, is_owner = server.settings.inline_media, call.client.is_owner
+    def __init__(self, server: ServerContext, request: ApiRequest, run: Run) -> None:
+        inline, is_owner = server.settings.inline_media, request.client.is_owner
         self._media = MediaFilter(lambda: run_images(run), inline=inline, any_file=is_owner)
-        options = call.body.stream_options
+        options = request.body.stream_options
         self._include_usage = options is not None and options.include_usage
         head = {
             "id": completion_id(run),

@@ -62,10 +62,10 @@ def token() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def add(ctx: click.Context, name: str, scopes: tuple[TokenScope, ...], as_json: bool) -> None:
-    given = scopes or ("chat",)
-    made = _tokens(ctx).add(name, given, time.time())
+    token_scopes = scopes or ("chat",)
+    made = _tokens(ctx).add(name, token_scopes, time.time())
     if as_json:
-        click.echo(encode({"name": name, "scopes": given, "token": made}))
+        click.echo(encode({"name": name, "scopes": token_scopes, "token": made}))
     else:
         click.echo(made)
 
@@ -99,9 +99,9 @@ def remove(ctx: click.Context, name: str) -> None:
 
 def _tokens(ctx: click.Context) -> TokenStore:
     app = start(ctx.find_root().obj or {})
-    for line in app.run.notices:
+    for line in app.context.notices:
         click.echo(f"warning: {line}", err=True)
-    return TokenStore(app.run.home)
+    return TokenStore(app.context.home)
 
 
 async def _serve(ctx: click.Context, options: dict[str, Any]) -> int:
@@ -109,7 +109,7 @@ async def _serve(ctx: click.Context, options: dict[str, Any]) -> int:
     from hermes.surfaces.api.listener import ListenAddress, check_address, listen, serve
 
     async with start(ctx.find_root().obj or {}) as app:
-        settings = app.run.settings.api_server
+        settings = app.context.settings.api_server
         port = settings.port if options["port"] is None else options["port"]
         address = ListenAddress(
             host=options["host"] or settings.host,
@@ -122,14 +122,14 @@ async def _serve(ctx: click.Context, options: dict[str, Any]) -> int:
             origins=(*settings.cors_origins, *options["origins"]),
         )
         check_address(address)
-        tokens = TokenStore(app.run.home, key=app.run.config.secrets.get("API_SERVER_KEY"))
-        made = create_local_token(app.run.home, tokens, app.run.world.clock.now())
-        if token := local_token(app.run.home):
+        tokens = TokenStore(app.context.home, key=app.context.config.secrets.get("API_SERVER_KEY"))
+        made = create_local_token(app.context.home, tokens, app.context.world.clock.now())
+        if token := local_token(app.context.home):
             # The agent must never output its own API token.
-            app.run.redactor.know(token)
+            app.context.redactor.know(token)
         with _claims(app):
             listening = listen(address)
-            for line in app.run.notices:
+            for line in app.context.notices:
                 click.echo(line, err=True)
             if made:
                 click.echo(f"A token for clients on this machine is in {made}", err=True)
@@ -145,16 +145,20 @@ async def _serve(ctx: click.Context, options: dict[str, Any]) -> int:
 @contextmanager
 def _claims(app: App) -> Iterator[None]:
     """A token identifies one home, so no two homes may share it."""
-    own = f" -p {app.run.home.profile}" if app.run.home.profile != "default" else ""
+    own = f" -p {app.context.home.profile}" if app.context.home.profile != "default" else ""
     remedies = {
-        app.run.config.secrets.get("API_SERVER_KEY"): f"`hermes{own} config set API_SERVER_KEY …`",
-        local_token(app.run.home): f"`hermes{own} serve token remove local`",
+        app.context.config.secrets.get(
+            "API_SERVER_KEY"
+        ): f"`hermes{own} config set API_SERVER_KEY …`",
+        local_token(app.context.home): f"`hermes{own} serve token remove local`",
     }
     with ExitStack() as stack:
         for token, command in remedies.items():
             remedy = f"give this home its own with {command}"
             if token:
                 stack.enter_context(
-                    hold_claim("api", token, remedy=remedy, home=app.run.home, env=app.run.env)
+                    hold_claim(
+                        "api", token, remedy=remedy, home=app.context.home, env=app.context.env
+                    )
                 )
         yield

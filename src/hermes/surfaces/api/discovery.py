@@ -25,18 +25,18 @@ LEAST_FREE = 100 * 1024 * 1024
 TEXT = ((b"content-type", b"text/plain; version=0.0.4; charset=utf-8"),)
 
 
-async def health(server: ServerContext, call: ApiRequest) -> ApiResponse:
+async def health(server: ServerContext, request: ApiRequest) -> ApiResponse:
     return json_response({"status": "ok", "platform": "hermes-agent"})
 
 
-async def ready(server: ServerContext, call: ApiRequest) -> ApiResponse:
+async def ready(server: ServerContext, request: ApiRequest) -> ApiResponse:
     """503 when the server accepts no turns or cannot store them."""
     states = await _readiness(server)
     is_ready = not server.admission.is_draining and all(state == "ok" for state in states.values())
     return json_response({"status": "ready" if is_ready else "not_ready"}, 200 if is_ready else 503)
 
 
-async def detailed(server: ServerContext, call: ApiRequest) -> ApiResponse:
+async def detailed(server: ServerContext, request: ApiRequest) -> ApiResponse:
     # Whether a model is configured; sends no request.
     model = await _state(server.app.models.choose(), MODEL_SECONDS)
     states = await _readiness(server) | {"model": model}
@@ -71,7 +71,7 @@ async def detailed(server: ServerContext, call: ApiRequest) -> ApiResponse:
     )
 
 
-async def metrics(server: ServerContext, call: ApiRequest) -> ApiResponse:
+async def metrics(server: ServerContext, request: ApiRequest) -> ApiResponse:
     gauges = {
         "hermes_runs_active": float(server.admission.active),
         "hermes_runs_queued": float(server.admission.queued),
@@ -82,7 +82,7 @@ async def metrics(server: ServerContext, call: ApiRequest) -> ApiResponse:
 
 
 async def _readiness(server: ServerContext) -> dict[str, str]:
-    findings = server.app.run.config.diagnostics
+    findings = server.app.context.config.diagnostics
     return {
         "config": "error" if any(each.level == "error" for each in findings) else "ok",
         "state_db": await _state(server.app.archive.recent(limit=1)),
@@ -102,33 +102,33 @@ async def _state(check: Awaitable[object], seconds: float | None = None) -> str:
 
 def _disk(server: ServerContext) -> str:
     try:
-        return "ok" if shutil.disk_usage(server.app.run.home.root).free > LEAST_FREE else "low"
+        return "ok" if shutil.disk_usage(server.app.context.home.root).free > LEAST_FREE else "low"
     except OSError:
         return "error"
 
 
-async def list_models(server: ServerContext, call: ApiRequest) -> ApiResponse:
-    names = dict.fromkeys((server.model_name, *server.app.run.settings.model_aliases))
+async def list_models(server: ServerContext, request: ApiRequest) -> ApiResponse:
+    names = dict.fromkeys((server.model_name, *server.app.context.settings.model_aliases))
     return json_response(
         {"object": "list", "data": [_discovery_model(server, name) for name in names]}
     )
 
 
-async def show_model(server: ServerContext, call: ApiRequest) -> ApiResponse:
-    name = call.path_params["id"]
-    if name != server.model_name and name not in server.app.run.settings.model_aliases:
+async def show_model(server: ServerContext, request: ApiRequest) -> ApiResponse:
+    name = request.path_params["id"]
+    if name != server.model_name and name not in server.app.context.settings.model_aliases:
         raise HttpError(404, "model_not_found", "There is no such model.", param="model")
     return json_response(_discovery_model(server, name))
 
 
-async def capabilities(server: ServerContext, call: ApiRequest) -> ApiResponse:
+async def capabilities(server: ServerContext, request: ApiRequest) -> ApiResponse:
     settings = server.settings
     return json_response(
         {
             "object": "hermes.api_server.capabilities",
             "version": __version__,
             "model": server.model_name,
-            "auth": {"type": "bearer", "required": True, "scopes": list(call.client.scopes)},
+            "auth": {"type": "bearer", "required": True, "scopes": list(request.client.scopes)},
             "features": {
                 "chat_completions": True,
                 "chat_completions_streaming": True,
@@ -162,26 +162,26 @@ async def capabilities(server: ServerContext, call: ApiRequest) -> ApiResponse:
     )
 
 
-async def toolsets(server: ServerContext, call: ApiRequest) -> ApiResponse:
+async def toolsets(server: ServerContext, request: ApiRequest) -> ApiResponse:
     """The toolsets a run may choose, and the default tools of a session."""
-    settings = server.app.run.settings
+    settings = server.app.context.settings
     names = server.app.tools.filter_known(wanted_names(settings, platform="api"))
-    found = [
+    data = [
         {"name": each.name, "tools": [tool for tool in each.tools if tool in names]}
         for each in toolset_states(settings, "api")
         if each.enabled or each.partly
     ]
     enabled = settings.platform_toolsets.get("api", settings.toolsets)
     return json_response(
-        {"object": "list", "data": found, "enabled": list(enabled), "tools": list(names)}
+        {"object": "list", "data": data, "enabled": list(enabled), "tools": list(names)}
     )
 
 
-async def skills(server: ServerContext, call: ApiRequest) -> ApiResponse:
+async def skills(server: ServerContext, request: ApiRequest) -> ApiResponse:
     """The skills that the agent can use here."""
-    cwd = server.app.run.settings.terminal.cwd
+    cwd = server.app.context.settings.terminal.cwd
     usable = await asyncio.to_thread(lambda: server.app.skills(cwd).list_usable("api"))
-    found = [
+    data = [
         {
             "name": entry.name,
             "description": entry.skill.description,
@@ -190,7 +190,7 @@ async def skills(server: ServerContext, call: ApiRequest) -> ApiResponse:
         }
         for entry in usable
     ]
-    return json_response({"object": "list", "data": found})
+    return json_response({"object": "list", "data": data})
 
 
 def _discovery_model(server: ServerContext, name: str) -> dict[str, object]:

@@ -63,16 +63,16 @@ def run_error(run: Run) -> HttpError | None:
         case HermesError() as error:
             return http_error(error)
         case _:
-            words = "Internal error; see the server log."
-            return HttpError(500, "internal", words, headers=NO_RETRY)
+            message = "Internal error; see the server log."
+            return HttpError(500, "internal", message, headers=NO_RETRY)
     assert run.ended is not None
     match run.ended.reason:
         case "failed" | "crashed":
             code = run.ended.detail or "agent_error"
             return HttpError(502, code, run.ended.error or "The turn failed.", headers=NO_RETRY)
         case "paused":
-            words = run.ended.error or "A spending cap is reached."
-            return HttpError(402, "budget_reached", words, headers=NO_RETRY)
+            message = run.ended.error or "A spending cap is reached."
+            return HttpError(402, "budget_reached", message, headers=NO_RETRY)
         case _:
             return None
 
@@ -188,8 +188,8 @@ class MediaFilter:
 
 def _may_name(line: str) -> bool:
     """Whether a line with this beginning may name a file."""
-    words = line.lstrip(" \t")
-    return words.startswith("MEDIA:") or "MEDIA:".startswith(words)
+    text = line.lstrip(" \t")
+    return text.startswith("MEDIA:") or "MEDIA:".startswith(text)
 
 
 def strip_images(text: str) -> str:
@@ -242,10 +242,10 @@ class _StreamTimer:
     def is_silent(self) -> bool:
         return self._loop.time() >= self._last + self._patience
 
-    async def send(self, call: ApiRequest, data: bytes, *, last: bool = False) -> None:
+    async def send(self, request: ApiRequest, data: bytes, *, last: bool = False) -> None:
         self._last, self._is_sending = self._loop.time(), True
         self._patience = KEEPALIVE_SECONDS
-        await call.send({"type": "http.response.body", "body": data, "more_body": not last})
+        await request.send({"type": "http.response.body", "body": data, "more_body": not last})
         self._is_sending = False
 
     def stop(self) -> None:
@@ -265,7 +265,7 @@ class _StreamTimer:
 
 async def stream_run(
     server: ServerContext,
-    call: ApiRequest,
+    request: ApiRequest,
     run: Run,
     encoder: StreamEncoder,
     *,
@@ -274,14 +274,14 @@ async def stream_run(
     headers: Headers = (),
 ) -> None:
     follower = RunFollower(run, after)
-    disconnected = asyncio.ensure_future(call.wait_disconnect())
+    disconnected = asyncio.ensure_future(request.wait_disconnect())
     disconnected.add_done_callback(lambda _: follower.wake())
     server.metrics.streams += 1
     try:
         async with asyncio.timeout(None) as stuck:
             timer = _StreamTimer(follower.wake, stuck)
             try:
-                await _stream(call, run, encoder, follower, timer, disconnected, headers)
+                await _stream(request, run, encoder, follower, timer, disconnected, headers)
             finally:
                 timer.stop()
     except TimeoutError:
@@ -295,7 +295,7 @@ async def stream_run(
 
 
 async def _stream(
-    call: ApiRequest,
+    request: ApiRequest,
     run: Run,
     encoder: StreamEncoder,
     follower: RunFollower,
@@ -309,24 +309,24 @@ async def _stream(
         data = b"".join([encoder.encode(event) for event in follower.read()])
         is_done = follower.is_done
         if not is_begun and (data or is_done or timer.is_silent):
-            await call.send(start)
+            await request.send(start)
             data, is_begun = beginning + data, True
         elif not data and not is_done and timer.is_silent:
             data = KEEPALIVE
         if data:
-            await timer.send(call, data)
+            await timer.send(request, data)
         if is_done:
             await run.settled.wait()
-            await timer.send(call, encoder.end(run), last=True)
+            await timer.send(request, encoder.end(run), last=True)
             return
         await follower.wait()
 
 
 async def wait_for_run(
-    server: ServerContext, call: ApiRequest, run: Run, *, on_leave: OnDisconnect
+    server: ServerContext, request: ApiRequest, run: Run, *, on_leave: OnDisconnect
 ) -> None:
     """Wait for the end of a run; a disconnecting client may stop it."""
-    disconnected = asyncio.ensure_future(call.wait_disconnect())
+    disconnected = asyncio.ensure_future(request.wait_disconnect())
     over = asyncio.ensure_future(run.settled.wait())
     try:
         await asyncio.wait((disconnected, over), return_when=asyncio.FIRST_COMPLETED)

@@ -76,34 +76,34 @@ class HttpError(Exception):
         return encode({"error": self.error})
 
 
-def invalid_value(words: str, param: str | None) -> HttpError:
-    return HttpError(400, "invalid_value", words, param=param)
+def invalid_value(message: str, param: str | None) -> HttpError:
+    return HttpError(400, "invalid_value", message, param=param)
 
 
 def http_error(error: HermesError) -> HttpError:
     """Map a Hermes error to an HTTP error."""
-    words = str(error)
+    message = str(error)
     match error:
         case AdmissionRefused(is_draining=is_draining, retry_after=seconds):
             status, code = (503, "draining") if is_draining else (429, "too_many_runs")
             headers = ((b"retry-after", str(ceil(seconds)).encode()),)
-            return HttpError(status, code, words, headers=headers)
+            return HttpError(status, code, message, headers=headers)
         case IdempotencyConflict():
-            return HttpError(409, "idempotency_key_conflict", words, param="Idempotency-Key")
+            return HttpError(409, "idempotency_key_conflict", message, param="Idempotency-Key")
         case RunNotFound():
-            return HttpError(404, "run_not_found", words)
+            return HttpError(404, "run_not_found", message)
         case NotFound():
-            return HttpError(404, "not_found", words)
+            return HttpError(404, "not_found", message)
         case UsageError():
-            return HttpError(400, "invalid_value", words)
+            return HttpError(400, "invalid_value", message)
         case SessionBusy() | Fenced():
-            return HttpError(409, "session_busy", words)
+            return HttpError(409, "session_busy", message)
         case ConfigError():
-            return HttpError(503, "not_configured", words, headers=NO_RETRY)
+            return HttpError(503, "not_configured", message, headers=NO_RETRY)
         case DiskFull():
-            return HttpError(503, "disk_full", words)
+            return HttpError(503, "disk_full", message)
         case _:
-            return HttpError(500, "internal", words, headers=NO_RETRY)
+            return HttpError(500, "internal", message, headers=NO_RETRY)
 
 
 MAX_BODY_BYTES = 10_000_000
@@ -131,7 +131,7 @@ def json_response(value: object, status: int = 200, headers: Headers = ()) -> Ap
 
 
 class ApiRequest:
-    """Streaming handlers use `receive` and `send` directly and return no response."""
+    """An HTTP request. Streaming handlers use `receive` and `send` and return no response."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
@@ -167,11 +167,11 @@ class ApiRequest:
 
     @property
     def session_key(self) -> str:
-        """HttpError when the header is too long or not printable."""
+        """The session key of the request, or "". HttpError if it is too long or not printable."""
         key = self.headers.get("x-hermes-session-key", "")
         if len(key) > MAX_SESSION_KEY or not key.isprintable():
-            words = f"A session key has at most {MAX_SESSION_KEY} printable characters."
-            raise HttpError(400, "invalid_session_key", words, param="X-Hermes-Session-Key")
+            message = f"A session key has at most {MAX_SESSION_KEY} printable characters."
+            raise HttpError(400, "invalid_session_key", message, param="X-Hermes-Session-Key")
         return key
 
     def number(self, name: str, default: int, *, least: int = 0, most: int = 1_000_000) -> int:
@@ -199,44 +199,46 @@ class ApiRequest:
             raise _decode_error(self.raw, str(error)) from error
 
     async def wait_disconnect(self) -> None:
-        """Returns when the client has closed the connection."""
+        """Wait until the client has closed the connection."""
         while (await self.receive())["type"] != "http.disconnect":
             pass
 
-    async def respond(self, given: ApiResponse) -> None:
-        headers = [*given.headers, (b"content-length", str(len(given.body)).encode())]
-        await self.send({"type": "http.response.start", "status": given.status, "headers": headers})
-        body = b"" if self.method == "HEAD" else given.body
+    async def respond(self, response: ApiResponse) -> None:
+        headers = [*response.headers, (b"content-length", str(len(response.body)).encode())]
+        await self.send(
+            {"type": "http.response.start", "status": response.status, "headers": headers}
+        )
+        body = b"" if self.method == "HEAD" else response.body
         await self.send({"type": "http.response.body", "body": body})
 
 
-def _decode_error(raw: bytes, words: str) -> HttpError:
+def _decode_error(raw: bytes, message: str) -> HttpError:
     try:
-        given = decode(object, raw or b"{}")
+        value = decode(object, raw or b"{}")
     except DecodeError:
-        return HttpError(400, "invalid_json", f"The body is not JSON: {words}")
-    if not isinstance(given, dict):
+        return HttpError(400, "invalid_json", f"The body is not JSON: {message}")
+    if not isinstance(value, dict):
         return HttpError(400, "invalid_json", "The body must be a JSON object.")
     # Name the parameter if possible.
-    place = re.search(r"at `\$\.?([A-Za-z0-9_]*)", words)
-    param = (place[1] if place else "") or None
-    if param is None and (missing := re.search(r"missing required field `(\w+)`", words)):
+    invalid = re.search(r"at `\$\.?([A-Za-z0-9_]*)", message)
+    param = (invalid[1] if invalid else "") or None
+    if param is None and (missing := re.search(r"missing required field `(\w+)`", message)):
         param = missing[1]
-    return HttpError(400, "invalid_value", words, param=param)
+    return HttpError(400, "invalid_value", message, param=param)
 
 
-async def _body(call: ApiRequest) -> bytes:
-    if call.headers.get("content-encoding", "identity") != "identity":
+async def _body(request: ApiRequest) -> bytes:
+    if request.headers.get("content-encoding", "identity") != "identity":
         raise HttpError(415, "unsupported_encoding", "Send the body without a content encoding.")
-    length = call.headers.get("content-length", "0")
+    length = request.headers.get("content-length", "0")
     if length.isdecimal() and int(length[:12]) > MAX_BODY_BYTES:
-        raise await _too_large(call)
+        raise await _too_large(request)
     parts: list[bytes] = []
     size = 0
     try:
         async with asyncio.timeout(BODY_SECONDS):
             while True:
-                event = await call.receive()
+                event = await request.receive()
                 if event["type"] == "http.disconnect":
                     raise HttpError(
                         400, "disconnected", "The client disconnected before the body was complete."
@@ -246,29 +248,29 @@ async def _body(call: ApiRequest) -> bytes:
                 if size > MAX_BODY_BYTES or not event.get("more_body"):
                     break
     except TimeoutError as error:
-        words = f"The body did not arrive within {BODY_SECONDS:.0f} seconds."
-        raise HttpError(408, "slow_body", words, headers=((b"connection", b"close"),)) from error
+        message = f"The body did not arrive within {BODY_SECONDS:.0f} seconds."
+        raise HttpError(408, "slow_body", message, headers=((b"connection", b"close"),)) from error
     if size > MAX_BODY_BYTES:
-        raise await _too_large(call)
+        raise await _too_large(request)
     body = b"".join(parts)
-    kind = call.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if body and kind != "application/json" and not kind.endswith("+json"):
         raise HttpError(415, "unsupported_media_type", "Send JSON, as `application/json`.")
     return body
 
 
-async def _too_large(call: ApiRequest) -> HttpError:
-    """Reads the rest of the body first: see DRAIN_BYTES."""
+async def _too_large(request: ApiRequest) -> HttpError:
+    """Read the rest of the body (see DRAIN_BYTES) and return the error."""
     size = 0
     with suppress(TimeoutError):
         async with asyncio.timeout(DRAIN_SECONDS):
             while size < DRAIN_BYTES:
-                event = await call.receive()
+                event = await request.receive()
                 size += len(event.get("body", b""))
                 if event["type"] == "http.disconnect" or not event.get("more_body"):
                     break
-    words = f"The body may have at most {MAX_BODY_BYTES} bytes."
-    return HttpError(413, "body_too_large", words, headers=((b"connection", b"close"),))
+    message = f"The body may have at most {MAX_BODY_BYTES} bytes."
+    return HttpError(413, "body_too_large", message, headers=((b"connection", b"close"),))
 
 
 def text_field(value: JsonObject, name: str) -> str:
@@ -302,8 +304,9 @@ def _parse_address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address |
 
 
 class RequestGuard:
-    """`hosts` are allowed host names besides those of this machine. The Host header reveals a page
-    that resolves its own name to this address (DNS rebinding)."""
+    """Checks host, origin and token of requests. `hosts` are allowed host names besides those of
+    this machine. The Host header reveals a page that resolves its own name to this address (DNS
+    rebinding)."""
 
     def __init__(
         self, tokens: TokenStore, *, host: str, hosts: tuple[str, ...], origins: tuple[str, ...]
@@ -337,14 +340,14 @@ class RequestGuard:
         if scope is None:
             return ApiClient(name="", scopes=())
         kind, _, token = headers.get("authorization", "").partition(" ")
-        found = self._tokens.client(token.strip()) if kind.lower() == "bearer" and token else None
-        if found is None:
-            words = "Send a valid token as `Authorization: Bearer …`."
-            raise HttpError(401, "invalid_token", words, headers=CHALLENGE)
-        if scope not in found.scopes:
-            words = f"The token of {found.name!r} has no scope `{scope}`."
-            raise HttpError(403, "scope_missing", words)
-        return found
+        client = self._tokens.client(token.strip()) if kind.lower() == "bearer" and token else None
+        if client is None:
+            message = "Send a valid token as `Authorization: Bearer …`."
+            raise HttpError(401, "invalid_token", message, headers=CHALLENGE)
+        if scope not in client.scopes:
+            message = f"The token of {client.name!r} has no scope `{scope}`."
+            raise HttpError(403, "scope_missing", message)
+        return client
 
 
 PREFLIGHT: Headers = (

@@ -10,64 +10,66 @@ from hermes.surfaces.api.http import ApiRequest, ApiResponse, json_response
 from hermes.surfaces.api.server_context import ServerContext, run_once
 
 
-async def list_jobs(server: ServerContext, call: ApiRequest) -> ApiResponse:
-    disabled = call.query.get("include_disabled", "true") != "false"
-    jobs = await server.jobs.all(disabled=disabled, creator=_visible_jobs(call))
+async def list_jobs(server: ServerContext, request: ApiRequest) -> ApiResponse:
+    disabled = request.query.get("include_disabled", "true") != "false"
+    jobs = await server.jobs.all(disabled=disabled, creator=_visible_jobs(request))
     return json_response({"jobs": jobs, "scheduler": await server.jobs.scheduler()})
 
 
-async def add_job(server: ServerContext, call: ApiRequest) -> ApiResponse:
+async def add_job(server: ServerContext, request: ApiRequest) -> ApiResponse:
     async def work(claim: IdempotencyClaim) -> ApiResponse:
-        given: JsonObject = plain(call.body)
+        fields: JsonObject = plain(request.body)
         # The idempotency key determines the job id, so that a retry finds the same job.
         job_id = claim.key[:12]
         await server.idempotency.reserve_run(claim, f"job_{job_id}")
-        job = await server.jobs.add(given, by=_client_name(call), id=job_id)
+        job = await server.jobs.add(fields, by=_client_name(request), id=job_id)
         return await _job_response(server, job, 201)
 
-    return await run_once(server, call, work)
+    return await run_once(server, request, work)
 
 
-async def get_job(server: ServerContext, call: ApiRequest) -> ApiResponse:
+async def get_job(server: ServerContext, request: ApiRequest) -> ApiResponse:
     return await _job_response(
-        server, await server.jobs.get(call.path_params["id"], creator=_visible_jobs(call))
+        server, await server.jobs.get(request.path_params["id"], creator=_visible_jobs(request))
     )
 
 
-async def change_job(server: ServerContext, call: ApiRequest) -> ApiResponse:
-    given: JsonObject = plain(call.body)
-    job = await server.jobs.change(call.path_params["id"], given, creator=_visible_jobs(call))
+async def change_job(server: ServerContext, request: ApiRequest) -> ApiResponse:
+    changes: JsonObject = plain(request.body)
+    job = await server.jobs.change(
+        request.path_params["id"], changes, creator=_visible_jobs(request)
+    )
     return await _job_response(server, job)
 
 
-async def remove_job(server: ServerContext, call: ApiRequest) -> ApiResponse:
-    await server.jobs.remove(call.path_params["id"], creator=_visible_jobs(call))
-    return json_response({"id": call.path_params["id"], "deleted": True})
+async def remove_job(server: ServerContext, request: ApiRequest) -> ApiResponse:
+    await server.jobs.remove(request.path_params["id"], creator=_visible_jobs(request))
+    return json_response({"id": request.path_params["id"], "deleted": True})
 
 
-async def pause_job(server: ServerContext, call: ApiRequest) -> ApiResponse:
-    body: PauseBody = call.body
+async def pause_job(server: ServerContext, request: ApiRequest) -> ApiResponse:
+    body: PauseBody = request.body
     job = await server.jobs.pause(
-        call.path_params["id"], reason=body.reason or "", creator=_visible_jobs(call)
+        request.path_params["id"], reason=body.reason or "", creator=_visible_jobs(request)
     )
     return await _job_response(server, job)
 
 
-async def resume_job(server: ServerContext, call: ApiRequest) -> ApiResponse:
+async def resume_job(server: ServerContext, request: ApiRequest) -> ApiResponse:
     return await _job_response(
-        server, await server.jobs.resume(call.path_params["id"], creator=_visible_jobs(call))
+        server, await server.jobs.resume(request.path_params["id"], creator=_visible_jobs(request))
     )
 
 
-async def run_job(server: ServerContext, call: ApiRequest) -> ApiResponse:
+async def run_job(server: ServerContext, request: ApiRequest) -> ApiResponse:
     """Make the job due now; a scheduler starts it."""
-    job = await server.jobs.run_now(call.path_params["id"], creator=_visible_jobs(call))
+    job = await server.jobs.run_now(request.path_params["id"], creator=_visible_jobs(request))
     return await _job_response(server, job, 202)
 
 
-async def job_runs(server: ServerContext, call: ApiRequest) -> ApiResponse:
+async def job_runs(server: ServerContext, request: ApiRequest) -> ApiResponse:
     """The runs that a scheduler has recorded."""
-    await server.jobs.get(call.path_params["id"], creator=_visible_jobs(call))
+    await server.jobs.get(request.path_params["id"], creator=_visible_jobs(request))
     return json_response({"runs": [], "scheduler": await server.jobs.scheduler()})
 
 
@@ -75,10 +77,10 @@ async def _job_response(server: ServerContext, job: JsonObject, status: int = 20
     return json_response({"job": job, "scheduler": await server.jobs.scheduler()}, status)
 
 
-def _client_name(call: ApiRequest) -> str:
-    return f"api:{call.client.name}"
+def _client_name(request: ApiRequest) -> str:
+    return f"api:{request.client.name}"
 
 
-def _visible_jobs(call: ApiRequest) -> str:
+def _visible_jobs(request: ApiRequest) -> str:
     """The owner sees all jobs, other clients only their own."""
-    return "" if call.client.is_owner else _client_name(call)
+    return "" if request.client.is_owner else _client_name(request)

@@ -69,7 +69,7 @@ class ListenAddress(Value):
 
 
 def check_address(address: ListenAddress) -> None:
-    """UsageError for a public address without confirmation or TLS."""
+    """Raise UsageError for a public address without confirmation or TLS."""
     if bool(address.certificate) != bool(address.key):
         raise UsageError("TLS needs both --cert and --key.")
     if is_loopback(address.host):
@@ -87,19 +87,19 @@ def check_address(address: ListenAddress) -> None:
 
 def listen(address: ListenAddress) -> socket.socket:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((address.host, address.port))
+        listener.bind((address.host, address.port))
     except OSError as error:
-        found.close()
+        listener.close()
         raise UsageError(
             f"{address.host}:{address.port} cannot be used ({error.strerror}); "
             "choose another port with --port."
         ) from error
-    found.listen(2048)
-    found.setblocking(False)
-    return found
+    listener.listen(2048)
+    listener.setblocking(False)
+    return listener
 
 
 async def serve(
@@ -110,7 +110,7 @@ async def serve(
     on_ready: Callable[[], None],
 ) -> None:
     """Serve until the process is stopped. Calls `on_ready` when the server is ready."""
-    store = open_store(app.run.home.root)
+    store = open_store(app.context.home.root)
     server = ServerContext(app, store)
     guard = RequestGuard(tokens, host=address.host, hosts=address.hosts, origins=address.origins)
     enable_burst_caching(app, BURST_SECONDS)
@@ -153,7 +153,7 @@ async def _warm_up(app: App) -> None:
     """Open and close a session, so that modules are loaded before the first request. Nothing is
     stored. A model that is unreachable now may be reachable later."""
     # Looks like a secret, so that the redactor is loaded too.
-    app.run.redactor.text("token: none")
+    app.context.redactor.text("token: none")
     try:
         async with asyncio.timeout(WARM_UP_SECONDS):
             session = await app.open(SessionRequest(source="api", platform="api", attended=False))
@@ -167,7 +167,7 @@ async def _warm_up(app: App) -> None:
 
 
 async def _upkeep(server: ServerContext) -> None:
-    clock = server.app.run.world.clock
+    clock = server.app.context.world.clock
     while True:
         await clock.sleep(HOUR)
         await delete_expired(server)

@@ -91,24 +91,24 @@ def reasoning_item(run: Run, number: int, text: str) -> JsonObject:
 
 def output_items(run: Run, *, reasoning: bool) -> list[JsonObject]:
     """All items of a turn in order."""
-    found: list[JsonObject] = []
+    items: list[JsonObject] = []
     number = 0
     for record in run.records:
         match record.event:
             case ReplyAdded(message=message):
                 if reasoning and message.reasoning:
-                    found.append(reasoning_item(run, number, message.reasoning))
+                    items.append(reasoning_item(run, number, message.reasoning))
                 if message.text:
-                    found.append(message_item(run, number, message.text))
-                found += [call_item(call) for call in message.calls]
+                    items.append(message_item(run, number, message.text))
+                items += [call_item(call) for call in message.calls]
                 number += 1
             case ToolFinished(result=result):
-                found.append(result_item(result))
+                items.append(result_item(result))
                 if (picture := image_item(result)) is not None:
-                    found.append(picture)
+                    items.append(picture)
             case _:
                 pass
-    return found
+    return items
 
 
 class ItemEncoder:

@@ -53,9 +53,9 @@ async def store_response(
     server: ServerContext, owner: str, response: JsonObject, point: HistoryPoint, conversation: str
 ) -> None:
     """Durable when it returns. Evicts the least recently used responses."""
-    now, most = server.app.run.world.clock.now(), server.settings.stored_responses
-    place = (point.session_id, point.n, point.messages)
-    row = (response["id"], owner, *place, encode(response), now, now)
+    now, most = server.app.context.world.clock.now(), server.settings.stored_responses
+    position = (point.session_id, point.n, point.messages)
+    row = (response["id"], owner, *position, encode(response), now, now)
 
     def work(db: Connection) -> None:
         db.execute("INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
@@ -79,7 +79,7 @@ async def response_point(server: ServerContext, owner: str, response_id: str) ->
 async def _load(
     server: ServerContext, owner: str, response_id: str, columns: str, param: str
 ) -> tuple[Any, ...]:
-    now = server.app.run.world.clock.now()
+    now = server.app.context.world.clock.now()
 
     def work(db: Connection) -> tuple[Any, ...] | None:
         query = f"SELECT {columns} FROM responses WHERE id = ? AND client = ?"
@@ -87,10 +87,10 @@ async def _load(
         db.execute("UPDATE responses SET accessed_at = ? WHERE id = ?", (now, response_id))
         return row
 
-    found = await server.store.run(work)
-    if found is None:
+    point = await server.store.run(work)
+    if point is None:
         raise response_not_found(param)
-    return found
+    return point
 
 
 async def latest_response(server: ServerContext, owner: str, conversation: str) -> str:
@@ -109,43 +109,43 @@ def response_not_found(param: str) -> HttpError:
     return HttpError(404, "response_not_found", "There is no such response.", param=param)
 
 
-async def create_response(server: ServerContext, call: ApiRequest) -> ApiResponse | None:
-    body: ResponsesBody = call.body
+async def create_response(server: ServerContext, request: ApiRequest) -> ApiResponse | None:
+    body: ResponsesBody = request.body
     check_tools(server, body.tools)
     if body.background:
-        words = "Use `/v1/runs` for background turns."
-        raise HttpError(400, "unsupported_parameter", words, param="background")
+        message = "Use `/v1/runs` for background turns."
+        raise HttpError(400, "unsupported_parameter", message, param="background")
     if body.previous_response_id and body.conversation:
-        words = "Give `previous_response_id` or `conversation`, not both."
-        raise HttpError(400, "invalid_value", words, param="previous_response_id")
+        message = "Give `previous_response_id` or `conversation`, not both."
+        raise HttpError(400, "invalid_value", message, param="previous_response_id")
     history = chat_messages(body.conversation_history or (), "conversation_history")
     messages = [*history, *input_items(body.input)]
     parsed = split_input(messages, "input", system=body.instructions or "")
-    start = partial(_start_turn, server, call, parsed)
+    start = partial(_start_turn, server, request, parsed)
     if body.stream:
-        await stream_turn(server, call, start, partial(ResponseEncoder, server, body))
+        await stream_turn(server, request, start, partial(ResponseEncoder, server, body))
         return None
 
     async def encode_run(run: Run) -> JsonObject:
         return await with_images(response_of(server, body, run))
 
-    return await answer_turn(server, call, start, encode_run)
+    return await answer_turn(server, request, start, encode_run)
 
 
-async def show_response(server: ServerContext, call: ApiRequest) -> ApiResponse:
-    id = call.path_params["id"]
-    data: bytes = (await _load(server, call.owner_key, id, "data", "response_id"))[0]
+async def show_response(server: ServerContext, request: ApiRequest) -> ApiResponse:
+    id = request.path_params["id"]
+    data: bytes = (await _load(server, request.owner_key, id, "data", "response_id"))[0]
     if IMAGE_PATH.encode() in data:
         return json_response(await with_images(decode(dict, data)))
     return ApiResponse(status=200, body=data, headers=JSON)
 
 
-async def delete_response(server: ServerContext, call: ApiRequest) -> ApiResponse:
-    response_id = call.path_params["id"]
+async def delete_response(server: ServerContext, request: ApiRequest) -> ApiResponse:
+    response_id = request.path_params["id"]
 
     def work(db: Connection) -> bool:
         query = "SELECT 1 FROM responses WHERE id = ? AND client = ?"
-        if db.execute(query, (response_id, call.owner_key)).fetchone() is None:
+        if db.execute(query, (response_id, request.owner_key)).fetchone() is None:
             return False
         _remove(db, response_id)
         return True
@@ -161,26 +161,26 @@ def _conversation(body: ResponsesBody) -> str:
 
 
 async def _start_turn(
-    server: ServerContext, call: ApiRequest, parsed: ParsedInput, claim: IdempotencyClaim
+    server: ServerContext, request: ApiRequest, parsed: ParsedInput, claim: IdempotencyClaim
 ) -> Run:
     server.admission.check()
-    body: ResponsesBody = call.body
+    body: ResponsesBody = request.body
     own = await turn_request(
         server,
-        call,
+        request,
         parsed,
         claim,
         param="input",
         effort=(body.reasoning.effort if body.reasoning else None) or "",
         tier=tier_of(body.service_tier),
     )
-    history = await history_messages(server.app.run, parsed.before, "input")
+    history = await history_messages(server.app.context, parsed.before, "input")
     previous = body.previous_response_id or ""
     if name := _conversation(body):
-        previous = await latest_response(server, call.owner_key, name)
-    named = call.headers.get("x-hermes-session-id")
-    session_id = await continued_session(server, call, claim, previous=previous, named=named)
-    request = replace(
+        previous = await latest_response(server, request.owner_key, name)
+    named = request.headers.get("x-hermes-session-id")
+    session_id = await continued_session(server, request, claim, previous=previous, named=named)
+    turn = replace(
         own,
         session_id=session_id or server.runner.new_session_id(),
         history=history,
@@ -193,14 +193,14 @@ async def _start_turn(
             return
         point = await current_point(server, run.session_id, run.last_n)
         response = response_of(server, body, run)
-        await store_response(server, call.owner_key, response, point, _conversation(body))
+        await store_response(server, request.owner_key, response, point, _conversation(body))
 
-    return await start_run(server, request, claim, on_end=on_end)
+    return await start_run(server, turn, claim, on_end=on_end)
 
 
 async def continued_session(
     server: ServerContext,
-    call: ApiRequest,
+    request: ApiRequest,
     claim: IdempotencyClaim,
     *,
     previous: str,
@@ -211,13 +211,13 @@ async def continued_session(
     if claim.run_id:
         return session_of(claim.run_id)
     if previous:
-        point = await response_point(server, call.owner_key, previous)
+        point = await response_point(server, request.owner_key, previous)
         try:
             return await continue_from(server, point)
         except NotFound as error:
             raise response_not_found("previous_response_id") from error
     if named is not None:
-        await server.session_or_none(named, call.client)
+        await server.session_or_none(named, request.client)
     return named or ""
 
 

@@ -37,20 +37,22 @@ Handler = Callable[[ServerContext, ApiRequest], Awaitable[ApiResponse | None]]
 
 
 class Route(NamedTuple):
-    """`scope` None needs no token; `body` None means no request body. `streams` marks routes that
-    answer with server-sent events, always or on request."""
+    """An endpoint of the API."""
 
     method: str
     path: str
     handler: Handler
-    words: str
+    summary: str
+    # The type of the request body; None for no body.
     body: type[Value] | None = None
     status: int = 200
+    # What the token must allow; None needs no token.
     scope: TokenScope | None = "chat"
+    # Whether the route answers with server-sent events, always or on request.
     streams: bool = False
 
 
-async def openapi(server: ServerContext, call: ApiRequest) -> ApiResponse:
+async def openapi(server: ServerContext, request: ApiRequest) -> ApiResponse:
     return ApiResponse(status=200, body=_openapi_document())
 
 
@@ -239,7 +241,7 @@ def _operation(route: Route, schemas: dict[Any, JsonObject]) -> JsonObject:
         content[EVENTS_TYPE] = {"schema": {"type": "string"}}
     operation: JsonObject = {
         "operationId": name,
-        "summary": route.words,
+        "summary": route.summary,
         "security": [{"token": []}] if route.scope else [],
         "responses": {
             str(route.status): {"description": "Success.", "content": content},

@@ -72,47 +72,47 @@ from hermes.surfaces.api.turns import (
 from hermes.tools.toolbox import resolve_toolsets
 
 
-async def create_run(server: ServerContext, call: ApiRequest) -> ApiResponse:
+async def create_run(server: ServerContext, request: ApiRequest) -> ApiResponse:
     async def work(claim: IdempotencyClaim) -> ApiResponse:
         server.admission.check()
         run = await start_run(
-            server, await _turn_request(server, call, claim), claim, persistent=True
+            server, await _turn_request(server, request, claim), claim, persistent=True
         )
         accepted = {"run_id": run.id, "status": run.status, "session_id": run.session_id}
         return json_response(accepted, 202, run_headers(run))
 
-    return await run_once(server, call, work)
+    return await run_once(server, request, work)
 
 
 async def _turn_request(
-    server: ServerContext, call: ApiRequest, claim: IdempotencyClaim
+    server: ServerContext, request: ApiRequest, claim: IdempotencyClaim
 ) -> TurnRequest:
-    body: RunBody = call.body
+    body: RunBody = request.body
     if body.session_id and body.previous_response_id:
-        words = "Give `session_id` or `previous_response_id`, not both."
-        raise HttpError(400, "invalid_value", words, param="previous_response_id")
+        message = "Give `session_id` or `previous_response_id`, not both."
+        raise HttpError(400, "invalid_value", message, param="previous_response_id")
     messages = chat_messages(body.conversation_history or (), "conversation_history")
     parsed = split_input(
         [*messages, *input_items(body.input)], "input", system=body.instructions or ""
     )
     own = await turn_request(
         server,
-        call,
+        request,
         parsed,
         claim,
         param="input",
         effort=effort_of(body.model_options),
         tier=tier_of(body.model_options.service_tier if body.model_options else None),
-        attended="approve" in call.client.scopes,
+        attended="approve" in request.client.scopes,
         exclusive=False,
     )
-    history = await history_messages(server.app.run, parsed.before, "input")
+    history = await history_messages(server.app.context, parsed.before, "input")
     previous, named = body.previous_response_id or "", body.session_id
-    session_id = await continued_session(server, call, claim, previous=previous, named=named)
+    session_id = await continued_session(server, request, claim, previous=previous, named=named)
     if body.toolsets is not None:
         if session_id and not claim.run_id:
-            words = "An existing session keeps its tools; omit `session_id`."
-            raise invalid_value(words, "toolsets")
+            message = "An existing session keeps its tools; omit `session_id`."
+            raise invalid_value(message, "toolsets")
         try:
             resolve_toolsets(body.toolsets)
         except UsageError as error:
@@ -126,8 +126,8 @@ async def _turn_request(
     )
 
 
-async def show_run(server: ServerContext, call: ApiRequest) -> ApiResponse:
-    run = await _run(server, call)
+async def show_run(server: ServerContext, request: ApiRequest) -> ApiResponse:
+    run = await _run(server, request)
     state: JsonObject = {
         "object": "hermes.run",
         "run_id": run.id,
@@ -149,71 +149,73 @@ async def show_run(server: ServerContext, call: ApiRequest) -> ApiResponse:
     return json_response(state)
 
 
-async def run_events(server: ServerContext, call: ApiRequest) -> None:
-    given = call.headers.get("last-event-id") or call.query.get("after") or "0"
-    mark = parse_position(given)
+async def run_events(server: ServerContext, request: ApiRequest) -> None:
+    position = request.headers.get("last-event-id") or request.query.get("after") or "0"
+    mark = parse_position(position)
     if mark is None:
         raise invalid_value("`Last-Event-ID` is not an event id of this run.", "Last-Event-ID")
-    run = server.runner.resume(await _run(server, call))
+    run = server.runner.resume(await _run(server, request))
     encoder = RunEncoder(run, mark)
-    await stream_run(server, call, run, encoder, on_leave=on_disconnect(call, "detach"), after=mark)
+    await stream_run(
+        server, request, run, encoder, on_leave=on_disconnect(request, "detach"), after=mark
+    )
 
 
-async def stop_run(server: ServerContext, call: ApiRequest) -> ApiResponse:
-    run = await _active(server, call)
+async def stop_run(server: ServerContext, request: ApiRequest) -> ApiResponse:
+    run = await _active(server, request)
     await server.runner.stop(run)
     return json_response({"run_id": run.id, "status": "stopping"}, 202)
 
 
-async def approve_run(server: ServerContext, call: ApiRequest) -> ApiResponse:
-    run = await _active(server, call)
-    body: ApprovalBody = call.body
+async def approve_run(server: ServerContext, request: ApiRequest) -> ApiResponse:
+    run = await _active(server, request)
+    body: ApprovalBody = request.body
     pending = {id: each for id, each in run.pending.items() if isinstance(each, ApprovalAsked)}
     asked_id = body.approval_id or next(iter(pending), "")
     if asked_id not in pending:
         raise HttpError(409, "no_pending_approval", "No approval is pending.")
     if body.decision != "deny" and body.decision not in pending[asked_id].scopes:
-        words = f"The decision must be one of {', '.join(pending[asked_id].scopes)} or deny."
-        raise HttpError(400, "invalid_value", words, param="decision")
-    by = f"api:{call.client.name}"
+        message = f"The decision must be one of {', '.join(pending[asked_id].scopes)} or deny."
+        raise HttpError(400, "invalid_value", message, param="decision")
+    by = f"api:{request.client.name}"
     answer = Answer(id=asked_id, text=body.decision, by=by, reason=body.reason or "")
     await server.runner.send(run, answer)
     return json_response({"run_id": run.id, "approval_id": asked_id, "decision": body.decision})
 
 
-async def answer_run(server: ServerContext, call: ApiRequest) -> ApiResponse:
+async def answer_run(server: ServerContext, request: ApiRequest) -> ApiResponse:
     """Answer a question of the agent."""
-    run = await _active(server, call)
-    body: AnswerBody = call.body
+    run = await _active(server, request)
+    body: AnswerBody = request.body
     pending = [id for id, each in run.pending.items() if isinstance(each, QuestionAsked)]
     asked_id = body.question_id or next(iter(pending), "")
     if asked_id not in pending:
         raise HttpError(409, "no_pending_question", "No question is pending.")
-    answer = Answer(id=asked_id, text=body.text, by=f"api:{call.client.name}")
+    answer = Answer(id=asked_id, text=body.text, by=f"api:{request.client.name}")
     await server.runner.send(run, answer)
     return json_response({"run_id": run.id, "question_id": asked_id})
 
 
-async def steer_run(server: ServerContext, call: ApiRequest) -> ApiResponse:
-    run = await _active(server, call)
-    body: SteerBody = call.body
+async def steer_run(server: ServerContext, request: ApiRequest) -> ApiResponse:
+    run = await _active(server, request)
+    body: SteerBody = request.body
     await server.runner.send(run, Steer(text=body.text))
     return json_response({"run_id": run.id, "status": run.status}, 202)
 
 
-async def _run(server: ServerContext, call: ApiRequest) -> Run:
-    run = await server.runner.find(call.path_params["id"])
+async def _run(server: ServerContext, request: ApiRequest) -> Run:
+    run = await server.runner.find(request.path_params["id"])
     check_session_id(run.session_id)
-    if not call.client.is_owner:
+    if not request.client.is_owner:
         try:
-            await server.session(run.session_id, call.client)
+            await server.session(run.session_id, request.client)
         except HttpError as error:
             raise HttpError(404, "run_not_found", "There is no such run.") from error
     return run
 
 
-async def _active(server: ServerContext, call: ApiRequest) -> Run:
-    run = await _run(server, call)
+async def _active(server: ServerContext, request: ApiRequest) -> Run:
+    run = await _run(server, request)
     if run.is_over:
         raise HttpError(409, "run_not_active", f"The run has ended: {run.status}.")
     return run

@@ -33,8 +33,8 @@ SAFE_HEADERS: Headers = (
 
 
 class ApiServer:
-    """Checks host and origin before it reads anything of a request, and the token before it does
-    anything."""
+    """The ASGI application. It checks host and origin of a request before it reads anything else,
+    and the token before it does anything."""
 
     def __init__(self, server: ServerContext, guard: RequestGuard) -> None:
         self._server = server
@@ -47,51 +47,53 @@ class ApiServer:
                 await send({"type": "websocket.close", "code": 1008})
             return
         sender = _ResponseSender(
-            send, f"req_{self._server.app.run.world.chance.getrandbits(64):016x}"
+            send, f"req_{self._server.app.context.world.chance.getrandbits(64):016x}"
         )
-        call = ApiRequest(scope, receive, sender.send)
+        request = ApiRequest(scope, receive, sender.send)
         try:
-            response = await self._answer(call, sender)
+            response = await self._answer(request, sender)
             if response is not None:
-                await call.respond(response)
+                await request.respond(response)
         except HttpError as error:
-            await self._refuse(call, sender, error)
+            await self._refuse(request, sender, error)
         except HermesError as error:
-            await self._refuse(call, sender, http_error(error))
+            await self._refuse(request, sender, http_error(error))
         except Exception:
-            log.exception("a request crashed", extra={"route": call.route})
-            words = "Internal error; see the server log."
-            await self._refuse(call, sender, HttpError(500, "internal", words, headers=NO_RETRY))
+            log.exception("a request crashed", extra={"route": request.route})
+            message = "Internal error; see the server log."
+            await self._refuse(
+                request, sender, HttpError(500, "internal", message, headers=NO_RETRY)
+            )
         finally:
             if sender.status:
-                key = (call.method, call.route or "-", sender.status)
+                key = (request.method, request.route or "-", sender.status)
                 self._server.metrics.requests[key] += 1
 
-    async def _answer(self, call: ApiRequest, sender: _ResponseSender) -> ApiResponse | None:
-        self._guard.check_host(call.headers)
-        sender.more = self._guard.cors(call.headers)
-        if call.method == "OPTIONS" and sender.more:
+    async def _answer(self, request: ApiRequest, sender: _ResponseSender) -> ApiResponse | None:
+        self._guard.check_host(request.headers)
+        sender.more = self._guard.cors(request.headers)
+        if request.method == "OPTIONS" and sender.more:
             return ApiResponse(status=204, body=b"", headers=PREFLIGHT)
-        methods, names = self._table.find(call.path)
-        route = _route(methods, call.method)
-        call.route, call.path_params = route.path, names
-        call.client = self._guard.authenticate(call.headers, route.scope)
-        if key := call.session_key:
+        methods, names = self._table.find(request.path)
+        route = _route(methods, request.method)
+        request.route, request.path_params = route.path, names
+        request.client = self._guard.authenticate(request.headers, route.scope)
+        if key := request.session_key:
             sender.more += ((b"x-hermes-session-key", key.encode("latin-1")),)
         if route.body is not None:
-            await call.read_body(route.body)
-        return await route.handler(self._server, call)
+            await request.read_body(route.body)
+        return await route.handler(self._server, request)
 
-    async def _refuse(self, call: ApiRequest, sender: _ResponseSender, error: HttpError) -> None:
+    async def _refuse(self, request: ApiRequest, sender: _ResponseSender, error: HttpError) -> None:
         if sender.status:
             # The response has started; it can only be ended.
             await sender.send({"type": "http.response.body", "body": b"", "more_body": False})
             return
         headers = ((b"content-type", b"application/json"), *error.headers)
         # Errors may quote responses of other servers.
-        words = self._server.app.run.redactor.redact_known(str(error))
-        body = HttpError(error.status, error.code, words, param=error.param).body
-        await call.respond(ApiResponse(status=error.status, body=body, headers=headers))
+        message = self._server.app.context.redactor.redact_known(str(error))
+        body = HttpError(error.status, error.code, message, param=error.param).body
+        await request.respond(ApiResponse(status=error.status, body=body, headers=headers))
 
 
 class _ResponseSender:
@@ -106,11 +108,11 @@ class _ResponseSender:
     async def send(self, message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            given = list(message["headers"])
-            names = {name for name, _ in given}
-            given += [pair for pair in SAFE_HEADERS if pair[0] not in names]
-            given += [(b"x-request-id", self._id.encode()), *self.more]
-            message["headers"] = given
+            headers = list(message["headers"])
+            names = {name for name, _ in headers}
+            headers += [pair for pair in SAFE_HEADERS if pair[0] not in names]
+            headers += [(b"x-request-id", self._id.encode()), *self.more]
+            message["headers"] = headers
         await self._send(message)
 
 
@@ -120,6 +122,6 @@ def _route(methods: dict[str, Route], method: str) -> Route:
     found = methods.get("GET" if method == "HEAD" else method)
     if found is None or (method == "HEAD" and found.streams):
         allowed = ", ".join(sorted(methods)).encode()
-        words = "This path does not support that method."
-        raise HttpError(405, "method_not_allowed", words, headers=((b"allow", allowed),))
+        message = "This path does not support that method."
+        raise HttpError(405, "method_not_allowed", message, headers=((b"allow", allowed),))
     return found

@@ -124,7 +124,7 @@ OnDisconnect = Literal["interrupt", "detach"]
 class ServerContext:
     def __init__(self, app: App, store: HostingStore) -> None:
         self.app = app
-        self.settings: ApiServerSettings = app.run.settings.api_server
+        self.settings: ApiServerSettings = app.context.settings.api_server
         self.store = store
         self.pool = SessionPool(app)
         self.admission = Admission(
@@ -133,10 +133,10 @@ class ServerContext:
             wait_seconds=self.settings.queue_seconds,
         )
         self.runner = RunExecutor(app, self.pool, self.admission, platform="api", store=store)
-        self.jobs = JobService(app.run)
-        self.metrics = Metrics(app.run.world.clock)
-        self.idempotency = Idempotency(store, app.run.world.clock)
-        profile = app.run.home.profile
+        self.jobs = JobService(app.context)
+        self.metrics = Metrics(app.context.world.clock)
+        self.idempotency = Idempotency(store, app.context.world.clock)
+        profile = app.context.home.profile
         own = DEFAULT_NAME if profile == "default" else profile
         self.model_name = self.settings.model_name or own
 
@@ -144,7 +144,7 @@ class ServerContext:
         """The model a request chooses: an alias, or any name if the settings allow it. Other names
         are placeholders of generic clients and mean the default model."""
         name = model or ""
-        chosen = name in self.app.run.settings.model_aliases or bool(provider)
+        chosen = name in self.app.context.settings.model_aliases or bool(provider)
         if not name or name == self.model_name or not (chosen or self.settings.direct_models):
             return "", ""
         try:
@@ -161,7 +161,7 @@ class ServerContext:
         return info
 
     async def session_or_none(self, session_id: str, client: ApiClient) -> SessionInfo | None:
-        """The same, None when the id is unused."""
+        """Return the session like `session`, or None if the id is unused."""
         check_session_id(session_id)
         try:
             info = await self.app.archive.info(session_id)
@@ -174,18 +174,20 @@ class ServerContext:
 
 def check_session_id(session_id: str) -> None:
     if re.fullmatch(SESSION_ID, session_id, re.ASCII) is None:
-        words = "A session id has 1 to 128 letters, digits or `._:-`, and starts with no sign."
-        raise HttpError(400, "invalid_session_id", words, param="session_id")
+        message = "A session id has 1 to 128 letters, digits or `._:-`, and starts with no sign."
+        raise HttpError(400, "invalid_session_id", message, param="session_id")
 
 
 def session_not_found() -> HttpError:
     return HttpError(404, "session_not_found", "There is no such session.")
 
 
-def on_disconnect(call: ApiRequest, default: OnDisconnect) -> OnDisconnect:
+def on_disconnect(request: ApiRequest, default: OnDisconnect) -> OnDisconnect:
     """What happens to the turn when the client disconnects: `interrupt` or `detach`."""
     chosen = (
-        call.headers.get("x-hermes-on-disconnect") or call.query.get("on_disconnect") or default
+        request.headers.get("x-hermes-on-disconnect")
+        or request.query.get("on_disconnect")
+        or default
     )
     if chosen not in get_args(OnDisconnect):
         raise invalid_value("`on_disconnect` is `interrupt` or `detach`.", "on_disconnect")
@@ -194,7 +196,7 @@ def on_disconnect(call: ApiRequest, default: OnDisconnect) -> OnDisconnect:
 
 async def delete_expired(server: ServerContext) -> None:
     """Delete expired threads and idempotency keys."""
-    oldest = server.app.run.world.clock.now() - THREAD_SECONDS
+    oldest = server.app.context.world.clock.now() - THREAD_SECONDS
     await server.store.change("DELETE FROM threads WHERE at < ?", [(oldest,)])
     await server.idempotency.delete_expired()
 
@@ -205,11 +207,11 @@ REPLAYED = (b"idempotency-replayed", b"true")
 
 async def run_once(
     server: ServerContext,
-    call: ApiRequest,
+    request: ApiRequest,
     work: Callable[[IdempotencyClaim], Awaitable[ApiResponse]],
 ) -> ApiResponse:
     """Execute the work, or return its stored response. Errors are not stored."""
-    claim = await claim_key(server, call)
+    claim = await claim_key(server, request)
     if not claim.key:
         return await work(claim)
 
@@ -228,14 +230,14 @@ async def run_once(
     )
 
 
-async def claim_key(server: ServerContext, call: ApiRequest) -> IdempotencyClaim:
-    """HttpError for an invalid key; IdempotencyConflict."""
-    given = call.headers.get("idempotency-key")
-    if given is None:
+async def claim_key(server: ServerContext, request: ApiRequest) -> IdempotencyClaim:
+    """Claim the idempotency key of a request. Raises HttpError, IdempotencyConflict."""
+    key = request.headers.get("idempotency-key")
+    if key is None:
         return IdempotencyClaim()
-    if not 1 <= len(given) <= MAX_KEY_CHARS or not all("!" <= letter <= "~" for letter in given):
-        words = f"An idempotency key has 1 to {MAX_KEY_CHARS} printable ASCII characters."
-        raise HttpError(400, "invalid_idempotency_key", words, param="Idempotency-Key")
-    session = f"{call.headers.get('x-hermes-session-id', '')}\0{call.session_key}"
-    fingerprint = digest(call.path, session, call.raw.decode("utf-8", "replace"))
-    return await server.idempotency.claim(call.client.name, call.route, given, fingerprint)
+    if not 1 <= len(key) <= MAX_KEY_CHARS or not all("!" <= letter <= "~" for letter in key):
+        message = f"An idempotency key has 1 to {MAX_KEY_CHARS} printable ASCII characters."
+        raise HttpError(400, "invalid_idempotency_key", message, param="Idempotency-Key")
+    session = f"{request.headers.get('x-hermes-session-id', '')}\0{request.session_key}"
+    fingerprint = digest(request.path, session, request.raw.decode("utf-8", "replace"))
+    return await server.idempotency.claim(request.client.name, request.route, key, fingerprint)

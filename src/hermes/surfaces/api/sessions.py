@@ -34,14 +34,14 @@ PREVIEW_CHARS = 4_096
 CHILD = "subagent"
 
 
-async def list_sessions(server: ServerContext, call: ApiRequest) -> ApiResponse:
-    limit = call.number("limit", 50, least=1, most=MAX_LISTED)
-    offset = call.number("offset", 0, most=100_000)
-    source = call.query.get("source") if call.client.is_owner else call.client.source
-    children = call.flag("include_children")
+async def list_sessions(server: ServerContext, request: ApiRequest) -> ApiResponse:
+    limit = request.number("limit", 50, least=1, most=MAX_LISTED)
+    offset = request.number("offset", 0, most=100_000)
+    source = request.query.get("source") if request.client.is_owner else request.client.source
+    children = request.flag("include_children")
     filter = SessionFilter(source=source, exclude_sources=() if children else (CHILD,))
-    query = (call.query.get("q") or "").strip()
-    archived = call.flag("archived") if "archived" in call.query else None
+    query = (request.query.get("q") or "").strip()
+    archived = request.flag("archived") if "archived" in request.query else None
     if query:
         rows = await _search(server, filter, query, archived)
     else:
@@ -78,43 +78,43 @@ async def _search(
     return sorted(by_id.values(), key=lambda info: info.last_at, reverse=True)
 
 
-async def create_session(server: ServerContext, call: ApiRequest) -> ApiResponse:
+async def create_session(server: ServerContext, request: ApiRequest) -> ApiResponse:
     """Reserve an id. A session is stored from its first message on."""
-    body: SessionBody = call.body
+    body: SessionBody = request.body
     session_id = body.id or server.runner.new_session_id()
-    if await server.session_or_none(session_id, call.client) is not None:
+    if await server.session_or_none(session_id, request.client) is not None:
         raise HttpError(409, "session_exists", "A session with this id exists.", param="id")
-    return json_response({"id": session_id, "source": call.client.source}, 201)
+    return json_response({"id": session_id, "source": request.client.source}, 201)
 
 
-async def show_session(server: ServerContext, call: ApiRequest) -> ApiResponse:
-    info = await server.session(call.path_params["id"], call.client)
+async def show_session(server: ServerContext, request: ApiRequest) -> ApiResponse:
+    info = await server.session(request.path_params["id"], request.client)
     return json_response(_list_item(info))
 
 
-async def change_session(server: ServerContext, call: ApiRequest) -> ApiResponse:
-    body: SessionPatch = call.body
-    info = await server.session(call.path_params["id"], call.client)
+async def change_session(server: ServerContext, request: ApiRequest) -> ApiResponse:
+    body: SessionPatch = request.body
+    info = await server.session(request.path_params["id"], request.client)
     async with server.pool.pin(info.id):
         if body.title is not None:
             await server.app.archive.rename(info.id, body.title)
         if body.archived is not None:
             await server.app.archive.set_archived(info.id, away=body.archived)
-    return await show_session(server, call)
+    return await show_session(server, request)
 
 
-async def delete_session(server: ServerContext, call: ApiRequest) -> ApiResponse:
-    info = await server.session(call.path_params["id"], call.client)
+async def delete_session(server: ServerContext, request: ApiRequest) -> ApiResponse:
+    info = await server.session(request.path_params["id"], request.client)
     async with server.pool.exclusive(info.id):
         await server.app.archive.delete(info.id)
     return json_response({"id": info.id, "deleted": True})
 
 
-async def session_messages(server: ServerContext, call: ApiRequest) -> ApiResponse:
-    info = await server.session(call.path_params["id"], call.client)
-    limit = call.number("limit", 100, least=1, most=1_000)
-    after = call.number("after", 0, most=999_999_999)
-    full = call.query.get("full") == "1"
+async def session_messages(server: ServerContext, request: ApiRequest) -> ApiResponse:
+    info = await server.session(request.path_params["id"], request.client)
+    limit = request.number("limit", 100, least=1, most=1_000)
+    after = request.number("after", 0, most=999_999_999)
+    full = request.query.get("full") == "1"
     messages = [each for each in await server.app.archive.conversation(info.id) if each.n > after]
     shown: list[JsonObject] = []
     for each in messages[:limit]:
@@ -135,35 +135,37 @@ async def session_messages(server: ServerContext, call: ApiRequest) -> ApiRespon
     return json_response({"messages": shown, "has_more": len(messages) > limit})
 
 
-async def fork_session(server: ServerContext, call: ApiRequest) -> ApiResponse:
-    body: ForkBody = call.body
-    info = await server.session(call.path_params["id"], call.client)
+async def fork_session(server: ServerContext, request: ApiRequest) -> ApiResponse:
+    body: ForkBody = request.body
+    info = await server.session(request.path_params["id"], request.client)
     forked = await server.app.archive.fork(info.id, at=body.at_message, title=body.title or "")
-    return json_response(_list_item(await server.session(forked, call.client)), 201)
+    return json_response(_list_item(await server.session(forked, request.client)), 201)
 
 
-async def session_chat(server: ServerContext, call: ApiRequest) -> ApiResponse:
+async def session_chat(server: ServerContext, request: ApiRequest) -> ApiResponse:
     async def encode_run(run: Run) -> JsonObject:
         usage = response_usage(usage_of(run))
         return {"output": run.text, "usage": usage, **hermes_fields(run)}
 
-    return await answer_turn(server, call, partial(_start_turn, server, call), encode_run)
+    return await answer_turn(server, request, partial(_start_turn, server, request), encode_run)
 
 
-async def session_chat_stream(server: ServerContext, call: ApiRequest) -> None:
+async def session_chat_stream(server: ServerContext, request: ApiRequest) -> None:
     encoder = partial(RunEncoder, delta="assistant.delta")
-    await stream_turn(server, call, partial(_start_turn, server, call), encoder)
+    await stream_turn(server, request, partial(_start_turn, server, request), encoder)
 
 
-async def _start_turn(server: ServerContext, call: ApiRequest, claim: IdempotencyClaim) -> Run:
+async def _start_turn(server: ServerContext, request: ApiRequest, claim: IdempotencyClaim) -> Run:
     server.admission.check()
-    body: SessionChatBody = call.body
-    session_id = call.path_params["id"]
-    await server.session_or_none(session_id, call.client)
+    body: SessionChatBody = request.body
+    session_id = request.path_params["id"]
+    await server.session_or_none(session_id, request.client)
     parsed = split_input(input_items(body.input), "input")
-    own = await turn_request(server, call, parsed, claim, param="input", images=body.images or ())
-    request = replace(own, session_id=session_id, create="if_missing")
-    return await start_run(server, request, claim)
+    own = await turn_request(
+        server, request, parsed, claim, param="input", images=body.images or ()
+    )
+    turn = replace(own, session_id=session_id, create="if_missing")
+    return await start_run(server, turn, claim)
 
 
 def _list_item(info: SessionInfo) -> JsonObject:

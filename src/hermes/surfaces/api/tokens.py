@@ -91,11 +91,11 @@ class TokenStore:
 
     def client(self, token: str) -> ApiClient | None:
         """The client of a token. Compares with every digest, in constant time."""
-        given, found = digest(token), None
-        if self._key and hmac.compare_digest(given, self._key):
+        token_digest, found = digest(token), None
+        if self._key and hmac.compare_digest(token_digest, self._key):
             found = ApiClient(name="key", scopes=SCOPES)
         for known in self.all():
-            if hmac.compare_digest(given, known.digest):
+            if hmac.compare_digest(token_digest, known.digest):
                 found = ApiClient(name=known.name, scopes=known.scopes)
         return found
 

@@ -41,7 +41,7 @@ async def find_point(server: ServerContext, hash: str) -> HistoryPoint | None:
 
 
 async def store_point(server: ServerContext, hashes: Sequence[str], point: HistoryPoint) -> None:
-    now = server.app.run.world.clock.now()
+    now = server.app.context.world.clock.now()
     rows = [
         (hash, point.session_id, point.n, point.messages, now) for hash in dict.fromkeys(hashes)
     ]
@@ -73,9 +73,9 @@ def effort_of(options: ModelOptions | None) -> Effort:
     return (options.reasoning_effort if options else None) or ""
 
 
-def tier_of(*given: str | None) -> str:
+def tier_of(*tiers: str | None) -> str:
     """The first tier given; `auto` and `default` mean none."""
-    tier = next((each for each in given if each), "")
+    tier = next((each for each in tiers if each), "")
     return "" if tier in ("auto", "default") else tier
 
 
@@ -86,19 +86,19 @@ def run_headers(run: Run) -> Headers:
     )
 
 
-def check_tools(server: ServerContext, *given: list[JsonObject] | None) -> None:
+def check_tools(server: ServerContext, *tools: list[JsonObject] | None) -> None:
     """Refused by default: the agent never calls a client's tools."""
-    if any(given) and not server.settings.ignore_client_tools:
-        words = (
+    if any(tools) and not server.settings.ignore_client_tools:
+        message = (
             "The agent uses its own tools; client tools are not supported "
             "(api_server.ignore_client_tools accepts such requests without them)."
         )
-        raise HttpError(400, "unsupported_parameter", words, param="tools")
+        raise HttpError(400, "unsupported_parameter", message, param="tools")
 
 
 async def turn_request(
     server: ServerContext,
-    call: ApiRequest,
+    request: ApiRequest,
     parsed: ParsedInput,
     claim: IdempotencyClaim,
     *,
@@ -107,19 +107,19 @@ async def turn_request(
     **more: Any,
 ) -> TurnRequest:
     """The request of a client, without its session. `images` are URLs outside of the messages."""
-    model, provider = await server.model(call.body.model, call.body.provider)
+    model, provider = await server.model(request.body.model, request.body.provider)
     return TurnRequest(
         session_id="",
         text=parsed.now.text,
-        images=await store_images(server.app.run, (*parsed.now.urls, *images), param),
-        source=call.client.source,
+        images=await store_images(server.app.context, (*parsed.now.urls, *images), param),
+        source=request.client.source,
         instructions=parsed.system,
         model=model,
         provider=provider,
         is_retry=bool(claim.run_id),
-        confined=not call.client.is_owner,
-        person=call.person,
-        principal=call.client.name,
+        confined=not request.client.is_owner,
+        person=request.person,
+        principal=request.client.name,
         **more,
     )
 
@@ -150,20 +150,20 @@ StartTurn = Callable[[IdempotencyClaim], Awaitable[Run]]
 
 async def stream_turn(
     server: ServerContext,
-    call: ApiRequest,
+    request: ApiRequest,
     start: StartTurn,
     make_encoder: Callable[[Run], StreamEncoder],
 ) -> None:
     """Run a turn and stream its events."""
-    on_leave = on_disconnect(call, "interrupt")
-    run = await start(await claim_key(server, call))
+    on_leave = on_disconnect(request, "interrupt")
+    run = await start(await claim_key(server, request))
     encoder, headers = make_encoder(run), run_headers(run)
-    await stream_run(server, call, run, encoder, on_leave=on_leave, headers=headers)
+    await stream_run(server, request, run, encoder, on_leave=on_leave, headers=headers)
 
 
 async def answer_turn(
     server: ServerContext,
-    call: ApiRequest,
+    request: ApiRequest,
     start: StartTurn,
     encode_run: Callable[[Run], Awaitable[JsonObject]],
 ) -> ApiResponse:
@@ -171,9 +171,9 @@ async def answer_turn(
 
     async def work(claim: IdempotencyClaim) -> ApiResponse:
         run = await start(claim)
-        await wait_for_run(server, call, run, on_leave=on_disconnect(call, "interrupt"))
+        await wait_for_run(server, request, run, on_leave=on_disconnect(request, "interrupt"))
         if (failed := run_error(run)) is not None:
             raise failed
         return json_response(await encode_run(run), headers=run_headers(run))
 
-    return await run_once(server, call, work)
+    return await run_once(server, request, work)

@@ -54,12 +54,14 @@ def load_command(location: str) -> click.Command:
 
 
 class PickerRow(Value):
-    """A row of a selection list. `value` is the result of selecting it; `note` follows the text; a
-    `faint` row needs setup first."""
+    """A row of a selection list."""
 
     text: str
+    # The result of selecting the row.
     value: str
+    # Shown after the text.
     note: str = ""
+    # The row needs setup first.
     faint: bool = False
 
 
@@ -125,7 +127,7 @@ async def with_app(ctx: click.Context) -> AsyncIterator[App]:
     from hermes.app.start import start
 
     async with start(options_of(ctx)) as app:
-        warn_about_faults(ctx, app.run.config.diagnostics)
+        warn_about_faults(ctx, app.context.config.diagnostics)
         yield app
 
 
@@ -141,9 +143,9 @@ def home_of(ctx: click.Context) -> Home:
 
 def config_of(ctx: click.Context, *, quiet: bool = False) -> Config:
     """Prints errors of the files, unless `quiet`."""
-    given = options_of(ctx)
-    use_file = not given.get("ignore_config")
-    config = load(home_of(ctx), flags=flag_values(given), use_file=use_file)
+    options = options_of(ctx)
+    use_file = not options.get("ignore_config")
+    config = load(home_of(ctx), flags=flag_values(options), use_file=use_file)
     if not quiet:
         warn_about_faults(ctx, config.diagnostics)
     return config

@@ -33,11 +33,11 @@ def _ask(options: Mapping[str, Any]) -> None:
 
     app = start(options)
     asyncio.run(app.close())
-    if app.run.settings.hooks_auto_accept:
+    if app.context.settings.hooks_auto_accept:
         return
-    for hook in hooks_without_consent(app.run):
+    for hook in hooks_without_consent(app.context):
         if may_run(hook.event, hook.command):
-            record_consent(app.run, hook)
+            record_consent(app.context, hook)
 
 
 def may_run(event: str, command: str) -> bool:

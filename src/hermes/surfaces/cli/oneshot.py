@@ -37,8 +37,8 @@ from hermes.surfaces.cli.hook_consent import ask_before_session
 
 def session_request(options: Mapping[str, Any], *, attended: bool) -> SessionRequest:
     """The source is that of `--source`, or of the program that started this one."""
-    given = process_environment().get("HERMES_SESSION_SOURCE", "").strip()
-    source = options.get("source") or given or "cli"
+    default_source = process_environment().get("HERMES_SESSION_SOURCE", "").strip()
+    source = options.get("source") or default_source or "cli"
     return SessionRequest(
         source=source,
         attended=attended,
@@ -97,7 +97,7 @@ class RunSummary:
                 pass
 
     def write(self, error: str) -> None:
-        """`error` is what prevented the turn from ending, if anything."""
+        """Write the summary. `error` is what prevented the turn from ending, if anything."""
         if self._path is None:
             return
         usage, ended = self._usage, self.ended
@@ -160,7 +160,7 @@ async def _run(
 ) -> int:
     request = session_request(options, attended=False)
     async with start(options) as app:
-        verifies = app.run.settings.display.file_mutation_verifier
+        verifies = app.context.settings.display.file_mutation_verifier
         reader = RunReader(
             summary, print_event if options["as_json"] else TextPrinter(verifies).show
         )
@@ -172,25 +172,25 @@ async def _run(
         if images:
             from hermes.commands.input import attach_image
 
-            attached = [await attach_image(app.run.home, path) for path in images]
-        key = app.run.world.new_id("say")
+            attached = [await attach_image(app.context.home, path) for path in images]
+        key = app.context.world.new_id("say")
         say = Say(text=options["prompt"], images=tuple(attached), key=key)
         session = await _enter(app, request, say, reader)
         if session is not None:
-            for line in () if quiet else app.run.notices:
+            for line in () if quiet else app.context.notices:
                 print(line, file=sys.stderr)
             if "@" in say.text:
                 # Loaded only for messages that may have references.
                 from hermes.context.references import expand_references
 
-                found = await expand_references(app.run, app.models, session, say.text)
-                say = replace(say, text=found.text)
-                for warning in found.warnings:
+                expanded = await expand_references(app.context, app.models, session, say.text)
+                say = replace(say, text=expanded.text)
+                for warning in expanded.warnings:
                     print(warning, file=sys.stderr)
             await _talk(session, say, reader)
         if show_id:
             print(f"session: {summary.session_id}", file=sys.stderr)
-    for line in app.run.exit_notices:
+    for line in app.context.exit_notices:
         print(line, file=sys.stderr)
     return CODES.get(summary.ended.reason, 1) if summary.ended else 1
 
@@ -226,7 +226,7 @@ async def _talk(session: Session, say: Say, reader: RunReader) -> None:
 
 
 async def _stop_on_signal(session: Session) -> None:
-    """After a signal, stop the running turn and all queued ones."""
+    """Wait for a signal, then stop the running turn and all queued ones."""
     signalled = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -272,10 +272,10 @@ class TextPrinter:
         if text:
             # Programs get the raw text; on a terminal, control sequences are removed.
             print(sanitize(text) if sys.stdout.isatty() else text, flush=True)
-        if words := explain_ending(ended, answered=bool(text)):
-            print(f"error: {words}" if is_error(ended) else words, file=sys.stderr)
-        if self._verifies and text and (words := self._failed_edits.warning()):
-            print(words, file=sys.stderr)
+        if message := explain_ending(ended, answered=bool(text)):
+            print(f"error: {message}" if is_error(ended) else message, file=sys.stderr)
+        if self._verifies and text and (message := self._failed_edits.warning()):
+            print(message, file=sys.stderr)
 
 
 class RunReader:

@@ -11,11 +11,13 @@ Kind = Literal["text", "flag", "count", "path", "optional"]
 
 
 class GlobalOption(NamedTuple):
-    """`names` are separated by spaces. `key` is its name among the parsed options. The value of an
-    "optional" one can be left out."""
+    """An option that is valid before any command."""
 
+    # Separated by spaces.
     names: str
+    # The name among the parsed options.
     key: str
+    # The value of an "optional" option can be omitted.
     kind: Kind
     help: str
     metavar: str | None = None
@@ -50,7 +52,7 @@ OPTIONS = (
 
 
 def check_conflicts(options: Mapping[str, Any], command: str = "") -> None:
-    """Raises UsageError for options that do not fit together or do not fit the command."""
+    """Raise UsageError for options that do not fit together or do not fit the command."""
     prompt, resume = options["prompt"], options["resume"]
     if prompt is not None and command:
         raise UsageError(f"-z takes no command; leave out `{command}` or -z.")
@@ -75,7 +77,7 @@ def plain_options(arguments: list[str]) -> dict[str, Any] | None:
     """The options of `hermes` without a command; None if they need the full parser. Loading click
     would take a tenth of such a run."""
     by_name = {name: option for option in OPTIONS for name in option.names.split()}
-    found: dict[str, Any] = {
+    options: dict[str, Any] = {
         option.key: False if option.kind == "flag" else None for option in OPTIONS
     }
     rest = iter(arguments)
@@ -90,5 +92,5 @@ def plain_options(arguments: list[str]) -> dict[str, Any] | None:
             if not value.isdecimal() or not int(value):
                 return None
             value = int(value)
-        found[option.key] = value
-    return found
+        options[option.key] = value
+    return options

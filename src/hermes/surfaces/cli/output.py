@@ -67,7 +67,7 @@ def confirm(question: str, *, yes: bool = False, otherwise: str = "Nothing was c
 
 
 def confirm_by_name(warning: str, name: str, *, yes: bool) -> None:
-    """For what cannot be undone: the user types the name of what is removed."""
+    """Ask the user to type the name of what is removed, because this cannot be undone."""
     if not yes:
         _require_terminal(warning)
         if click.prompt(f"{warning} Type {name!r} to continue", default="", err=True) != name:
@@ -79,8 +79,8 @@ def _require_terminal(question: str) -> None:
         raise UsageError(f"{question} Without a terminal, confirm with --yes.")
 
 
-def _end(words: str) -> NoReturn:
-    click.echo(words, err=True)
+def _end(message: str) -> NoReturn:
+    click.echo(message, err=True)
     raise click.exceptions.Exit(1)
 
 
@@ -179,13 +179,13 @@ def _command(
     takes_format = any(each.name == "as_json" for each in parameters)
 
     @click.pass_context
-    def callback(ctx: click.Context, /, as_json: bool = False, **given: Any) -> int:
+    def callback(ctx: click.Context, /, as_json: bool = False, **arguments: Any) -> int:
         if takes_format:
-            given["as_json"] = as_json
+            arguments["as_json"] = as_json
         if opener is None:
-            result = function(ctx, **given)
+            result = function(ctx, **arguments)
         else:
-            result = opener(ctx, lambda subject: function(subject, **given))
+            result = opener(ctx, lambda subject: function(subject, **arguments))
         return print_output(result, as_json=as_json)
 
     for each in parameters:
@@ -258,7 +258,7 @@ def page_lines(page: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     for number, (section, lines) in enumerate(page.items()):
         yield ("\n" if number else "") + apply_style(section, "bold")
         width = max(map(len, lines), default=0)
-        for name, words in lines.items():
-            yield f"  {name:<{width}}  {one_line(words, LONGEST)}".rstrip()
+        for name, help in lines.items():
+            yield f"  {name:<{width}}  {one_line(help, LONGEST)}".rstrip()
         if not lines:
             yield apply_style("  none", "dim")

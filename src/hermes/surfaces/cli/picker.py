@@ -37,7 +37,7 @@ class Picker:
         self._as_typed = as_typed
         self._typed = ""
         values = [row.value for row in rows]
-        self._place = values.index(chosen) if chosen in values else 0
+        self._index = values.index(chosen) if chosen in values else 0
 
     async def run(self, *, input: Input | None = None, output: Output | None = None) -> str | None:
         """The value of the selected row; None when the user cancels."""
@@ -66,15 +66,15 @@ class Picker:
 
     def _draw(self) -> StyleAndTextTuples:
         rows = self.shown
-        first = max(0, min(self._place - ROWS // 2, len(rows) - ROWS))
+        first = max(0, min(self._index - ROWS // 2, len(rows) - ROWS))
         width = max((cells(row.text) for row in rows[first : first + ROWS]), default=0)
         lines: StyleAndTextTuples = [
             ("bold", self._title),
             ("", "  "),
             ("fg:ansicyan", self._typed),
         ]
-        for place, row in enumerate(rows[first : first + ROWS], start=first):
-            here = place == self._place
+        for index, row in enumerate(rows[first : first + ROWS], start=first):
+            here = index == self._index
             style = "reverse" if here else "fg:ansibrightblack" if row.faint else ""
             gap = " " * (min(width, 48) - cells(row.text))
             lines.append((style, f"\n{'❯' if here else ' '} {row.text}{gap}"))
@@ -93,7 +93,7 @@ class Picker:
         def add_move(name: str, step: int) -> None:
             @keys.add(name)
             def move(event: KeyPressEvent) -> None:
-                self._place = max(0, min(self._place + step, len(self.shown) - 1))
+                self._index = max(0, min(self._index + step, len(self.shown) - 1))
 
         for name, step in steps.items():
             add_move(name, step)
@@ -101,7 +101,7 @@ class Picker:
         @keys.add("enter")
         def take(event: KeyPressEvent) -> None:
             if rows := self.shown:
-                event.app.exit(result=rows[self._place].value)
+                event.app.exit(result=rows[self._index].value)
 
         @keys.add("escape")
         @keys.add("c-d")
@@ -128,4 +128,4 @@ class Picker:
         return keys
 
     def _search(self, typed: str) -> None:
-        self._typed, self._place = typed, 0
+        self._typed, self._index = typed, 0

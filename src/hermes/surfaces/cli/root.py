@@ -87,7 +87,7 @@ class RootGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # Listing the commands must not load them.
         with formatter.section("Commands"):
-            formatter.write_dl([(name, words) for name, (_, words) in sorted(COMMANDS.items())])
+            formatter.write_dl([(name, help) for name, (_, help) in sorted(COMMANDS.items())])
 
 
 def _plugin_command(ctx: click.Context, name: str) -> click.Command | None:
@@ -166,8 +166,8 @@ def invoke(arguments: list[str]) -> int:
         click.echo(error.format_message(), err=True)
         return error.exit_code
     except click.ClickException as error:
-        words = error.format_message()
-        if isinstance(error, click.UsageError) and "Did you mean" not in words:
-            words += f" See `{error.ctx.command_path if error.ctx else 'hermes'} --help`."
-        raise UsageError(words) from error
+        message = error.format_message()
+        if isinstance(error, click.UsageError) and "Did you mean" not in message:
+            message += f" See `{error.ctx.command_path if error.ctx else 'hermes'} --help`."
+        raise UsageError(message) from error
     return result if isinstance(result, int) else 0

@@ -59,7 +59,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _enable_interrupts() -> None:
-    """From here on, Ctrl+C raises KeyboardInterrupt, unless the caller ignores SIGINT."""
+    """Let Ctrl+C raise KeyboardInterrupt from here on, unless the caller ignores SIGINT."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -119,5 +119,5 @@ def _describe(error: Exception) -> tuple[str, tuple[str, ...]]:
         case OSError(filename=str() as path, strerror=str() as why):
             return f"{path} cannot be used ({why.lower()}); choose another path.", ()
         case _:
-            words = f"Internal error ({type(error).__name__}: {error})"
-            return f"{words}; please report it with the traceback of `hermes --verbose …`.", ()
+            message = f"Internal error ({type(error).__name__}: {error})"
+            return f"{message}; please report it with the traceback of `hermes --verbose …`.", ()

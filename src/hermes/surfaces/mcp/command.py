@@ -46,18 +46,20 @@ MIN_TOKEN_CHARS = 16
 )
 @click.option("-v", "--verbose", is_flag=True, help="Log more to stderr.")
 @click.pass_context
-def command(ctx: click.Context, /, http: bool, verbose: bool, **given: Any) -> None:
+def command(ctx: click.Context, /, http: bool, verbose: bool, **server_options: Any) -> None:
     if find_spec("mcp") is None:
         raise UsageError(MISSING)
-    behind_proxy = given.pop("behind_proxy")
+    behind_proxy = server_options.pop("behind_proxy")
     if http:
-        _check_address(given["host"], given["cert"], given["key"], behind_proxy)
+        _check_address(
+            server_options["host"], server_options["cert"], server_options["key"], behind_proxy
+        )
     options = {**(ctx.find_root().obj or {}), "verbose": verbose}
-    ctx.exit(asyncio.run(_serve(options, http=http, **given)))
+    ctx.exit(asyncio.run(_serve(options, http=http, **server_options)))
 
 
 def _check_address(host: str, cert: str, key: str, behind_proxy: bool) -> None:
-    """UsageError for a public address without TLS."""
+    """Raise UsageError for a public address without TLS."""
     if bool(cert) != bool(key):
         raise UsageError("TLS needs both --cert and --key.")
     if not (cert or behind_proxy or _is_loopback(host)):
@@ -89,7 +91,7 @@ async def _serve(
     from hermes.surfaces.mcp.server import make_server
 
     async with start(options) as app:
-        for line in app.run.notices:
+        for line in app.context.notices:
             click.echo(f"warning: {line}", err=True)
         conversations = Conversations(app)
         server = make_server(conversations, read_only=read_only)
@@ -97,11 +99,15 @@ async def _serve(
             if http:
                 from hermes.surfaces.mcp.server import HTTP_PATH, serve_http
 
-                token, place = _token(app.run.home.root, token)
+                token, token_source = _token(app.context.home.root, token)
                 scheme = "https" if cert else "http"
-                click.echo(f"{scheme}://{host}:{port}{HTTP_PATH} (token in {place})", err=True)
-                remedy = f"give this home a token of its own instead of {place}"
-                with hold_claim("mcp", token, remedy=remedy, home=app.run.home, env=app.run.env):
+                click.echo(
+                    f"{scheme}://{host}:{port}{HTTP_PATH} (token in {token_source})", err=True
+                )
+                remedy = f"give this home a token of its own instead of {token_source}"
+                with hold_claim(
+                    "mcp", token, remedy=remedy, home=app.context.home, env=app.context.env
+                ):
                     await serve_http(server, token=token, host=host, port=port, cert=cert, key=key)
             else:
                 await server.run_stdio_async()
@@ -110,12 +116,12 @@ async def _serve(
     return 0
 
 
-def _token(root: Path, given: str) -> tuple[str, str]:
+def _token(root: Path, token: str) -> tuple[str, str]:
     """The bearer token and where it is stored; created on first use."""
-    if given:
-        if len(given) < MIN_TOKEN_CHARS:
+    if token:
+        if len(token) < MIN_TOKEN_CHARS:
             raise UsageError(f"The token is too short; give at least {MIN_TOKEN_CHARS} characters.")
-        return given, "HERMES_MCP_TOKEN or --token"
+        return token, "HERMES_MCP_TOKEN or --token"
     file = root / TOKEN_FILE
     try:
         return file.read_text(encoding="utf-8").strip(), str(file)

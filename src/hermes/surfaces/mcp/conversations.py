@@ -107,7 +107,7 @@ class Conversations:
         """The newest messages of a conversation, oldest first."""
         session_id = await self._app.archive.find(session_key)
         messages = await self._app.archive.conversation(session_id)
-        found = [each for each in messages if each.role in ("user", "assistant") and each.text]
+        visible = [each for each in messages if each.role in ("user", "assistant") and each.text]
         return {
             "messages": [
                 {
@@ -116,7 +116,7 @@ class Conversations:
                     "content": each.text[:SHOWN_CHARS],
                     "timestamp": _timestamp(each.at),
                 }
-                for each in found[-limit:]
+                for each in visible[-limit:]
             ]
         }
 
@@ -157,11 +157,11 @@ class Conversations:
         """What happened after a cursor: messages, approvals, questions, ends of turns."""
         session_id = await self._app.archive.find(session_key) if session_key else ""
         newest = await self._app.journal.reading(newest_cursor)
-        found = await self._app.journal.reading(
+        events = await self._app.journal.reading(
             lambda db: events_after(db, after_cursor, KINDS, session_id=session_id, limit=limit)
         )
-        cursor = found[-1].cursor if found else max(after_cursor, newest)
-        return {"events": [_event(each) for each in found], "next_cursor": cursor}
+        cursor = events[-1].cursor if events else max(after_cursor, newest)
+        return {"events": [_event(each) for each in events], "next_cursor": cursor}
 
     async def events_wait(
         self,
@@ -170,16 +170,16 @@ class Conversations:
         timeout_ms: Annotated[int, Field(ge=0, le=300_000)] = 30_000,
     ) -> JsonObject:
         """Wait for the next event after a cursor."""
-        clock = self._app.run.world.clock
+        clock = self._app.context.world.clock
         deadline = clock.monotonic() + timeout_ms / 1000
         seen: int | None = None
         while True:
             changed = self._app.journal.data_version()
             if changed != seen:
                 seen = changed
-                found = await self.events_poll(after_cursor, session_key, 1)
-                if found["events"]:
-                    return {"event": found["events"][0], "next_cursor": found["next_cursor"]}
+                polled = await self.events_poll(after_cursor, session_key, 1)
+                if polled["events"]:
+                    return {"event": polled["events"][0], "next_cursor": polled["next_cursor"]}
             if clock.monotonic() >= deadline:
                 return {"event": None, "reason": "timeout"}
             await clock.sleep(POLL_SECONDS)
@@ -249,14 +249,14 @@ class Conversations:
         await self._pool.close()
 
     async def _open_approvals(self) -> list[FeedItem]:
-        now = self._app.run.world.clock.now()
-        found = await self._app.journal.reading(
+        now = self._app.context.world.clock.now()
+        records = await self._app.journal.reading(
             lambda db: events_since(
                 db, now - APPROVAL_SECONDS, ("approval_asked", "approval_answered", "turn_ended")
             )
         )
         asked: dict[str, FeedItem] = {}
-        for each in found:
+        for each in records:
             record = each.record
             match record.event:
                 case ApprovalAsked(id=id, expires_seconds=seconds) if record.at + seconds > now:
@@ -272,15 +272,15 @@ class Conversations:
 
     async def _wait_for_answer(self, asked: FeedItem, approval_id: str) -> bool:
         """Whether the answer is recorded within a few seconds."""
-        clock, session_id = self._app.run.world.clock, asked.record.session_id
+        clock, session_id = self._app.context.world.clock, asked.record.session_id
         deadline = clock.monotonic() + 5
         while clock.monotonic() < deadline:
-            found = await self._app.journal.reading(
+            records = await self._app.journal.reading(
                 lambda db: events_after(
                     db, asked.cursor, ("approval_answered",), session_id=session_id
                 )
             )
-            events = (each.record.event for each in found)
+            events = (each.record.event for each in records)
             if any(isinstance(e, ApprovalAnswered) and e.id == approval_id for e in events):
                 return True
             await clock.sleep(POLL_SECONDS / 2)

@@ -92,20 +92,25 @@ NO_MEMORY: dict[str, Any] = {
 }
 
 
-def settings_of(given: Mapping[str, Any]) -> dict[str, Any]:
+def settings_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that the caller has chosen."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for name, key in SETTINGS.items():
-        found[key] = list(given[name]) if isinstance(given[name], tuple) else given[name]
-    found["agent.reasoning_effort"] = (given["reasoning_config"] or {}).get("effort")
+        settings[key] = (
+            list(arguments[name]) if isinstance(arguments[name], tuple) else arguments[name]
+        )
+    settings["agent.reasoning_effort"] = (arguments["reasoning_config"] or {}).get("effort")
     # One fallback model or several.
-    fallback = given["fallback_model"] or []
-    found["fallback_providers"] = [fallback] if isinstance(fallback, dict) else list(fallback)
-    found["approvals.mode"] = "off" if given["yolo"] else None
-    if given["skip_memory"]:
-        found["agent.disabled_toolsets"] = [*(found["agent.disabled_toolsets"] or ()), "memory"]
-    chosen = {key: value for key, value in found.items() if value or value is False}
-    return chosen | (NO_MEMORY if given["skip_memory"] else {})
+    fallback = arguments["fallback_model"] or []
+    settings["fallback_providers"] = [fallback] if isinstance(fallback, dict) else list(fallback)
+    settings["approvals.mode"] = "off" if arguments["yolo"] else None
+    if arguments["skip_memory"]:
+        settings["agent.disabled_toolsets"] = [
+            *(settings["agent.disabled_toolsets"] or ()),
+            "memory",
+        ]
+    chosen = {key: value for key, value in settings.items() if value or value is False}
+    return chosen | (NO_MEMORY if arguments["skip_memory"] else {})
 
 
 class AIAgent:
@@ -167,9 +172,9 @@ class AIAgent:
         checkpoint_max_total_size_mb: int | None = None,
         checkpoint_max_file_size_mb: int | None = None,
     ) -> None:
-        given = dict(locals())
-        callbacks = {name[:-9]: given[name] for name in given if name.endswith("_callback")}
-        self._settings = settings_of(given)
+        arguments = dict(locals())
+        callbacks = {name[:-9]: arguments[name] for name in arguments if name.endswith("_callback")}
+        self._settings = settings_of(arguments)
         self._home, self._verbose, self._budget = home, verbose_logging, iteration_budget
         self._capture = callbacks.pop("secret_capture")
         self._callbacks = Callbacks(**callbacks)
@@ -195,8 +200,8 @@ class AIAgent:
 
     def chat(self, message: str, stream_callback: Callback = None) -> str:
         """Run one turn and return its final text."""
-        words = self.run_conversation(message, stream_callback=stream_callback)["final_response"]
-        return str(words or "")
+        response = self.run_conversation(message, stream_callback=stream_callback)["final_response"]
+        return str(response or "")
 
     def run_conversation(
         self,
@@ -299,8 +304,8 @@ class AIAgent:
                 budget=self._budget,
             )
             if self._capture is not None:
-                self._app.shared.ask_secret = SecretPrompt(self._app.run.home, self._capture)
-        extra = "\n\n".join(words for words in (system, self._opening.extra) if words)
+                self._app.shared.ask_secret = SecretPrompt(self._app.context.home, self._capture)
+        extra = "\n\n".join(text for text in (system, self._opening.extra) if text)
         return await self._app.open(self._opening.with_extra(extra))
 
     async def _leave(self) -> None:

@@ -102,8 +102,8 @@ class CallbackDispatcher:
                 self._reply(event)
             case ToolStarted():
                 if (call := self._calls.get(event.call_id)) is not None:
-                    words = _preview(call.arguments)
-                    self._say(to.tool_progress, "tool.started", call.name, words, call.arguments)
+                    preview = _preview(call.arguments)
+                    self._say(to.tool_progress, "tool.started", call.name, preview, call.arguments)
                     self._say(to.tool_start, call.id, call.name, call.arguments)
             case ToolProgress():
                 self._say(to.tool_progress, "tool.progress", None, event.text, None)
@@ -126,8 +126,8 @@ class CallbackDispatcher:
         self._say(to.thinking, "")
         self._calls = {call.id: call for call in event.message.calls}
         if event.message.reasoning:
-            words = event.message.reasoning[:REASONING_CHARS]
-            self._say(to.tool_progress, "reasoning.available", "_thinking", words, None)
+            reasoning = event.message.reasoning[:REASONING_CHARS]
+            self._say(to.tool_progress, "reasoning.available", "_thinking", reasoning, None)
         if event.message.calls:
             self._say(to.stream_delta, None)
             if event.message.text:
@@ -153,23 +153,23 @@ class CallbackDispatcher:
     async def _approval(self, asked: ApprovalAsked) -> None:
         choice = "deny"
         if self._callbacks.approval is not None:
-            words = subject(asked.effect)
+            effect = subject(asked.effect)
             permanent = "always" in asked.scopes
             reason = " ".join((asked.reason, *asked.lasting))
             choice = await self._answer(
-                self._callbacks.approval, words, reason, allow_permanent=permanent
+                self._callbacks.approval, effect, reason, allow_permanent=permanent
             )
         await self._session.send(Answer(id=asked.id, text=choice or "deny", by="callback"))
 
     async def _question(self, asked: QuestionAsked) -> None:
-        words = ""
+        answer = ""
         if asked.secret:
             if self._callbacks.sudo_password is not None:
-                words = await self._answer(self._callbacks.sudo_password)
+                answer = await self._answer(self._callbacks.sudo_password)
         elif self._callbacks.clarify is not None:
             choices = list(asked.choices) or None
-            words = await self._answer(self._callbacks.clarify, asked.question, choices)
-        await self._session.send(Answer(id=asked.id, text=words, by="callback"))
+            answer = await self._answer(self._callbacks.clarify, asked.question, choices)
+        await self._session.send(Answer(id=asked.id, text=answer, by="callback"))
 
     async def _answer(self, callback: Callable[..., Any], *values: Any, **named: Any) -> str:
         try:
@@ -203,15 +203,15 @@ class SecretPrompt:
 
     async def __call__(self, name: str, prompt: str, facts: JsonObject) -> str | None:
         try:
-            given = await asyncio.to_thread(self._callback, name, prompt, facts)
+            answer = await asyncio.to_thread(self._callback, name, prompt, facts)
         except Exception:
             log.exception("callback for a secret failed")
             return None
-        if isinstance(given, str):
-            return given
-        if not isinstance(given, dict):
+        if isinstance(answer, str):
+            return answer
+        if not isinstance(answer, dict):
             return None
-        if value := given.get("value"):
+        if value := answer.get("value"):
             return str(value)
         written = read_env_file(self._home).variables.get(name)
-        return written if given.get("stored") else None
+        return written if answer.get("stored") else None

@@ -245,14 +245,14 @@ def _calls(message: JsonObject, pairing: Pairing, where: str) -> Iterator[str]:
     if not made:
         yield f"{where}: tool_calls must be a non-empty list, or be left out"
     for number, call in enumerate(made):
-        place = f"{where}.tool_calls[{number}]"
+        path = f"{where}.tool_calls[{number}]"
         function = call.get("function")
-        yield from check_id(call.get("id"), place)
+        yield from check_id(call.get("id"), path)
         if len(str(call.get("id"))) > MAX_ID:
-            yield f"{place}: an id has at most {MAX_ID} characters"
+            yield f"{path}: an id has at most {MAX_ID} characters"
         if call.get("type") != "function" or not isinstance(function, dict):
-            yield f"{place}: must be {{id, type: 'function', function: …}}"
+            yield f"{path}: must be {{id, type: 'function', function: …}}"
         else:
-            yield from check_name(function.get("name"), f"{place}.function.name")
-            yield from check_arguments(function.get("arguments"), f"{place}.function")
+            yield from check_name(function.get("name"), f"{path}.function.name")
+            yield from check_arguments(function.get("arguments"), f"{path}.function")
         pairing.call(call.get("id"))

@@ -18,10 +18,12 @@ Frame = tuple[str, JsonObject | str]
 
 
 class DraftCall(Value):
-    """`text` is the encoded arguments; with `id` None the field is left out."""
+    """A tool call in a reply."""
 
+    # None omits the field.
     id: str | None
     name: str
+    # The encoded arguments.
     text: str
 
     @property
@@ -34,7 +36,7 @@ class DraftCall(Value):
 
 
 class ReplyDraft(Value):
-    """`sealer` signs the reasoning."""
+    """A reply before it is encoded for a wire format."""
 
     step: Step
     n: int
@@ -44,6 +46,7 @@ class ReplyDraft(Value):
     usage: Usage
     wants_usage: bool = False
     cost: float | None = None
+    # Signs the reasoning.
     sealer: str = ""
 
     @property
@@ -57,11 +60,11 @@ class ReplyDraft(Value):
     def counts(self) -> bool:
         return "no_usage" not in self.step.flaws
 
-    def finish(self, words: dict[str, str]) -> str | None:
+    def finish(self, names: dict[str, str]) -> str | None:
         """The reason for the end in the words of a wire format."""
         if "no_finish" in self.step.flaws:
             return None
-        return self.step.finish or words.get(self.step.stops)
+        return self.step.finish or names.get(self.step.stops)
 
     def pieces(self, text: str) -> Iterator[str]:
         return pieces(text, self.step.pace.chunk)
@@ -77,8 +80,8 @@ def wire_json(value: JsonValue) -> bytes:
 
 def draft_call(call: ScriptedCall, chosen_id: str, *, without_id: bool) -> DraftCall:
     text = call.raw if call.raw is not None else wire_json(call.arguments).decode()
-    given = chosen_id if call.id is None else call.id
-    return DraftCall(id=None if without_id else given, name=call.name, text=text)
+    call_id = chosen_id if call.id is None else call.id
+    return DraftCall(id=None if without_id else call_id, name=call.name, text=text)
 
 
 SEAL = "seal_"

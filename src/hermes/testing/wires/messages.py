@@ -203,10 +203,10 @@ def _conversation(messages: list[JsonObject], signer: str) -> Iterator[str]:
             if block.get("type") != "tool_result":
                 other_before = True
                 continue
-            place = f"{where}.content.{number}"
-            yield from pairing.answer(block.get("tool_use_id"), place)
+            path = f"{where}.content.{number}"
+            yield from pairing.answer(block.get("tool_use_id"), path)
             if other_before:
-                yield f"{place}: tool results must come before all other content"
+                yield f"{path}: tool results must come before all other content"
         yield from pairing.settle(where)
         for block in blocks:
             if block.get("type") == "tool_use":
@@ -255,8 +255,8 @@ def _check_block(role: str, block: JsonObject, where: str, signer: str) -> Itera
 
 
 def _thinking_goes_on(body: JsonObject, messages: list[JsonObject]) -> Iterator[str]:
-    """With a thinking budget, a message with unanswered calls must begin with its thinking
-    block."""
+    """Check that a message with unanswered calls begins with its thinking block, if there is a
+    thinking budget."""
     thinking = body.get("thinking")
     if not isinstance(thinking, dict) or thinking.get("type") != "enabled" or len(messages) < 2:
         return

@@ -118,38 +118,38 @@ def _text_part(text: str) -> JsonObject:
 
 
 def _item_changes(draft: ReplyDraft, item: JsonObject) -> Iterator[Change]:
-    place: JsonObject = {"item_id": item["id"]}
+    position: JsonObject = {"item_id": item["id"]}
     match item["type"]:
         case "reasoning":
             begun = {key: value for key, value in item.items() if key != "encrypted_content"}
             yield "response.output_item.added", {"item": begun | {"summary": []}}
             if text := draft.step.reasoning:
-                place["summary_index"] = 0
+                position["summary_index"] = 0
                 part = {"type": "summary_text", "text": ""}
-                yield "response.reasoning_summary_part.added", place | {"part": part}
+                yield "response.reasoning_summary_part.added", position | {"part": part}
                 for piece in draft.pieces(text):
-                    yield "response.reasoning_summary_text.delta", place | {"delta": piece}
-                yield "response.reasoning_summary_text.done", place | {"text": text}
+                    yield "response.reasoning_summary_text.delta", position | {"delta": piece}
+                yield "response.reasoning_summary_text.done", position | {"text": text}
                 whole = part | {"text": text}
-                yield "response.reasoning_summary_part.done", place | {"part": whole}
+                yield "response.reasoning_summary_part.done", position | {"part": whole}
         case "message":
             begun = item | {"status": "in_progress", "content": []}
             yield "response.output_item.added", {"item": begun}
-            place["content_index"] = 0
-            yield "response.content_part.added", place | {"part": _text_part("")}
+            position["content_index"] = 0
+            yield "response.content_part.added", position | {"part": _text_part("")}
             for piece in draft.pieces(draft.step.text):
-                yield "response.output_text.delta", place | {"delta": piece, "logprobs": []}
+                yield "response.output_text.delta", position | {"delta": piece, "logprobs": []}
             text = draft.step.text
-            yield "response.output_text.done", place | {"text": text, "logprobs": []}
-            yield "response.content_part.done", place | {"part": _text_part(text)}
+            yield "response.output_text.done", position | {"text": text, "logprobs": []}
+            yield "response.content_part.done", position | {"part": _text_part(text)}
         case _:
             begun = item | {"status": "in_progress", "arguments": ""}
             yield "response.output_item.added", {"item": begun}
             arguments = item["arguments"]
             if isinstance(arguments, str):
                 for piece in draft.pieces(arguments):
-                    yield "response.function_call_arguments.delta", place | {"delta": piece}
-            yield "response.function_call_arguments.done", place | {"arguments": arguments}
+                    yield "response.function_call_arguments.delta", position | {"delta": piece}
+            yield "response.function_call_arguments.done", position | {"arguments": arguments}
     yield "response.output_item.done", {"item": item}
 
 
@@ -185,13 +185,13 @@ def find_problems(body: JsonObject, _headers: dict[str, str]) -> Iterator[str]:
     yield from check_count(body, "max_output_tokens", least=16)
     if not isinstance(body.get("instructions", ""), str | None):
         yield "instructions: must be a string"
-    given = body.get("input")
-    if isinstance(given, str) and given:
+    items = body.get("input")
+    if isinstance(items, str) and items:
         return
-    if problem := check_list(given, "input", "string or list"):
+    if problem := check_list(items, "input", "string or list"):
         yield problem
     else:
-        yield from _conversation(objects(given), sealer("responses", str(body.get("model"))))
+        yield from _conversation(objects(items), sealer("responses", str(body.get("model"))))
 
 
 def _conversation(items: list[JsonObject], signer: str) -> Iterator[str]:

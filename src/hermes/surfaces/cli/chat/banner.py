@@ -37,7 +37,7 @@ def introduction(
     asks: bool,
     paint: Paint,
     width: int,
-    place: str = "",
+    placement: str = "",
     skills: int = 0,
     compact: bool = False,
 ) -> str:
@@ -46,7 +46,7 @@ def introduction(
     is_wide = width >= COMPACT_WIDTH and not compact
     if is_wide:
         facts += [paint.say("asks before risky effects")] if asks else []
-        facts += [place] if place else []
+        facts += [placement] if placement else []
     # Tools and skills, on a second line.
     more = []
     if is_wide:
@@ -60,8 +60,8 @@ def introduction(
     lines = (" · ".join(each) for each in (facts, more) if each)
     rows = [paint(cut(f"  {line}", width), "dim") for line in lines]
     if not asks:
-        words = paint.say("YOLO: no approvals, only the most dangerous effects are denied")
-        rows.append(paint(cut(f"  {words}", width), "error"))
+        warning = paint.say("YOLO: no approvals, only the most dangerous effects are denied")
+        rows.append(paint(cut(f"  {warning}", width), "error"))
     return "\n".join(rows)
 
 
@@ -89,8 +89,8 @@ def recap(
         return ""
     count = count_messages(transcript.messages)
     name = one_line(transcript.title) or session_id
-    words = "Resuming {name}: {messages} messages, {calls} tool calls"
-    head = paint.say(words, name=name, messages=count.messages, calls=count.calls)
+    template = "Resuming {name}: {messages} messages, {calls} tool calls"
+    head = paint.say(template, name=name, messages=count.messages, calls=count.calls)
     rows = [paint(cut(head, width), "bold")]
     shown = display.resume_exchanges if display.resume_display == "full" else 0
     for exchange in exchanges(transcript.messages, shown):
@@ -138,21 +138,23 @@ def apply_display(paint: Paint, display: DisplaySettings, home: Home) -> str:
 
 
 async def skin(here: CommandContext, argument: str) -> str:
-    tuned, home = here.app.controls[here.session.id], here.app.run.home.root
+    tuned, home = here.app.controls[here.session.id], here.app.context.home.root
     if not argument:
         lines = [
-            f"{'●' if name == tuned.display.skin else ' '} {name:<16} {words}"
-            for name, words in skin_names(home).items()
+            f"{'●' if name == tuned.display.skin else ' '} {name:<16} {description}"
+            for name, description in skin_names(home).items()
         ]
         return "\n".join((*lines, "/skin NAME applies one."))
     found = find_skin(argument, home)
     tuned.display = replace(tuned.display, skin=argument)
-    words = f" {found.description}" if found.description else ""
-    return f"{argument}:{words} `hermes config set display.skin {argument}` makes it permanent."
+    description = f" {found.description}" if found.description else ""
+    return (
+        f"{argument}:{description} `hermes config set display.skin {argument}` makes it permanent."
+    )
 
 
 async def complete_skins(here: CommandContext, begun: str) -> Sequence[Suggestion]:
-    return suggest(skin_names(here.app.run.home.root), begun)
+    return suggest(skin_names(here.app.context.home.root), begun)
 
 
 SKIN_COMMANDS = (

@@ -33,15 +33,17 @@ Kind = Literal["text", "heading", "rule", "item", "quote", "table", "code", "bla
 
 
 class MarkdownBlock(Value):
-    """Complete lines of one kind; an item is one item of a list. Code comes without its fences and
-    possibly in pieces: the first `opens` it, the last `closes` it, `before` holds some earlier
-    lines. `language` and `indent` belong to the opening fence."""
+    """Complete lines of one kind, such as a paragraph, a list item or a piece of code."""
 
     kind: Kind
+    # Code comes without its fences.
     lines: tuple[str, ...]
+    # Language and indentation of the opening fence.
     language: str = ""
     indent: str = ""
+    # Some lines of the same code before this piece.
     before: tuple[str, ...] = ()
+    # Whether this is the first piece of the code, and whether it is the last.
     opens: bool = False
     closes: bool = False
 
@@ -59,8 +61,8 @@ class MarkdownBlock(Value):
         mark = "•" if head[2] in "-*+" else head[2]
         indent = head[1] if cells(head[1]) <= width - NARROWEST else ""
         lead = f"{indent}{mark} "
-        words = (lines[0][head.end() :], *(line.strip() for line in lines[1:]))
-        return lead, " " * cells(lead), "\n".join(words)
+        contents = (lines[0][head.end() :], *(line.strip() for line in lines[1:]))
+        return lead, " " * cells(lead), "\n".join(contents)
 
 
 class BlockSplitter:

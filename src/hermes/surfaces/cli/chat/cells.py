@@ -85,7 +85,7 @@ def first_row(text: str, width: int, *, lead: str = "") -> tuple[str, int]:
 
 
 def _break_word(row: str, word: str, width: int, used: int) -> tuple[str, int]:
-    """As much as fits of a word that is longer than a row."""
+    """Return as much as fits in a row of a word that is longer than a row."""
     size = cells(row)
     if size + cells(word[0]) > width:
         row, size = "", 0  # an indent that leaves no room

@@ -48,13 +48,15 @@ Input = SubmittedLine | StopRequested | QuestionAnswer | WithdrawRequested
 
 
 class ChatState:
-    """`inputs` queues what the user does; `left` is set when the user quits, for this `reason`.
-    `view` is what is shown around the input once there is a session."""
+    """What the input line and the conversation share."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
+        # What the user does.
         self.inputs: asyncio.Queue[Input] = asyncio.Queue()
+        # Set when the user quits, for this reason.
         self.left = asyncio.Event()
         self.reason = "user_exit"
+        # What is shown around the input once there is a session.
         self.view: StatusPanel | None = None
         self.suggest: Suggest | None = None
         self.screen: ChatScreen | None = None

@@ -76,14 +76,14 @@ async def run_session(options: Mapping[str, Any], state: ChatState, screen: Chat
     while True:
         async with start(options) as app:
             # Fail now rather than when the first message cannot be saved.
-            app.run.home.ensure_folder(app.run.home.root)
+            app.context.home.ensure_folder(app.context.home.root)
             if options.get("skills") and before is None:
                 skills = app.skills(app.cwd(request))
                 request = await with_skills(skills, request, options["skills"])
             controller = ChatController(app, state, screen, request, before)
             await controller.run()
             if not controller.reload.is_set():
-                return "\n".join((controller.farewell(), *app.run.exit_notices)).strip()
+                return "\n".join((controller.farewell(), *app.context.exit_notices)).strip()
         # The same session if it has begun, else a new one.
         resume = controller.session.id if controller.has_begun else ""
         request, before = replace(request, resume=resume, newest=None), controller
@@ -113,12 +113,12 @@ class ChatController:
         self._state = state
         self._screen = screen
         self._request = request
-        self._clock = app.run.world.clock.monotonic
+        self._clock = app.context.world.clock.monotonic
         self._shown_notices: set[str] = before._shown_notices if before else {""}
         self._shown = before.session.id if before else ""
         self.reload = asyncio.Event()
         self._entered_at = 0.0
-        self._place = ""
+        self._placement = ""
         self._skills = 0
         self._background = BackgroundTasks(self._report)
         self._deleting = False
@@ -201,17 +201,17 @@ class ChatController:
             return
         if text.startswith("!") and (script := text[1:].strip()):
             self._feed.echo(text.strip())
-            seconds = self.app.run.settings.terminal.timeout
+            seconds = self.app.context.settings.terminal.timeout
             await self._carry_out(shell_command(self, script, seconds=seconds))
             return
         try:
             files = self._screen.pictures(text)
-            images = [await attach_image(self.app.run.home, Path(file)) for file in files]
+            images = [await attach_image(self.app.context.home, Path(file)) for file in files]
         except HermesError:
             self._screen.draft = text
             raise
         if "@" in text:
-            found = await expand_references(self.app.run, self.app.models, self.session, text)
+            found = await expand_references(self.app.context, self.app.models, self.session, text)
             text = found.text
             for warning in found.warnings:
                 self._feed.notice(warning, warning=True)
@@ -263,13 +263,13 @@ class ChatController:
         """Apply the display settings, which a command may have changed."""
         display = self._feed.display = self.app.controls[self.session.id].display
         self._panel.faces = display.kaomoji
-        problem = banner.apply_display(self._screen.paint, display, self.app.run.home)
+        problem = banner.apply_display(self._screen.paint, display, self.app.context.home)
         if problem not in self._shown_notices:
             self._shown_notices.add(problem)
             self._feed.notice(problem, warning=True)
 
     async def _ask_secret(self, name: str, prompt: str, details: JsonObject) -> str | None:
-        """For a skill or tool that needs a secret; the input is hidden."""
+        """Ask for a secret that a skill or tool needs; the input is hidden."""
         question = f"{prompt or f'{name} is needed'}\n{details.get('help') or ''}".strip()
         return await self.session.ask_secret(f"{question} ({name})", SECRET_SECONDS)
 
@@ -302,7 +302,7 @@ class ChatController:
         self._panel.status = StatusBar(session, controls, self.app.models.window, self._entered_at)
         self._feed = Feed(self._screen, self._panel, controls.display, root)
         self._apply_display()
-        self._place = self._place or await describe_placement(self.app.run)
+        self._placement = self._placement or await describe_placement(self.app.context)
         if not self._skills:
             scanned = await asyncio.to_thread(self.app.skills(root).scan.scan)
             self._skills = len(scanned.entries)
@@ -321,20 +321,20 @@ class ChatController:
 
     def _introduce(self) -> None:
         """Show what this chat has not shown yet: model, notices, and the past of the session."""
-        settings, transcript = self.app.run.settings, self.session.transcript
+        settings, transcript = self.app.context.settings, self.session.transcript
         paint, width = self._screen.paint, self._screen.width - 1
         head = ""
-        if not env_flag(self.app.run.env, "HERMES_QUIET"):
+        if not env_flag(self.app.context.env, "HERMES_QUIET"):
             head = banner.introduction(
                 transcript,
                 asks=self.app.controls[self.session.id].mode != "off",
                 paint=paint,
                 width=width,
-                place=self._place,
+                placement=self._placement,
                 skills=self._skills,
                 compact=self._feed.display.compact,
             )
-        notices = [line for line in self.app.run.notices if line not in self._shown_notices]
+        notices = [line for line in self.app.context.notices if line not in self._shown_notices]
         rows = [] if head in self._shown_notices else [head]
         rows += banner.notice_rows(notices, paint, width)
         self._shown_notices.update((head, *notices))
@@ -388,7 +388,8 @@ class ChatController:
     async def _tick(self) -> None:
         """Redraw clocks and spinners while work is in progress."""
         while True:
-            await self.app.run.world.clock.sleep(FRAME_SECONDS if self._screen.animated else 1.0)
+            seconds = FRAME_SECONDS if self._screen.animated else 1.0
+            await self.app.context.world.clock.sleep(seconds)
             if self._panel.moves:
                 self._screen.refresh()
 

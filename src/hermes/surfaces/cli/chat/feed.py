@@ -96,8 +96,8 @@ class Feed:
             case Notice(text=text, kind=kind):
                 self.notice(text, warning=kind == "warn")
             case ModelSwitched(model=model, provider=provider):
-                words = "The model is now {model} ({provider})."
-                self.notice(self._translate(words, model=model, provider=provider))
+                message = "The model is now {model} ({provider})."
+                self.notice(self._translate(message, model=model, provider=provider))
             case TurnEnded() as ended:
                 self._end_turn(ended)
             case _:
@@ -189,11 +189,11 @@ class Feed:
             return
         signs = [self._sign, *(" " * cells(self._sign) for _ in lines[1:])]
         rows = zip(signs, lines, strict=True)
-        said = [f"{paint(sign, 'prompt')} {paint(line, 'bold')}" for sign, line in rows]
+        echoed = [f"{paint(sign, 'prompt')} {paint(line, 'bold')}" for sign, line in rows]
         if self.display.timestamps:
             moment = time.strftime(self.display.timestamp_format, time.localtime(self._at))
-            said[0] += paint(f"  {sanitize(moment)}", "dim")
-        self._print("said", said, apart=True)
+            echoed[0] += paint(f"  {sanitize(moment)}", "dim")
+        self._print("said", echoed, apart=True)
 
     def _show_notification(self, lines: list[str]) -> None:
         """A message that is not from the user, such as the end of a background process."""
@@ -206,7 +206,8 @@ class Feed:
 
     @property
     def _streams(self) -> bool:
-        """Without interim messages, only the end of a reply tells whether it is shown."""
+        """Whether text is shown while it arrives. Without interim messages, only the end of a reply
+        tells whether it is shown."""
         return self.display.streaming and self.display.interim_assistant_messages
 
     def _stream(self, text: str) -> None:
@@ -309,15 +310,15 @@ class Feed:
         self._live.busy = False
         self._live.running.clear()
         self._last_tool = ""
-        words = explain_ending(ended, answered=self._answered, say=self._translate)
+        message = explain_ending(ended, answered=self._answered, say=self._translate)
         if self._answered and self.display.file_mutation_verifier:
-            words = words or self._failed_edits.warning()
+            message = message or self._failed_edits.warning()
         self._answered, self._failed_edits = False, FailedEdits(self._root)
         if is_error(ended):
-            text = f"{self._screen.paint('error:', 'error')} {sanitize(words)}"
+            text = f"{self._screen.paint('error:', 'error')} {sanitize(message)}"
             self._print("notice", [text])
-        elif words and (self.display.turn_completion_explainer or ended.reason in STOPPED):
-            self.notice(words, warning=True)
+        elif message and (self.display.turn_completion_explainer or ended.reason in STOPPED):
+            self.notice(message, warning=True)
 
     def _print(self, section: Section, rows: list[str], *, apart: bool = False) -> None:
         """An empty row separates sections, except tools after a user message."""

@@ -170,7 +170,7 @@ UNFINISHED = (" ", "/", ":", "=")
 
 
 def bindings(screen: PromptScreen) -> KeyBindings:
-    """Of several matching bindings, the last one wins."""
+    """Return the key bindings. If several match, the last one wins."""
     keys = KeyBindings()
     in_input = has_focus(DEFAULT_BUFFER)
     asking = Condition(lambda: screen.state.asking())

@@ -73,14 +73,14 @@ class OpenQuestion:
         """The answer that a typed line means; None when it is not an answer."""
         if self.secret:
             return text or None
-        words = text.strip()
-        if not words:
+        answer = text.strip()
+        if not answer:
             return None if self.chosen is None else self.values[self.chosen]
-        if words.isdecimal() and 1 <= int(words) <= len(self.values):
-            return self.values[int(words) - 1]
+        if answer.isdecimal() and 1 <= int(answer) <= len(self.values):
+            return self.values[int(answer) - 1]
         if self.free:
-            return words
-        wanted = words.lower()
+            return answer
+        wanted = answer.lower()
         wanted = "once" if wanted in self._say.yes else DENY if wanted in self._say.no else wanted
         found = [each for each in self.values if wanted in (each, self.label(each).lower())]
         return found[0] if found else None
@@ -97,8 +97,8 @@ class OpenQuestion:
         if self.secret:
             labels.append(paint(self._say("Type it, or press Esc to decline"), "dim"))
         elif self.free:
-            words = "or type your answer" if labels else "Type your answer"
-            labels.append(paint(self._say(words), "dim"))
+            hint = "or type your answer" if labels else "Type your answer"
+            labels.append(paint(self._say(hint), "dim"))
         row = "  " + "   ".join(labels) + "    " + clock
         if cells(row) <= width:
             return [row]
@@ -145,12 +145,12 @@ def outcome(answered: ApprovalAnswered | QuestionAnswered, paint: Paint) -> str:
     say = paint.say
     sign = say("answer:") if paint.skin.words else "  →"
     if isinstance(answered, QuestionAnswered):
-        words = one_line(answered.text)
-        return f" {sign} {words}" if words else paint(f" {sign} {say('no answer')}", "dim")
+        answer = one_line(answered.text)
+        return f" {sign} {answer}" if answer else paint(f" {sign} {say('no answer')}", "dim")
     if answered.choice != DENY:
         label = say(LABELS.get(answered.choice, answered.choice))
         return paint(f" {sign} {say('allowed: {label}', label=label)}", "ok")
     why = {"time": "no answer in time", "stop": "interrupted", "restart": "Hermes was restarted"}
     reason = why.get(answered.by)
-    words = say("denied ({reason})", reason=say(reason)) if reason else say("denied")
-    return paint(f" {sign} {words}", "error")
+    answer = say("denied ({reason})", reason=say(reason)) if reason else say("denied")
+    return paint(f" {sign} {answer}", "error")

@@ -36,8 +36,10 @@ def plain_lines(block: MarkdownBlock, width: int) -> list[str]:
         case "rule":
             return ["─" * min(width, 40)]
         case "quote":
-            words = (line.lstrip().removeprefix(">").strip() for line in block.lines)
-            return [f"│ {row}" for line in words for row in wrap(plain_words(line), width - 2)]
+            quoted_lines = (line.lstrip().removeprefix(">").strip() for line in block.lines)
+            return [
+                f"│ {row}" for line in quoted_lines for row in wrap(plain_words(line), width - 2)
+            ]
         case "table":
             return table_rows(block, width)
         case _:
@@ -53,10 +55,10 @@ def plain_words(text: str) -> str:
         return f"\x00{len(spans) - 1}\x00"
 
     # Emphasis may span a code span, so code spans are replaced while marks are removed.
-    words = _CODE_SPAN.sub(keep, text.replace("\x00", ""))
+    plain = _CODE_SPAN.sub(keep, text.replace("\x00", ""))
     for pattern, instead in _MARKS:
-        words = pattern.sub(instead, words)
-    return _KEPT.sub(lambda found: spans[int(found[1])], words)
+        plain = pattern.sub(instead, plain)
+    return _KEPT.sub(lambda found: spans[int(found[1])], plain)
 
 
 def table_rows(block: MarkdownBlock, width: int) -> list[str]:
@@ -94,8 +96,8 @@ def _is_divider(row: Sequence[str]) -> bool:
     return all(re.fullmatch(r":?-+:?", cell) for cell in row)
 
 
-def _link(words: str, address: str) -> str:
-    return address if words == address else f"{words} ({address})"
+def _link(label: str, address: str) -> str:
+    return address if label == address else f"{label} ({address})"
 
 
 # What a pair of marks may enclose to be decidable: anything but further marks.
@@ -250,8 +252,8 @@ class StreamedReply:
     ) -> tuple[list[str], int]:
         """The rows of a block that were not emitted yet, and where they end. `only_settled`: those
         that no further text can change."""
-        lead, hang, words = block.split_prefix(width)
-        text = plain_words(settled_prefix(words) if only_settled else words)
+        lead, hang, source = block.split_prefix(width)
+        text = plain_words(settled_prefix(source) if only_settled else source)
         rows, at = list[str](), self._emitted
         while at < len(text):
             line, newline, _ = text[at:].partition("\n")

@@ -21,8 +21,8 @@ STYLES = Theme({"markdown.code": "cyan", "markdown.block_quote": "dim"})
 def rich_lines(block: MarkdownBlock, width: int, *, colours: bool) -> list[str]:
     """The rows of a block other than code, with colours as escape sequences."""
     if block.kind == "item":
-        lead, hang, words = block.split_prefix(width)
-        item = Markdown(words, hyperlinks=False)
+        lead, hang, text = block.split_prefix(width)
+        item = Markdown(text, hyperlinks=False)
         rows = _render(item, width - cells(lead), colours) or [""]
         return [(hang if n else lead) + row for n, row in enumerate(rows)]
     if block.kind == "heading":

@@ -35,8 +35,8 @@ _ROLES: dict[Role, tuple[str, str]] = {
 
 
 class Paint:
-    """`paint(text, role)` colours the text line by line, if `colours` is set. `skin` is the current
-    skin, `say` the current language."""
+    """Colours text: `paint(text, role)` does so line by line, if `colours` is set. `skin` is the
+    current skin, `say` the current language."""
 
     def __init__(self, *, colours: bool) -> None:
         self.colours = colours

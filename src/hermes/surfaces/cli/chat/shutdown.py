@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 
 class BackgroundTasks:
-    """`report` gets the result of each task when it ends. `names` lists what runs, oldest first."""
+    """Runs background work. `report` gets the result of each task when it ends."""
 
     def __init__(self, report: Callable[[str, StartWork], None]) -> None:
         self._report = report
@@ -51,21 +51,22 @@ class BackgroundTasks:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """What runs, oldest first."""
         return tuple(work.name for work in self._running.values())
 
     def begin(self, work: StartWork, group: asyncio.TaskGroup) -> None:
         async def run() -> None:
             try:
-                words = await work.work()
+                message = await work.work()
             except HermesError as error:
-                words = str(error)
+                message = str(error)
             except Exception:
                 log.exception("background work failed")
-                words = FAULT
+                message = FAULT
             finally:
                 running = self._running.items()
                 self._running = {task: each for task, each in running if each != work}
-            self._report(words, work)
+            self._report(message, work)
 
         self._running[group.create_task(run())] = work
 

@@ -17,7 +17,8 @@ _LEVELS = (0, 95, 135, 175, 215, 255)
 
 
 class Spinner(Value):
-    """`frames` is the animation, with a face and a verb beside it. Without frames nothing moves."""
+    """The animation of a running turn: `frames`, with a face and a verb beside them. Without
+    frames nothing moves."""
 
     frames: str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
     waiting_faces: tuple[str, ...] = ("(・_・)", "(¬‿¬)", "(°ロ°)")
@@ -32,7 +33,7 @@ class Branding(Value):
 
 
 class Skin(Value):
-    """With `words`, nothing depends on a symbol or a colour, for screen readers."""
+    """The colours and symbols of the chat."""
 
     name: str = "default"
     description: str = ""
@@ -41,6 +42,7 @@ class Skin(Value):
     branding: Branding = Branding()
     tool_prefix: str = "┊"
     tool_emojis: dict[str, str] = {}
+    # Shows words instead of symbols and colours, for screen readers.
     words: bool = False
 
 
@@ -87,7 +89,7 @@ def skin_names(home: Path) -> dict[str, str]:
 
 
 def find_skin(name: str, home: Path) -> Skin:
-    """Raises NotFound for an unknown name, UsageError for an unreadable file."""
+    """Load a skin. Raises NotFound for an unknown name, UsageError for an unreadable file."""
     path = home / FOLDER / f"{name}.yaml"
     if "/" not in name and path.is_file():
         return read_skin(path)
@@ -110,22 +112,24 @@ def read_skin(path: Path) -> Skin:
     except (OSError, UnicodeError, YAMLError) as error:
         reason = str(error).partition("\n")[0]
         raise UsageError(f"The skin {path} cannot be read ({reason}); correct the file.") from error
-    given: dict[str, Any] = raw if isinstance(raw, dict) else {}
-    prefix = given.get("tool_prefix")
+    fields: dict[str, Any] = raw if isinstance(raw, dict) else {}
+    prefix = fields.get("tool_prefix")
     return Skin(
         name=path.stem,
-        description=str(given.get("description") or ""),
-        colors={name: value for name, value in _texts(given, "colors").items() if is_colour(value)},
-        spinner=_read_section(Spinner, given.get("spinner")),
-        branding=_read_section(Branding, given.get("branding")),
+        description=str(fields.get("description") or ""),
+        colors={
+            name: value for name, value in _texts(fields, "colors").items() if is_colour(value)
+        },
+        spinner=_read_section(Spinner, fields.get("spinner")),
+        branding=_read_section(Branding, fields.get("branding")),
         tool_prefix=prefix if isinstance(prefix, str) and prefix.strip() else DEFAULT.tool_prefix,
-        tool_emojis=_texts(given, "tool_emojis"),
-        words=given.get("words") is True,
+        tool_emojis=_texts(fields, "tool_emojis"),
+        words=fields.get("words") is True,
     )
 
 
-def _texts(given: dict[str, Any], name: str) -> dict[str, str]:
-    section = given.get(name)
+def _texts(fields: dict[str, Any], name: str) -> dict[str, str]:
+    section = fields.get(name)
     if not isinstance(section, dict):
         return {}
     return {str(key): value for key, value in section.items() if isinstance(value, str)}
@@ -133,10 +137,10 @@ def _texts(given: dict[str, Any], name: str) -> dict[str, str]:
 
 def _read_section(kind: type[V], raw: object) -> V:
     """A section with its valid values."""
-    given = raw if isinstance(raw, dict) else {}
+    fields = raw if isinstance(raw, dict) else {}
     usual, values = kind(), dict[str, object]()
     for name in kind.__struct_fields__:
-        value = given.get(name)
+        value = fields.get(name)
         if isinstance(getattr(usual, name), tuple):
             if isinstance(value, list):
                 values[name] = tuple(str(each) for each in value)

@@ -27,8 +27,8 @@ COMPACT_WIDTH = 80
 
 def greeting(cwd: str, paint: Paint, width: int) -> str:
     name = f"⚕ Hermes {__version__}"
-    place = cut(f" · {short_path(cwd)}", width - len(name) - 1) if width >= COMPACT_WIDTH else ""
-    return paint(name, "bold") + paint(place, "dim")
+    folder = cut(f" · {short_path(cwd)}", width - len(name) - 1) if width >= COMPACT_WIDTH else ""
+    return paint(name, "bold") + paint(folder, "dim")
 
 
 # How long a terminal may be narrower before it reports it.
@@ -61,12 +61,12 @@ async def _run(options: Mapping[str, Any]) -> int:
     ended_by = _leave_on_signals(state)
     typing = asyncio.create_task(screen.run())
     try:
-        words = await _converse(options, state, screen)
+        farewell = await _converse(options, state, screen)
     finally:
         screen.close()
         await typing
-    if words:
-        screen.show(f"\n{words}")
+    if farewell:
+        screen.show(f"\n{farewell}")
     return 128 + ended_by[0] if ended_by else 0
 
 
@@ -76,8 +76,8 @@ async def _converse(options: Mapping[str, Any], state: ChatState, screen: ChatSc
     async def load_and_run() -> str:
         # In a thread, so that the prompt stays responsive while modules load.
         module = await asyncio.to_thread(import_module, CONVERSATION)
-        words: str = await module.run_session(options, state, screen)
-        return words
+        farewell: str = await module.run_session(options, state, screen)
+        return farewell
 
     work = asyncio.create_task(load_and_run())
     leaving = asyncio.create_task(state.left.wait())

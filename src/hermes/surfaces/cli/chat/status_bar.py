@@ -153,10 +153,10 @@ class StatusPanel:
     def activity_rows(self, width: int) -> list[str]:
         """The activity, background work and queued messages."""
         rows, paint = [], self._screen.paint
-        if words := self._activity_text():
+        if activity := self._activity_text():
             frames = paint.skin.spinner.frames if self._screen.animated else ""
             sign = frames[int(self.clock() / FRAME_SECONDS) % len(frames)] if frames else "…"
-            rows.append(f"{paint(sign, 'accent')} {paint(cut(words, width - 2), 'dim')}")
+            rows.append(f"{paint(sign, 'accent')} {paint(cut(activity, width - 2), 'dim')}")
         if self.background:
             more = f" and {len(self.background) - 1} more" if len(self.background) > 1 else ""
             rows.append(paint(cut(f"↪ {self.background[0]}{more}", width), "dim"))
@@ -170,8 +170,8 @@ class StatusPanel:
         now, paint = self.clock(), self._screen.paint
         if len(self.running) > 1:
             since = min(tool.since for tool in self.running.values())
-            words = paint.say("running {count} tools", count=len(self.running))
-            return f"{words}  {format_elapsed(now - since)}"
+            text = paint.say("running {count} tools", count=len(self.running))
+            return f"{text}  {format_elapsed(now - since)}"
         for tool in self.running.values():
             call, time = tool.described, format_elapsed(now - tool.since)
             return f"{call.verb} {call.detail}  {time}" + (
@@ -220,5 +220,5 @@ class StatusPanel:
         self._screen.question_opened(rows, secret=asked.secret)
 
 
-def _rotate(words: Sequence[str], seconds: float) -> str:
-    return words[int(seconds / FACE_SECONDS) % len(words)]
+def _rotate(texts: Sequence[str], seconds: float) -> str:
+    return texts[int(seconds / FACE_SECONDS) % len(texts)]

@@ -162,12 +162,12 @@ async def list_(accounts: Accounts, provider: str = "") -> Output:
 
 def _condition(row: AccountRow) -> str:
     if row.status == "resting":
-        words = f"paused for {format_duration(row.left_seconds)} ({WHY.get(row.why, row.why)})"
+        state = f"paused for {format_duration(row.left_seconds)} ({WHY.get(row.why, row.why)})"
     elif row.status == "ok":
-        words = "ok"
+        state = "ok"
     else:
-        words = f"{row.status}: {row.why}" if row.why else row.status
-    return f"{words} ←" if row.current else words
+        state = f"{row.status}: {row.why}" if row.why else row.status
+    return f"{state} ←" if row.current else state
 
 
 @command.json("Show the state of the keys and logins of each provider.", with_accounts)
@@ -182,9 +182,9 @@ async def status(accounts: Accounts) -> Output:
             own = [row for row in rows if row.provider == name]
             healthy = sum(row.status == "ok" for row in own)
             level: Level = "ok" if healthy == len(own) else "warn" if healthy else "error"
-            words = f"{healthy} of {len(own)} ready" if len(own) > 1 else _condition(own[0])
+            state = f"{healthy} of {len(own)} ready" if len(own) > 1 else _condition(own[0])
             login = apply_style("  (last login)", "dim") if active == name else ""
-            yield f"{mark(level)} {name:<18} {words.rstrip(' ←')}{login}"
+            yield f"{mark(level)} {name:<18} {state.rstrip(' ←')}{login}"
             for row in own:
                 if advice := _advice(row):
                     yield f"    {row.label or row.id}: {advice}"
@@ -239,8 +239,10 @@ def add(
         return await accounts.admin(provider).log_in(screen, label=label)
 
     row = with_accounts(ctx, work)
-    place = f" (in the {row.kept_in})" if row.kept_in else ""
-    return f"{mark('ok')} {row.provider}: added {row.label or row.id} as number {row.index}{place}."
+    storage = f" (in the {row.kept_in})" if row.kept_in else ""
+    return (
+        f"{mark('ok')} {row.provider}: added {row.label or row.id} as number {row.index}{storage}."
+    )
 
 
 @command.text("Remove a key or login.", with_accounts)
@@ -248,11 +250,11 @@ def add(
 @click.argument("which", metavar="NUMBER|ID|LABEL")
 async def remove(accounts: Accounts, provider: str, which: str) -> str:
     row = await accounts.admin(provider).remove(which)
-    place, _, name = row.source.partition(":")
-    if place in ("env", "config"):
-        where = "variable" if place == "env" else "setting"
+    kind, _, name = row.source.partition(":")
+    if kind in ("env", "config"):
+        where = "variable" if kind == "env" else "setting"
         return f"{row.provider} no longer uses {name}; the {where} itself is unchanged."
-    if place in ("manual", "device_code", "hermes_pkce"):
+    if kind in ("manual", "device_code", "hermes_pkce"):
         return f"{row.label or row.id} is removed from {row.provider}."
     return f"{row.provider} no longer uses the login of {row.label}, which stays unchanged."
 

@@ -39,10 +39,10 @@ SHARED = tuple(option.key for option in OPTIONS if option.key not in _ALONE)
 @click.option("--source", metavar="TAG", help="Record this source for the session.")
 @click.pass_context
 def command(ctx: click.Context, /, **own: Any) -> int:
-    given = {key: own.pop(key) for key in SHARED}
+    shared = {key: own.pop(key) for key in SHARED}
     # Options after `chat` take precedence over global ones.
-    said = {key: value for key, value in given.items() if value not in (None, False)}
-    options = {**options_of(ctx), **said}
+    changed = {key: value for key, value in shared.items() if value not in (None, False)}
+    options = {**options_of(ctx), **changed}
     check_conflicts(options, "chat")
     options["source"] = own["source"]
     text = _query(own["query"], own["query_file"])

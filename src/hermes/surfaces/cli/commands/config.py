@@ -31,13 +31,15 @@ command = CommandGroup(
 @command.json("Show every setting, its value and its source.")
 def show(ctx: click.Context) -> Output:
     config = config_of(ctx)
-    found = [config.explain(key) for key in config.known_keys()]
-    data = {each.key: {"value": _masked_value(each), "source": str(each.source)} for each in found}
+    settings = [config.explain(key) for key in config.known_keys()]
+    data = {
+        each.key: {"value": _masked_value(each), "source": str(each.source)} for each in settings
+    }
 
     def lines() -> Iterator[str]:
         _warn(finding for finding in config.diagnostics if finding.level != "error")
         section = None
-        for each in found:
+        for each in settings:
             parent = format_key(each.setting.path[:-1]) or "(top level)"
             if parent != section:
                 yield ("" if section is None else "\n") + apply_style(parent, "bold")

@@ -59,11 +59,11 @@ def _run_in_background(ctx: click.Context) -> Output:
     """Start the same command again in a process that outlives this one."""
     home = home_of(ctx)
     log = home.ensure_folder(home.logs) / "curator.log"
-    words = [word for word in sys.argv[1:] if word != "--background"]
+    argv = [word for word in sys.argv[1:] if word != "--background"]
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with os.fdopen(descriptor, "ab") as out:
         child = subprocess.Popen(
-            [sys.executable, "-c", AGAIN, *words],
+            [sys.executable, "-c", AGAIN, *argv],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
@@ -78,7 +78,7 @@ async def _consolidate(app: App, dry_run: bool) -> tuple[MergeResult, ...]:
 
     # A session of its own accounts for the cost.
     session = await app.open(SessionRequest(source="tool", attended=False))
-    models, settings, skills = app.models, app.run.settings, app.skills()
+    models, settings, skills = app.models, app.context.settings, app.skills()
     return await Consolidation(models, settings, skills, session, dry_run=dry_run).run()
 
 

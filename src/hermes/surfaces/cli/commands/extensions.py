@@ -41,7 +41,7 @@ MOST_SHOWN = 12
 INSIDE = "It runs inside Hermes, with access to all that Hermes can read, change and send."
 NONE = "There is no plugin yet; `hermes plugins new NAME` creates one."
 
-with_admin = with_app.part(lambda app: PluginAdmin(app.run, app.plugins.plugins))
+with_admin = with_app.part(lambda app: PluginAdmin(app.context, app.plugins.plugins))
 
 
 @click.group(
@@ -82,10 +82,12 @@ def list_(admin: PluginAdmin) -> Output:
     cells = [("Plugin", "Source", "Kind", "Version", "State", "Runs", "Tools", "Hooks", "")]
     for row in rows:
         note = f"overrides {row.overrides}" if row.overrides else ""
-        words = "; ".join(each for each in (note, row.fault) if each)
+        remarks = "; ".join(each for each in (note, row.fault) if each)
         runs = "inside" if row.isolation == "in_process" else "sandbox"
         counts = (str(row.tools), str(row.hooks))
-        cells.append((row.key, row.source, row.kind, row.version, row.state, runs, *counts, words))
+        cells.append(
+            (row.key, row.source, row.kind, row.version, row.state, runs, *counts, remarks)
+        )
     return Output(rows, table(cells, (24, 8, 10, 8, 19, 7, 5, 5)))
 
 
@@ -107,7 +109,7 @@ def info(admin: PluginAdmin, name: str) -> Output:
     }
     lines = (
         f"{row.key} {row.version}: {about.description or 'no description'}",
-        *(f"  {name:<8} {words}" for name, words in facts.items() if words),
+        *(f"  {name:<8} {fact}" for name, fact in facts.items() if fact),
         *_permission_lines(about),
         *_finding_lines(about.findings),
     )
@@ -161,8 +163,8 @@ def install(ctx: click.Context, source: str, ref: str, force: bool, on: bool | N
         config = config_of(ctx)
         for each in manifest.requires_env:
             if not config.secrets.get(each.name):
-                words = f"{each.name} ({each.description or each.url or 'needed by the plugin'})"
-                value = click.prompt(words, default="", hide_input=each.secret, show_default=False)
+                label = f"{each.name} ({each.description or each.url or 'needed by the plugin'})"
+                value = click.prompt(label, default="", hide_input=each.secret, show_default=False)
                 if value:
                     set_from_text(config.home, each.name, value)
         if on is None:
@@ -255,7 +257,7 @@ LONGEST = 400
 hooks_command = CommandGroup(
     help="List and test the programs that run on events (`hooks` in config.yaml)."
 )
-with_run = with_app.part(lambda app: app.run)
+with_run = with_app.part(lambda app: app.context)
 
 
 @hooks_command.json("List the configured hooks, and whether they may run.", with_run, name="list")
@@ -286,10 +288,10 @@ async def test_hook(run: RunContext, event: str, tool: str) -> Output:
         if may_run(hook.event, hook.command):
             record_consent(run, hook)
     refused = hooks_without_consent(run)
-    found = [await try_hook(run, hook, tool) for hook in hooks if hook not in refused]
+    trials = [await try_hook(run, hook, tool) for hook in hooks if hook not in refused]
 
     def lines() -> Iterator[str]:
-        for trial in found:
+        for trial in trials:
             code = "-" if trial.code is None else str(trial.code)
             yield f"{trial.command}  (exit {code}, {trial.seconds * 1000:.0f} ms)"
             yield f"  result: {trial.answer}"
@@ -297,7 +299,7 @@ async def test_hook(run: RunContext, event: str, tool: str) -> Output:
                 if text.strip():
                     yield f"  {name}: {text.strip()[:LONGEST]}"
 
-    return Output(found, lines(), code=any(each.code is None for each in found))
+    return Output(trials, lines(), code=any(each.code is None for each in trials))
 
 
 @hooks_command.text("Withdraw the permission to run a program.", with_run)
@@ -313,16 +315,16 @@ def revoke_(run: RunContext, text: str) -> str:
 )
 def check_hooks(run: RunContext) -> Output:
     found = [(hook, find_fault(hook)) for hook in hook_rows(run)]
-    data = [{"event": h.event, "command": h.command, "trouble": words} for h, words in found]
+    data = [{"event": h.event, "command": h.command, "trouble": problem} for h, problem in found]
     lines = []
-    for hook, words in found:
-        lines.append(f"{'✗' if words else '✓'} {hook.event}: {hook.command}")
-        lines += [f"    {words}"] if words else []
-    return Output(data, lines or NO_HOOKS, code=any(words for _, words in found))
+    for hook, problem in found:
+        lines.append(f"{'✗' if problem else '✓'} {hook.event}: {hook.command}")
+        lines += [f"    {problem}"] if problem else []
+    return Output(data, lines or NO_HOOKS, code=any(problem for _, problem in found))
 
 
 def _accept(run: RunContext) -> None:
-    """With `--accept-hooks`, every hook is allowed."""
+    """Allow every hook if `--accept-hooks` is set."""
     if run.settings.hooks_auto_accept:
         for hook in hooks_without_consent(run):
             record_consent(run, hook)

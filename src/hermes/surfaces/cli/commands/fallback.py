@@ -36,7 +36,7 @@ class ChainRow(Value):
 @command.json("List the fallback models and whether they can be used.")
 def list_(ctx: click.Context) -> Output:
     chain = enumerate(config_of(ctx).settings.fallback_providers, start=1)
-    rows = with_models(ctx, lambda models: [_row(models, place, entry) for place, entry in chain])
+    rows = with_models(ctx, lambda models: [_row(models, index, entry) for index, entry in chain])
 
     def lines() -> Iterator[str]:
         if not rows:
@@ -116,17 +116,17 @@ def remove(ctx: click.Context, which: str) -> str:
     config = config_of(ctx)
     chain = config.settings.fallback_providers
     names = [f"{each.provider}:{each.model}" for each in chain]
-    found = [
-        place
-        for place, each in enumerate(chain)
-        if which in (str(place + 1), each.model, names[place])
+    matches = [
+        index
+        for index, each in enumerate(chain)
+        if which in (str(index + 1), each.model, names[index])
     ]
-    if not found:
+    if not matches:
         raise NotFound(f"There is no fallback model {which!r}; `hermes fallback list` lists them.")
-    if len(found) > 1:
-        raise UsageError(f"{which!r} is in the list {len(found)} times; give its position.")
-    save_chain(config, tuple(each for n, each in enumerate(chain) if n != found[0]))
-    return f"{names[found[0]]} is removed."
+    if len(matches) > 1:
+        raise UsageError(f"{which!r} is in the list {len(matches)} times; give its position.")
+    save_chain(config, tuple(each for n, each in enumerate(chain) if n != matches[0]))
+    return f"{names[matches[0]]} is removed."
 
 
 @command.text("Remove all fallback models.")

@@ -59,8 +59,8 @@ def backup_command(ctx: click.Context, output: Path | None, quick: bool, label: 
         if outside.files:
             count = len(outside.files)
             yield f"  {count} of them belong to your memory provider, outside the home."
-        for words in outside.left_out:
-            yield f"{mark('warn')} not included: {words}"
+        for description in outside.left_out:
+            yield f"{mark('warn')} not included: {description}"
         yield "It contains your keys and conversations; keep it where only you can read it."
 
     return Output(data, lines())

@@ -26,7 +26,7 @@ untrusted_option = click.option(
 )
 SERVE = "hermes.surfaces.mcp.command:command"
 
-with_admin = with_app.part(lambda app: McpAdmin(app.run))
+with_admin = with_app.part(lambda app: McpAdmin(app.context))
 
 
 class McpGroup(CommandGroup):
@@ -49,7 +49,7 @@ def _catalogue(app: App) -> ServerCatalogue:
     # Loads the HTTP client, which most commands do not need.
     from hermes.mcp.installation import ServerCatalogue
 
-    return ServerCatalogue(app.run.settings, app.models.http)
+    return ServerCatalogue(app.context.settings, app.models.http)
 
 
 with_catalogue = with_app.part(_catalogue)
@@ -125,8 +125,8 @@ def add(ctx: click.Context, /, name: str, rest: tuple[str, ...] = (), **given: A
         tools=McpToolSettings(include=given["include"], exclude=given["exclude"]),
     )
     if own.command and sys.stdin.isatty():
-        words = " ".join((own.command, *own.args))
-        confirm(f"This starts  {words}  with your permissions. Continue?", yes=given["yes"])
+        command_line = " ".join((own.command, *own.args))
+        confirm(f"This starts  {command_line}  with your permissions. Continue?", yes=given["yes"])
     screen = TerminalScreen(browser=not given["no_browser"])
     listing = with_admin(ctx, lambda admin: admin.add(name, own, screen=screen))
     tools = (f"  {tool.name:<32} {one_line(tool.description, 60)}" for tool in listing.tools)
@@ -206,10 +206,10 @@ def _pick_tools(ctx: click.Context, name: str) -> tuple[str, ...]:
     rows = with_admin(ctx, lambda admin: admin.tools(name))
     for number, row in enumerate(rows, 1):
         print(f"{number:>3} {'x' if row.offered else ' '} {row.tool:<32} {row.description[:50]}")
-    words = input("Numbers of the tools to use, separated by spaces (empty: all): ").split()
-    if not all(word.isdecimal() and 0 < int(word) <= len(rows) for word in words):
+    numbers = input("Numbers of the tools to use, separated by spaces (empty: all): ").split()
+    if not all(each.isdecimal() and 0 < int(each) <= len(rows) for each in numbers):
         raise UsageError("This is not a list of these numbers; nothing was changed.")
-    return tuple(rows[int(word) - 1].tool for word in words)
+    return tuple(rows[int(each) - 1].tool for each in numbers)
 
 
 @command.text("Log in to a server.", with_admin)
@@ -257,18 +257,18 @@ async def catalog(
 
     wanted = " ".join(words)
     rows = await catalogue.search_registry(wanted) if online else catalogue.list_shipped(wanted)
-    found = [catalogue_row(each) for each in rows]
+    matches = [catalogue_row(each) for each in rows]
 
     def lines() -> Iterator[str]:
-        if not found:
+        if not matches:
             yield "No server matches" + ("." if online else "; --online searches the registry.")
             return
-        cells = [(each.name, each.how, each.description) for each in found]
-        width = max(len(each.name) for each in found)
+        cells = [(each.name, each.how, each.description) for each in matches]
+        width = max(len(each.name) for each in matches)
         yield from table([("Server", "How", "What"), *cells], (width, 8))
         yield "\n`hermes mcp install NAME` installs one of them."
 
-    return Output(found, lines())
+    return Output(matches, lines())
 
 
 @command.text("Install a server: NAME is in the catalogue or registry, or a server.json file.")
@@ -291,18 +291,18 @@ def install(
     from hermes.mcp.installation import install_settings, plan_install
 
     server = with_catalogue(ctx, lambda catalogue: catalogue.find(name))
-    plan, given = plan_install(server, remote=remote), dict[str, list[str]]()
+    plan, values = plan_install(server, remote=remote), dict[str, list[str]]()
     for key, value in (_pair(each, "=") for each in pairs):
-        given.setdefault(key, []).append(value)
+        values.setdefault(key, []).append(value)
     if sys.stdin.isatty():
-        for need in plan.missing(given):
-            words = f"{need.name} ({need.description})" if need.description else need.name
-            given[need.name] = [click.prompt(words, hide_input=need.is_secret)]
-    own = install_settings(plan, given, untrusted=untrusted)
+        for need in plan.missing(values):
+            label = f"{need.name} ({need.description})" if need.description else need.name
+            values[need.name] = [click.prompt(label, hide_input=need.is_secret)]
+    own = install_settings(plan, values, untrusted=untrusted)
     if own.command:
         # The user sees which third-party program starts.
-        words = " ".join((own.command, *own.args))
-        confirm(f"This downloads and starts  {words}  with your permissions. Continue?", yes=yes)
+        label = " ".join((own.command, *own.args))
+        confirm(f"This downloads and starts  {label}  with your permissions. Continue?", yes=yes)
     title, secrets = called or plan.description.short_name, plan.secrets()
     screen = TerminalScreen(browser=not no_browser)
     listing = with_admin(ctx, lambda admin: admin.add(title, own, screen=screen, secrets=secrets))

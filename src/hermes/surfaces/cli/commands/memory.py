@@ -94,25 +94,25 @@ async def undo(memory: MemoryService, change: str | None, session: str | None) -
 def forget(
     ctx: click.Context, what: str, also: tuple[str, ...], dry_run: bool, yes: bool
 ) -> Output:
-    found = with_memory(ctx, lambda memory: plan_forget(memory, what, also))
-    sessions = with_app(ctx, lambda app: find_traces(app.memory, app.archive, found))
+    plan = with_memory(ctx, lambda memory: plan_forget(memory, what, also))
+    sessions = with_app(ctx, lambda app: find_traces(app.memory, app.archive, plan))
     if dry_run:
-        data = {"texts": found.texts, "changes": found.changes, "sessions": sessions}
-        lines = [f"would erase   {one_line(text, LINE)}" for text in found.texts]
+        data = {"texts": plan.texts, "changes": plan.changes, "sessions": sessions}
+        lines = [f"would erase   {one_line(text, LINE)}" for text in plan.texts]
         for session_id, numbers in sessions.items():
             lines.append(f"in session    {session_id}: records {', '.join(map(str, numbers))}")
         return Output(data, lines)
-    texts = "; ".join(f"“{one_line(text, LINE)}”" for text in found.texts)
+    texts = "; ".join(f"“{one_line(text, LINE)}”" for text in plan.texts)
     question = f"Erase {texts} permanently, also in {plural(len(sessions), 'session')}?"
     confirm(question, yes=yes, otherwise=UNCHANGED)
-    done = with_app(ctx, lambda app: forget_it(app.memory, app.archive, found))
+    done = with_app(ctx, lambda app: forget_it(app.memory, app.archive, plan))
     lines = [
         f"Erased: {plural(len(done.entries), 'entry', 'entries')}, "
         f"{plural(done.records, 'record')} of {plural(len(done.sessions), 'session')}, "
         f"{plural(len(done.files), 'other file')}, {plural(done.recordings, 'recording')}, "
         f"{plural(done.contents, 'undo copy', 'undo copies')}.",
         *(f"  changed {path}" for path in done.files),
-        *(f"  not erased: {words}" for words in done.left),
+        *(f"  not erased: {description}" for description in done.left),
     ]
     return Output(done, lines)
 
@@ -249,18 +249,18 @@ def memory_off(ctx: click.Context) -> str:
     name="status",
 )
 async def memory_status(memory: MemoryService) -> Output:
-    found = await memory.status()
+    state = await memory.status()
     lines = [
         f"{target:8} {part.entries} entries, {part.usage}{'' if part.is_on else '  (off)'}"
-        for target, part in found.parts.items()
+        for target, part in state.parts.items()
     ]
-    waiting = "all changes" if found.write_approval else "suspicious changes"
+    waiting = "all changes" if state.write_approval else "suspicious changes"
     lines += [
-        f"pending  {found.pending}; not shown to models: {found.hidden}",
+        f"pending  {state.pending}; not shown to models: {state.hidden}",
         f"approval {waiting} need approval",
-        f"provider {found.provider or 'none'}",
+        f"provider {state.provider or 'none'}",
     ]
-    return Output(found, lines)
+    return Output(state, lines)
 
 
 @honcho_command.json("Show whether Honcho is on, its server and its settings.", with_memory)

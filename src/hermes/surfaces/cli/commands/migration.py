@@ -42,7 +42,7 @@ def import_foreign(
 ) -> Output:
     def migrate(options: MigrationOptions) -> tuple[MigrationItem, ...]:
         return with_app(
-            ctx, lambda app: run_migration(app.run, app.memory, app.archive, foreign, options)
+            ctx, lambda app: run_migration(app.context, app.memory, app.archive, foreign, options)
         )
 
     for problem in foreign.problems:
@@ -106,7 +106,7 @@ def migrate(
     full = preset == "full"
     if migrate_secrets and not full:
         raise UsageError("--preset user-data imports no keys; leave out --migrate-secrets.")
-    found = read_openclaw(_root(folder, ".openclaw"))
+    installation = read_openclaw(_root(folder, ".openclaw"))
     options = MigrationOptions(
         secrets=migrate_secrets,
         settings=full,
@@ -114,7 +114,7 @@ def migrate(
         skill_conflict=cast(SkillConflict, skill_conflict),
         dry_run=dry_run,
     )
-    foreign = found if full else replace(found, secrets={})
+    foreign = installation if full else replace(installation, secrets={})
     return import_foreign(ctx, foreign, options, yes=yes, as_json=as_json)
 
 
@@ -137,8 +137,8 @@ def cleanup(ctx: click.Context, folder: Path | None, dry_run: bool, yes: bool) -
 
 
 def _root(folder: Path | None, name: str) -> Path:
-    given = folder or Path(process_environment().get("HOME", "~")).expanduser() / name
-    return given.absolute()
+    source = folder or Path(process_environment().get("HOME", "~")).expanduser() / name
+    return source.absolute()
 
 
 HERMES_AGENT = "hermes-agent"
@@ -184,13 +184,13 @@ def import_command(
 def _restore(home: Home, file: Path, *, dry_run: bool, external: bool, yes: bool) -> Output:
     names, others = inspect(file), outside_files_in(file)
     existing = sum((home.root / name).exists() for name in names)
-    words = f"{file} has {len(names)} files; {existing} of them replace files in {home.root}"
+    summary = f"{file} has {len(names)} files; {existing} of them replace files in {home.root}"
     if dry_run:
         data = {"files": len(names), "replaces": existing, "external": others}
-        return Output(data, (f"{words}.", *_external_lines(others)))
+        return Output(data, (f"{summary}.", *_external_lines(others)))
     for line in _external_lines(others) if external and not yes else ():
         print(line)
-    confirm(f"{words}. Continue?", yes=yes)
+    confirm(f"{summary}. Continue?", yes=yes)
     done = restore(home, file, time.time(), UserFiles(Path.home(), home) if external else None)
     lines = [f"{mark('ok')} {done.added} files added and {done.replaced} replaced in {home.root}."]
     if done.before:

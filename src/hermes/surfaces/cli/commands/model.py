@@ -218,8 +218,8 @@ async def _find_model(models: Models, name: str, provider: str) -> tuple[ModelCa
 
 def _local_file(config: Config) -> str:
     """The configured file, else the only installed one, else ""."""
-    if given := config.settings.local.model:
-        return given
+    if name := config.settings.local.model:
+        return name
     files = [row.path for row in model_rows(config.home) if row.path]
     return files[0] if len(files) == 1 else ""
 

@@ -56,11 +56,13 @@ AUXILIARY_TASKS = tuple(
 
 
 class WizardOptions(Value):
-    """`refresh` asks providers for their current models. `browser` opens a browser for a login.
-    Without `login_seconds`, the provider sets the time limit of a login."""
+    """How the wizard looks for models and logs in."""
 
+    # Ask providers for their current models.
     refresh: bool = False
+    # Open a browser for a login.
     browser: bool = True
+    # The time limit of a login; None leaves it to the provider.
     login_seconds: float | None = None
 
 
@@ -147,8 +149,8 @@ def _log_in(ctx: click.Context, provider: str, options: WizardOptions) -> bool:
                 screen = TerminalScreen(browser=options.browser)
                 return (await accounts.admin(provider).log_in(screen)).label
         except TimeoutError:
-            words = f"There was no login to {provider} within {seconds:g} s; try again."
-            raise ProviderError(words, reason="timeout") from None
+            message = f"There was no login to {provider} within {seconds:g} s; try again."
+            raise ProviderError(message, reason="timeout") from None
 
     try:
         label = with_accounts(ctx, log_in)

@@ -31,10 +31,10 @@ MARKS: dict[str, Role] = {"allow": "ok", "ask": "warn", "deny": "error"}
 command = CommandGroup(help="Explain what is allowed, asked and denied, and show past decisions.")
 
 
-def _add_inquiry(name: str, words: str, answer: Callable[[Config, bytes], JsonObject]) -> None:
+def _add_inquiry(name: str, help: str, answer: Callable[[Config, bytes], JsonObject]) -> None:
     """A command that answers each JSON line of stdin at once, so that a script can wait for it."""
 
-    @command.text(words, name=name)
+    @command.text(help, name=name)
     @click.option("--json", "as_json", is_flag=True, help="Print JSON (always on).")
     def run(ctx: click.Context, as_json: bool) -> None:
         config = config_of(ctx)
@@ -67,20 +67,20 @@ _add_inquiry(
 @command.json("Explain the decision about a shell command, part by part.")
 @click.option("--cwd", default=".", show_default=True, help="Assume this workspace.")
 def explain(ctx: click.Context, script: str, cwd: str) -> Output:
-    found = explain_command(config_of(ctx), script, cwd)
+    explanation = explain_command(config_of(ctx), script, cwd)
 
     def lines() -> Iterator[str]:
-        decision = found["decision"]
-        yield f"{apply_style(decision, MARKS[decision])}: {escape_invisible(found['reason'])}"
-        if found["category"]:
-            yield f"category: {found['category']}"
-        for number, each in enumerate(found["commands"], 1):
+        decision = explanation["decision"]
+        yield f"{apply_style(decision, MARKS[decision])}: {escape_invisible(explanation['reason'])}"
+        if explanation["category"]:
+            yield f"category: {explanation['category']}"
+        for number, each in enumerate(explanation["commands"], 1):
             yield f"  {number}. {escape_invisible(each)}"
-            for finding in found["findings"]:
+            for finding in explanation["findings"]:
                 if finding["command"] == each:
                     yield f"     {finding['level']}: {escape_invisible(finding['reason'])}"
 
-    return Output(found, lines())
+    return Output(explanation, lines())
 
 
 @command.json("Show your own rules, and the categories of dangerous effects.")
@@ -128,14 +128,14 @@ async def log(
     else:
         recent = await archive.recent(SessionFilter(archived=None), limit=limit)
         ids = [info.id for info in recent]
-    found: list[DecisionRecord] = []
+    decisions: list[DecisionRecord] = []
     for session_id in ids:
         rows = decision_records(session_id, await archive.records(session_id))
-        found += [row for row in rows if only in (None, row.decision)]
-    found = sorted(found, key=lambda row: (row.at, row.n))[-limit:]
+        decisions += [row for row in rows if only in (None, row.decision)]
+    decisions = sorted(decisions, key=lambda row: (row.at, row.n))[-limit:]
 
     def lines() -> Iterator[str]:
-        for row in found:
+        for row in decisions:
             by = f" — {row.answer} by {row.by}" if row.answer else ""
             by = by or (f" — by the {row.decided_by}" if row.decided_by != "policy" else "")
             word = apply_style(f"{row.decision:5}", MARKS[row.decision])
@@ -144,4 +144,4 @@ async def log(
             if row.decision != "allow":
                 yield f"{'':26}{one_line(row.reason, LINE)}"
 
-    return Output(found, lines() if found else "There are no decisions yet.")
+    return Output(decisions, lines() if decisions else "There are no decisions yet.")

@@ -50,7 +50,7 @@ class Sum:
         return f"${self.usage.cost:.4f}{more}"
 
     def assumption(self) -> str:
-        """In dollars, or in tokens where there is no price."""
+        """Return the assumed cost in dollars, or in tokens where there is no price."""
         if not self.assumed_calls:
             return ""
         if self.assumed.cost is None:
@@ -141,7 +141,7 @@ async def insights_command(app: App, days: int, source: str) -> Output:
     from hermes.homes.insights import insights
 
     found = await insights(
-        app.run, app.journal, app.archive, app.skills(), app.memory, days=days, source=source
+        app.context, app.journal, app.archive, app.skills(), app.memory, days=days, source=source
     )
     return Output(plain(found), insight_lines(found, paint=apply_style))
 

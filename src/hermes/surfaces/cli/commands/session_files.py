@@ -65,10 +65,10 @@ def filter_options(function: F) -> F:
     return function
 
 
-def parse_filter(given: Mapping[str, Any]) -> SessionFilter:
+def parse_filter(options: Mapping[str, Any]) -> SessionFilter:
     """Includes archived sessions unless `archived` is given. Raises UsageError for an invalid date
     or age."""
-    values = {"archived": None, **given}
+    values = {"archived": None, **options}
     newer_than, workspace = values.pop("newer_than"), values.pop("workspace")
     if workspace is not None:
         values["within"] = str(Path(workspace).expanduser().resolve())
@@ -80,8 +80,8 @@ def parse_filter(given: Mapping[str, Any]) -> SessionFilter:
     return SessionFilter(**values)
 
 
-def is_narrowed(given: Mapping[str, Any]) -> bool:
-    return any(value is not None for value in given.values())
+def is_narrowed(options: Mapping[str, Any]) -> bool:
+    return any(value is not None for value in options.values())
 
 
 FORMATS = ("jsonl", "md", "html", "replay")
@@ -110,7 +110,7 @@ def export(
     only: str | None,
     no_redact: bool,
     as_json: bool,
-    **given: Any,
+    **filters: Any,
 ) -> Output | None:
     if form != "jsonl" and len(session) != 1:
         raise UsageError(f"The format {form} needs one session; name it with --session-id.")
@@ -118,15 +118,15 @@ def export(
         raise UsageError("--only writes JSON lines; leave out --format.")
     if form == "replay" and no_redact:
         raise UsageError("A replay file is always redacted; leave out --no-redact.")
-    if session and is_narrowed(given):
+    if session and is_narrowed(filters):
         raise UsageError("Give --session-id or filters, not both.")
 
     async def work(app: App) -> int:
         ids = [await app.archive.find(each) for each in session] if session else None
-        if is_narrowed(given):
+        if is_narrowed(filters):
             # Oldest first: parents come before their forks.
-            found = await app.archive.recent(parse_filter(given), limit=None)
-            ids = [info.id for info in sorted(found, key=lambda info: info.started_at)]
+            sessions = await app.archive.recent(parse_filter(filters), limit=None)
+            ids = [info.id for info in sorted(sessions, key=lambda info: info.started_at)]
         lines = await _lines(app, ids, only or form, masked=not no_redact)
         count = 0
         with click.open_file(out, "wb") as file:
@@ -147,13 +147,13 @@ def export(
 async def _lines(
     app: App, ids: list[str] | None, form: str, *, masked: bool
 ) -> AsyncIterator[bytes]:
-    redact = app.run.redactor.line if masked else None
+    redact = app.context.redactor.line if masked else None
     if form == "user-prompts":
         return prompts(app.archive, app.journal, ids, redact)
     if form == "jsonl" or ids is None:
         return await app.archive.export(ids, redact=redact)
     if form == "replay":
-        return _one(pack_recording(await collect_recording(app.run, app.journal, ids[0])))
+        return _one(pack_recording(await collect_recording(app.context, app.journal, ids[0])))
     if form == "html":
         return _one((await html_page(app.archive, app.journal, ids[0], redact)).encode())
     return _one((await app.archive.markdown(ids[0], redact=redact)).encode())
@@ -174,8 +174,8 @@ async def import_(archive: SessionArchive, file: Path) -> Output:
         done = await archive.import_lines(sys.stdin.buffer)
     else:
         done = await archive.import_file(file)
-    words = f"{plural(done.sessions, 'session')} and {plural(done.messages, 'message')} added"
-    return Output(done, f"{words}; {done.skipped} already existed.")
+    counts = f"{plural(done.sessions, 'session')} and {plural(done.messages, 'message')} added"
+    return Output(done, f"{counts}; {done.skipped} already existed.")
 
 
 @files.json("Check that no record is damaged or was changed.", with_archive)
@@ -218,9 +218,9 @@ def _integrity_output(problems: tuple[VerifyProblem, ...], more: str = "") -> Ou
 @dry_run_option
 @yes_option
 def prune(
-    ctx: click.Context, /, older_than: str, archive: bool, dry_run: bool, yes: bool, **given: Any
+    ctx: click.Context, /, older_than: str, archive: bool, dry_run: bool, yes: bool, **filters: Any
 ) -> Output:
-    age, wanted = parse_age(older_than), parse_filter(given)
+    age, wanted = parse_age(older_than), parse_filter(filters)
     verb = "archived" if archive else "deleted"
 
     def run(*, dry_run: bool) -> PruneResult:

@@ -69,8 +69,8 @@ async def archive(archive: SessionArchive, sessions: tuple[str, ...], to_file: b
         data = [{"session_id": each, "file": file} for each, file in files.items()]
         restore = {each: f"import {file}" for each, file in files.items()}
     lines = [
-        f"{session_id} is archived; `hermes sessions {words}` restores it."
-        for session_id, words in restore.items()
+        f"{session_id} is archived; `hermes sessions {subcommand}` restores it."
+        for session_id, subcommand in restore.items()
     ]
     return Output(data, lines)
 
@@ -93,9 +93,9 @@ async def _find(archive: SessionArchive, sessions: tuple[str, ...]) -> tuple[str
 @limit_option(default=MOST_BROWSED)
 @click.pass_context
 def browse(ctx: click.Context, limit: int) -> int:
-    found, now = with_archive(ctx, lambda archive: archive.recent(limit=limit)), time.time()
-    if not found or not is_terminal():
-        print(NO_TERMINAL if found else NONE_YET)
+    sessions, now = with_archive(ctx, lambda archive: archive.recent(limit=limit)), time.time()
+    if not sessions or not is_terminal():
+        print(NO_TERMINAL if sessions else NONE_YET)
         return 0
     rows = [
         PickerRow(
@@ -106,7 +106,7 @@ def browse(ctx: click.Context, limit: int) -> int:
                 (format_age(now - info.last_at), info.source, *[info.preview] * bool(info.title))
             ),
         )
-        for info in found
+        for info in sessions
     ]
     picked = pick("Resume", rows)
     if picked is None:
@@ -120,20 +120,20 @@ def browse(ctx: click.Context, limit: int) -> int:
 @filter_options
 @click.option("--archived", is_flag=True, help="List archived sessions instead.")
 @limit_option(default=20)
-async def list_(archive: SessionArchive, /, limit: int, archived: bool, **given: Any) -> Output:
+async def list_(archive: SessionArchive, /, limit: int, archived: bool, **filters: Any) -> Output:
     now = time.time()
-    found = await archive.recent(parse_filter({**given, "archived": archived}), limit=limit)
-    if found:
+    sessions = await archive.recent(parse_filter({**filters, "archived": archived}), limit=limit)
+    if sessions:
         rows = [
             (info.title or "—", info.preview, format_age(now - info.last_at), info.source, info.id)
-            for info in found
+            for info in sessions
         ]
         head = ("Title", "Preview", "Last active", "Source", "ID")
-        return Output(found, table([head, *rows], (32, 40, 11, 8)))
-    if archived or is_narrowed(given):
-        return Output(found, "No session matches.")
+        return Output(sessions, table([head, *rows], (32, 40, 11, 8)))
+    if archived or is_narrowed(filters):
+        return Output(sessions, "No session matches.")
     hidden = await archive.recent(SessionFilter(archived=True), limit=1)
-    return Output(found, ALL_ARCHIVED if hidden else NONE_YET)
+    return Output(sessions, ALL_ARCHIVED if hidden else NONE_YET)
 
 
 @command.json("Show the details and the conversation of a session.", with_archive)
@@ -219,8 +219,8 @@ def fork(
             )
         return await app.archive.info(made)
 
-    given = {"model": model, "provider": provider}
-    chosen = {key: value for key, value in given.items() if value}
+    choices = {"model": model, "provider": provider}
+    chosen = {key: value for key, value in choices.items() if value}
     ctx.find_root().obj = {**options_of(ctx), **chosen}
     made = with_app(ctx, work)
     data = {"session_id": made.id, "model": made.model, "provider": made.provider}
@@ -230,9 +230,9 @@ def fork(
 @command.json("Set the title of a session; an empty title removes it.", with_archive)
 async def rename(archive: SessionArchive, session: str, title: str) -> Output:
     session_id = await archive.find(session)
-    given = await archive.rename(session_id, title)
-    words = f"is now called “{given}”." if given else "has no title now."
-    return Output({"session_id": session_id, "title": given}, f"{session_id} {words}")
+    new_title = await archive.rename(session_id, title)
+    result = f"is now called “{new_title}”." if new_title else "has no title now."
+    return Output({"session_id": session_id, "title": new_title}, f"{session_id} {result}")
 
 
 @command.json("Count sessions, messages and records.", with_archive)

@@ -152,14 +152,14 @@ async def rehearse(
     # A session of its own accounts for the cost.
     own = await app.open(SessionRequest(source="tool", attended=False))
     done = await Rehearsals(learning_deps(app), skills, own.meter).rehearse(
-        wanted, most=most or app.run.settings.skills.rehearse, session=only
+        wanted, most=most or app.context.settings.skills.rehearse, session=only
     )
     if any(not trial.problem for trial in done.trials):
         title = await app.archive.free_title(f"Rehearsal of {wanted.name}")
         await own.send(Retitle(title=title))
-    words = decide_on(learning_deps(app), skills, wanted, done) if decide else ""
+    decision = decide_on(learning_deps(app), skills, wanted, done) if decide else ""
     trials = [{**plain(trial), "judgement": trial.judgement} for trial in done.trials]
-    verdict = f"{SAYS[done.verdict]} {words}".rstrip()
+    verdict = f"{SAYS[done.verdict]} {decision}".rstrip()
     lines = [
         sanitize("\n".join(map(str, done.trials))),
         f"{mark(SIGNS[done.verdict])} {done.skill} {done.version}: {verdict}",

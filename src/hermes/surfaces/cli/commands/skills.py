@@ -85,13 +85,13 @@ async def stats(services: tuple[SqliteJournal, SkillLibrary], name: str = "") ->
     from hermes.skills.usage import skill_stats
 
     every = await skill_stats(*services)
-    found = [each for each in every if not name or each.name == name]
-    data = [{**fields(each), "versions": plain(each.versions)} for each in found]
-    if not found:
+    matches = [each for each in every if not name or each.name == name]
+    data = [{**fields(each), "versions": plain(each.versions)} for each in matches]
+    if not matches:
         return Output(data, "No skill was used yet.")
     rows = [
         (e.name, *map(str, (e.views, e.uses, e.changes, e.successes, e.failures)), e.last_at)
-        for e in found
+        for e in matches
     ]
     head = ("Skill", "Views", "Uses", "Changes", "Good", "Bad", "Last")
     return Output(data, table([head, *rows], (28, 6, 6, 8, 6, 6)))

@@ -134,8 +134,8 @@ def _prepared_lines(prepared: PreparedInstall) -> Iterator[str]:
 
 def _finding(finding: ScanFinding) -> str:
     where = f"{finding.file or 'SKILL.md'}:{finding.line}"
-    place, text = escape_invisible(where), escape_invisible(finding.text)
-    return f"{finding.severity:<8} {finding.id} at {place}  {text}"
+    location, text = escape_invisible(where), escape_invisible(finding.text)
+    return f"{finding.severity:<8} {finding.id} at {location}  {text}"
 
 
 @hub_commands.text("Remove an installed skill; its history stays.", with_hub)
@@ -181,14 +181,14 @@ def audit(hub: SkillHub, deep: bool, show_log: bool) -> Output:
     if show_log:
         log = hub.ledger.log()
         return Output(list(log), sanitize("\n".join(log)) or "Nothing was installed yet.")
-    found = hub.audit(deep=deep)
+    audits = hub.audit(deep=deep)
     lines = []
-    for each in found:
+    for each in audits:
         edited = "  (edited by you)" if each.edited else ""
         lines.append(f"{each.name:<28} {each.source:<12} {each.scan.verdict}{edited}")
         lines += [f"  {_finding(finding)}" for finding in each.scan.findings]
     nothing = "Nothing is installed; --deep scans all skills."
-    return Output([plain(each) for each in found], lines or nothing)
+    return Output([plain(each) for each in audits], lines or nothing)
 
 
 tap = CommandGroup("tap", help="Choose the repositories that the hub searches.")

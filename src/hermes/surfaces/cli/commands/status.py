@@ -54,8 +54,10 @@ def python_findings() -> list[Diagnostic]:
     here = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < OLDEST_PYTHON:
         return [fault("python", f"Python {here} is too old", fix="install Python 3.11 or newer")]
-    place = "a virtual environment" if sys.prefix != sys.base_prefix else "the system's Python"
-    return [ok(f"Python {here} in {place} ({sys.prefix})")]
+    environment = (
+        "a virtual environment" if sys.prefix != sys.base_prefix else "the system's Python"
+    )
+    return [ok(f"Python {here} in {environment} ({sys.prefix})")]
 
 
 def package_findings() -> list[Diagnostic]:
@@ -84,8 +86,8 @@ def certificate_findings(settings: Settings) -> list[Diagnostic]:
         try:
             ssl.create_default_context(cafile=str(Path(bundle).expanduser()))
         except (OSError, ssl.SSLError) as error:
-            words = f"network.ca_bundle {bundle} cannot be used ({error.strerror or error})"
-            return [fault("certificates", words, fix="`hermes config explain network.ca_bundle`")]
+            message = f"network.ca_bundle {bundle} cannot be used ({error.strerror or error})"
+            return [fault("certificates", message, fix="`hermes config explain network.ca_bundle`")]
         return [ok(f"certificates of {bundle}")]
     paths = ssl.get_default_verify_paths()
     if paths.cafile or paths.capath:
@@ -218,7 +220,7 @@ async def status_command(app: App, whole: bool, deep: bool) -> Output:
         from hermes.plugins.admin import PluginAdmin
 
         await app.plugins.offer()
-        rows = PluginAdmin(app.run, app.plugins.plugins).rows()
+        rows = PluginAdmin(app.context, app.plugins.plugins).rows()
         page |= await full_status(app, {row.key: row.fault or row.state for row in rows})
     if deep:
         from hermes.homes.status import deep_checks

@@ -115,10 +115,10 @@ def _choose_images(ctx: click.Context) -> list[str]:
 
 def _use(ctx: click.Context, row: ImageRow, model: str) -> list[str]:
     write_settings(home_of(ctx), settings_for_choice(row, model))
-    words = f"{row.label} generates images" + (f" with {model}" if model else "")
+    description = f"{row.label} generates images" + (f" with {model}" if model else "")
     missing = [each.key for each in row.variables if each.required and not each.known]
     return [
-        f"{mark('ok')} {words} in new sessions.",
+        f"{mark('ok')} {description} in new sessions.",
         *(
             f"{mark('warn')} It needs {key}; set it with `hermes config set {key} …`."
             for key in missing
@@ -141,8 +141,8 @@ def _summarize(ctx: click.Context) -> None:
         wanted = wanted_names(config.settings, platform=platform)
         count = sum(not declarations()[name].conditional for name in wanted)
         later = f" and {len(wanted) - count} once a provider is set up" if wanted[count:] else ""
-        words = f"{count} tools{later}: {', '.join(names) or 'none'}"
-        print(f"{apply_style(f'{platform:<4}', 'bold')} {words}")
+        summary = f"{count} tools{later}: {', '.join(names) or 'none'}"
+        print(f"{apply_style(f'{platform:<4}', 'bold')} {summary}")
 
 
 def choose(ctx: click.Context) -> None:
@@ -150,16 +150,16 @@ def choose(ctx: click.Context) -> None:
     chosen: str | None = ""
     while chosen is not None:
         config = config_of(ctx)
-        found = toolset_states(config.settings, home=config.home)
+        states = toolset_states(config.settings, home=config.home)
         rows = [
             PickerRow(text=_line(each), value=each.name, note=", ".join(each.tools))
-            for each in found
+            for each in states
         ]
         rows.append(PickerRow(text="  Image generation …", value=IMAGES, note="the image provider"))
         chosen = pick("Toolsets (Enter enables or disables)", rows, chosen=chosen)
         if chosen == IMAGES:
             print("\n".join(_choose_images(ctx)))
-        for each in found:
+        for each in states:
             if each.name == chosen:
                 is_on = each.enabled or each.partly
                 print(_switch(ctx, (chosen,), on=not is_on, platform=""))

@@ -41,9 +41,9 @@ WHERE = {
 async def trace_command(archive: SessionArchive, session: str) -> Output:
     records = await archive.records(await archive.find(session))
     lines = (
-        f"{apply_style(f'{record.n:5}  {format_time(record.at)}', 'dim')}  {words}"
+        f"{apply_style(f'{record.n:5}  {format_time(record.at)}', 'dim')}  {line}"
         for record in records
-        for words in describe(record.event)
+        for line in describe(record.event)
     )
     return Output(map(event_line, records), lines, json_lines=True)
 
@@ -164,28 +164,32 @@ def replay_command(ctx: click.Context, session: str, tools: Literal["recorded", 
             session_id = await app.archive.find(session)
         except NotFound as error:
             raise UsageError(f"{error} There is no file {session!r} either.") from error
-        return await collect_recording(app.run, app.journal, session_id)
+        return await collect_recording(app.context, app.journal, session_id)
 
     recording = file if file.is_file() else with_app(ctx, find)
-    report = with_app(ctx, lambda app: replay(recording, overrides, env=app.run.env))
+    report = with_app(ctx, lambda app: replay(recording, overrides, env=app.context.env))
     data = {"identical": report.identical, **fields(report)}
     return Output(data, _lines(report), code=not report.identical)
 
 
 def _lines(report: Report) -> Iterator[str]:
-    for words in report.words:
-        yield apply_style(one_line(words), "dim")
+    for line in report.words:
+        yield apply_style(one_line(line), "dim")
     if report.restarts:
         places = ", ".join(map(str, report.restarts))
         yield apply_style(f"Another process continued after record {places}.", "dim")
-    found = report.divergence
-    if found is None:
+    divergence = report.divergence
+    if divergence is None:
         requests = f", {plural(report.requests, 'request')}" if report.requests else ""
         hashes = ", the same hashes" if report.hashes == "same" else ""
         yield f"Identical: {plural(report.records, 'record')}{requests}{hashes}."
         return
-    place = f"record {found.n} ({found.kind})"
-    yield f"Diverged at {place} of {report.records}: {WHERE[found.where]}."
-    for name, text in (("field", found.field), ("recorded", found.recorded), ("now", found.now)):
+    record = f"record {divergence.n} ({divergence.kind})"
+    yield f"Diverged at {record} of {report.records}: {WHERE[divergence.where]}."
+    for name, text in (
+        ("field", divergence.field),
+        ("recorded", divergence.recorded),
+        ("now", divergence.now),
+    ):
         if text:
             yield f"  {name:<8}  {one_line(text, LONGEST)}"

@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 SHARED = ("kept", "lost", "notes")
 
 checkpoints_command = CommandGroup(help="Manage checkpoints, the file copies that undo needs.")
-with_undo = with_app.part(lambda app: UndoService(app.run))
+with_undo = with_app.part(lambda app: UndoService(app.context))
 
 
 @checkpoints_command.json("Show the size, the projects and the age of the checkpoints.", with_undo)
 async def status(undo: UndoService) -> Output:
-    found = await undo.in_thread(lambda history: history.status())
+    state = await undo.in_thread(lambda history: history.status())
 
     def lines() -> Iterator[str]:
-        copies = plural(found.contents, "file copy", "file copies")
-        yield f"{found.folder}: {format_bytes(found.total_bytes)}, {copies}"
-        yield f"{plural(found.checkpoints, 'checkpoint')} of {plural(found.sessions, 'session')}"
-        if found.oldest_at is not None:
-            yield f"the oldest is from {format_time(found.oldest_at)}"
-        for project in found.projects:
+        copies = plural(state.contents, "file copy", "file copies")
+        yield f"{state.folder}: {format_bytes(state.total_bytes)}, {copies}"
+        yield f"{plural(state.checkpoints, 'checkpoint')} of {plural(state.sessions, 'session')}"
+        if state.oldest_at is not None:
+            yield f"the oldest is from {format_time(state.oldest_at)}"
+        for project in state.projects:
             yield f"  {project}"
 
-    return Output(found, lines())
+    return Output(state, lines())
 
 
 @checkpoints_command.json("Delete checkpoints beyond the limits of the settings.", with_undo)
@@ -66,7 +66,7 @@ def _report(done: CheckpointPruneResult) -> Output:
 @json_command(
     "Undo the file changes of the last turn, or of the last N entries of --list. Your own later "
     "changes stay. An undo is itself an entry, so it can be undone.",
-    with_app.part(lambda app: (UndoService(app.run), app.archive)),
+    with_app.part(lambda app: (UndoService(app.context), app.archive)),
 )
 @click.argument("number", metavar="[N]", type=click.IntRange(min=1), required=False)
 @click.option(
@@ -96,9 +96,9 @@ async def undo_command(
     else:
         session_id = await undo.in_thread(lambda history: history.session_of(here))
     if only_list:
-        found = await undo.in_thread(lambda history: history.checkpoints(session_id))
-        lines = [line_of(each, time.time()) for each in found]
-        return Output(found, lines or "This session has changed no files.")
+        checkpoints = await undo.in_thread(lambda history: history.checkpoints(session_id))
+        lines = [line_of(each, time.time()) for each in checkpoints]
+        return Output(checkpoints, lines or "This session has changed no files.")
     plan = await undo.in_thread(
         lambda history: history.plan(
             session_id,
