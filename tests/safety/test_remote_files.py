@@ -36,7 +36,7 @@ class Bash(CliMachine):
     """A machine that is a shell of this one: its paths are read as somebody else's."""
 
     protection = ConfinementReport(kind="machine")
-    words = ("/usr/bin/env", *BASH)
+    argv = ("/usr/bin/env", *BASH)
 
     def __init__(self, home: Path) -> None:
         super().__init__({"PATH": os.defpath, "HOME": str(home)})
