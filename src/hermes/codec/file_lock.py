@@ -19,9 +19,11 @@ class FileLock:
     Not reentrant: each thread needs an object of its own. Folders are made when missing, and the
     file stays open between two uses until `close`. OSError when the file cannot be opened."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_permanent: bool = False) -> None:
         self.path = path
         self.is_held = False
+        # Nobody removes a permanent file, so there is no need to look for it.
+        self._is_permanent = is_permanent
         self._fd = -1
         _locks.add(self)
 
@@ -35,7 +37,7 @@ class FileLock:
             if not self._lock(kind, ends):
                 return False
             # Another process may have removed the file between opening and locking it.
-            self.is_held = self._is_at_path()
+            self.is_held = self._is_permanent or self._is_at_path()
             if not self.is_held:
                 self.close()
         return True

@@ -66,7 +66,7 @@ class Writer:
         self.owner = LeaseOwner(leases.lock_folder(path.parent))
         self._path = path
         self._world = world
-        self._lock = FileLock(path.with_name(f"{path.name}.lock"))
+        self._lock = FileLock(path.with_name(f"{path.name}.lock"), is_permanent=True)
         self._checkpointer = Checkpointer(path)
         self._heads: dict[int, SessionHead] = {}
         self._in_file = FileCache()
