@@ -162,7 +162,7 @@ async def test_an_undo_can_be_undone_and_the_middle_cannot(notes: Notes) -> None
     try:
         await notes.memories.undo(1, source=PERSON)
     except UsageError as error:
-        assert "c2 came after c1" in str(error)
+        assert "c2 changed the same entry after c1; undo c2 first." in str(error)
     await notes.memories.undo(source=PERSON)
     await notes.memories.undo(3, source=PERSON)
     assert await notes.texts() == ["two"]

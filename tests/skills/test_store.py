@@ -59,7 +59,7 @@ def test_a_proposal_is_nowhere_until_it_is_promoted(bench: Bench) -> None:
     assert [v.id for v in bench.store.proposals()] == [version.id]
     done = bench.store.promote(version)
     assert (done.state, bench.names(), bench.store.proposals()) == ("active", ["deploy"], ())
-    with pytest.raises(UsageError, match="is not open"):
+    with pytest.raises(UsageError, match="is not an open proposal"):
         bench.store.promote(version)
 
 

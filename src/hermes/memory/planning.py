@@ -254,7 +254,10 @@ def undo_step(change: MemoryChange, history: Sequence[MemoryChange]) -> MemorySt
         if each.id > change.id and is_effective(each) and not each.reverts and each.id not in undone
     ]
     if later:
-        raise UsageError(f"c{later[-1].id} came after c{change.id}; undo that first.")
+        newest = f"c{later[-1].id}"
+        raise UsageError(
+            f"{newest} changed the same entry after c{change.id}; undo {newest} first."
+        )
     before: dict[int, MemoryEntry] = {}
     for each in history:
         if each.id < change.id:

@@ -225,7 +225,9 @@ class SkillStore:
     def _open_proposal(self, version: Version) -> Version:
         present = self._history.version(version.name, version.id)
         if not self._is_open(present):
-            raise UsageError(f"Version {version.id} is not open: it is {present.state}.")
+            raise UsageError(
+                f"Version {version.id} is not an open proposal; its state is {present.state}."
+            )
         return present
 
     def _record_intent(self, change: SkillChange, *, proposal: bool) -> Version:

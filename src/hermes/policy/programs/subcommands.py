@@ -93,9 +93,11 @@ def _asks(words: Sequence[str], letters: Sequence[str]) -> bool:
 
 
 def check_subcommands(call: Call) -> Stream | None:
-    """Check a program by its subcommands: `reads`, `works` and the words in `asks` of the record;
-    `a:b` is one below another. What is in no list is asked about as `otherwise`; with `otherwise`
-    empty it is ordinary work. `bare` says what the program does without a subcommand."""
+    """Check a call by the lists of subcommands in the record; `a:b` is the subcommand `b` of `a`.
+    Those in `reads` only read, those in `works` are ordinary work, and those in `asks` need
+    approval, by category. An unlisted one gets the category `otherwise` (ordinary work if that is
+    empty), unless its words show that it only reads or are known only at run time. `bare` applies
+    to a call without a subcommand."""
     record = call.record
     options = call.options(record.values)
     words = options.operands

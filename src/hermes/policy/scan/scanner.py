@@ -154,8 +154,9 @@ def conclude(found: list[ScanFinding]) -> ScanResult:
 def _find_orders(
     plain: str, spans: Spans, scope: Scope, kind: str, *, meaning_only: bool = False
 ) -> Iterator[ScanFinding]:
-    """Find orders to the model. A strong rule decides alone. A weak one is a feature of the
-    classifier, and takes the severity of the passage that it matches in."""
+    """Find orders to the model. A match of a strong rule is critical. A match of a weak rule has
+    the severity of the likely passage that it overlaps, or low if there is none. The classifier
+    scores passages with all matches, and likely passages are findings of their own."""
     read = list(read_concepts(plain, spans))
     phrased = () if meaning_only else match_rules(plain, scope, kind, spans)
     seen = [

@@ -190,7 +190,7 @@ def on_disconnect(request: ApiRequest, default: OnDisconnect) -> OnDisconnect:
         or default
     )
     if chosen not in get_args(OnDisconnect):
-        raise invalid_value("`on_disconnect` is `interrupt` or `detach`.", "on_disconnect")
+        raise invalid_value("`on_disconnect` must be `interrupt` or `detach`.", "on_disconnect")
     return cast(OnDisconnect, chosen)
 
 

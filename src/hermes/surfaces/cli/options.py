@@ -35,7 +35,12 @@ OPTIONS = (
     GlobalOption("-c --continue", "newest", "optional", "Resume the newest session.", "[TITLE]"),
     GlobalOption("--no-restore-cwd", "no_restore_cwd", "flag", "Resume in the current folder."),
     GlobalOption("--max-turns", "max_turns", "count", "Limit the model calls of a turn.", "N"),
-    GlobalOption("--yolo", "yolo", "flag", "Skip approvals; dangerous effects stay denied."),
+    GlobalOption(
+        "--yolo",
+        "yolo",
+        "flag",
+        "Approve every effect that needs approval; denied ones stay denied.",
+    ),
     GlobalOption("--accept-hooks", "accept_hooks", "flag", "Run configured hooks without asking."),
     GlobalOption("--ignore-rules", "ignore_rules", "flag", "Ignore context files and SOUL.md."),
     GlobalOption("--ignore-user-config", "ignore_config", "flag", "Ignore config.yaml."),

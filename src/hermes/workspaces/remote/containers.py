@@ -32,8 +32,8 @@ _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER")
 
 
 class _EngineMachine(CliMachine):
-    """A container that a local program starts and stops. `programs` are names of that program, in
-    order of preference."""
+    """A container that a local program starts and stops: the first of `programs` that is
+    installed."""
 
     def __init__(self, programs: tuple[str, ...], env: Mapping[str, str]) -> None:
         super().__init__(env)

@@ -53,7 +53,7 @@ async def run_program(
         env = {"LC_ALL": "C.UTF-8", "PATH": os.defpath}
         child = Child(program, (program, *arguments), env, sink, errors=add_error)
     except OSError as error:
-        raise ToolError(f"{program}: {error.strerror}") from error
+        raise ToolError(f"{program} cannot be started: {error.strerror}.") from error
     try:
         await child.wait(timeout=None, stop=enough)
     finally:
