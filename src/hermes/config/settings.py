@@ -220,7 +220,7 @@ class ApiServerSettings(Value):
     direct_models: Annotated[bool, "Requests may name any model, not only aliases."] = False
     max_concurrent_runs: Annotated[Count, "Concurrent turns; 0 for no limit."] = 10
     max_queued_runs: Annotated[Count, "Turns that wait for one of these; more are refused."] = 64
-    queue_seconds: Annotated[Positive, "Seconds that a request waits before it is refused."] = 30
+    queue_seconds: Annotated[Positive, "Seconds that a request waits for a free turn."] = 30
     stored_responses: Annotated[Positive, "Responses kept for `previous_response_id`."] = 1_000
     show_reasoning: Annotated[bool, "Send the model's reasoning to clients."] = False
     ignore_client_tools: Annotated[bool, "Ignore tools in requests instead of refusing them."] = (

@@ -83,7 +83,7 @@ class Run:
         self.failure: BaseException | None = None
         self.session: Session | None = None
         self.is_stopping = False
-        # Neither capacity nor the session is free yet; nothing is in the journal.
+        # The run waits for its session or for capacity; nothing is in the journal.
         self.is_waiting = False
         self.pending: dict[str, ApprovalAsked | QuestionAsked] = {}
         self.message_count = 0

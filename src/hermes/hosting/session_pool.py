@@ -12,7 +12,8 @@ from hermes.core.errors import SessionBusy
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 
-BUSY_SECONDS = 300.0
+# How long a turn waits while another one runs in its session.
+SESSION_WAIT_SECONDS = 300.0
 
 
 class SessionSlot:
@@ -32,7 +33,7 @@ class SessionSlot:
     async def acquire_turn(self) -> None:
         """SessionBusy when another turn of this process holds the session too long."""
         try:
-            async with asyncio.timeout(BUSY_SECONDS):
+            async with asyncio.timeout(SESSION_WAIT_SECONDS):
                 await self.turn_lock.acquire()
         except TimeoutError as error:
             message = "Another request is using this session; try again later."
