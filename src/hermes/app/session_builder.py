@@ -193,8 +193,10 @@ class SessionBuilder:
             web=web_access(self._run, policy),
             approver=self._approver(session_id),
             preflight=partial(preflight, workspace),
-            engine=context_engine(self._app, session_id, opened, rules=request.rules),
-            remark=FolderContext(self._run, workspace, policy, opened) if request.rules else None,
+            engine=context_engine(self._app, session_id, opened, memory=request.context_files),
+            remark=FolderContext(self._run, workspace, policy, opened)
+            if request.context_files
+            else None,
             tune=controls.apply,
         )
         if self._replay is None:
