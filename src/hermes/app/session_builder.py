@@ -12,7 +12,7 @@ from hermes.app.session_environment import (
     build_workspace,
     connect_workspace,
     preflight,
-    session_rules,
+    session_policy,
 )
 from hermes.app.tool_services import tool_services
 from hermes.codec.values import replace
@@ -158,7 +158,7 @@ class SessionBuilder:
     ) -> SessionDeps:
         names = wanted_names(self._run.settings, platform=request.platform)
         tools = self._app.tools.choose(opened.tools, names)
-        policy = session_rules(self._app, session_id, workspace, request, started)
+        policy = session_policy(self._app, session_id, workspace, request, started)
         controls = self._app.controls[session_id] = SessionControls(self._run.settings, policy)
         view = prompt_view(
             tools.specs,
@@ -221,8 +221,8 @@ class SessionBuilder:
         self, session_id: str, deps: SessionDeps, recorder: Recorder, adapt: AdaptDeps
     ) -> Session:
         adapt(session_id, deps)
-        rules = self._app.controls[session_id].rules
-        track_taint(self._run, session_id, rules, self._app.shared.taint, deps)
+        policy = self._app.controls[session_id].policy
+        track_taint(self._run, session_id, policy, self._app.shared.taint, deps)
         return Session(deps, recorder)
 
     def _root(self, opened: SessionOpened) -> str:
