@@ -1,4 +1,4 @@
-"""Runs beyond the limit wait their turn, in an order that is fair to principals."""
+"""Runs beyond the limit wait their turn, in an order that is fair to clients."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ async def test_all_of_256_clients_are_served(tmp_path: Path) -> None:
 
     async with host(tmp_path, rule, admission=admission) as own:
         runs = await asyncio.gather(
-            *(own.ask(str(n), principal=f"client {n % 16}") for n in range(256))
+            *(own.ask(str(n), client=f"client {n % 16}") for n in range(256))
         )
         assert [run.text for run in runs] == [f"You said: {n}" for n in range(256)]
     assert most <= 8
     assert (admission.active, admission.queued) == (0, 0)
 
 
-async def start_all(admission: Admission, *principals: str) -> list[str]:
-    """The order in which tickets of these principals become active, one at a time."""
+async def start_all(admission: Admission, *clients: str) -> list[str]:
+    """The order in which tickets of these clients become active, one at a time."""
     order: list[str] = []
 
     async def one(ticket: AdmissionTicket) -> None:
         await ticket.wait()
-        order.append(ticket.principal)
+        order.append(ticket.client)
         await asyncio.sleep(0)
         ticket.release()
 
-    await asyncio.gather(*(one(admission.enter(each)) for each in principals))
+    await asyncio.gather(*(one(admission.enter(each)) for each in clients))
     return order
 
 
@@ -57,8 +57,8 @@ async def test_runs_of_one_principal_start_in_order(tmp_path: Path) -> None:
     async with host(tmp_path, admission=Admission(max_active=1, max_queued=10)) as own:
         order: list[str] = []
 
-        async def one(text: str, principal: str) -> None:
-            order.append((await own.ask(text, principal=principal)).text[-2:])
+        async def one(text: str, client: str) -> None:
+            order.append((await own.ask(text, client=client)).text[-2:])
 
         names = ["a1", "a2", "a3", "a4", "b1"]
         await asyncio.gather(*(one(name, name[0]) for name in names))
@@ -139,7 +139,7 @@ async def test_a_queued_run_survives_a_restart(tmp_path: Path) -> None:
     async with host(tmp_path, held_by(release), admission=admission) as own:
         first = await own.start("one")
         second = await own.start(
-            "two", persistent=True, create="always", instructions="Be brief.", principal="p"
+            "two", persistent=True, create="always", instructions="Be brief.", client="p"
         )
         drained = asyncio.ensure_future(own.runner.drain(30))
         await settled(second)

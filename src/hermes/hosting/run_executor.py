@@ -95,7 +95,7 @@ class RunExecutor:
         if (running := self._runs.get(run_id)) is not None:
             return running
         try:
-            ticket = self._admission.enter(request.principal)
+            ticket = self._admission.enter(request.client)
         except BaseException:
             self.release_claim(request.session_id)
             raise
@@ -196,7 +196,7 @@ class RunExecutor:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _launch_resumed(self, run: Run, request: TurnRequest) -> None:
-        ticket = self._admission.enter(request.principal, is_resumed=True)
+        ticket = self._admission.enter(request.client, is_resumed=True)
         self._launch(run, request, ticket, None)
 
     def _launch(

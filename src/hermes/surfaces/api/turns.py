@@ -119,7 +119,7 @@ async def turn_request(
         is_retry=bool(claim.run_id),
         confined=not request.client.is_owner,
         person=request.person,
-        principal=request.client.name,
+        client=request.client.name,
         **more,
     )
 
