@@ -76,7 +76,7 @@ async def test_more_than_the_queue_holds_is_refused_with_a_delay(tmp_path: Path)
         with pytest.raises(AdmissionRefused) as refused:
             await own.start("three", "claimed")
         assert (refused.value.retry_after, refused.value.is_draining) == (5.0, False)
-        assert own.runner.claim("claimed")
+        assert own.run_executor.claim("claimed")
         release.set()
         assert (await settled(first)).status == (await second).status == "completed"
 
@@ -101,8 +101,8 @@ async def test_a_queued_run_is_reported_as_queued(tmp_path: Path) -> None:
         first = await own.start("one", persistent=True)
         second = await own.start("two", persistent=True)
         await until(lambda: first.status == "running")
-        assert (second.status, own.runner.queued) == ("queued", 1)
-        assert (await own.runner.find(second.id)) is second
+        assert (second.status, own.run_executor.queued) == ("queued", 1)
+        assert (await own.run_executor.find(second.id)) is second
         # A persistent run was accepted, so it waits longer than `wait_seconds`.
         await asyncio.sleep(0.1)
         assert second.status == "queued"
@@ -121,12 +121,12 @@ async def test_a_queued_run_that_is_stopped_never_starts(tmp_path: Path, waits_f
         session_id = "other" if waits_for == "capacity" else "session"
         second = await own.start("two", session_id, persistent=True)
         assert second.status == "queued"
-        await own.runner.stop(second)
+        await own.run_executor.stop(second)
         assert (await settled(second)).status == "cancelled"
         assert first.status == "running"
-        assert await own.runner.find(second.id) is second
+        assert await own.run_executor.find(second.id) is second
         await until_no_run_is_stored(own)
-        assert (own.admission.active, own.admission.queued, own.runner.queued) == (1, 0, 0)
+        assert (own.admission.active, own.admission.queued, own.run_executor.queued) == (1, 0, 0)
         release.set()
         assert (await settled(first)).status == "completed"
         assert [info.id for info in await own.app.archive.recent()] == ["session"]
@@ -141,15 +141,15 @@ async def test_a_queued_run_survives_a_restart(tmp_path: Path) -> None:
         second = await own.start(
             "two", persistent=True, create="always", instructions="Be brief.", client="p"
         )
-        drained = asyncio.ensure_future(own.runner.drain(30))
+        drained = asyncio.ensure_future(own.run_executor.drain(30))
         await settled(second)
         assert second.status == "failed" and isinstance(second.failure, AdmissionRefused)
         release.set()
         await drained
         assert first.status == "completed"
         async with running(own.stage) as other:
-            await other.runner.resume_all()
-            again = await settled(await other.runner.find(second.id))
+            await other.run_executor.resume_all()
+            again = await settled(await other.run_executor.find(second.id))
             assert (again.status, again.text) == ("completed", "You said: two")
             opened = (await other.app.archive.records(again.session_id))[0].event
             assert isinstance(opened, SessionOpened) and "Be brief." in opened.system
@@ -176,7 +176,7 @@ async def test_draining_refuses_what_waits_and_finishes_what_runs(tmp_path: Path
         first = await own.start("one")
         waiting = [asyncio.ensure_future(own.start(str(n))) for n in range(3)]
         await until(lambda: admission.queued == 3)
-        drained = asyncio.ensure_future(own.runner.drain(30))
+        drained = asyncio.ensure_future(own.run_executor.drain(30))
         failures = await asyncio.gather(*waiting, return_exceptions=True)
         assert all(isinstance(each, AdmissionRefused) and each.is_draining for each in failures)
         assert not first.is_over
