@@ -148,7 +148,7 @@ async def test_a_queued_run_survives_a_restart(tmp_path: Path) -> None:
         await drained
         assert first.status == "completed"
         async with running(own.stage) as other:
-            await other.run_executor.resume_all()
+            await other.run_executor.continue_unfinished()
             again = await settled(await other.run_executor.find(second.id))
             assert (again.status, again.text) == ("completed", "You said: two")
             opened = (await other.app.archive.records(again.session_id))[0].event

@@ -145,7 +145,7 @@ async def test_a_run_that_is_closed_fails_and_is_cancelled_after_a_restart(tmp_p
         await check_ended(own, run)
         assert [id for id, _ in await own.store.unfinished_runs()] == [run.id]
         async with running(own.stage) as other:
-            await other.run_executor.resume_all()
+            await other.run_executor.continue_unfinished()
             again = await settled(await other.run_executor.find(run.id))
             assert again.status == "cancelled"
             await until(lambda: other.run_executor.endings["cancelled"] == 1)

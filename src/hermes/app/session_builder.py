@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hermes.app.context_engine import context_engine, engine_deps, plugin_engines
-from hermes.app.session_controls import SessionControls, resume_model
+from hermes.app.session_controls import SessionControls, restore_model
 from hermes.app.session_environment import (
     build_workspace,
     connect_workspace,
@@ -127,9 +127,9 @@ class SessionBuilder:
             after=records[-1].n,
             has_hook_text=bool(transcript.hook_text),
         )
-        self._app.controls[session_id].resume(transcript.tuned)
+        self._app.controls[session_id].restore(transcript.tuned)
         session = self._session(session_id, deps, recorder, adapt)
-        await resume_model(self._app, session, transcript)
+        await restore_model(self._app, session, transcript)
         return session
 
     def _recorder(self, session_id: str, **options: Any) -> Recorder:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
 
 
-async def resume_model(app: App, session: Session, transcript: Transcript) -> None:
+async def restore_model(app: App, session: Session, transcript: Transcript) -> None:
     """Keep the session's model unless another was requested or it is unreachable. A replay follows
     its recording."""
     if app.context.offline:
@@ -96,7 +96,7 @@ class SessionControls:
         mode = self._default_mode if tuned.mode is None else tuned.mode
         self.policy.mode = cast(ApprovalMode, mode)
 
-    def resume(self, tuned: ControlsChanged) -> None:
+    def restore(self, tuned: ControlsChanged) -> None:
         """Restore the saved values except the approval mode, which was chosen for the earlier
         run."""
         self.apply(replace(tuned, mode=None))

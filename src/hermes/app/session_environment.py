@@ -123,8 +123,8 @@ async def connect_workspace(workspace: Workspace) -> Workspace:
     return workspace
 
 
-def resume_folder(app: App, cwd: str) -> str:
-    """The folder in which a session that started in `cwd` continues."""
+def restore_folder(app: App, cwd: str) -> str:
+    """The folder in which a session that started in `cwd` is resumed."""
     if is_remote_backend(app.context.settings.terminal) or Path(cwd).is_dir():
         return cwd
     root = str(Path.cwd())

@@ -81,9 +81,9 @@ class Admission:
             message = f"{self.active} runs are active and {self.queued} wait, which is the maximum."
             raise AdmissionRefused(message, retry_after=RETRY_SECONDS)
 
-    def enter(self, client: str, *, is_resumed: bool = False) -> AdmissionTicket:
-        """Queue a run; AdmissionRefused. A resumed run was admitted before and is not refused."""
-        if not is_resumed:
+    def enter(self, client: str, *, is_continued: bool = False) -> AdmissionTicket:
+        """Queue a run; AdmissionRefused. A continued run was admitted before and is not refused."""
+        if not is_continued:
             self.check()
         self.queued += 1
         return AdmissionTicket(self, client)

@@ -75,7 +75,7 @@ class TurnRequest(Value, rename={"client": "principal"}):
     busy_mode: BusyMode = "queue"
 
 
-def resume_request(session_id: str) -> TurnRequest:
+def continuation_request(session_id: str) -> TurnRequest:
     return TurnRequest(
         session_id=session_id,
         text="",

@@ -9,7 +9,7 @@ from pathlib import Path
 from hermes.codec.json import decode, encode
 from hermes.core.world import World
 from hermes.hosting.idempotency import Idempotency, digest
-from hermes.hosting.request import TurnRequest, resume_request
+from hermes.hosting.request import TurnRequest, continuation_request
 from hermes.surfaces.api.server_context import open_store
 
 OLD = """
@@ -32,7 +32,7 @@ async def test_runs_and_keys_of_an_earlier_version_are_kept(tmp_path: Path) -> N
     for _ in range(2):
         store = open_store(tmp_path)
         try:
-            assert await store.unfinished_runs() == [(RUN, resume_request("session"))]
+            assert await store.unfinished_runs() == [(RUN, continuation_request("session"))]
             keys = Idempotency(store, World().clock)
             assert (await keys.claim("owner", "/v1/runs", "k", "f")).run_id == RUN
         finally:

@@ -137,7 +137,7 @@ async def serve(
         # Loaded modules stay; a full garbage collection over them would pause all streams.
         gc.collect()
         gc.freeze()
-        await server.run_executor.resume_all()
+        await server.run_executor.continue_unfinished()
         async with asyncio.TaskGroup() as group:
             watch = group.create_task(server.metrics.watch_loop())
             upkeep = group.create_task(_upkeep(server))

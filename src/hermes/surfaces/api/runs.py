@@ -154,7 +154,7 @@ async def run_events(server: ServerContext, request: ApiRequest) -> None:
     mark = parse_position(position)
     if mark is None:
         raise invalid_value("`Last-Event-ID` is not an event id of this run.", "Last-Event-ID")
-    run = server.run_executor.resume(await _run(server, request))
+    run = server.run_executor.continue_run(await _run(server, request))
     encoder = RunEncoder(run, mark)
     await stream_run(
         server, request, run, encoder, on_leave=on_disconnect(request, "detach"), after=mark
