@@ -358,7 +358,7 @@ def main(arguments: list[str]) -> int:
             path.write_text(text, encoding="utf-8")
             print(f"wrote {path}")
     if stale and "--check" in arguments:
-        print(f"out of date: {', '.join(stale)}; run scripts/generate_reference.py")
+        print(f"out of date: {', '.join(stale)}; run `make generate`")
         return 1
     return 0
 

@@ -80,6 +80,12 @@ def test_every_variable_that_is_read_has_its_place() -> None:
     assert not {name for name in found | keys if name and f"| `{name}` |" not in page}
 
 
+def test_the_page_about_providers_names_every_vendor() -> None:
+    page = (ROOT / "docs" / "providers.md").read_text()
+    missing = [name for name in shipped_catalogue().vendors if f"`{name}`" not in page]
+    assert not missing, f"add these vendors to docs/providers.md: {', '.join(missing)}"
+
+
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda path: path.name)
 def test_the_commands_that_a_page_shows_are_understood(page: Path) -> None:
     for line in shown_commands(page.read_text()):

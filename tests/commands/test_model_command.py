@@ -66,7 +66,9 @@ async def place(tmp_path: Path) -> AsyncIterator[Make]:
         )
         app = App(load(Home(home), env={}), env={}, world=World())
         apps.append(app)
-        opening = SessionRequest(source="cli", attended=False, cwd=str(tmp_path), rules=False)
+        opening = SessionRequest(
+            source="cli", attended=False, cwd=str(tmp_path), context_files=False
+        )
         return Place(Talk(app, await app.open(opening)), server)
 
     yield make
@@ -150,7 +152,7 @@ async def test_an_unlisted_model_of_a_vendor_is_refused_with_near_names(place: M
     config = here.home.config.read_text() + more
     here.home.config.write_text(config)
     async with App(load(here.home, env={}), env={}, world=World()) as app:
-        opening = SessionRequest(source="cli", attended=False, rules=False)
+        opening = SessionRequest(source="cli", attended=False, context_files=False)
         talk = Talk(app, await app.open(opening))
         outcome = await talk.registry.run("/model alpha-9 --provider zai", talk)
         assert isinstance(outcome, ShowText)
@@ -179,7 +181,9 @@ async def test_global_is_saved_and_drops_what_belonged_to_the_old_choice(place: 
         )
     )
     async with App(load(here.home, env={}), env={}, world=World()) as app:
-        talk = Talk(app, await app.open(SessionRequest(source="cli", attended=False, rules=False)))
+        talk = Talk(
+            app, await app.open(SessionRequest(source="cli", attended=False, context_files=False))
+        )
         outcome = await talk.registry.run("/model beta-large --provider other --global", talk)
         assert isinstance(outcome, ShowText)
         assert outcome.text.endswith("New sessions use it, too.")

@@ -98,7 +98,7 @@ async def conversation(root: Path, compress: Compress) -> tuple[Toy, list[Compac
     async with ScriptedServer(STEPS, strict=False) as server, app_at(root, server) as app:
         app.plugins.engines.add(SharedEngine(toy, logging.getLogger("toy")))
         session = await app.open(
-            SessionRequest(source="cli", attended=False, cwd=str(root), rules=False)
+            SessionRequest(source="cli", attended=False, cwd=str(root), context_files=False)
         )
         for words in ("First.", "Second.", "Third.", "Fourth."):
             await session.send(Say(text=words))

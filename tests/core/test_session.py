@@ -555,7 +555,7 @@ async def test_what_waits_when_a_session_is_left_is_answered_when_it_is_taken_up
     await run.send(Say(text="second"))
     session = await run.reopen()
     assert run.ended().reason == "interrupted"
-    session.resume()
+    session.continue_unfinished()
     await session.wait_until_idle()
     said = [m.text for m in session.transcript.messages if not isinstance(m, ToolMessage)]
     assert said == ["first", "second", "later"]

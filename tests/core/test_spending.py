@@ -208,7 +208,7 @@ async def test_a_call_whose_end_was_never_heard_of_is_assumed_on_resume(priced: 
     priced.session._recorder._noted.clear()
     priced.model = ScriptedProvider(answered("Here I am."))
     session = await priced.reopen()
-    session.resume()
+    session.continue_unfinished()
     await session.wait_until_idle()
     (assumed, real) = [r.event for r in await priced.journal.read(session.id) if settled(r.event)]
     assert isinstance(assumed, CallSettled) and isinstance(real, CallSettled)

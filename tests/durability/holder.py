@@ -22,7 +22,7 @@ async def hold(session_id: str, words: str, *, attends: bool) -> None:
         session = await app.open(opening)
         if attends:
             app.start_session_tasks(session)
-        session.resume()
+        session.continue_unfinished()
         if words:
             await session.send(Say(text=words))
             await session.wait_until_idle()

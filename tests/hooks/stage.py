@@ -71,7 +71,7 @@ async def opened(
     async with ScriptedServer(steps) as server, app_at(root, server, more) as app:
         prepare(app.hooks.registry)
         opening = SessionRequest(
-            source="cli", attended=attended, cwd=str(project(root)), rules=False
+            source="cli", attended=attended, cwd=str(project(root)), context_files=False
         )
         yield app, await app.open(opening), server
 

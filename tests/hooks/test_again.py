@@ -121,7 +121,7 @@ def programs_ran(events: Sequence[object], hook: str) -> int:
     return sum(isinstance(event, HookAnswered) and event.hook == hook for event in events)
 
 
-async def test_a_turn_that_is_resumed_reads_the_same_words_beside_the_person(
+async def test_a_turn_that_is_continued_reads_the_same_words_beside_the_person(
     tmp_path: Path,
 ) -> None:
     programs = Programs(tmp_path / "hooks")

@@ -1,4 +1,4 @@
-"""A runner with its pool, admission and store in this process, in front of a scripted model."""
+"""A `RunExecutor` with pool, admission and store in this process, in front of a scripted model."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Host:
         self.admission = admission
         self.pool = pool
         self.store = HostingStore(stage.home / "hosting.db")
-        self.runner = RunExecutor(app, self.pool, admission, platform="api", store=self.store)
+        self.run_executor = RunExecutor(app, self.pool, admission, platform="api", store=self.store)
 
     def request(self, text: str, session_id: str = "", **given: Any) -> TurnRequest:
-        session_id = session_id or self.runner.new_session_id()
+        session_id = session_id or self.run_executor.new_session_id()
         facts: dict[str, Any] = {"source": "api", "create": "if_missing", **given}
         return TurnRequest(session_id=session_id, text=text, **facts)
 
@@ -43,8 +43,8 @@ class Host:
         self, text: str, session_id: str = "", *, persistent: bool = False, **given: Any
     ) -> Run:
         request = self.request(text, session_id, **given)
-        run_id = self.runner.new_run_id(request.session_id)
-        return await self.runner.start(run_id, request, persistent=persistent)
+        run_id = self.run_executor.new_run_id(request.session_id)
+        return await self.run_executor.start(run_id, request, persistent=persistent)
 
     async def ask(self, text: str, session_id: str = "", **given: Any) -> Run:
         """The run after its end."""
@@ -92,6 +92,6 @@ async def running(
         try:
             yield found
         finally:
-            await found.runner.close()
+            await found.run_executor.close()
             await found.pool.close()
             await found.store.close()

@@ -1,4 +1,4 @@
-"""Runs beyond the limit wait their turn, in an order that is fair to principals."""
+"""Runs beyond the limit wait their turn, in an order that is fair to clients."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ async def test_all_of_256_clients_are_served(tmp_path: Path) -> None:
 
     async with host(tmp_path, rule, admission=admission) as own:
         runs = await asyncio.gather(
-            *(own.ask(str(n), principal=f"client {n % 16}") for n in range(256))
+            *(own.ask(str(n), client=f"client {n % 16}") for n in range(256))
         )
         assert [run.text for run in runs] == [f"You said: {n}" for n in range(256)]
     assert most <= 8
     assert (admission.active, admission.queued) == (0, 0)
 
 
-async def start_all(admission: Admission, *principals: str) -> list[str]:
-    """The order in which tickets of these principals become active, one at a time."""
+async def start_all(admission: Admission, *clients: str) -> list[str]:
+    """The order in which tickets of these clients become active, one at a time."""
     order: list[str] = []
 
     async def one(ticket: AdmissionTicket) -> None:
         await ticket.wait()
-        order.append(ticket.principal)
+        order.append(ticket.client)
         await asyncio.sleep(0)
         ticket.release()
 
-    await asyncio.gather(*(one(admission.enter(each)) for each in principals))
+    await asyncio.gather(*(one(admission.enter(each)) for each in clients))
     return order
 
 
@@ -57,8 +57,8 @@ async def test_runs_of_one_principal_start_in_order(tmp_path: Path) -> None:
     async with host(tmp_path, admission=Admission(max_active=1, max_queued=10)) as own:
         order: list[str] = []
 
-        async def one(text: str, principal: str) -> None:
-            order.append((await own.ask(text, principal=principal)).text[-2:])
+        async def one(text: str, client: str) -> None:
+            order.append((await own.ask(text, client=client)).text[-2:])
 
         names = ["a1", "a2", "a3", "a4", "b1"]
         await asyncio.gather(*(one(name, name[0]) for name in names))
@@ -76,7 +76,7 @@ async def test_more_than_the_queue_holds_is_refused_with_a_delay(tmp_path: Path)
         with pytest.raises(AdmissionRefused) as refused:
             await own.start("three", "claimed")
         assert (refused.value.retry_after, refused.value.is_draining) == (5.0, False)
-        assert own.runner.claim("claimed")
+        assert own.run_executor.claim("claimed")
         release.set()
         assert (await settled(first)).status == (await second).status == "completed"
 
@@ -101,8 +101,8 @@ async def test_a_queued_run_is_reported_as_queued(tmp_path: Path) -> None:
         first = await own.start("one", persistent=True)
         second = await own.start("two", persistent=True)
         await until(lambda: first.status == "running")
-        assert (second.status, own.runner.queued) == ("queued", 1)
-        assert (await own.runner.find(second.id)) is second
+        assert (second.status, own.run_executor.queued) == ("queued", 1)
+        assert (await own.run_executor.find(second.id)) is second
         # A persistent run was accepted, so it waits longer than `wait_seconds`.
         await asyncio.sleep(0.1)
         assert second.status == "queued"
@@ -121,12 +121,12 @@ async def test_a_queued_run_that_is_stopped_never_starts(tmp_path: Path, waits_f
         session_id = "other" if waits_for == "capacity" else "session"
         second = await own.start("two", session_id, persistent=True)
         assert second.status == "queued"
-        await own.runner.stop(second)
+        await own.run_executor.stop(second)
         assert (await settled(second)).status == "cancelled"
         assert first.status == "running"
-        assert await own.runner.find(second.id) is second
+        assert await own.run_executor.find(second.id) is second
         await until_no_run_is_stored(own)
-        assert (own.admission.active, own.admission.queued, own.runner.queued) == (1, 0, 0)
+        assert (own.admission.active, own.admission.queued, own.run_executor.queued) == (1, 0, 0)
         release.set()
         assert (await settled(first)).status == "completed"
         assert [info.id for info in await own.app.archive.recent()] == ["session"]
@@ -139,17 +139,17 @@ async def test_a_queued_run_survives_a_restart(tmp_path: Path) -> None:
     async with host(tmp_path, held_by(release), admission=admission) as own:
         first = await own.start("one")
         second = await own.start(
-            "two", persistent=True, create="always", instructions="Be brief.", principal="p"
+            "two", persistent=True, create="always", instructions="Be brief.", client="p"
         )
-        drained = asyncio.ensure_future(own.runner.drain(30))
+        drained = asyncio.ensure_future(own.run_executor.drain(30))
         await settled(second)
         assert second.status == "failed" and isinstance(second.failure, AdmissionRefused)
         release.set()
         await drained
         assert first.status == "completed"
         async with running(own.stage) as other:
-            await other.runner.resume_all()
-            again = await settled(await other.runner.find(second.id))
+            await other.run_executor.continue_unfinished()
+            again = await settled(await other.run_executor.find(second.id))
             assert (again.status, again.text) == ("completed", "You said: two")
             opened = (await other.app.archive.records(again.session_id))[0].event
             assert isinstance(opened, SessionOpened) and "Be brief." in opened.system
@@ -176,7 +176,7 @@ async def test_draining_refuses_what_waits_and_finishes_what_runs(tmp_path: Path
         first = await own.start("one")
         waiting = [asyncio.ensure_future(own.start(str(n))) for n in range(3)]
         await until(lambda: admission.queued == 3)
-        drained = asyncio.ensure_future(own.runner.drain(30))
+        drained = asyncio.ensure_future(own.run_executor.drain(30))
         failures = await asyncio.gather(*waiting, return_exceptions=True)
         assert all(isinstance(each, AdmissionRefused) and each.is_draining for each in failures)
         assert not first.is_over

@@ -43,9 +43,9 @@ async def check_ended(host: Host, run: Run) -> None:
     assert records == run.records
     shown = "".join(each.text for each in events if isinstance(each, TextPiece) and each.is_text)
     assert shown == "".join(reply.text for reply in run.replies)
-    assert (host.admission.active, host.admission.queued, host.runner.queued) == (0, 0, 0)
-    assert host.runner.claim(run.session_id)
-    host.runner.release_claim(run.session_id)
+    assert (host.admission.active, host.admission.queued, host.run_executor.queued) == (0, 0, 0)
+    assert host.run_executor.claim(run.session_id)
+    host.run_executor.release_claim(run.session_id)
     await until(lambda: host.pool.open_sessions == 0)
 
 
@@ -59,8 +59,8 @@ async def test_an_answered_run_is_completed(tmp_path: Path) -> None:
         run = await own.ask("hello", SESSION)
         assert (run.status, run.text) == ("completed", "You said: hello")
         await check_ended(own, run)
-        await until(lambda: own.runner.endings["completed"] == 1)
-        past = await own.runner.find(run.id)
+        await until(lambda: own.run_executor.endings["completed"] == 1)
+        past = await own.run_executor.find(run.id)
         assert past is not run and (past.status, past.text) == ("completed", run.text)
         await check_usable(own)
 
@@ -115,7 +115,7 @@ async def test_a_run_that_is_stopped_is_cancelled(tmp_path: Path) -> None:
     async with host(tmp_path, sleeping) as own:
         run = await own.start("wait", SESSION)
         await until(lambda: run.steps > 0)
-        await own.runner.stop(run)
+        await own.run_executor.stop(run)
         await settled(run)
         assert run.status == "cancelled"
         await check_ended(own, run)
@@ -127,7 +127,7 @@ async def test_a_server_that_stops_ends_its_runs(tmp_path: Path, persistent: boo
     async with host(tmp_path, sleeping) as own:
         run = await own.start("wait", SESSION, persistent=persistent)
         await until(lambda: run.steps > 0)
-        await own.runner.drain(0)
+        await own.run_executor.drain(0)
         assert run.status == "cancelled"
         await check_ended(own, run)
         with pytest.raises(AdmissionRefused) as refused:
@@ -140,15 +140,15 @@ async def test_a_run_that_is_closed_fails_and_is_cancelled_after_a_restart(tmp_p
     async with host(tmp_path, sleeping) as own:
         run = await own.start("wait", SESSION, persistent=True)
         await until(lambda: run.steps > 0)
-        await own.runner.close()
+        await own.run_executor.close()
         assert run.status == "failed" and isinstance(run.failure, AdmissionRefused)
         await check_ended(own, run)
         assert [id for id, _ in await own.store.unfinished_runs()] == [run.id]
         async with running(own.stage) as other:
-            await other.runner.resume_all()
-            again = await settled(await other.runner.find(run.id))
+            await other.run_executor.continue_unfinished()
+            again = await settled(await other.run_executor.find(run.id))
             assert again.status == "cancelled"
-            await until(lambda: other.runner.endings["cancelled"] == 1)
+            await until(lambda: other.run_executor.endings["cancelled"] == 1)
             await check_ended(other, again)
             await check_usable(other)
             await until_no_run_is_stored(other)
@@ -204,7 +204,7 @@ async def test_an_unknown_run_is_not_found(tmp_path: Path) -> None:
     async with host(tmp_path) as own:
         for run_id in ("", "run_x", "run_missing_0123456789ab"):
             with pytest.raises(RunNotFound):
-                await own.runner.find(run_id)
+                await own.run_executor.find(run_id)
 
 
 def sleeping(request: Request) -> Step:

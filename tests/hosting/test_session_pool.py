@@ -42,7 +42,7 @@ async def test_an_idle_session_can_be_deleted(tmp_path: Path) -> None:
 async def test_closing_the_pool_closes_idle_sessions(tmp_path: Path) -> None:
     async with host(tmp_path, idle_seconds=60) as own:
         await own.ask("one", "a")
-        await until(lambda: own.runner.endings["completed"] == 1)
+        await until(lambda: own.run_executor.endings["completed"] == 1)
         assert own.pool.open_sessions == 1
         await own.pool.close()
         assert own.pool.open_sessions == 0

@@ -62,7 +62,11 @@ async def test_it_grows_with_the_session_and_goes_on_after_a_resume(tmp_path: Pa
             assert begun["message_count"] == 4
         async with app_at(home, server, WANTED) as app:
             opening = SessionRequest(
-                source="cli", attended=True, cwd=str(tmp_path), rules=False, resume=session.id
+                source="cli",
+                attended=True,
+                cwd=str(tmp_path),
+                context_files=False,
+                resume=session.id,
             )
             again = await app.open(opening)
             await again.send(Say(text="3"))

@@ -168,7 +168,7 @@ async def test_the_prompt_of_a_session_is_frozen(talk: Talk) -> None:
 async def test_rules_can_be_ignored_with_all_that_is_remembered(talk: Talk) -> None:
     async with talk.app() as app:
         await talk.hear(await app.open(opening()), origin="user")
-        bare = SessionRequest(source="cli", attended=False, cwd="/", rules=False)
+        bare = SessionRequest(source="cli", attended=False, cwd="/", context_files=False)
         assert (await app.memory.snapshot(bare)).text == ""
         off = {"memory__memory_enabled": False, "memory__user_profile_enabled": False}
     async with talk.app(**off) as app:

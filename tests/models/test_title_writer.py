@@ -29,7 +29,7 @@ def app_at(home: Path, server: ScriptedServer, more: str = "") -> App:
 
 async def opened(app: App, tmp_path: Path) -> Session:
     return await app.open(
-        SessionRequest(source="cli", attended=True, cwd=str(tmp_path), rules=False)
+        SessionRequest(source="cli", attended=True, cwd=str(tmp_path), context_files=False)
     )
 
 

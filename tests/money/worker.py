@@ -39,7 +39,7 @@ async def work(app: App, name: str, turns: int) -> None:
     session = await entered(app, name)
     events = session.subscribe()
     # What the process before this one did not end comes first.
-    session.resume()
+    session.continue_unfinished()
     await session.wait_until_idle()
     for turn in range(turns):
         await session.send(Say(text=f"{name} goes on ({turn})"))

@@ -59,7 +59,7 @@ async def session_in(
     """With an owner who says no to everything, or nobody."""
     async with installed.app() as app:
         opening = SessionRequest(
-            source="cli", attended=attended, cwd=str(installed.project), rules=False
+            source="cli", attended=attended, cwd=str(installed.project), context_files=False
         )
         session = await app.open(opening)
         events = session.subscribe()

@@ -141,7 +141,9 @@ def install_skill(installed: Installation) -> None:
 
 async def obeyed(app: App, installed: Installation, say: str) -> list[str]:
     session = await app.open(
-        SessionRequest(source="cli", attended=False, cwd=str(installed.project), rules=False)
+        SessionRequest(
+            source="cli", attended=False, cwd=str(installed.project), context_files=False
+        )
     )
     called = await app.skills(str(installed.project)).expand_call(say, "cli", session.id)
     await session.send(Say(text=called.text, origin=called.origin) if called else Say(text=say))

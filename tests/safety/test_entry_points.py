@@ -57,6 +57,10 @@ def test_every_listed_way_has_an_entry_point() -> None:
     }
     quiet = {f"{kind}:{name}" for kind, names in QUIET.items() for name in names.split()}
     covered = {name for entry_point in ENTRY_POINTS.values() for name in entry_point.covers}
-    assert quiet & covered == set()
-    assert listed - quiet - covered == set()
-    assert quiet - listed == set()
+    assert quiet & covered == set(), "listed in QUIET and covered by an entry point; remove one"
+    assert listed - quiet - covered == set(), (
+        "not covered: add a hostile attempt to tests/safety/entry_points.py (for a tool a call in "
+        "_hostile_calls, for a route a path in _API or _SESSIONS, for others a name in `covers`), "
+        "or list it in QUIET if it opens no model session and runs nothing that a model wrote"
+    )
+    assert quiet - listed == set(), "listed in QUIET and gone; remove it there"

@@ -91,7 +91,7 @@ async def one_session(
             source="cli",
             attended=bool(answer),
             cwd=str(installed.project),
-            rules=False,
+            context_files=False,
             resume=resume,
         )
         session = await app.open(opening)

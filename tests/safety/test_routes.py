@@ -288,7 +288,9 @@ async def test_left_in_the_inbox_by_another_process(tmp_path: Path) -> None:
         server.add(says("Hello."), Step(calls=calls_of(installed.home)[:5]), says("I may not."))
         async with installed.app() as app:
             session = await app.open(
-                SessionRequest(source="cli", attended=True, cwd=str(installed.project), rules=False)
+                SessionRequest(
+                    source="cli", attended=True, cwd=str(installed.project), context_files=False
+                )
             )
             events = session.subscribe()
             await session.send(Say(text="hi"))

@@ -81,7 +81,9 @@ def test_the_usual_tools_fit_into_context_direct_tool_tokens() -> None:
     )
     assert 0 < taken <= most - SPARE_TOKENS, (
         f"The default tools take {taken} tokens; the setting context.direct_tool_tokens is {most}, "
-        f"of which {SPARE_TOKENS} stay free for tools to come. Shorten the descriptions."
+        f"of which {SPARE_TOKENS} stay free. Shorten the descriptions in the `@tool` functions, "
+        "leave a new toolset out of the default entry of COMPOSED (tools/toolbox.py), or raise the "
+        "default in config/session_settings.py, which makes every request longer."
     )
 
 

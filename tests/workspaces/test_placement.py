@@ -227,7 +227,7 @@ async def test_an_unknown_program_runs_unasked_only_where_it_is_confined(
             pytest.skip("nothing confines commands here")
         session = await app.open(stage.opening())
         effect = RunCommand(script="zork src", cwd=str(stage.project))
-        decision = app.controls[session.id].rules.decide(effect, "owner", frozenset({"user"}))
+        decision = app.controls[session.id].policy.decide(effect, "owner", frozenset({"user"}))
         assert isinstance(decision, Allow) == confined
         assert "confined" in decision.reason
 

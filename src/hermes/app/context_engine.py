@@ -30,10 +30,10 @@ COMPACTED_TWICE = (
 
 
 def context_engine(
-    app: App, session_id: str, opened: SessionOpened, *, rules: bool = True
+    app: App, session_id: str, opened: SessionOpened, *, memory: bool = True
 ) -> ContextEngine:
     """The engine named in the settings if a plugin provides it, else the built-in one. Without
-    `rules`, memory is left out."""
+    `memory`, it neither saves nor reloads memory."""
     name = app.context.settings.context.engine
     engines = plugin_engines(app)
     if engines and (engine := engines.make(session_id, opened)):
@@ -41,7 +41,7 @@ def context_engine(
     if name != BUILT_IN:
         app.context.notices.append(f"There is no context engine {name!r}; using {BUILT_IN}.")
     deps = engine_deps(app, session_id, opened)
-    if rules:
+    if memory:
         deps = deps._replace(
             hints=partial(_flush_memory, app, session_id, opened),
             renew=partial(_renew_system, app, session_id, opened),

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hermes.app.session_environment import resume_folder
+from hermes.app.session_environment import restore_folder
 from hermes.app.session_prompt import SessionPrompt, session_prompt
 from hermes.codec.ttl_cache import TtlCache
 from hermes.codec.values import replace
@@ -76,7 +76,7 @@ class RunShared:
 
     def root(self, cwd: str) -> str:
         """The working folder of a session that was opened in this folder."""
-        return self._folders.get(("root", cwd), lambda: resume_folder(self._app, cwd))
+        return self._folders.get(("root", cwd), lambda: restore_folder(self._app, cwd))
 
     def offer_images(self) -> None:
         """Offer the image tool to new sessions if a provider is configured."""

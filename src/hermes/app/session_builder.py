@@ -7,12 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hermes.app.context_engine import context_engine, engine_deps, plugin_engines
-from hermes.app.session_controls import SessionControls, resume_model
+from hermes.app.session_controls import SessionControls, restore_model
 from hermes.app.session_environment import (
     build_workspace,
     connect_workspace,
     preflight,
-    session_rules,
+    session_policy,
 )
 from hermes.app.tool_services import tool_services
 from hermes.codec.values import replace
@@ -127,9 +127,9 @@ class SessionBuilder:
             after=records[-1].n,
             has_hook_text=bool(transcript.hook_text),
         )
-        self._app.controls[session_id].resume(transcript.tuned)
+        self._app.controls[session_id].restore(transcript.tuned)
         session = self._session(session_id, deps, recorder, adapt)
-        await resume_model(self._app, session, transcript)
+        await restore_model(self._app, session, transcript)
         return session
 
     def _recorder(self, session_id: str, **options: Any) -> Recorder:
@@ -158,7 +158,7 @@ class SessionBuilder:
     ) -> SessionDeps:
         names = wanted_names(self._run.settings, platform=request.platform)
         tools = self._app.tools.choose(opened.tools, names)
-        policy = session_rules(self._app, session_id, workspace, request, started)
+        policy = session_policy(self._app, session_id, workspace, request, started)
         controls = self._app.controls[session_id] = SessionControls(self._run.settings, policy)
         view = prompt_view(
             tools.specs,
@@ -193,8 +193,10 @@ class SessionBuilder:
             web=web_access(self._run, policy),
             approver=self._approver(session_id),
             preflight=partial(preflight, workspace),
-            engine=context_engine(self._app, session_id, opened, rules=request.rules),
-            remark=FolderContext(self._run, workspace, policy, opened) if request.rules else None,
+            engine=context_engine(self._app, session_id, opened, memory=request.context_files),
+            remark=FolderContext(self._run, workspace, policy, opened)
+            if request.context_files
+            else None,
             tune=controls.apply,
         )
         if self._replay is None:
@@ -219,8 +221,8 @@ class SessionBuilder:
         self, session_id: str, deps: SessionDeps, recorder: Recorder, adapt: AdaptDeps
     ) -> Session:
         adapt(session_id, deps)
-        rules = self._app.controls[session_id].rules
-        track_taint(self._run, session_id, rules, self._app.shared.taint, deps)
+        policy = self._app.controls[session_id].policy
+        track_taint(self._run, session_id, policy, self._app.shared.taint, deps)
         return Session(deps, recorder)
 
     def _root(self, opened: SessionOpened) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hermes.config.run_context import RunContext
 
 
-async def resume_model(app: App, session: Session, transcript: Transcript) -> None:
+async def restore_model(app: App, session: Session, transcript: Transcript) -> None:
     """Keep the session's model unless another was requested or it is unreachable. A replay follows
     its recording."""
     if app.context.offline:
@@ -50,15 +50,15 @@ EFFORTS = tuple(each for each in get_args(Effort) if each)
 
 class SessionControls:
     """What the user can change in an open session. Values come from the newest `ControlsChanged`
-    event, or from the settings if there is none. `display` is how the session is shown; `rules`
-    decide about its effects."""
+    event, or from the settings if there is none. `display` is how the session is shown; `policy`
+    decides about its effects."""
 
-    def __init__(self, settings: Settings, rules: SessionPolicy) -> None:
+    def __init__(self, settings: Settings, policy: SessionPolicy) -> None:
         self.display = settings.display
         self._default_effort = settings.agent.reasoning_effort
         self._default_tier = settings.agent.service_tier
-        self._default_mode: ApprovalMode = rules.mode
-        self.rules = rules
+        self._default_mode: ApprovalMode = policy.mode
+        self.policy = policy
         self._tuned = ControlsChanged()
 
     @property
@@ -79,7 +79,7 @@ class SessionControls:
     @property
     def mode(self) -> ApprovalMode:
         """The approval mode."""
-        return self.rules.mode
+        return self.policy.mode
 
     @property
     def careful_mode(self) -> ApprovalMode:
@@ -94,9 +94,9 @@ class SessionControls:
     def apply(self, tuned: ControlsChanged) -> None:
         self._tuned = tuned
         mode = self._default_mode if tuned.mode is None else tuned.mode
-        self.rules.mode = cast(ApprovalMode, mode)
+        self.policy.mode = cast(ApprovalMode, mode)
 
-    def resume(self, tuned: ControlsChanged) -> None:
+    def restore(self, tuned: ControlsChanged) -> None:
         """Restore the saved values except the approval mode, which was chosen for the earlier
         run."""
         self.apply(replace(tuned, mode=None))

@@ -103,7 +103,7 @@ def _intent(app: App, session_id: str, root: str, effect: RunCommand) -> ScriptE
     controls = app.controls.get(session_id)
     if intent.complete or controls is None:
         return intent
-    verdict = controls.rules.verdict(effect)
+    verdict = controls.policy.verdict(effect)
     return intent.with_policy(reads_only=verdict.reads_only, touched=verdict.touched, root=root)
 
 
@@ -123,8 +123,8 @@ async def connect_workspace(workspace: Workspace) -> Workspace:
     return workspace
 
 
-def resume_folder(app: App, cwd: str) -> str:
-    """The folder in which a session that started in `cwd` continues."""
+def restore_folder(app: App, cwd: str) -> str:
+    """The folder in which a session that started in `cwd` is resumed."""
     if is_remote_backend(app.context.settings.terminal) or Path(cwd).is_dir():
         return cwd
     root = str(Path.cwd())
@@ -148,7 +148,7 @@ def confines_unknown(app: App, workspace: Workspace) -> bool:
     return Sandbox(confinement, workspace.root, state, app.shared.child_env).protection().confined
 
 
-def session_rules(
+def session_policy(
     app: App, session_id: str, workspace: Workspace, request: SessionRequest, started: float
 ) -> SessionPolicy:
     """Build the policy of a session. `started` is its start in seconds since 1970."""

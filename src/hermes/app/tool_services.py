@@ -52,8 +52,8 @@ def _session_id(session_id: str) -> object:
 def _mcp_hosting(app: App, session_id: str) -> object:
     from hermes.mcp.session_hosting import call_services, file_watch
 
-    rules = app.controls[session_id].rules
-    watch = file_watch(rules, lambda: app.shared.taint, app.context.redactor.text)
+    policy = app.controls[session_id].policy
+    watch = file_watch(policy, lambda: app.shared.taint, app.context.redactor.text)
     return call_services(app.context, app.models, lambda: app.require_session(session_id), watch)
 
 

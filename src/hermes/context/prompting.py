@@ -123,9 +123,9 @@ def system_text(
         return SystemText((Layer(name="identity", text=REDUCED),), ())
     limit = settings.context_file_max_chars
     project = ProjectContext()
-    if request.rules and not is_remote_backend(settings.terminal):
+    if request.context_files and not is_remote_backend(settings.terminal):
         project = project_context(Path(cwd), window=choice.window, max_chars=limit, scan=scan)
-    soul = read_soul(home, limit or limit_for(choice.window), scan) if request.rules else ""
+    soul = read_soul(home, limit or limit_for(choice.window), scan) if request.context_files else ""
     agent = settings.agent
     backend = describe_backend(settings.terminal)
     machine = f"Files and commands are not on this machine: {backend}." if backend else toolchain
@@ -151,7 +151,7 @@ def system_text(
         enforcement=agent.tool_use_enforcement,
         extra=clean("\n\n".join(filter(None, (request.extra, agent.system_prompt)))),
         project=clean(project.text),
-        slots=slots if request.rules else None,
+        slots=slots if request.context_files else None,
     )
     return SystemText(parts, project.warnings)
 

@@ -38,7 +38,7 @@ NOT_RUN = frozenset((INTERRUPTED, STEPS_USED_UP, TURN_ENDED))
 
 
 async def run_calls(
-    turn: TurnContext, calls: tuple[ToolCall, ...], *, resumed: bool = False
+    turn: TurnContext, calls: tuple[ToolCall, ...], *, continued: bool = False
 ) -> None:
     """Record a result for every call. After a crash, a call that may have run and must not run
     twice gets the result "outcome unknown" instead."""
@@ -47,21 +47,21 @@ async def run_calls(
     seen: set[str] = set()
     plans: list[PlannedCall] = []
     for call in calls:
-        planned = await _plan(turn, call, seen, resumed=resumed)
+        planned = await _plan(turn, call, seen, continued=continued)
         if isinstance(planned, ToolResult):
             await batch.answer(call, planned, outcome_of(planned))
             continue
         tool, refusal = planned.tool, ""
-        if resumed and tool.repeat == "never" and call.id in transcript.started:
+        if continued and tool.repeat == "never" and call.id in transcript.started:
             refusal = UNKNOWN_OUTCOME
-        elif resumed and turn.recorder.redactor.lacks(planned.call):
+        elif continued and turn.recorder.redactor.lacks(planned.call):
             refusal = LOST_SECRET
         if refusal:
             answer = batch.finalize_result(call, refuse_call(call, refusal), 0.0)
             turn.recorder.note(ToolFinished(result=answer))
             continue
         plans.append(planned)
-        if not (resumed and call.id in transcript.intended):
+        if not (continued and call.id in transcript.intended):
             id, judged = planned.call.id, planned.judged
             turn.recorder.note(
                 ToolIntended(call_id=id, name=tool.name, repeat=tool.repeat, judged=judged)
@@ -72,15 +72,15 @@ async def run_calls(
 
 
 async def _plan(
-    turn: TurnContext, call: ToolCall, seen: set[str], *, resumed: bool
+    turn: TurnContext, call: ToolCall, seen: set[str], *, continued: bool
 ) -> PlannedCall | ToolResult:
     """See `plan_call`. Hooks run first, and the policy judges the call as they changed it. They do
     not see a call again that had started before."""
     ask = ""
     # Models reuse call ids, so the recorded answer may belong to another call.
-    known = turn.recorder.transcript.hook_answers.get(call.id) if resumed else None
+    known = turn.recorder.transcript.hook_answers.get(call.id) if continued else None
     if turn.hooks is not None or known is not None:
-        begun = resumed and call.id in turn.recorder.transcript.started
+        begun = continued and call.id in turn.recorder.transcript.started
         changed = await before_tool(turn, None if begun else turn.hooks, call, known)
         if isinstance(changed, ToolResult):
             return changed

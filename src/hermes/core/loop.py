@@ -63,11 +63,11 @@ async def run_turn(turn: TurnContext) -> None:
 
 async def _steps(turn: TurnContext) -> Ending:
     if turn.hooks is not None:
-        # Hooks must not run again for a turn that was resumed.
+        # Hooks must not run again for a turn that was continued.
         await turn.recorder.commit()
         await before_turn(turn, turn.hooks)
     if unfinished := turn.recorder.transcript.unanswered:
-        await run_calls(turn, unfinished, resumed=True)
+        await run_calls(turn, unfinished, continued=True)
     while turn.budget.consume():
         if turn.stop.is_set():
             raise TurnStopped

@@ -253,7 +253,7 @@ class Session:
         """Show the person a notice outside of the conversation."""
         self._recorder.show(Notice(text=text))
 
-    def resume(self) -> None:
+    def continue_unfinished(self) -> None:
         """Continue an open turn and start waiting messages. Return at once."""
         self._runner.start()
 

@@ -23,7 +23,7 @@ class SessionRequest(Value):
     parent        the session that this one belongs to
     job           groups sessions for spending caps
     toolsets      limits the tools of a new session
-    rules         use context files, SOUL.md and memory
+    context_files put context files, SOUL.md and memory into the prompt
     worktree      give a new session its own git worktree
     brings_tools  make `tool_search` available
     tell_id       put the id of the session into the prompt
@@ -43,7 +43,7 @@ class SessionRequest(Value):
     parent: str = ""
     job: str = ""
     toolsets: tuple[str, ...] = ()
-    rules: bool = True
+    context_files: bool = True
     worktree: bool = False
     brings_tools: bool = False
     tell_id: bool = False

@@ -13,8 +13,8 @@ RETRY_SECONDS = 5.0
 class AdmissionTicket:
     """The place of one run: queued first, then active. The owner must release it."""
 
-    def __init__(self, admission: Admission, principal: str) -> None:
-        self.principal = principal
+    def __init__(self, admission: Admission, client: str) -> None:
+        self.client = client
         self.is_active = False
         self._admission = admission
         self._is_released = False
@@ -53,7 +53,7 @@ class AdmissionTicket:
 
 class Admission:
     """Limits the runs of a process: at most `max_active` are active (0: no limit) and `max_queued`
-    wait. Capacity that becomes free goes to the principals in turn, so that one with many runs does
+    wait. Capacity that becomes free goes to the clients in turn, so that one with many runs does
     not delay others. A run that waits for capacity longer than `wait_seconds` is refused, unless it
     is persistent."""
 
@@ -81,12 +81,12 @@ class Admission:
             message = f"{self.active} runs are active and {self.queued} wait, which is the maximum."
             raise AdmissionRefused(message, retry_after=RETRY_SECONDS)
 
-    def enter(self, principal: str, *, is_resumed: bool = False) -> AdmissionTicket:
-        """Queue a run; AdmissionRefused. A resumed run was admitted before and is not refused."""
-        if not is_resumed:
+    def enter(self, client: str, *, is_continued: bool = False) -> AdmissionTicket:
+        """Queue a run; AdmissionRefused. A continued run was admitted before and is not refused."""
+        if not is_continued:
             self.check()
         self.queued += 1
-        return AdmissionTicket(self, principal)
+        return AdmissionTicket(self, client)
 
     def drain(self) -> None:
         """Refuse all runs that are not active yet."""
@@ -105,7 +105,7 @@ class Admission:
     def enqueue(self, ticket: AdmissionTicket) -> asyncio.Future[None]:
         """Completes when the ticket is active."""
         capacity: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(ticket.principal, deque()).append((ticket, capacity))
+        self._waiting.setdefault(ticket.client, deque()).append((ticket, capacity))
         return capacity
 
     def leave(self, ticket: AdmissionTicket) -> None:
@@ -114,12 +114,12 @@ class Admission:
         else:
             self.queued -= 1
         while self._waiting and self.active < self._max_active:
-            principal, queue = next(iter(self._waiting.items()))
-            # The principal moves to the end, so that the others come first.
-            del self._waiting[principal]
+            client, queue = next(iter(self._waiting.items()))
+            # The client moves to the end, so that the others come first.
+            del self._waiting[client]
             following, capacity = queue.popleft()
             if queue:
-                self._waiting[principal] = queue
+                self._waiting[client] = queue
             if not capacity.done():
                 self.activate(following)
                 capacity.set_result(None)

@@ -39,8 +39,9 @@ def is_urgent(text: str) -> bool:
     return text.partition(" ")[0] in URGENT_COMMANDS
 
 
-class TurnRequest(Value):
-    """A message and the session that it is for."""
+class TurnRequest(Value, rename={"client": "principal"}):
+    """A message and the session that it is for. Stored requests of persistent runs name the client
+    `principal`."""
 
     session_id: str
     text: str
@@ -69,12 +70,12 @@ class TurnRequest(Value):
     # Limits the tools of a new session.
     toolsets: tuple[str, ...] = ()
     # The client whose share of the capacity the run uses.
-    principal: str = ""
+    client: str = ""
     # What happens to a running turn; needs `exclusive=False`.
     busy_mode: BusyMode = "queue"
 
 
-def resume_request(session_id: str) -> TurnRequest:
+def continuation_request(session_id: str) -> TurnRequest:
     return TurnRequest(
         session_id=session_id,
         text="",

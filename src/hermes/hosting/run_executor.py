@@ -1,4 +1,4 @@
-"""Runs turns in pooled sessions, and finds and resumes their runs after a restart."""
+"""Runs turns in pooled sessions, and finds and continues their runs after a restart."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.credentials.event_redactor import SecretEventRedactor
 from hermes.hosting.admission import Admission, AdmissionTicket, draining_error
-from hermes.hosting.request import TurnRequest, may_use, message_text, resume_request, send_message
+from hermes.hosting.request import (
+    TurnRequest,
+    continuation_request,
+    may_use,
+    message_text,
+    send_message,
+)
 from hermes.hosting.run import Run, RunListener, session_of
 from hermes.hosting.session_pool import SessionPool, SessionSlot
 from hermes.hosting.store import HostingStore
@@ -90,12 +96,12 @@ class RunExecutor:
         on_end: OnEnd | None = None,
     ) -> Run:
         """Start a run; returns when its message is durable. AdmissionRefused. A persistent run
-        resumes after a restart; while it waits for capacity its request is durable, so that this
+        continues after a restart; while it waits for capacity its request is durable, so that this
         returns before its turn starts. `on_end` is called before `run.settled` is set."""
         if (running := self._runs.get(run_id)) is not None:
             return running
         try:
-            ticket = self._admission.enter(request.principal)
+            ticket = self._admission.enter(request.client)
         except BaseException:
             self.release_claim(request.session_id)
             raise
@@ -140,22 +146,22 @@ class RunExecutor:
             run.settled.set()
         return self._runs.get(run_id, run)
 
-    def resume(self, run: Run) -> Run:
-        """Resume a run that has not ended and is not active."""
+    def continue_run(self, run: Run) -> Run:
+        """Continue a run that has not ended and is not active."""
         if run.is_over or run.id in self._runs:
             return self._runs.get(run.id, run)
         again = Run(run.id, run.session_id, run.created_at)
-        self._launch_resumed(again, resume_request(run.session_id))
+        self._launch_continued(again, continuation_request(run.session_id))
         return again
 
-    async def resume_all(self) -> None:
-        """Resume the persistent runs that the last process left unfinished."""
+    async def continue_unfinished(self) -> None:
+        """Continue the persistent runs that the last process left unfinished."""
         assert self._store is not None
         for run_id, request in await self._store.unfinished_runs():
             if run_id not in self._runs:
                 run = Run(run_id, request.session_id, self._app.context.world.clock.now())
                 run.is_persistent = True
-                self._launch_resumed(run, request)
+                self._launch_continued(run, request)
 
     async def stop(self, run: Run) -> None:
         """Interrupt the turn of a run; a run that waits is cancelled and never starts one."""
@@ -195,8 +201,8 @@ class RunExecutor:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _launch_resumed(self, run: Run, request: TurnRequest) -> None:
-        ticket = self._admission.enter(request.principal, is_resumed=True)
+    def _launch_continued(self, run: Run, request: TurnRequest) -> None:
+        ticket = self._admission.enter(request.client, is_continued=True)
         self._launch(run, request, ticket, None)
 
     def _launch(
@@ -229,7 +235,7 @@ class RunExecutor:
             self._settle(run, ticket)
             self.endings[run.status] += 1
             self._runs.pop(run.id, None)
-            # A run without a TurnEnded resumes after a restart, unless that would fail again.
+            # A run without a TurnEnded continues after a restart, unless that would fail again.
             is_final = run.ended is not None or isinstance(run.failure, NotFound | UsageError)
             if run.is_persistent and is_final:
                 assert self._store is not None
@@ -349,7 +355,7 @@ class RunExecutor:
         if run.is_over:
             return False
         if run.records:
-            session.resume()
+            session.continue_unfinished()
             return True
         if not request.text and not request.images:
             raise NotFound("This run has no message.")

@@ -12,7 +12,7 @@ from typing import TypeVar
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import replace
 from hermes.core.errors import DiskFull, JournalError
-from hermes.hosting.request import TurnRequest, resume_request
+from hermes.hosting.request import TurnRequest, continuation_request
 from hermes.hosting.run import Run, session_of
 
 T = TypeVar("T")
@@ -122,6 +122,6 @@ def _continue(run_id: str, request: bytes | None) -> TurnRequest:
         found = decode(TurnRequest, request or b"")
     except DecodeError:
         # Another version stored it; the journal may hold the message.
-        return resume_request(session_of(run_id))
+        return continuation_request(session_of(run_id))
     create = "if_missing" if found.create == "always" else found.create
     return replace(found, is_retry=True, create=create)

@@ -161,7 +161,7 @@ class MemoryService:
 
     async def snapshot(self, request: SessionRequest) -> MemorySnapshot:
         """Return the memory text of a new session, fixed for its lifetime."""
-        if not request.rules:
+        if not request.context_files:
             return MemorySnapshot()
         return await self.snapshot_for(request)
 

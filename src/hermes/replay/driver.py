@@ -150,12 +150,12 @@ class Driver:
         written before it returns, unless the session diverged."""
         self._session = session
         self._follow()
-        resumed = -1
+        continued_at = -1
         while not self._expected.is_over and self._expected.is_driven:
             position = self._expected.position
-            if not session.busy and resumed != position:
-                resumed = position
-                session.resume()
+            if not session.busy and continued_at != position:
+                continued_at = position
+                session.continue_unfinished()
             await self._step(position)
         await self._await_last_request()
         if self._expected.is_free:

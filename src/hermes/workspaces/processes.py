@@ -1,4 +1,4 @@
-"""The background processes of one session: started, watched, and resumed by a later Hermes."""
+"""The background processes of one session: started, watched, and adopted by a later Hermes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ProcessKeeper(Protocol):
 
 class SessionProcesses:
     """Implements the port. `folder` holds one folder per process; processes of an earlier Hermes
-    are resumed at the first call."""
+    are adopted at the first call."""
 
     def __init__(
         self,
@@ -90,8 +90,8 @@ class SessionProcesses:
         self._overall = NoticeLimit()
         self._notices = NoticeQueue()
         self._watching: asyncio.Task[None] | None = None
-        self._resuming = asyncio.Lock()
-        self._resumed = False
+        self._adopting = asyncio.Lock()
+        self._adopted = False
 
     async def spawn(
         self,
@@ -101,7 +101,7 @@ class SessionProcesses:
         watch: tuple[str, ...] = (),
         pty: bool = False,
     ) -> ProcessInfo:
-        await self._resume_all()
+        await self._adopt_all()
         await self._enforce_limit()
         cwd, state = await self._shell.current_state(effect.cwd)
         process_id = self._world.new_id("proc")
@@ -137,7 +137,7 @@ class SessionProcesses:
         return self._follow(record, folder).info()
 
     async def list(self) -> tuple[ProcessInfo, ...]:
-        await self._resume_all()
+        await self._adopt_all()
         await self._forget_old()
         return tuple(p.info(p.log.tail(PREVIEW_CHARACTERS)) for p in self._processes.values())
 
@@ -191,7 +191,7 @@ class SessionProcesses:
         return self._mark_reported(process).info()
 
     async def notices(self) -> AsyncIterator[ProcessNotice]:
-        await self._resume_all()
+        await self._adopt_all()
         async for notice in self._notices.stream():
             yield notice
             # Marked only now: a reader that stopped in between gets it again, under the same key.
@@ -213,10 +213,10 @@ class SessionProcesses:
         for process in self._processes.values():
             process.release()
         self._processes.clear()
-        self._resumed = False
+        self._adopted = False
 
     async def _find(self, process_id: str) -> BackgroundProcess:
-        await self._resume_all()
+        await self._adopt_all()
         if found := self._processes.get(process_id):
             return found
         raise NotFound(f"No process has the id {process_id}.", near=tuple(self._processes))
@@ -229,18 +229,18 @@ class SessionProcesses:
             raise ToolError(f"The input of {process_id} is closed.")
         return process
 
-    async def _resume_all(self) -> None:
-        """Resume what an earlier Hermes left, running or ended."""
-        if self._resumed:
+    async def _adopt_all(self) -> None:
+        """Adopt what an earlier Hermes left, running or ended."""
+        if self._adopted:
             return
-        async with self._resuming:
+        async with self._adopting:
             known = self._processes.keys()
             paths = [*self._folder.iterdir()] if self._folder.is_dir() else []
             folders = [ProcessFolder(path) for path in paths if path.name not in known]
             found = [(record, folder) for folder in folders if (record := folder.read())]
             for record, folder in sorted(found, key=lambda pair: pair[0].started_at):
                 self._follow(await self._keeper.find(record, folder), folder)
-            self._resumed = True
+            self._adopted = True
 
     def _follow(self, record: ProcessRecord, folder: ProcessFolder) -> BackgroundProcess:
         watch = OutputWatch(record.watch, self._overall)

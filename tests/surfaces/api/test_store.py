@@ -6,9 +6,10 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from hermes.codec.json import decode, encode
 from hermes.core.world import World
 from hermes.hosting.idempotency import Idempotency, digest
-from hermes.hosting.request import resume_request
+from hermes.hosting.request import TurnRequest, continuation_request
 from hermes.surfaces.api.server_context import open_store
 
 OLD = """
@@ -31,8 +32,15 @@ async def test_runs_and_keys_of_an_earlier_version_are_kept(tmp_path: Path) -> N
     for _ in range(2):
         store = open_store(tmp_path)
         try:
-            assert await store.unfinished_runs() == [(RUN, resume_request("session"))]
+            assert await store.unfinished_runs() == [(RUN, continuation_request("session"))]
             keys = Idempotency(store, World().clock)
             assert (await keys.claim("owner", "/v1/runs", "k", "f")).run_id == RUN
         finally:
             await store.close()
+
+
+def test_a_stored_request_names_its_client_as_before() -> None:
+    stored = b'{"session_id":"session","text":"Hi.","source":"api","principal":"phone"}'
+    request = TurnRequest(session_id="session", text="Hi.", source="api", client="phone")
+    assert encode(request) == stored
+    assert decode(TurnRequest, stored) == request

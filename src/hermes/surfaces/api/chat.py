@@ -179,7 +179,9 @@ async def _resolve_session(
                 # The session was deleted; the client still sends its history.
                 pass
     history = await history_messages(server.app.context, parsed.before, "messages")
-    return replace(own, session_id=server.runner.new_session_id(), create="always", history=history)
+    return replace(
+        own, session_id=server.run_executor.new_session_id(), create="always", history=history
+    )
 
 
 class ChatEncoder:

@@ -41,7 +41,7 @@ async def detailed(server: ServerContext, request: ApiRequest) -> ApiResponse:
     model = await _state(server.app.models.choose(), MODEL_SECONDS)
     states = await _readiness(server) | {"model": model}
     is_well = all(state == "ok" for state in states.values())
-    admission, runner = server.admission, server.runner
+    admission, executor = server.admission, server.run_executor
     scheduler = await server.jobs.scheduler()
     return json_response(
         {
@@ -55,8 +55,8 @@ async def detailed(server: ServerContext, request: ApiRequest) -> ApiResponse:
             },
             "runs": {
                 "active": admission.active,
-                "queued": runner.queued,
-                "started": runner.started,
+                "queued": executor.queued,
+                "started": executor.started,
             },
             "sessions": {"open": server.pool.open_sessions},
             "background": {"processes": await server.pool.processes()},
@@ -77,7 +77,7 @@ async def metrics(server: ServerContext, request: ApiRequest) -> ApiResponse:
         "hermes_runs_queued": float(server.admission.queued),
         "hermes_sessions_open": float(server.pool.open_sessions),
     }
-    text = server.metrics.text(gauges, server.runner.endings)
+    text = server.metrics.text(gauges, server.run_executor.endings)
     return ApiResponse(status=200, body=text.encode(), headers=TEXT)
 
 

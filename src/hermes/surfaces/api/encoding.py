@@ -291,7 +291,7 @@ async def stream_run(
         follower.close()
         disconnected.cancel()
         if on_leave == "interrupt" and not run.is_over and not run.has_readers:
-            await server.runner.stop(run)
+            await server.run_executor.stop(run)
 
 
 async def _stream(
@@ -331,7 +331,7 @@ async def wait_for_run(
     try:
         await asyncio.wait((disconnected, over), return_when=asyncio.FIRST_COMPLETED)
         if not over.done() and on_leave == "interrupt" and not run.has_readers:
-            await server.runner.stop(run)
+            await server.run_executor.stop(run)
         await over
     finally:
         disconnected.cancel()

@@ -137,7 +137,7 @@ async def serve(
         # Loaded modules stay; a full garbage collection over them would pause all streams.
         gc.collect()
         gc.freeze()
-        await server.runner.resume_all()
+        await server.run_executor.continue_unfinished()
         async with asyncio.TaskGroup() as group:
             watch = group.create_task(server.metrics.watch_loop())
             upkeep = group.create_task(_upkeep(server))
@@ -145,7 +145,7 @@ async def serve(
             watch.cancel()
             upkeep.cancel()
     finally:
-        await server.runner.drain(0)
+        await server.run_executor.drain(0)
         await store.close()
 
 
@@ -194,5 +194,5 @@ class _Listening(Uvicorn):
         self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await self._server.runner.drain(self._server.settings.drain_seconds)
+        await self._server.run_executor.drain(self._server.settings.drain_seconds)
         await super().shutdown(sockets)

@@ -182,7 +182,7 @@ async def _start_turn(
     session_id = await continued_session(server, request, claim, previous=previous, named=named)
     turn = replace(
         own,
-        session_id=session_id or server.runner.new_session_id(),
+        session_id=session_id or server.run_executor.new_session_id(),
         history=history,
         create="if_missing" if session_id else "always",
     )

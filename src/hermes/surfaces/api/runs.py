@@ -119,7 +119,7 @@ async def _turn_request(
             raise invalid_value(str(error), "toolsets") from error
     return replace(
         own,
-        session_id=session_id or server.runner.new_session_id(),
+        session_id=session_id or server.run_executor.new_session_id(),
         history=history,
         create="if_missing" if session_id else "always",
         toolsets=tuple(body.toolsets or ()),
@@ -154,7 +154,7 @@ async def run_events(server: ServerContext, request: ApiRequest) -> None:
     mark = parse_position(position)
     if mark is None:
         raise invalid_value("`Last-Event-ID` is not an event id of this run.", "Last-Event-ID")
-    run = server.runner.resume(await _run(server, request))
+    run = server.run_executor.continue_run(await _run(server, request))
     encoder = RunEncoder(run, mark)
     await stream_run(
         server, request, run, encoder, on_leave=on_disconnect(request, "detach"), after=mark
@@ -163,7 +163,7 @@ async def run_events(server: ServerContext, request: ApiRequest) -> None:
 
 async def stop_run(server: ServerContext, request: ApiRequest) -> ApiResponse:
     run = await _active(server, request)
-    await server.runner.stop(run)
+    await server.run_executor.stop(run)
     return json_response({"run_id": run.id, "status": "stopping"}, 202)
 
 
@@ -179,7 +179,7 @@ async def approve_run(server: ServerContext, request: ApiRequest) -> ApiResponse
         raise HttpError(400, "invalid_value", message, param="decision")
     by = f"api:{request.client.name}"
     answer = Answer(id=asked_id, text=body.decision, by=by, reason=body.reason or "")
-    await server.runner.send(run, answer)
+    await server.run_executor.send(run, answer)
     return json_response({"run_id": run.id, "approval_id": asked_id, "decision": body.decision})
 
 
@@ -192,19 +192,19 @@ async def answer_run(server: ServerContext, request: ApiRequest) -> ApiResponse:
     if asked_id not in pending:
         raise HttpError(409, "no_pending_question", "No question is pending.")
     answer = Answer(id=asked_id, text=body.text, by=f"api:{request.client.name}")
-    await server.runner.send(run, answer)
+    await server.run_executor.send(run, answer)
     return json_response({"run_id": run.id, "question_id": asked_id})
 
 
 async def steer_run(server: ServerContext, request: ApiRequest) -> ApiResponse:
     run = await _active(server, request)
     body: SteerBody = request.body
-    await server.runner.send(run, Steer(text=body.text))
+    await server.run_executor.send(run, Steer(text=body.text))
     return json_response({"run_id": run.id, "status": run.status}, 202)
 
 
 async def _run(server: ServerContext, request: ApiRequest) -> Run:
-    run = await server.runner.find(request.path_params["id"])
+    run = await server.run_executor.find(request.path_params["id"])
     check_session_id(run.session_id)
     if not request.client.is_owner:
         try:

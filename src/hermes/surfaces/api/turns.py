@@ -57,15 +57,15 @@ async def current_point(server: ServerContext, session_id: str, n: int) -> Histo
 async def continue_from(server: ServerContext, point: HistoryPoint) -> str:
     """The session to continue: the same one, or a fork if it has grown since. NotFound when it was
     deleted. It is claimed for the caller, who must start a run."""
-    if server.runner.claim(point.session_id):
+    if server.run_executor.claim(point.session_id):
         try:
             info = await server.app.archive.info(point.session_id)
         except NotFound:
-            server.runner.release_claim(point.session_id)
+            server.run_executor.release_claim(point.session_id)
             raise
         if info.message_count == point.messages:
             return point.session_id
-        server.runner.release_claim(point.session_id)
+        server.run_executor.release_claim(point.session_id)
     return await server.app.archive.fork(point.session_id, at=point.n)
 
 
@@ -119,7 +119,7 @@ async def turn_request(
         is_retry=bool(claim.run_id),
         confined=not request.client.is_owner,
         person=request.person,
-        principal=request.client.name,
+        client=request.client.name,
         **more,
     )
 
@@ -133,16 +133,16 @@ async def start_run(
     on_end: Callable[[Run], Awaitable[None]] | None = None,
 ) -> Run:
     """Start the run of a request; a repeated request gets the same run."""
-    run_id = claim.run_id or server.runner.new_run_id(request.session_id)
+    run_id = claim.run_id or server.run_executor.new_run_id(request.session_id)
     reserved = await server.idempotency.reserve_run(claim, run_id)
     if reserved != run_id:
         # A concurrent request with the same key was first.
-        server.runner.release_claim(request.session_id)
+        server.run_executor.release_claim(request.session_id)
         request = replace(
             request, session_id=session_of(reserved), create="if_missing", is_retry=True
         )
         run_id = reserved
-    return await server.runner.start(run_id, request, persistent=persistent, on_end=on_end)
+    return await server.run_executor.start(run_id, request, persistent=persistent, on_end=on_end)
 
 
 StartTurn = Callable[[IdempotencyClaim], Awaitable[Run]]

@@ -45,7 +45,7 @@ def session_request(options: Mapping[str, Any], *, attended: bool) -> SessionReq
         platform="cli",
         resume=options.get("resume") or "",
         newest=options.get("newest"),
-        rules=not options.get("ignore_rules"),
+        context_files=not options.get("ignore_rules"),
         worktree=bool(options.get("worktree")),
         tell_id=bool(options.get("pass_session_id")),
         stay=bool(options.get("no_restore_cwd")),

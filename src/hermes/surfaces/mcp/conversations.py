@@ -71,7 +71,7 @@ class Conversations:
     def __init__(self, app: App) -> None:
         self._app = app
         self._pool = SessionPool(app, with_tasks=True)
-        self._runner = RunExecutor(app, self._pool, Admission(), platform=SOURCE)
+        self._run_executor = RunExecutor(app, self._pool, Admission(), platform=SOURCE)
 
     async def conversations_list(
         self,
@@ -194,7 +194,7 @@ class Conversations:
             raise UsageError("The message is empty.")
         resume = "" if target == NEW else await self._app.archive.find(target)
         request = TurnRequest(
-            session_id=resume or self._runner.new_session_id(),
+            session_id=resume or self._run_executor.new_session_id(),
             text=message,
             source=SOURCE,
             origin="message:mcp",
@@ -203,8 +203,8 @@ class Conversations:
             exclusive=False,
         )
         # The turn runs here, or in the process that has the session open.
-        run_id = self._runner.new_run_id(request.session_id)
-        run = await self._runner.start(run_id, request)
+        run_id = self._run_executor.new_run_id(request.session_id)
+        run = await self._run_executor.start(run_id, request)
         delivered = "left for its owner" if run.is_remote else "answered here"
         return {"success": True, "session_key": run.session_id, "delivered": delivered}
 
@@ -245,7 +245,7 @@ class Conversations:
 
     async def close(self) -> None:
         """Interrupt the turns that run here."""
-        await self._runner.close()
+        await self._run_executor.close()
         await self._pool.close()
 
     async def _open_approvals(self) -> list[FeedItem]:

@@ -183,7 +183,7 @@ class AIAgent:
             platform=platform or "api",
             attended=self._callbacks.can_answer,
             extra=ephemeral_system_prompt or "",
-            rules=not skip_context_files,
+            context_files=not skip_context_files,
             cwd=str(cwd) if cwd else "",
             resume=session_id or "",
             parent=parent_session_id or "",

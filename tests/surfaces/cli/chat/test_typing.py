@@ -39,7 +39,8 @@ def test_what_was_typed_before_is_offered_and_found(new_pane: NewPane) -> None:
     pane.wait_for("42")
     pane.wait_idle()
     pane.type("what")
-    pane.wait_for("❯ what is 12 + 30")
+    # Once as the message, and once as the suggestion.
+    pane.wait(lambda text: text.count("❯ what is 12 + 30") == 2)
     pane.keys("Tab")
     pane.type("0")
     pane.wait_for("❯ what is 12 + 300")

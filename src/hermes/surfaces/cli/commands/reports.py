@@ -149,8 +149,10 @@ async def insights_command(app: App, days: int, source: str) -> Output:
 @json_command("Estimate the tokens of the system prompt, by layer, and of each tool.")
 @click.option("--platform", default="cli", show_default=True, help="Estimate for this surface.")
 def prompt_size_command(ctx: click.Context, platform: str) -> Output:
-    rules = not options_of(ctx).get("ignore_rules")
-    request = SessionRequest(source="cli", attended=True, platform=platform, rules=rules)
+    context_files = not options_of(ctx).get("ignore_rules")
+    request = SessionRequest(
+        source="cli", attended=True, platform=platform, context_files=context_files
+    )
     sizes = with_app(ctx, lambda app: prompt_sizes(app, request))
     tokens, size = sum(each.tokens for each in sizes), sum(each.bytes for each in sizes)
     rows = [(each.part, each.name, str(each.bytes), str(each.tokens)) for each in sizes]
