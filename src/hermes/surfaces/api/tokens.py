@@ -107,7 +107,7 @@ class TokenStore:
         with config_lock(self._home):
             known = self.all()
             if any(each.name == name for each in known):
-                raise UsageError(f"A token {name!r} exists; remove it first.")
+                raise UsageError(f"A token {name!r} already exists; remove it first.")
             added = ClientToken(name=name, digest=digest(token), scopes=scopes, created_at=now)
             self._write((*known, added))
         return token
@@ -130,7 +130,7 @@ class TokenStore:
 
 
 def check_key(key: str) -> str:
-    """Check a configured key; ConfigError when it is weak."""
+    """Check a configured key; raise ConfigError when it is weak."""
     if len(key) < MIN_KEY_CHARS:
         raise ConfigError(f"API_SERVER_KEY needs at least {MIN_KEY_CHARS} characters.")
     bare = key.lower().strip("-_*x0123456789 ")

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 with_accounts = Opener(lambda ctx: open_accounts(config_of(ctx), env=process_environment()))
 
 named_option = click.option(
-    "--provider", "named", default="", metavar="NAME", help="Name the provider as an option."
+    "--provider",
+    "named",
+    default="",
+    metavar="NAME",
+    help="Use this provider (instead of the argument).",
 )
 browser_option = click.option(
     "--no-browser", is_flag=True, help="Print the URL instead of opening a browser."

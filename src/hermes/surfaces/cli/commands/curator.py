@@ -84,7 +84,11 @@ async def _consolidate(app: App, dry_run: bool) -> tuple[MergeResult, ...]:
 
 @command.text("Archive skills that were not used for some days.", with_curator)
 @click.option(
-    "--days", type=click.IntRange(min=1), default=90, show_default=True, help="Set the days."
+    "--days",
+    type=click.IntRange(min=1),
+    default=90,
+    show_default=True,
+    help="Archive skills unused for N days.",
 )
 def prune(curator: Curator, days: int) -> list[str]:
     return move_lines(curator.run(days), "is") or [NOTHING]

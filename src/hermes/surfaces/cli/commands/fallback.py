@@ -75,7 +75,7 @@ def _row(models: Models, place: int, entry: FallbackSettings) -> ChainRow:
     "--place",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Put it at this position (default: last).",
+    help="Put the model at this position (default: last).",
 )
 def add(
     ctx: click.Context, name: str, provider: str, base_url: str, key_env: str, place: int | None

@@ -68,17 +68,17 @@ class Sum:
     type=click.Choice(["model", "day", "cause", "person", "job", "session", "provider"]),
     default="model",
     show_default=True,
-    help="Group by this.",
+    help="Group the calls by this field.",
 )
 @click.option("--session", metavar="ID", help="Count only this session.")
 @click.option(
-    "--since", metavar="AGE|DATE", help="Count only calls since then: 7d, 12h, 2w, 2026-05-01."
+    "--since", metavar="AGE|DATE", help="Count only newer calls: 7d, 12h, 2w, 2026-05-01."
 )
 @click.option(
     "--days",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Count only the last N days (UTC), with today.",
+    help="Count only the last N days (UTC), including today.",
 )
 async def cost_command(
     app: App, by: By, session: str | None, since: str | None, days: int | None

@@ -139,7 +139,7 @@ SAYS: dict[Verdict, str] = {
     "--sessions", "most", type=click.IntRange(min=1), metavar="N", help="Replay at most N sessions."
 )
 @click.option("--session", default="", metavar="ID", help="Replay only this session.")
-@click.option("--decide", is_flag=True, help="Then approve or reject the pending change.")
+@click.option("--decide", is_flag=True, help="Approve or reject the pending change by the result.")
 async def rehearse(
     app: App, *, name: str, version: str = "", most: int | None, session: str, decide: bool
 ) -> Output:
