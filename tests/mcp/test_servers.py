@@ -269,7 +269,9 @@ async def test_children_of_a_killed_owner_are_ended_by_the_next(tmp_path: Path) 
 async def test_a_command_that_is_not_there_is_named(make: Make) -> None:
     servers = make(McpServer(name="ghost", command="no-such-program"))
     faults = await servers.discover(("ghost",), seconds=60)
-    assert faults == {"ghost": "MCP server ghost: command 'no-such-program' was not found."}
+    assert faults == {
+        "ghost": "MCP server ghost: command 'no-such-program' was not found; install it."
+    }
     with pytest.raises(Unreachable, match="is reconnecting, try again in 1s"):
         await servers.link("ghost").listing()
 

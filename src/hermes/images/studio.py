@@ -152,7 +152,7 @@ def use_studio(studio: Studio) -> Iterator[None]:
 
 
 def current_studio() -> Studio:
-    """Return the studio of the current generation; raise ImageFault outside of one."""
+    """Return the studio of the current generation; raise ImageFault outside one."""
     studio = _studio.get()
     if studio is None:
         raise ImageFault(

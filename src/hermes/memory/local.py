@@ -262,7 +262,7 @@ CLOSED = "There is no user model; run `hermes memory setup local`."
 
 
 class UserModel:
-    """State of the user-model tools in one session. `check` protects changes."""
+    """State of the user-model tools in one session. `check` asks the policy before a change."""
 
     def __init__(self, model: LocalModel | None = None, check: ApprovalCheck | None = None) -> None:
         self._model = model

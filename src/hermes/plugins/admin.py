@@ -186,14 +186,19 @@ class PluginAdmin:
         plugin = self._plugins.state(name).plugin
         record = read_record(Path(plugin.path))
         if record is None:
-            raise UsageError(f"{plugin.key} was not installed by `hermes plugins install`.")
+            raise UsageError(
+                f"{plugin.key} was not installed by `hermes plugins install`; update it yourself."
+            )
         if record.ref:
             raise UsageError(
                 f"{plugin.key} is pinned to {record.ref}; install it again without --ref."
             )
         fetched = await self.fetch(record.source, "")
         if fetched.key != plugin.key:
-            raise UsageError(f"{record.source} now contains {fetched.key}, not {plugin.key}.")
+            raise UsageError(
+                f"{record.source} now contains {fetched.key}, not {plugin.key}; remove the old "
+                "plugin and install the new one."
+            )
         before = read_contents(Path(plugin.path))
         names = {*before, *fetched.contents}
         changed = sorted(n for n in names if before.get(n) != fetched.contents.get(n))

@@ -178,7 +178,7 @@ def check_tree(before: Mapping[str, bytes], after: Mapping[str, bytes], *, stric
     """Raises UsageError for invalid files. With `strict`, new files must be in the support
     folders."""
     if MAIN not in after:
-        raise UsageError(f"A skill needs a {MAIN}.")
+        raise UsageError(f"The skill has no {MAIN}; add one.")
     try:
         after[MAIN].decode("utf-8")
     except UnicodeDecodeError as error:

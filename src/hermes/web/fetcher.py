@@ -228,7 +228,7 @@ class WebFetcher:
 
 
 def _open(passage: UrlDecision) -> Target:
-    """Return the target of the passage; EffectDenied when it is closed."""
+    """Return the target of the passage; raise EffectDenied when it is closed."""
     match passage.decision:
         case Deny(reason=reason) | Ask(reason=reason):
             raise EffectDenied(f"Not allowed: {reason} Do not retry or rephrase it.")

@@ -70,7 +70,9 @@ class UnconfiguredAuth(httpx2.Auth):
         if response.status_code != 401:
             return
         if self._server.headers:
-            raise LoginRejected(self._server.name, "it answers the configured headers with 401.")
+            raise LoginRejected(
+                self._server.name, "it answers with 401; check the configured headers."
+            )
         name = self._server.name
         raise NeedsLogin(
             name,
