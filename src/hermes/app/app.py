@@ -130,8 +130,8 @@ class App:
 
     async def post_message(self, request: SessionRequest, say: Say) -> AsyncGenerator[Record]:
         """Leave a message, which needs a key, for a session that another process has open. The
-        returned stream follows the turn that answers it; if it ends without a TurnEnded, that
-        process is gone and the session can be opened."""
+        returned stream follows the turn that answers it; a stream that ends without a TurnEnded
+        means that the other process is gone and the session can be opened."""
         session_id = await self._requested_id(request)
         say = replace(say, text=self.context.redactor.text(say.text))
         await self.journal.post(session_id, say, key=say.key)

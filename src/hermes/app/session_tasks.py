@@ -45,8 +45,8 @@ async def watch_inbox(app: App, session: Session) -> None:
 
 
 async def _read_inbox(session: Session) -> bool:
-    """Whether the inbox was read; otherwise it is tried again, so that a transient disk error loses
-    no message."""
+    """Whether the inbox was read. If not, the caller tries again, so that a transient disk error
+    loses no message."""
     try:
         await session.check_inbox()
     except Fenced:
@@ -131,7 +131,7 @@ async def run_curator(app: App, session: Session) -> None:
 
 
 async def _consolidate(app: App, session: Session) -> None:
-    """Failures are not reported: the user did not ask for it."""
+    """Failures are not reported, because the user did not ask for this work."""
     from hermes.skills.consolidation import Consolidation
 
     with suppress(HermesError):

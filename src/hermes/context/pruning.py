@@ -57,7 +57,7 @@ def prune(messages: Sequence[Message], number: Number, *, user_chars: int) -> tu
 
 
 def result_line(result: ToolResult, call: ToolCall | None, number: int) -> ToolResult:
-    """Replace a long result by one line that says what it was and where it is."""
+    """Replace a long result with one line that says what it was and where it is."""
     text = result.text
     images = any(isinstance(part, Image) for part in result.parts)
     if len(text) <= _SHORT_RESULT and not images:

@@ -54,7 +54,8 @@ class TurnHooks(Protocol):
     async def after_tool(
         self, call: ToolCall, result: ToolResult, seconds: float, fate: CallOutcome
     ) -> str | None:
-        """Return text that replaces the result of a call that ran; ignored for other calls."""
+        """Return text that replaces the result of a call. It is ignored for a call that did not
+        run."""
         ...
 
     async def before_final_answer(self, text: str) -> str | None:

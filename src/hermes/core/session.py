@@ -127,9 +127,9 @@ class Session:
     async def permit(
         self, effect: Effect, stop: asyncio.Event, also: frozenset[str] = frozenset()
     ) -> bool:
-        """Authorize an action that a person requests directly. Return when the effect may happen,
-        with True if a person approved it; otherwise raise EffectDenied. `also` are third-party
-        sources behind it."""
+        """Authorize an action that a person requests directly. Wait until the effect may happen and
+        return whether a person approved it; raise EffectDenied if it may not. `also` are
+        third-party sources that caused it."""
         judged = JudgedEffect(effect=effect, decision=self._gate.judge(effect, also))
         return await self._gate.admit("", judged, stop)
 
@@ -207,7 +207,9 @@ class Session:
                 async with self._runner.take_lock:
                     waiting = self.transcript.waiting.get(n)
                     if waiting is None or waiting.steer:
-                        raise UsageError("That message is no longer waiting.")
+                        raise UsageError(
+                            "That message is no longer waiting, so it cannot be withdrawn."
+                        )
                     await self._recorder.commit(Withdrawn(n=n))
             case Interrupt():
                 self._runner.interrupt()
@@ -236,7 +238,7 @@ class Session:
                 assert_never(command)
 
     async def import_messages(self, messages: Sequence[Message]) -> None:
-        """Start with a conversation from elsewhere."""
+        """Start the session with a conversation from another source."""
         model, provider = self.transcript.model, self.transcript.provider
         await self._recorder.commit(*import_events(messages, model, provider))
 
@@ -250,7 +252,7 @@ class Session:
         return await self._questions.ask("", question, (), seconds, self._runner.stop, secret=True)
 
     def tell(self, text: str) -> None:
-        """Show the person a notice outside of the conversation."""
+        """Show the person a notice outside the conversation."""
         self._recorder.show(Notice(text=text))
 
     def resume(self) -> None:

@@ -80,7 +80,9 @@ class CredentialAdmin:
         removed enables it again."""
         key = key.strip()
         if not is_plausible_key(key):
-            raise UsageError("This is not an API key: it is too short, or a placeholder.")
+            raise UsageError(
+                "This is not an API key: it is too short, or a placeholder; copy the key again."
+            )
         provider, auth_file = self._provider, self._store.auth_file
         sources = self._store.key_sources(provider)
         suppressed = (await auth_file.read()).suppressed_sources(provider)

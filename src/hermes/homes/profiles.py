@@ -303,5 +303,7 @@ def _plain(description: str) -> str:
     """Return the description on one line. Raises UsageError when it is too long."""
     line = " ".join(description.split())
     if len(line) > MAX_DESCRIPTION_CHARS:
-        raise UsageError(f"A description has at most {MAX_DESCRIPTION_CHARS} characters.")
+        raise UsageError(
+            f"The description has more than {MAX_DESCRIPTION_CHARS} characters; shorten it."
+        )
     return line

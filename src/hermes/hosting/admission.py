@@ -82,7 +82,8 @@ class Admission:
             raise AdmissionRefused(message, retry_after=RETRY_SECONDS)
 
     def enter(self, principal: str, *, is_resumed: bool = False) -> AdmissionTicket:
-        """Queue a run; AdmissionRefused. A resumed run was admitted before and is not refused."""
+        """Queue a run; raise AdmissionRefused. A resumed run was admitted before and is not
+        refused."""
         if not is_resumed:
             self.check()
         self.queued += 1

@@ -56,7 +56,9 @@ class SessionArchive:
         """Find a session by id, id prefix or title; raise NotFound."""
         wanted = text.encode("utf-8", "replace").decode()
         if self._is_empty():
-            raise NotFound(f"There is no session “{wanted}”, nor any other; start one: `hermes`.")
+            raise NotFound(
+                f"There is no session “{wanted}”: none exists yet; start one with `hermes`."
+            )
         try:
             return await sessions.find(self._journal, wanted)
         except NotFound as error:
@@ -133,7 +135,8 @@ class SessionArchive:
         return await session_export.export_markdown(self._journal, session_id, redact=redact)
 
     async def import_file(self, path: Path) -> Imported:
-        """Import a file of JSON lines, compressed or not; UsageError when it is unreadable."""
+        """Import a file of JSON lines, compressed or not; raise UsageError when it is
+        unreadable."""
         try:
             done = await session_import.import_file(self._journal, path)
         except (OSError, EOFError, zlib.error) as error:

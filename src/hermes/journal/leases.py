@@ -1,5 +1,5 @@
-"""Leases: which process may write a session, the commands that others leave for it, and how they
-follow its answer."""
+"""Leases: which process may write a session, and how other processes send it commands and follow
+its answers."""
 
 from __future__ import annotations
 

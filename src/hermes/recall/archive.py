@@ -100,7 +100,7 @@ class PastSessions:
     async def messages_around(
         self, session_id: str, n: int, window: int
     ) -> tuple[SessionInfo, list[ExportedMessage]]:
-        """Return up to `window` messages before and after a record, or the start without one;
+        """Return up to `window` messages before and after a record, or the start without one; raise
         NotFound."""
         info = await self._readable(session_id)
         after = max(0, n - window * _RECORDS_PER_MESSAGE - 1)
@@ -110,7 +110,7 @@ class PastSessions:
         return info, messages[max(0, at - window) : at + window + 1]
 
     async def messages_of(self, session_id: str) -> list[ExportedMessage]:
-        """Return all messages of a session; NotFound."""
+        """Return all messages of a session; raise NotFound."""
         info = await self._readable(session_id)
         return [one for one in conversation_of(await self._journal.read(info.id)) if one.text]
 

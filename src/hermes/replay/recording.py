@@ -82,7 +82,9 @@ def first_position(recording: Recording) -> int:
     messages."""
     lines, position = recording.lines, recording.shared
     if position >= len(lines) or not isinstance(lines[position].event, SessionOpened):
-        raise UsageError("The recording does not start with the opening event of a session.")
+        raise UsageError(
+            "The recording does not start with the first event of a session; export it again."
+        )
     position += 1
     taken_over = False
     while position < len(lines):

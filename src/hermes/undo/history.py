@@ -59,7 +59,7 @@ class CheckpointHistory:
         self._limits = limits
 
     def session_of(self, folder: str) -> str:
-        """Return the session that last changed something here; NotFound."""
+        """Return the session that last changed something here; raise NotFound."""
         found = self._calls.newest_session(folder) if self._store.exists else ""
         if not found:
             raise NotFound(f"No session changed files in {folder}.")
@@ -102,7 +102,7 @@ class CheckpointHistory:
         ]
         found = plan_restore(calls, taken, overwrite=overwrite or bool(path), only=path)
         if path and not found.steps and not found.kept:
-            raise NotFound(f"Nothing has changed {path} since then.")
+            raise NotFound(f"{path} has not changed since that checkpoint.")
         return found
 
     def restore(self, plan: RestorePlan, *, session: str, whole: bool = True) -> RestoreResult:

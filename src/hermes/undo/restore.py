@@ -251,7 +251,7 @@ class Restorer:
         if (present.size, present.modified) == (target.size, target.modified):
             return
         if not target.token:
-            raise NotFound(f"{path} was not kept.")
+            raise NotFound(f"no copy of {path} was saved.")
         if not os.access(path, os.W_OK):
             Path(path).chmod(stat.S_IMODE(present.mode) | stat.S_IWUSR)
         with open_file(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC) as descriptor:

@@ -169,7 +169,9 @@ class SessionProcesses:
             async with asyncio.timeout(self._limits.input_seconds):
                 await self._keeper.write(process.record, process.folder, raw)
         except (TimeoutError, BrokenPipeError) as error:
-            raise ToolError(f"{process_id} does not read its input; not all was sent.") from error
+            raise ToolError(
+                f"{process_id} does not read its input; part of the data was not sent."
+            ) from error
         return process.info()
 
     async def close(self, process_id: str) -> ProcessInfo:

@@ -278,7 +278,7 @@ class _Matcher:
 
 
 def _frequency(count: int, length: int) -> float:
-    """Return the value of so many matches: each further one adds less, and those in a long text
+    """Return the value of a number of matches: each further one adds less, and those in a long text
     count less than in a short one."""
     relative = 1 + _LENGTH_MATTERS * max(0, length - _LONG) / _LONG
     return count * (_SATURATION + 1) / (count + _SATURATION * relative)

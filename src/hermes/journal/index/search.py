@@ -127,7 +127,7 @@ class SearchIndex:
         await self.catch_up()
 
     async def forget(self, *, sessions: Collection[str]) -> None:
-        """Remove the text of these sessions from the file, after the journal has lost them.
+        """Remove the text of these sessions from the file, after the journal has lost them. Raises
         JournalError when that is not possible."""
         await self._retry(lambda patient: self._try_forget(sessions, patient), None)
 

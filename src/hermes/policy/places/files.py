@@ -219,8 +219,8 @@ class Member(Value):
 
 
 def parse_member(raw: JsonObject) -> Member:
-    """Make a member from loose fields, as a listing or a dialogue has them; DecodeError. A name of
-    the form `a -> b` is a symbolic link, as `tar` and `unzip` list them."""
+    """Make a member from loose fields, as a listing or a dialogue has them; raise DecodeError. A
+    name of the form `a -> b` is a symbolic link, as `tar` and `unzip` list them."""
     fields: JsonObject = {
         name: raw[name] for name in ("kind", "link", "size", "packed", "mode") if name in raw
     }

@@ -75,7 +75,7 @@ async def locate(workspace: Workspace, path: str) -> LocatedFile:
 
 
 def resolve_path(where: PathContext, path: str) -> str:
-    """Return the absolute path; ToolError for devices, however they are reached."""
+    """Return the absolute path; raise ToolError for devices, however they are reached."""
     if not path.strip():
         raise ToolError("path is empty; name a file.")
     if "\0" in path:

@@ -119,8 +119,8 @@ class Sandbox:
         return self._means is not None
 
     def prepare(self) -> None:
-        """Choose the means once; this may take some milliseconds. ToolError when a required one is
-        missing: nothing runs less confined than the settings require."""
+        """Choose the means once; this may take some milliseconds. Raises ToolError when a required
+        one is missing: nothing runs less confined than the settings require."""
         if not self.wanted or self._entered:
             return
         self._means, obstacles = self._find_means()

@@ -286,7 +286,7 @@ class DaytonaMachine:
     def _request(
         self, method: str, path: str, value: object = None, *, accept: Sequence[int] = ()
     ) -> tuple[int, bytes]:
-        """Return status and body. ToolError for an error that is not accepted."""
+        """Return status and body. Raises ToolError for an error that is not accepted."""
         parts = urlsplit(path if "://" in path else self._url + path)
         headers = {"Authorization": f"Bearer {self._api_key}", "Accept": "application/json"}
         body = None if value is None else encode(value)
