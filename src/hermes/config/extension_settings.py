@@ -64,7 +64,7 @@ class McpOauthSettings(Value):
     ] = "RS256"
     issuer: Annotated[str, "The only authorization server that may receive the secret."] = ""
     client_metadata_url: Annotated[str, "HTTPS URL of a client metadata document."] = ""
-    scope: Annotated[str, "Scopes to request; empty uses those that the server names."] = ""
+    scope: Annotated[str, "Scopes to request; empty uses the scopes that the server names."] = ""
     redirect_host: Annotated[str, "Host of the redirect URI."] = "127.0.0.1"
     redirect_port: Annotated[Count, "Port of the redirect URI; 0 uses a free one."] = 0
     redirect_uri: Annotated[str, "Complete redirect URI; overrides host and port."] = ""

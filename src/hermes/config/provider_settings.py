@@ -15,7 +15,7 @@ class ModelSettings(Value):
     """The main model. `model: NAME` is short for `model: {default: NAME}`."""
 
     default: Annotated[str, "Model name, as its provider spells it."] = ""
-    provider: Annotated[str, "Provider; empty chooses by the configured keys."] = ""
+    provider: Annotated[str, "Provider; empty uses the best one that has a key."] = ""
     base_url: Annotated[str, "Base URL, for a custom provider."] = ""
     api_key: Annotated[str, SECRET, "API key; better kept in `.env`."] = ""
     api_mode: Annotated[ApiMode, "Wire format; empty uses the provider's default."] = ""
@@ -151,7 +151,7 @@ class AuxiliaryTaskSettings(Value):
 class AuxiliarySettings(Value):
     """Models for auxiliary tasks. `auto` never uses a model that costs more than the main one."""
 
-    transient_retries: Annotated[Count, "Retries after transient errors."] = 2
+    transient_retries: Annotated[Count, "Number of retries after transient errors."] = 2
     vision: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
     web_extract: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
     compression: AuxiliaryTaskSettings = AuxiliaryTaskSettings()

@@ -49,8 +49,12 @@ class CompressionSettings(Value):
     threshold: Annotated[
         Share, "Share of the context window that triggers compaction; higher in small windows."
     ] = 0.5
-    target_ratio: Annotated[Share, "Share of the threshold that the newest messages may use."] = 0.2
-    protect_last_n: Annotated[Count, "Newest messages kept verbatim, if they fit."] = 20
+    target_ratio: Annotated[
+        Share, "Share of the compaction threshold that the newest messages may use."
+    ] = 0.2
+    protect_last_n: Annotated[
+        Count, "Number of newest messages that are kept verbatim, if they fit."
+    ] = 20
     abort_on_summary_failure: Annotated[
         bool, "If the summary fails, remove no messages; end the turn if the prompt does not fit."
     ] = False
@@ -97,7 +101,7 @@ class DisplaySettings(Value):
     resume_display: Annotated[
         Literal["full", "minimal", "off"], "How much of a resumed session is shown."
     ] = "full"
-    resume_exchanges: Annotated[Count, "Exchanges shown when a session is resumed."] = 10
+    resume_exchanges: Annotated[Count, "Number of exchanges shown when a session is resumed."] = 10
     skin: Annotated[str, "Colours, symbols and labels: a built-in skin or one in `skins/`."] = (
         "default"
     )
@@ -117,7 +121,7 @@ class DisplaySettings(Value):
     file_mutation_verifier: Annotated[bool, "Show a notice if all edits of a turn failed."] = True
     timestamps: Annotated[bool, "Show the time of each message."] = False
     timestamp_format: Annotated[str, "Time format, as for `date`."] = "%H:%M"
-    bell_on_complete: Annotated[bool, "Ring when a turn ends."] = False
+    bell_on_complete: Annotated[bool, "Ring the terminal bell when a turn ends."] = False
     compact: Annotated[bool, "Use the short banner at any window width."] = False
     status_bar: Annotated[bool, "Show model, context and time above the input."] = True
 

@@ -50,7 +50,7 @@ class AgentSettings(Value):
     """How a turn runs."""
 
     max_turns: Annotated[Positive, "Maximum model calls in one turn."] = 90
-    api_max_retries: Annotated[Positive, "Attempts per model call."] = 3
+    api_max_retries: Annotated[Positive, "Maximum attempts per model call."] = 3
     reasoning_effort: Annotated[Effort, "Reasoning effort; empty uses the provider's default."] = ""
     reasoning_overrides: Annotated[
         dict[str, Effort], "Reasoning effort for models whose name contains the key."
@@ -67,7 +67,9 @@ class AgentSettings(Value):
         True
     )
     environment_hint: Annotated[str, "Note about this machine in the system prompt."] = ""
-    environment_probe: Annotated[bool, "Tell the model what is unusual about this machine."] = True
+    environment_probe: Annotated[
+        bool, "Describe unusual properties of this machine to the model."
+    ] = True
     tool_use_enforcement: Annotated[
         str, "Tell models to act, not to announce: `auto` (by family), `true`, `false`, or names."
     ] = "auto"
@@ -138,7 +140,7 @@ class CheckpointSettings(Value):
     """File checkpoints for undo."""
 
     enabled: Annotated[bool, "Save files before a turn changes them."] = True
-    max_snapshots: Annotated[Positive, "Turns per project that can be undone."] = 20
+    max_snapshots: Annotated[Positive, "Number of turns per project that can be undone."] = 20
     max_total_size_mb: Annotated[Positive, "Maximum size of all checkpoints, in MB."] = 2_000
     max_file_size_mb: Annotated[Positive, "Maximum size of a saved file, in MB."] = 100
     max_files: Annotated[
@@ -160,7 +162,7 @@ class MemorySettings(Value):
         Count, "Review memory after this many turns without a change; 0 for never."
     ] = 10
     flush_min_turns: Annotated[
-        Count, "Save memory before compaction from this many turns on; 0 for never."
+        Count, "Save memory before compaction after at least this many turns; 0 for never."
     ] = 6
     write_approval: Annotated[bool, "Memory changes wait for `hermes memory accept`."] = False
     provider: Annotated[
@@ -174,15 +176,15 @@ class LoggingSettings(Value):
     level: Annotated[
         Literal["DEBUG", "INFO", "WARNING", "ERROR"], "Minimum level of `agent.log`."
     ] = "INFO"
-    max_size_mb: Annotated[Positive, "Size at which a file is rotated, in MB."] = 5
-    backup_count: Annotated[Count, "Rotated files to keep."] = 3
+    max_size_mb: Annotated[Positive, "Size at which a log file is rotated, in MB."] = 5
+    backup_count: Annotated[Count, "Number of rotated log files to keep."] = 3
 
 
 class LocalSettings(Value):
     """The model that runs inside this process."""
 
     model: Annotated[str, "A GGUF file, or the name of an installed model."] = ""
-    threads: Annotated[Positive | None, "Threads; null leaves one core free."] = None
+    threads: Annotated[Positive | None, "Number of threads; null leaves one core free."] = None
 
 
 class UpdateSettings(Value):
@@ -192,7 +194,7 @@ class UpdateSettings(Value):
         Literal["quick", "full", "off"],
         "What to back up: settings, keys and sessions (`quick`), the whole home, or nothing.",
     ] = "quick"
-    backup_keep: Annotated[Positive, "Quick backups to keep."] = 5
+    backup_keep: Annotated[Positive, "Number of quick backups to keep."] = 5
 
 
 class NetworkSettings(Value):
@@ -230,7 +232,9 @@ class ApiServerSettings(Value):
     max_concurrent_runs: Annotated[Count, "Maximum concurrent turns; 0 for no limit."] = 10
     max_queued_runs: Annotated[Count, "Maximum waiting turns; more are refused."] = 64
     queue_seconds: Annotated[Positive, "Seconds that a turn may wait."] = 30
-    stored_responses: Annotated[Positive, "Responses kept for `previous_response_id`."] = 1_000
+    stored_responses: Annotated[
+        Positive, "Number of responses kept for `previous_response_id`."
+    ] = 1_000
     show_reasoning: Annotated[bool, "Send the model's reasoning to clients."] = False
     ignore_client_tools: Annotated[bool, "Ignore tools in requests instead of refusing them."] = (
         False

@@ -230,7 +230,7 @@ class ClientMessage(Value):
 
 
 def parse_message(role: str, content: Content, param: str) -> ClientMessage:
-    """Decode a message. Raises HttpError that names a part that is not supported."""
+    """Decode a message. Raises HttpError that names an unsupported part."""
     is_ours = role == "assistant"
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
     if len(parts) > MAX_PARTS:

@@ -102,7 +102,7 @@ class TokenStore:
     def add(self, name: str, scopes: tuple[TokenScope, ...], now: float) -> str:
         """Create a token; it cannot be read again."""
         if not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
-            raise UsageError("A client's name has letters, digits, '-' and '_' only.")
+            raise UsageError("The name of a client may contain only letters, digits, '-' and '_'.")
         token = PREFIX + secrets.token_urlsafe(32)
         with config_lock(self._home):
             known = self.all()

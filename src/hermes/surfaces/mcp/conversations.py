@@ -211,7 +211,7 @@ class Conversations:
         return {"success": True, "session_key": run.session_id, "delivered": delivered}
 
     async def channels_list(self, platform: str = "") -> JsonObject:
-        """Where messages_send can send to."""
+        """The conversations to which messages_send can send."""
         filter_ = SessionFilter(source=platform or None, ended=False)
         rows = await self._app.archive.recent(filter_, limit=200)
         channels = [
@@ -230,7 +230,7 @@ class Conversations:
         id: Annotated[str, Field(description="Id of an open approval")],
         decision: Literal["allow-once", "allow-always", "deny"],
     ) -> JsonObject:
-        """Decide about an approval. Do so only on the word of the person."""
+        """Answer an approval. Do this only if the person told you the answer."""
         for asked in await self._open_approvals():
             record = asked.record
             if isinstance(record.event, ApprovalAsked) and record.event.id == id:

@@ -128,7 +128,7 @@ def digest(data: bytes) -> bytes:
 
 
 class SeenFile:
-    """The content of one file that the model knows, and which of its lines."""
+    """What the model knows of one file: the content, and which of its lines it has seen."""
 
     def __init__(self, content: bytes, total: int) -> None:
         self.content = content

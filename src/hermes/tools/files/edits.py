@@ -181,8 +181,8 @@ def file_details(changes: Sequence[FileEdit], diffs: Sequence[Diff]) -> JsonObje
 
 
 class EditReport(NamedTuple):
-    """What a tool says about applied edits: new syntax errors, and warnings about content that the
-    model did not know."""
+    """The report about applied edits: new syntax errors, and warnings about content that the model
+    did not know."""
 
     diffs: list[Diff]
     notes: list[str]
@@ -193,7 +193,7 @@ async def apply_edits(
     ctx: ToolContext, changes: Sequence[FileEdit], *, whole: bool, warnings: Sequence[str] = ()
 ) -> EditReport:
     """Check every change, then make all of them; raise ToolError when nothing was changed. `whole`
-    when the model replaces all of a file."""
+    means that the model replaces the whole file."""
     log = ctx.service(ReadLog)
     remarks: list[str] = []
     for change in changes:

@@ -84,7 +84,7 @@ class ChatScreen(Protocol):
         return
 
     def ready(self) -> None:
-        """The user can type the next message."""
+        """Called when the user can type the next message."""
 
     def was_echoed(self, text: str) -> bool:
         """Whether the terminal has already echoed this text."""

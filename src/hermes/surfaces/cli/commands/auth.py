@@ -214,7 +214,7 @@ def _advice(row: AccountRow) -> str:
     "--type", "kind", type=click.Choice(["api-key", "oauth"]), help="Add a key or a login."
 )
 @click.option("--api-key", metavar="KEY", help="Add this key (the prompt is safer).")
-@click.option("--label", default="", help="Give it this name.")
+@click.option("--label", default="", help="Give the key or login this name.")
 @browser_option
 def add(
     ctx: click.Context,

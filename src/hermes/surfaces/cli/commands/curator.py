@@ -144,7 +144,9 @@ def backup(curator: Curator) -> str:
 
 
 @command.text("Restore skills of a backup that this home no longer has.", with_curator)
-@click.option("--list", "only_list", is_flag=True, help="List the backups.")
+@click.option(
+    "--list", "only_list", is_flag=True, help="List the backups instead of restoring one."
+)
 @click.option("--id", "stamp", default="", help="Use this backup (default: the newest).")
 def rollback(curator: Curator, only_list: bool, stamp: str) -> tuple[str, ...]:
     found = curator.backups() if only_list else curator.rollback(stamp)

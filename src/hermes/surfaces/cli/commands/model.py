@@ -65,7 +65,7 @@ WIDTHS = (44, 8, 28, 10)
     "--timeout",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
-    help="Limit the time to wait for a login.",
+    help="Wait at most this long for a login.",
 )
 @click.pass_context
 def command(ctx: click.Context, refresh: bool, no_browser: bool, timeout: float | None) -> None:

@@ -164,7 +164,10 @@ def delete(ctx: click.Context, name: str, yes: bool) -> str:
 
 @command.text("Export a profile to a file, without keys and logins.")
 @click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file."
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the profile to this file.",
 )
 def export(ctx: click.Context, name: str, output: Path | None) -> str:
     target = output or Path(f"hermes-profile-{name}.zip")

@@ -24,8 +24,8 @@ _FIELDS = {"person": "principal", "session": "session_id"}
 
 
 class Sum:
-    """The sum of some model calls. `unpriced` counts replies without a known price; `assumed` is
-    an upper bound for calls whose outcome is unknown."""
+    """Totals of a group of model calls. `unpriced` counts replies without a known price; `assumed`
+    is an upper bound for calls whose outcome is unknown."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -147,7 +147,9 @@ async def insights_command(app: App, days: int, source: str) -> Output:
 
 
 @json_command("Estimate the tokens of the system prompt, by layer, and of each tool.")
-@click.option("--platform", default="cli", show_default=True, help="Estimate for this surface.")
+@click.option(
+    "--platform", default="cli", show_default=True, help="Estimate the prompt of this surface."
+)
 def prompt_size_command(ctx: click.Context, platform: str) -> Output:
     rules = not options_of(ctx).get("ignore_rules")
     request = SessionRequest(source="cli", attended=True, platform=platform, rules=rules)

@@ -27,13 +27,13 @@ COUNT = click.IntRange(min=0)
 
 _OPTIONS = (
     click.option("--source", help="Select only sessions from this surface."),
-    click.option("--title", help="Select only titles that contain this text."),
-    click.option("--cwd", help="Select only folders whose path contains this text."),
+    click.option("--title", help="Select only sessions whose title contains this text."),
+    click.option("--cwd", help="Select only sessions whose folder contains this text."),
     click.option(
         "--workspace", metavar="PATH", help="Select only sessions in this folder or below."
     ),
-    click.option("--model", help="Select only this model."),
-    click.option("--provider", help="Select only this provider."),
+    click.option("--model", help="Select only sessions with this model."),
+    click.option("--provider", help="Select only sessions with this provider."),
     click.option("--end-reason", help="Select only sessions that ended for this reason."),
     click.option(
         "--before", metavar="DATE", help="Select only sessions last used before this date."

@@ -110,7 +110,9 @@ def approve(skills: SkillLibrary, version: str) -> str:
 
 
 @version_commands.text("Reject a pending change; it stays in the history.", with_skills)
-@click.option("--reason", default="rejected by the owner", help="Record this reason.")
+@click.option(
+    "--reason", default="rejected by the owner", help="Record this reason for the rejection."
+)
 def reject(skills: SkillLibrary, version: str, reason: str) -> str:
     done = skills.store.refuse(skills.store.proposal(version), reason)
     return f"{mark('ok')} {done.id} of {done.name} is rejected."

@@ -152,7 +152,7 @@ async def check(hub: SkillHub, names: tuple[str, ...] = ()) -> Output:
     return Output(found, lines or "Nothing is installed.")
 
 
-@hub_commands.text("Update installed skills, after a scan and a question.", with_hub)
+@hub_commands.text("Update installed skills, after a scan and a confirmation.", with_hub)
 @force_option
 @yes_option
 async def update(hub: SkillHub, *, names: tuple[str, ...] = (), force: bool, yes: bool) -> Output:
@@ -176,7 +176,9 @@ async def _each(work: Iterable[tuple[str, Coroutine[Any, Any, str]]]) -> Output:
 
 @hub_commands.json("Scan installed skills again.", with_hub)
 @click.option("--deep", is_flag=True, help="Scan all skills, not only installed ones.")
-@click.option("--log", "show_log", is_flag=True, help="Show the installation log instead.")
+@click.option(
+    "--log", "show_log", is_flag=True, help="Show the installation log instead of a scan."
+)
 def audit(hub: SkillHub, deep: bool, show_log: bool) -> Output:
     if show_log:
         log = hub.ledger.log()
