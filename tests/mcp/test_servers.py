@@ -327,7 +327,7 @@ async def test_a_call_under_way_ends_before_its_server_is_removed(
     await until(lambda: is_noted(note))
     assert await servers.replace([]) == ([], [], ["little"])
     assert (await call).parts == (Text(text="done"),)
-    with pytest.raises(ToolError, match="no MCP server named 'little'"):
+    with pytest.raises(ToolError, match="no MCP server 'little'"):
         await ctx.call(slow, seconds=0)
 
 

@@ -138,8 +138,8 @@ class CredentialAdmin:
         return await self._store.states.change(change)
 
     async def log_in(self, screen: LoginScreen, *, label: str = "") -> AccountRow:
-        """Log in. Raise NotFound if the provider has no login. The new login replaces the one with
-        the same label, or a dead one."""
+        """Log in. Raise NotFound if the provider has no login. The new login replaces a login with
+        the same label, or a dead login."""
         provider, store = self._provider, self._store
         login = store.logins.get(provider)
         if login is None:

@@ -32,7 +32,7 @@ def no_key_error(
     provider: str, keys: Sequence[StoredKey], state_of: Callable[[StoredKey], KeyState], now: float
 ) -> ProviderError:
     """Build the error for a provider without a usable key. `retry_after` is None if no key is in
-    cooldown: waiting does not help."""
+    cooldown, because waiting does not help then."""
     states = [state_of(key) for key in keys if not key.dead]
     state = min(
         (state for state in states if state.in_cooldown(now)),

@@ -209,7 +209,7 @@ class JobStore:
                     replace_file(backup, self._file.read_bytes(), mode=PRIVATE)
                 replace_file(self._file, data, mode=PRIVATE)
         except OSError as error:
-            raise HermesError(f"{self._file} cannot be written: {error.strerror}.") from error
+            raise HermesError(f"{self._file} cannot be written ({error.strerror}).") from error
 
 
 def _find_job(jobs: list[JsonObject], job_id: str) -> JsonObject:

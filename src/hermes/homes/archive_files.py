@@ -195,9 +195,9 @@ async def provider_paths(memory: MemoryService) -> tuple[Path, ...]:
 
 
 class UserFiles:
-    """The user's files that may be packed and restored: none with credentials, none that other
-    programs execute or load, none of a Hermes home. A backup may come from a stranger, and a plugin
-    names paths freely."""
+    """The user's files that may be packed and restored: no files with credentials, no files that
+    other programs execute or load, and no files of a Hermes home. A backup may come from a
+    stranger, and a plugin names paths freely."""
 
     def __init__(self, user_home: Path, home: Home) -> None:
         self._user_home = user_home.resolve()

@@ -179,7 +179,9 @@ def session_lines(path: Path) -> Iterator[bytes]:
             for row in db.execute("SELECT * FROM sessions ORDER BY started_at, id"):
                 yield encode(_line(db, dict(row)))
     except sqlite3.Error as error:
-        raise UsageError(f"The sessions in {path} cannot be read ({error}).") from error
+        raise UsageError(
+            f"The sessions in {path} cannot be read ({error}); check the file."
+        ) from error
 
 
 def _line(db: sqlite3.Connection, session: Row) -> SessionLine:

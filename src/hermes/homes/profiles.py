@@ -295,7 +295,9 @@ class Profiles:
 
     def _root_of(self, name: str) -> Home:
         if name == DEFAULT:
-            raise UsageError("The default profile is the home itself and cannot be changed.")
+            raise UsageError(
+                "The default profile is the home itself and cannot be changed; name another."
+            )
         return profile_home(self._root, name)
 
 

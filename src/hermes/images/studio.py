@@ -156,7 +156,7 @@ def current_studio() -> Studio:
     studio = _studio.get()
     if studio is None:
         raise ImageFault(
-            "There is no studio here: call this within `generate`, or in a test "
+            "No image is being generated: call this within `generate`, or in a test "
             "within `hermes.testing.image_provider.studio(folder)`.",
             kind="io_error",
         )

@@ -298,5 +298,5 @@ async def user_profile(
 async def user_model_query(
     ctx: ToolContext, query: Annotated[str, "A question about the user"]
 ) -> ToolOutput:
-    """Ask what is known about the user: wishes, habits, ways of working."""
+    """Ask what is known about the user: wishes, habits, working style."""
     return ToolOutput.text(await ctx.service(UserModel).model.answer(query))

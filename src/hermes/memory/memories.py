@@ -151,7 +151,7 @@ class Memories:
         if len(found) == 1:
             return found[0].id
         if not found:
-            raise NotFound(f"No entry contains “{preview(text)}”.")
+            raise NotFound(f"No entry contains “{preview(text)}”; `hermes memory list` shows all.")
         near = tuple(f"m{each.id}  {preview(each.text)}" for each in found)
         raise NotFound("Several entries match; name one by its number.", near)
 

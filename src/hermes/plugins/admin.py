@@ -298,7 +298,7 @@ def create_plugin(folder: Path, name: str, kind: ScaffoldKind) -> tuple[Path, ..
             f"{name!r} is not a valid plugin name: use lower-case letters, digits, -, _."
         )
     if folder.exists():
-        raise UsageError(f"{folder} already exists.")
+        raise UsageError(f"{folder} already exists; choose another name.")
     template = files("hermes.plugins").joinpath("templates", f"{kind}.txt").read_text("utf-8")
     plain = re.sub(r"[^a-z0-9_]", "_", name)
     filled = Template(template).substitute(name=name, tool=f"{plain}_hello", command=name)

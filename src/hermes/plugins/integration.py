@@ -216,7 +216,7 @@ def _skill(plugin: FoundPlugin, path: str, name: str) -> Contents:
     prefix = "" if inner == "." else f"{inner}/"
     whole = read_contents(Path(plugin.path))
     if not plugin.trusted and hash_of(whole) != plugin.hash:
-        raise ConfigError("Its files have changed.")
+        raise ConfigError("Its files have changed; enable the plugin again.")
     files = {n.removeprefix(prefix): data for n, data in whole.items() if n.startswith(prefix)}
     if MAIN not in files:
         raise ConfigError(f"{path} has no {MAIN}.")

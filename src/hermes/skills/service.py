@@ -100,7 +100,7 @@ class SkillService(Struct, kw_only=True):
     def find(self, name: str) -> SkillEntry:
         """Return the skill of this name. Raises NotFound, or UsageError for a disabled skill."""
         if name in self.here.disabled:
-            raise UsageError(f"The skill {name} is disabled.")
+            raise UsageError(f"The skill {name} is disabled; use another.")
         return self.store.find(name)
 
     def readiness(self, entry: SkillEntry) -> Readiness:

@@ -187,7 +187,7 @@ async def skills_list(
 async def skill_view(
     ctx: ToolContext,
     name: str,
-    file_path: Annotated[str, "A file of it instead of its text"] = "",
+    file_path: Annotated[str, "A file of the skill to load"] = "",
 ) -> ToolOutput:
     """Load a skill: how to do a kind of task here. Follow it."""
     service = ctx.service(SkillService)

@@ -127,10 +127,12 @@ def _own_tables(home: Home) -> dict[str, JsonObject]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path} cannot be used: {error}.") from error
+        raise ConfigError(f"{path} cannot be used ({error}); correct it.") from error
     bad = next((name for name, table in tables.items() if not isinstance(table, dict)), None)
     if bad is not None:
-        raise ConfigError(f"{path} cannot be used: {bad!r} is outside a [vendor] table.")
+        raise ConfigError(
+            f"{path} cannot be used: {bad!r} is outside a [vendor] table; move it into one."
+        )
     return tables
 
 
@@ -138,7 +140,9 @@ def _build_login(provider: str, table: JsonObject) -> Login:
     try:
         login = convert(Login, {"provider": provider, **table})
     except DecodeError as error:
-        raise ConfigError(f"The login for {provider} cannot be used: {error}.") from error
+        raise ConfigError(
+            f"The login for {provider} cannot be used ({error}); correct it."
+        ) from error
     for name in _ADDRESSES:
         if url := getattr(login, name):
             require_https(url, f"The {name} of the login for {provider}")

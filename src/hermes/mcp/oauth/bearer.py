@@ -210,7 +210,9 @@ async def machine_token(server: McpServer, store: OAuthStore, clock: Clock) -> S
     except (OAuthFlowError, HermesError, httpx2.HTTPError, OSError, ValueError) as error:
         raise LoginRejected(server.name, f"{error}") from error
     if memory.tokens is None:
-        raise LoginRejected(server.name, "it accepts requests without a login; remove `auth`.")
+        raise LoginRejected(
+            server.name, "it accepts requests without a login; remove `auth` from its settings."
+        )
     token = token_of(memory.tokens, provider, clock)
     store.put_token(token)
     return token

@@ -95,9 +95,11 @@ async def log_in(
         try:
             await trigger_login(server, provider)
         except (OAuthFlowError, httpx2.HTTPError) as error:
-            raise HermesError(f"The login at {server.name} failed: {error}.") from error
+            raise HermesError(f"The login at {server.name} failed ({error}); try again.") from error
         if memory.tokens is None:
-            raise HermesError(f"{server.name} accepts requests without a login; remove `auth`.")
+            raise HermesError(
+                f"{server.name} accepts requests without a login; remove `auth` from its settings."
+            )
         token = token_of(memory.tokens, provider, clock)
         if memory.client is not None:
             store.put_client(memory.client.model_dump(mode="json", exclude_none=True))

@@ -304,7 +304,7 @@ class Hub:
             return old.install_path, read_tree(folder) if folder.is_dir() else {}
         if present is not None and present.kind == "home":
             raise UsageError(
-                f"The skill {name} already exists ({present.folder}); use --name to choose another."
+                f"The skill {name} already exists ({present.folder}); give another --name."
             )
         return skill_path(name, category), {}
 

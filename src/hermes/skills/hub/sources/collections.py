@@ -151,7 +151,7 @@ class Official(SkillSource):
         entry = scanned.find(name)
         if entry is None:
             near = tuple(each.name for each in scanned.entries)[:5]
-            raise NotFound(f"Hermes ships no skill {name!r}.", near=near)
+            raise NotFound(f"Hermes ships no skill {name!r}; check the name.", near=near)
         return SkillPackage(listing=self._listing(entry), files=read_tree(Path(entry.folder)))
 
     def _listing(self, entry: SkillEntry) -> SkillListing:
