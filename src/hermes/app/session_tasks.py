@@ -21,7 +21,7 @@ INBOX_SECONDS = 0.25
 
 
 def write_snapshots(app: App, session: Session) -> None:
-    """Write the session to a JSON file as well, if the settings say so."""
+    """Also write the session to a JSON file, if the settings say so."""
     if app.context.settings.sessions.write_json_snapshots:
         app.shared.json_snapshots.follow(session)
 

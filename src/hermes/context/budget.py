@@ -161,7 +161,7 @@ def budget_for(
 
 
 def reduce_budget(budget: TokenBudget, percent: int) -> TokenBudget:
-    """Reduce the budgets of what can be looked up again."""
+    """Reduce the budgets of content that can be looked up again."""
     if percent == 100:
         return budget
     names = ("todos", "names", "files")

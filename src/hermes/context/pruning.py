@@ -35,7 +35,7 @@ Number = Callable[[Message | ToolResult], int]
 
 def prune(messages: Sequence[Message], number: Number, *, user_chars: int) -> tuple[Message, ...]:
     """Cut long parts; calls stay paired with results. User text is kept up to `user_chars`.
-    `number` returns the record of an original."""
+    `number` returns the record number of an original message."""
     calls: dict[str, ToolCall] = {}
     kept: list[Message] = []
     for message in messages:

@@ -42,7 +42,7 @@ class TurnHooks(Protocol):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Plugins and other third parties whose hooks have run so far."""
+        """The plugins and other third parties whose hooks have run so far."""
         ...
 
     async def before_turn(self) -> str:

@@ -166,8 +166,8 @@ class Session:
             await self._execute(command)
 
     async def ask(self, say: Say) -> AsyncGenerator[Record]:
-        """Send a message and yield all that happens until the turn that answers it has ended.
-        Raises what stopped the turn, if it cannot end."""
+        """Send a message and yield all records until the turn that answers it has ended. If an
+        error prevents the turn from ending, raise that error."""
         say = say if say.key else replace(say, key=self._deps.world.new_id("say"))
         events, n, turn_id = self.subscribe(), 0, ""
         idle: asyncio.Future[None] | None = None
@@ -354,7 +354,7 @@ class Session:
 
     def _compaction_request(self, command: Compact) -> tuple[ContextEngine, CompactionRequest]:
         if self._deps.engine is None:
-            raise UsageError("Compaction is off in this session.")
+            raise UsageError("Compaction is off; set compression.enabled to true.")
         _, limits = self._runner.connection
         request = CompactionRequest(
             window=limits.window, cause="asked", topic=command.topic, keep=command.keep

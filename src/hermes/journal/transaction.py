@@ -25,8 +25,8 @@ HeldLease = tuple[int, str, int]
 
 
 class FileCache:
-    """What the file is known to hold while no other process writes it: leases by session id, and
-    the newest record id, 0 when unknown."""
+    """Cached facts about the file, valid while no other process writes it: leases by session id,
+    and the newest record id (0 when unknown)."""
 
     def __init__(self) -> None:
         self.leases: dict[str, HeldLease] = {}

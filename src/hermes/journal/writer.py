@@ -341,7 +341,7 @@ class Writer:
             return False
 
     def _reopen_later(self) -> None:
-        """Do not reuse a connection that met a disk error."""
+        """Do not reuse a connection after a disk error."""
         self._in_file.forget()
         self._version = -1
         if self._db is not None:

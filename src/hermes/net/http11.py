@@ -162,7 +162,7 @@ class HttpConnection:
 
     @property
     def is_alive(self) -> bool:
-        """An idle connection is alive as long as nothing arrives: any input means that it was
+        """Whether an idle connection is alive: any input while it is idle means that it was
         closed."""
         if not self._stream.is_idle:
             return False

@@ -1,4 +1,4 @@
-"""Judges what reading, writing or deleting a path means, for file tools and for commands alike."""
+"""Judges reads, writes and deletions of paths, for file tools and for commands alike."""
 
 from __future__ import annotations
 
@@ -114,12 +114,12 @@ class Paths:
         return "scratch" if self.places.is_scratch(path) else "outside"
 
     def why_runs_later(self, path: str) -> str:
-        """Return why other programs run or obey the file later, or ""."""
+        """Return why other programs run the file or read settings from it later, or ""."""
         why = self._runs_later(path)
         return f"{path} {why}." if why else ""
 
     def is_root(self, path: str) -> bool:
-        """Whether the path is the system, the home, what the home lies in, all homes, or everything
+        """Whether the path is the system, the home, a parent of the home, all homes, or everything
         in one of these."""
         bare = path
         while (head := posixpath.dirname(bare)) != bare and posixpath.basename(bare) in (

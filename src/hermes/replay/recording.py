@@ -224,7 +224,9 @@ def parse(data: bytes, name: str) -> Recording:
     try:
         entries = [decode(FileEntry, line) for line in data.split(b"\n") if line.strip()]
     except DecodeError as error:
-        raise UsageError(f"{name} is not a recorded session ({error}).") from error
+        raise UsageError(
+            f"{name} is not a recorded session ({error}); choose another file."
+        ) from error
     header = entries[0].header if entries else None
     if header is None or header.format != FORMAT:
         raise UsageError(

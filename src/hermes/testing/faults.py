@@ -43,7 +43,7 @@ def hangs(
     after_chunks: int | None = None,
     comment_seconds: float = 0.0,
 ) -> Step:
-    """Silence until the client disconnects: without a byte, or after this many events. With
+    """No data until the client disconnects: from the start, or after this many events. With
     `comment_seconds`, a keep-alive comment is sent at that interval."""
     how = Break(
         how="hold",

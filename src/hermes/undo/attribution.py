@@ -86,7 +86,7 @@ def compare(before: Mapping[str, PathEntry], after: Manifest) -> list[FileChange
 
 def token_of(path: str, scanned: PathEntry) -> bytes:
     """Return the token of a file's content, or b"" if the file has changed since the scan: that
-    change came after the call, and its content must not pass for the content of the scan."""
+    change came after the call, and its content must not be taken for that of the scan."""
     token = present_token(path)
     now = read_entry(path)
     return token if now is not None and not differs(scanned, now) else b""

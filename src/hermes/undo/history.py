@@ -85,7 +85,7 @@ class CheckpointHistory:
         path: str = "",
         overwrite: bool = False,
     ) -> RestorePlan:
-        """Plan an undo: to before a checkpoint number, to before a turn, or, without both, to
+        """Plan an undo: to the state before a checkpoint, before a turn, or, if neither is given,
         before the last turn that is not undone yet. `path` limits it to a file or a folder.
         NotFound, UsageError."""
         self._end_open_calls(session)

@@ -36,8 +36,7 @@ class WritableFolders:
         self._modes: dict[str, tuple[int, int]] = {}
 
     def open(self, folder: str) -> None:
-        """Make sure that names in it can be created and removed; also open closed folders above
-        it."""
+        """Make the folder writable, and let this process enter the folders above it."""
         for each in (*reversed(Path(folder).parents), Path(folder)):
             path = str(each)
             with contextlib.suppress(OSError):

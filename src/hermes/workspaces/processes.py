@@ -38,7 +38,7 @@ class ProcessLimits(Value):
 
 
 class ProcessKeeper(Protocol):
-    """Starts processes that outlive Hermes, and reaches them again. Their output and exit code
+    """Starts processes that outlive Hermes, and reconnects to them. Their output and exit code
     arrive in their folder, wherever they run."""
 
     async def start(
@@ -263,7 +263,7 @@ class SessionProcesses:
         return process
 
     def _mark_reported(self, process: BackgroundProcess) -> BackgroundProcess:
-        """Whoever sees the end needs no notice of it."""
+        """Drop the notice of an end that the caller has already seen."""
         if not process.running and not process.record.told:
             process.update(told=True)
             self._notices.drop(_ended_key(process.record.id))

@@ -171,5 +171,5 @@ class Runner(Protocol):
         ...
 
     async def close(self) -> None:
-        """End what commands left running."""
+        """End the processes that commands left running."""
         ...

@@ -43,7 +43,7 @@ def start_code(cwd: str, state: ShellState, preface: str = "") -> str:
 
 
 def pass_variables_inside(env: dict[str, str]) -> str:
-    """Remove the variables that the shell around a command would obey itself, before the command is
+    """Remove the variables that would affect the shell around a command, before the command is
     confined. Return bash that sets them for the command."""
     for name in _LEFT_OUT:
         env.pop(name, None)

@@ -1,7 +1,7 @@
 """The index file: numbered blocks with checksums in SQLite, and a manifest of all of them.
 
-The manifest determines every block that must exist, so damage is either noticed when a block is
-read, or lies where nothing is read.
+The manifest determines every block that must exist, so damage is noticed when a block is read;
+damage elsewhere has no effect.
 """
 
 from __future__ import annotations

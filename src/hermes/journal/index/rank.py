@@ -159,7 +159,7 @@ class MessageScorer:
         ]
 
     def hear(self, messages: Sequence[Message]) -> None:
-        """Learn who speaks in messages that are scored later."""
+        """Learn the speakers of messages that are scored later."""
         self._speakers.hear((one.row.kind, one.folded) for one in messages)
 
     def rules_out(self, body: str | bytes) -> bool:

@@ -249,8 +249,8 @@ class SearchIndex:
         return "done"
 
     def _with_file(self, work: Callable[[IndexFile], T], patient: bool) -> T | Outcome:
-        """Run work with the open file. Damage is repaired for a patient caller and reported to any
-        other."""
+        """Run work with the open file. If the file is damaged, repair it for a patient caller, and
+        report the damage to any other."""
         create(self._path)
         identity = _identity(self._path)
         try:

@@ -1,4 +1,4 @@
-"""Finds secrets by the name before them, or by the head of their column."""
+"""Finds secrets by the name before them, or by the heading of their column."""
 
 from __future__ import annotations
 

@@ -152,8 +152,8 @@ _ONE_NAME = regex(r"[A-Za-z][a-z]+(?:[A-Z][a-z]+)*\d{0,2}")
 
 
 def is_secret(value: str, name: str, found: NameWeight, *, quoted: bool, environment: bool) -> bool:
-    """Whether a value is secret under this name. `environment`: it comes from `NAME=value`, where
-    it cannot be code."""
+    """Whether a value is secret under this name. `environment` means that the value comes from
+    `NAME=value`, where it cannot be code."""
     # The beginning of a long value is enough, and hostile texts have very long ones.
     bare = value[:256].strip()
     if len(bare) < (3 if environment else 4) or is_not_secret(bare) or bare.lower() == name.lower():

@@ -85,7 +85,7 @@ class SecretMask:
         return _rewrite(answer, self._mask_joined) if spread else (answer, 0)
 
     def _mask_joined(self, slots: list[_StringSlot]) -> int:
-        """Mask the joined strings and give each its part back."""
+        """Mask the joined strings, then split the result into the original strings."""
         whole = "".join(slot.text for slot in slots)
         masked = self.text(whole)
         if masked == whole:

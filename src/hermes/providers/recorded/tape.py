@@ -273,7 +273,7 @@ def _make_private(folder: Path) -> None:
 
 
 class TapedRun(Value):
-    """What one process did for a session. The requests of `exchanges` are complete."""
+    """What one process did for a session. `exchanges` have complete request bodies."""
 
     run: TapeRun
     models: tuple[TapeModel, ...] = ()

@@ -141,7 +141,7 @@ class TextContext:
 
     @property
     def in_quotes(self) -> bool:
-        """The previous character opens a quotation."""
+        """Whether the previous character opens a quotation."""
         line = self._line.rstrip(" \t")
         return bool(line) and line[-1] in _QUOTES
 
@@ -156,12 +156,12 @@ class TextContext:
 
     @property
     def announces_call(self) -> bool:
-        """The last sentence announces an action."""
+        """Whether the last sentence announces an action."""
         return _matches(_ANNOUNCING, self._last_sentence)
 
     @property
     def introduces_example(self) -> bool:
-        """The last sentence introduces an example or a quotation."""
+        """Whether the last sentence introduces an example or a quotation."""
         last = self._last_sentence
         return _matches(_EXAMPLE_WORDS, last) or (_matches(_TALK, last) and not self.announces_call)
 

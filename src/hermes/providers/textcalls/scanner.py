@@ -203,7 +203,7 @@ class CallScanner:
         yield from self._say(attempt.opener)
 
     def _decide(self) -> ScanStep:
-        """Decide by what follows whether the calls are meant."""
+        """Decide from the following text whether the calls are meant."""
         style = self._blocks[-1].style
         ahead = self._rest.lstrip()
         gap = self._rest[: len(self._rest) - len(ahead)]
@@ -273,7 +273,7 @@ class CallScanner:
             yield CallNamed(name=name)
 
     def _say(self, text: str, *, whole: bool = False) -> Iterator[Piece]:
-        """Emit visible text. `whole`: the text is complete call markup."""
+        """Emit visible text. `whole` means that the text is complete call markup."""
         if not text:
             return
         self._prose.add(text)

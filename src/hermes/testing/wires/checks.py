@@ -115,7 +115,7 @@ class Pairing:
             yield f"{where}: the result {id!r} answers no tool call before it"
 
     def settle(self, where: str) -> Iterator[str]:
-        """No call may be open here."""
+        """Report calls that have no result at this point."""
         for id in self.open:
             yield f"{where}: the tool call {id!r} has no result"
         self.open = []

@@ -24,7 +24,7 @@ class RemoteProcess(Protocol):
 
     @property
     def ended(self) -> asyncio.Future[int]:
-        """The end of the connection, after the end of the bash or instead of it."""
+        """Completes when the connection ends, which may be before the bash ends."""
         ...
 
     def close(self) -> None:
@@ -47,11 +47,11 @@ class RemoteMachine(Protocol):
         ...
 
     def ask_now(self, line: str, data: bytes) -> bytes:
-        """Return the output of a short line. Blocks; raise ToolError."""
+        """Return the output of a short line. Blocks. Raises ToolError."""
         ...
 
     async def hibernate(self) -> None:
-        """Release what costs money; the next call wakes it up. Files stay."""
+        """Release resources that cost money; files stay. The next call wakes the machine up."""
         ...
 
     async def close(self, *, keep: bool = False) -> None:

@@ -313,7 +313,7 @@ class DaytonaMachine:
             raise ToolError("Daytona rejected the key. Ask the user to check it.")
         if status >= 400 and status not in accept:
             message = received.decode("utf-8", "replace").strip()[:200]
-            raise ToolError(f"Daytona refused ({status}): {message}")
+            raise ToolError(f"Daytona refused the request ({status}): {message}")
         return status, received
 
 
