@@ -115,7 +115,7 @@ class App:
         return session
 
     async def close_session(self, session: Session, *, soon: bool = False) -> None:
-        """Stop the tasks of the session and release it; `soon` as for `Journal.release`."""
+        """Stop the tasks of the session and release it. For `soon`, see `Journal.release`."""
         _, tasks = self._open[session.id]
         self.shared.secret_stores.pop(session.id, None)
         self.controls.pop(session.id, None)
@@ -154,7 +154,7 @@ class App:
             tasks.append(asyncio.ensure_future(log_failure(work)))
 
     def switch_back(self, session: Session, model: str, provider: str) -> None:
-        """Return to this model after the next turn."""
+        """Switch back to this model after the next turn."""
         from hermes.models.saved_choice import switch_back
 
         work = switch_back(session, session.subscribe(), model, provider)

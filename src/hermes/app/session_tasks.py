@@ -27,7 +27,7 @@ def write_snapshots(app: App, session: Session) -> None:
 
 
 async def close_session(app: App, session: Session, *, soon: bool = False) -> None:
-    """Close the session and notify its followers. `soon` is as for `Journal.release`."""
+    """Close the session and notify its followers. For `soon`, see `Journal.release`."""
     await session.close(soon=soon)
     await app.shared.on_session_closed(session.id)
     await app.hooks.on_session_closed(session.id)

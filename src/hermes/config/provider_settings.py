@@ -138,7 +138,7 @@ class BudgetSettings(Value):
 class AuxiliaryTaskSettings(Value):
     """The model for one auxiliary task."""
 
-    provider: Annotated[str, "`auto`, `main`, or a provider."] = "auto"
+    provider: Annotated[str, "Provider; `auto` chooses one, `main` uses the main model."] = "auto"
     model: Annotated[str, "Model name; empty uses a small model of the provider."] = ""
     base_url: Annotated[str, "Base URL of a separate endpoint."] = ""
     api_key: Annotated[str, SECRET, "API key of that endpoint."] = ""

@@ -86,7 +86,7 @@ class DisplaySettings(Value):
     show_cost: Annotated[bool, "Show the cost in the status bar."] = False
     tool_progress: Annotated[
         Literal["off", "new", "all", "verbose"],
-        "Tool calls to show: none, the first of each run of one tool, all, or all with details.",
+        "Tool calls to show: none, the first of several calls of a tool, all, or all with details.",
     ] = "all"
     tool_preview_length: Annotated[
         Count, "Maximum characters of a tool call preview; 0 for no limit."

@@ -54,16 +54,17 @@ class ConversationText(Protocol):
     """Which exact texts occur in a conversation."""
 
     def user_wrote(self, text: str) -> bool:
-        """Whether the person wrote it."""
+        """Whether the person wrote the text."""
         ...
 
     def occurs(self, text: str) -> bool:
-        """Whether it occurs anywhere: written by the person, or in a page, file or tool result."""
+        """Whether the text occurs anywhere: written by the person, or in a page, file or tool
+        result."""
         ...
 
     def in_results(self, text: str, origin: str = "") -> bool:
-        """Whether tool results contain it, also inside a longer text; with an origin, only results
-        from there."""
+        """Whether tool results contain the text, also inside a longer text; with an origin, only
+        results of that origin count."""
         ...
 
 

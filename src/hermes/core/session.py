@@ -288,8 +288,8 @@ class Session:
                 await self._deps.journal.acknowledge(lease, (waiting.id,))
 
     async def close(self, *, soon: bool = False) -> None:
-        """Stop the running turn and release the session. Waiting messages stay in the journal.
-        `soon`: see `Journal.release`."""
+        """Stop the running turn and release the session. Waiting messages stay in the journal. For
+        `soon`, see `Journal.release`."""
         await self._runner.end()
         await self._deps.workspace.close()
         if self._recorder.lease is not None:

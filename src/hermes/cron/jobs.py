@@ -48,7 +48,7 @@ class NewJob(Value, forbid_unknown_fields=True):
 
 
 class JobChange(Value, forbid_unknown_fields=True):
-    """Fields that are None stay unchanged."""
+    """A change of a job; fields that are None stay unchanged."""
 
     prompt: PromptText | None = None
     schedule: ScheduleText | None = None
@@ -68,8 +68,8 @@ class _File(Value):
 
 
 class JobStore:
-    """Keeps unknown fields of a job. Every method rereads the file, because other processes change
-    it."""
+    """The file of jobs. It keeps unknown fields of a job. Every method rereads the file, because
+    other processes change it."""
 
     def __init__(self, run: RunContext) -> None:
         self._folder = run.home.root / "cron"

@@ -68,7 +68,7 @@ async def update(here: Installation) -> None:
     """Update to the newest version. A checkout is fast-forwarded, and only if it has no local
     changes."""
     if here.kind == "package":
-        await _run(here, *_pip("install", "--upgrade", PACKAGE), fix="check the output of pip")
+        await _run(here, *_pip("install", "--upgrade", PACKAGE), fix="read the output of pip")
         return
     fix = "commit or stash them first"
     if await _run(here, "git", "status", "--porcelain", "--untracked-files=no", fix=fix):

@@ -32,8 +32,8 @@ FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")
 
 
 class HostingStore:
-    """One thread, one connection, one file per process. `durable` work survives a power failure,
-    other work a crash of the process. `schema` creates the tables of the surface."""
+    """A SQLite file with one connection and one thread per process. `durable` work survives a power
+    failure, other work a crash of the process. `schema` creates the tables of the surface."""
 
     def __init__(self, path: Path, schema: str = "") -> None:
         self._path = path

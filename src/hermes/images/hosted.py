@@ -57,7 +57,7 @@ class GeneratedImage(Value):
 
 
 class HostedProvider(ImageGenProvider):
-    """Subclasses define constants and `draw`."""
+    """The base of providers that call a server. Subclasses define constants and `draw`."""
 
     NAME: ClassVar[str]
     LABEL: ClassVar[str]

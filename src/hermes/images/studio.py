@@ -102,7 +102,7 @@ class Studio:
             kind = "timeout" if "did not answer within" in str(error) else "io_error"
             raise ImageFault(str(error), kind=kind) from error
         if not 200 <= answer.status < 300:
-            raise ImageFault(f"The image URL returned {answer.status}.", kind="io_error")
+            raise ImageFault(f"The image URL returned status {answer.status}.", kind="io_error")
         return check_download(
             answer.body,
             answer.headers.get("content-type", ""),

@@ -140,7 +140,9 @@ class SessionArchive:
         try:
             done = await session_import.import_file(self._journal, path)
         except (OSError, EOFError, zlib.error) as error:
-            raise UsageError(f"{path} cannot be read ({error}); it may be incomplete.") from error
+            raise UsageError(
+                f"{path} cannot be read ({error}); copy or export it again."
+            ) from error
         return await self._search_index(done)
 
     async def import_lines(self, lines: Iterable[bytes]) -> Imported:

@@ -225,8 +225,8 @@ def judge_read(paths: Paths, path: str) -> Finding | None:
 def judge_write(
     paths: Paths, path: str, *, append: bool = False, from_home: bool = False
 ) -> Finding | None:
-    """Judge everything that creates, changes or replaces a file; None for harmless devices.
-    `from_home`: see `spelled_from_home`."""
+    """Judge everything that creates, changes or replaces a file; None for harmless devices. For
+    `from_home`, see `spelled_from_home`."""
     if path.startswith(("/dev/tcp/", "/dev/udp/")):
         return _finding(Level.ASKED, "network_out", f"It opens a connection through {path}.")
     if HARMLESS_DEVICE.match(path):

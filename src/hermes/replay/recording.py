@@ -168,7 +168,7 @@ class Data(Value):
 
 
 class SavedExchange(Value):
-    """An exchange in readable form; the request is stored as a difference to the previous one."""
+    """An exchange in readable form; the request is stored as a difference from the previous one."""
 
     url: str
     request: Data
@@ -216,7 +216,7 @@ def load(path: Path) -> Recording:
         with gzip.open(path) if is_packed else path.open("rb") as file:
             data = file.read(MAX_BYTES)
     except (OSError, EOFError, zlib.error) as error:
-        raise UsageError(f"{path} cannot be read ({error}); it may be incomplete.") from error
+        raise UsageError(f"{path} cannot be read ({error}); copy or export it again.") from error
     return parse(data, str(path))
 
 

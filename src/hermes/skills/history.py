@@ -122,7 +122,7 @@ class SkillHistory:
         return matches[0]
 
     def tree(self, version: Version) -> Tree:
-        """Return the files of a version. Raises NotFound when a stored content is damaged."""
+        """Return the files of a version. Raises NotFound when stored content is damaged."""
         found: Tree = {}
         for name, digest in version.files.items():
             found[name] = (self._objects / digest[:2] / digest).read_bytes()

@@ -173,7 +173,7 @@ def _patch(text: str, arguments: JsonObject) -> str:
 
     old, everywhere = arguments["old_string"], arguments["replace_all"]
     if not old:
-        raise ToolError("old_string is empty; edit writes the whole text.")
+        raise ToolError("old_string is empty; use edit to write the whole text.")
     found = find(text, old, replace_all=everywhere)
     if found is None:
         raise ToolError("old_string is not in the text; load the skill again and copy it.")

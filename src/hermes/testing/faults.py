@@ -13,14 +13,14 @@ def flawed(step: Step, *flaws: Flaw) -> Step:
 def paced(
     step: Step, *, chunk: int = 24, first_seconds: float = 0.0, between_seconds: float = 0.0
 ) -> Step:
-    """Pieces of `chunk` characters (0: all in one), with pauses before the first byte and between
-    events."""
+    """Send pieces of `chunk` characters (0: all in one), with pauses before the first byte and
+    between events."""
     pace = Pace(chunk=chunk, first_seconds=first_seconds, between_seconds=between_seconds)
     return replace(step, pace=pace)
 
 
 def dripped(step: Step, *, size: int = 1, seconds: float = 0.0) -> Step:
-    """The response in writes of `size` bytes, which may split lines and characters."""
+    """Send the response in writes of `size` bytes, which may split lines and characters."""
     pace = replace(step.pace, drip=size, drip_seconds=seconds)
     return replace(step, pace=pace)
 

@@ -147,8 +147,8 @@ def _is_writable(pid: int, name: str) -> bool:
 def attribute_changes(
     call: OpenCall, changes: list[FileChange], theirs: AbstractSet[WrittenFile] = frozenset()
 ) -> list[FileChange]:
-    """Mark each change by whether the command certainly made it. It made what its text names; it
-    did not make what other processes wrote or have open for writing."""
+    """Mark whether the command certainly made each change. It made the changes that its text names.
+    It did not make changes to files that other processes wrote or have open for writing."""
     named = {os.fsencode(name) for name in call.intent.names}
     written = {
         each.after.written

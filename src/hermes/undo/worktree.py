@@ -157,7 +157,7 @@ class SessionWorktrees:
     async def enter(self, session_id: str, cwd: str) -> str:
         """Return the folder to work in instead; raise UsageError."""
         if self._run.settings.terminal.backend != "local":
-            raise UsageError("--worktree works only with the local backend.")
+            raise UsageError("--worktree works only with the local backend; leave it out.")
         made = await asyncio.to_thread(make_worktree, cwd, self._run.world, self._env)
         self._made[session_id] = made
         self._run.notices.append(f"This session works in {made.path} on the branch {made.branch}.")

@@ -99,8 +99,9 @@ _ANSI_LETTERS = {
 
 
 class ShellState(Value):
-    """Variables are stored as a difference to the start environment, so that a resumed session sees
-    the current environment. `definitions` is bash; `own` are those from the start files."""
+    """Variables are stored as differences from the start environment, so that a resumed session
+    sees the current environment. `definitions` is bash code; `own` holds the definitions from the
+    start files."""
 
     cwd: str
     changed: dict[str, str] = {}

@@ -127,8 +127,8 @@ class SearchIndex:
         await self.catch_up()
 
     async def forget(self, *, sessions: Collection[str]) -> None:
-        """Remove the text of these sessions from the file, after the journal has lost them. Raises
-        JournalError when that is not possible."""
+        """Remove the text of these sessions, which were deleted from the journal, from the file.
+        Raises JournalError when that is not possible."""
         await self._retry(lambda patient: self._try_forget(sessions, patient), None)
 
     async def check(self) -> list[str]:

@@ -175,7 +175,8 @@ def _can_stand_bare(value: str) -> bool:
 
 
 def looks_random(value: str, *, strict: bool) -> bool:
-    """Whether letters and digits are mixed unlike in names; `strict` needs a longer value."""
+    """Whether the value mixes letters and digits in a way that names do not; `strict` needs a
+    longer value."""
     if not value.isascii() or " " in value:
         return False
     core = value.strip("=.,;:!?\"'()")
@@ -215,7 +216,8 @@ def is_chosen(value: str) -> bool:
 
 
 def is_jumbled(value: str) -> bool:
-    """Whether case is mixed unlike in names: parts without vowels, or very short ones."""
+    """Whether the value mixes upper and lower case in a way that names do not: with parts without
+    vowels, or very short parts."""
     if not value.isalnum() or value.lower() == value or value.upper() == value:
         return False
     parts = _PARTS.findall(value)

@@ -172,7 +172,7 @@ def _is_stream(answer: bytes) -> bool:
 
 
 def _rewrite(answer: bytes, change: Callable[[list[_StringSlot]], int]) -> tuple[bytes, int]:
-    """Apply `change` to each group of strings that may together form one text; it returns the
+    """Apply `change` to each group of strings that may together form one text; `change` returns the
     number of its findings."""
     is_stream = _is_stream(answer)
     parts = answer.replace(b"\r\n", b"\n").split(b"\n\n") if is_stream else [answer]

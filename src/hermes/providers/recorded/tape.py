@@ -247,8 +247,8 @@ def plain_url(url: str) -> str:
 
 
 def digest(before: bytes, head: int, tail: int, body: bytes) -> bytes:
-    """Return a digest of a request and all before it, computed from its difference to the previous
-    one."""
+    """Return a digest of a request and all before it, computed from its difference from the
+    previous one."""
     made = blake2b(b"%b%d %d " % (before, head, tail), digest_size=DIGEST_BYTES)
     made.update(body)
     return made.digest()

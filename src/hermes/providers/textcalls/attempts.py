@@ -19,7 +19,7 @@ class OpenerMatch(NamedTuple):
 
 
 class OpenerIndex:
-    """Some openers match anywhere in a line, others only at its start."""
+    """Finds openers in a text. Some match anywhere in a line, others only at its start."""
 
     def __init__(self, styles: tuple[CallStyle, ...], names: tuple[str, ...]) -> None:
         self._styles: dict[str, tuple[CallStyle, ...]] = {}

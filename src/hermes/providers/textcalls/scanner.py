@@ -43,8 +43,8 @@ class CallBlock(NamedTuple):
     named: bool  # the first call was already announced
 
     def is_meant(self, gap: str, ahead: str) -> bool:
-        """Return whether marked calls are meant, judging by the white space after them and by what
-        follows; "" is the end of the reply."""
+        """Return whether marked calls are real calls, judging by the white space and the text after
+        them; "" is the end of the reply."""
         if not self.position.boundary:
             return not ahead and self.position.announced
         return not ahead or "\n" in gap or not (ahead[0].islower() or ahead[0] in _CONTINUATIONS)

@@ -56,7 +56,8 @@ class TokenFile(Value):
 
 
 def digest(token: str) -> str:
-    """Tokens are long and random, so a plain digest cannot be reversed."""
+    """Return the digest of a token. Tokens are long and random, so a plain digest cannot be
+    reversed."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 

@@ -87,7 +87,7 @@ def run_headers(run: Run) -> Headers:
 
 
 def check_tools(server: ServerContext, *tools: list[JsonObject] | None) -> None:
-    """Refused by default: the agent never calls a client's tools."""
+    """Refuse tools in a request by default, because the agent never calls a client's tools."""
     if any(tools) and not server.settings.ignore_client_tools:
         message = (
             "The agent uses its own tools; client tools are not supported "

@@ -151,7 +151,8 @@ class SeenFile:
 
 
 class ReadLog:
-    """Kept while a session is open; after a restart, files are simply read again."""
+    """What the model knows of each file. It is kept while a session is open; after a restart, files
+    are read again."""
 
     def __init__(self) -> None:
         self._seen: dict[str, SeenFile] = {}
@@ -159,8 +160,8 @@ class ReadLog:
         self._misses: dict[str, int] = {}
 
     def on_compaction(self) -> None:
-        """What was read may no longer be in the context, so it is shown again on request. The model
-        still counts as having seen it."""
+        """After a compaction, content may no longer be in the context, so show it again on request.
+        The model still counts as having seen it."""
         self._repeats.clear()
 
     def count_request(self, path: str, offset: int, limit: int, content: bytes) -> int:

@@ -34,7 +34,7 @@ PLACE = "/tmp/.hermes-calls"
 
 
 class ExecutionResult(Value):
-    """As the service sends it."""
+    """The result of a command, as the service sends it."""
 
     exitCode: int = 0
     result: str = ""
@@ -161,7 +161,7 @@ class _Sandbox(Value):
 
 
 class DaytonaMachine:
-    """The service also stops a sandbox after the idle time of the settings."""
+    """A Daytona sandbox. The service also stops it after the idle time in the settings."""
 
     def __init__(
         self, terminal: TerminalSettings, key: str, *, api_key: str, url: str = URL

@@ -123,8 +123,8 @@ class ChatScreen(Protocol):
 
 
 class PlainScreen(ChatScreen):
-    """Has no live rows: questions are printed when they open. The terminal itself edits the input
-    line, so the program never sees a draft."""
+    """A screen without live rows: questions are printed when they open. The terminal itself edits
+    the input line, so the program never sees a draft."""
 
     animated = False
 

@@ -143,7 +143,7 @@ def backup(curator: Curator) -> str:
     return f"{mark('ok')} {curator.backup()}"
 
 
-@command.text("Restore skills of a backup that this home no longer has.", with_curator)
+@command.text("Restore the skills of a backup that are missing in this home.", with_curator)
 @click.option(
     "--list", "only_list", is_flag=True, help="List the backups instead of restoring one."
 )

@@ -100,7 +100,7 @@ def add(
 def insert_entry(
     chain: tuple[FallbackSettings, ...], entry: FallbackSettings, place: int | None = None
 ) -> tuple[FallbackSettings, ...]:
-    """An existing entry moves to the new position."""
+    """Add the entry; an existing entry moves to the new position."""
 
     def key(each: FallbackSettings) -> tuple[str, str, str]:
         return each.provider, each.model, each.base_url

@@ -300,7 +300,7 @@ def disable(ctx: click.Context) -> str:
 
 
 @honcho_command.text(
-    "Show or set what is one conversation at Honcho: a folder, a repository, a session or all.",
+    "Show or set what Honcho treats as one conversation: a folder, repository, session or all.",
     with_user_models,
 )
 @click.argument("wanted", type=click.Choice(STRATEGIES), required=False)

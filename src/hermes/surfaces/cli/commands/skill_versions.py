@@ -141,7 +141,9 @@ SAYS: dict[Verdict, str] = {
     "--sessions", "most", type=click.IntRange(min=1), metavar="N", help="Replay at most N sessions."
 )
 @click.option("--session", default="", metavar="ID", help="Replay only this session.")
-@click.option("--decide", is_flag=True, help="Approve or reject the pending change by the result.")
+@click.option(
+    "--decide", is_flag=True, help="Then approve or reject the pending change automatically."
+)
 async def rehearse(
     app: App, *, name: str, version: str = "", most: int | None, session: str, decide: bool
 ) -> Output:
