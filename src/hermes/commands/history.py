@@ -147,7 +147,9 @@ async def save(here: CommandContext, argument: str) -> str:
     try:
         await asyncio.to_thread(write)
     except OSError as error:
-        raise UsageError(f"{path} cannot be written ({error.strerror}); give another.") from error
+        raise UsageError(
+            f"{path} cannot be written ({error.strerror}); give another path."
+        ) from error
     return f"The conversation is in {path}."
 
 

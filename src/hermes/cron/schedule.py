@@ -208,7 +208,7 @@ def _clock(text: str) -> tuple[int, int]:
     if match and match[3]:
         hour = hour % 12 + (12 if match[3] == "pm" else 0) if 1 <= hour <= 12 else 99
     if hour > 23 or minute > 59:
-        raise UsageError(f"{text!r} is not a time of day; write 09:30.")
+        raise UsageError(f"{text!r} is not a time of day; write it like 09:30.")
     return minute, hour
 
 

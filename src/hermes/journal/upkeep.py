@@ -38,8 +38,8 @@ class PruneResult(Value):
 
 
 async def delete(journal: SqliteJournal, session_id: str) -> None:
-    """Delete a session. NotFound; SessionBusy while it is open; UsageError while a fork needs its
-    records."""
+    """Delete a session. Raises NotFound, SessionBusy while it is open, and UsageError while a fork
+    needs its records."""
     await journal.writing(lambda tx: remove(tx, journal, session_id))
 
 

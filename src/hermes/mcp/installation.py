@@ -244,7 +244,7 @@ def _name(field: InputField) -> str:
 
 
 def _values(field: InputField, values: InputValues) -> list[str]:
-    """Return the values; none when the input is omitted."""
+    """Return the values of an input; none when it is omitted."""
     if field.value is None:
         return _input_values(field, _name(field), values)
     text = field.value

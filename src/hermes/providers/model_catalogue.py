@@ -123,7 +123,7 @@ class Vendor(Value):
     included: bool = False
 
     def own_hosts(self) -> frozenset[str]:
-        """Return the hosts its keys may be sent to."""
+        """Return the hosts to which the vendor's keys may be sent."""
         urls = (self.url, *(route.url for route in self.routes))
         return frozenset((*(host_of(url) for url in urls if url), *self.hosts))
 

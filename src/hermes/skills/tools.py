@@ -233,8 +233,8 @@ async def skill_manage(
     file_content: str = "",
     absorbed_into: Annotated[str | None, "delete: the skill that now has its content"] = None,
 ) -> ToolOutput:
-    """Save how to do a kind of task, or fix a skill. Prefer patch; name the kind of task, not the
-    case; no temporary failures. Steps, pitfalls, checks."""
+    """Save how to do a kind of task, or fix a skill. Prefer patch. Name the kind of task, not the
+    case. Write steps, pitfalls, checks; no temporary failures."""
     service = ctx.service(SkillService)
     try:
         if action != "create":

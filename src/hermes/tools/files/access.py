@@ -64,7 +64,7 @@ class LocatedFile(Value):
 
 
 async def locate(workspace: Workspace, path: str) -> LocatedFile:
-    """Resolve a path and look at it; ToolError unless it is a file or nothing."""
+    """Resolve a path and look at it; raise ToolError if something other than a file is there."""
     real = resolve_path(workspace, path)
     info = await workspace.stat(real)
     if info is not None and info.kind == "folder":
