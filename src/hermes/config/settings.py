@@ -71,7 +71,8 @@ class AgentSettings(Value):
         bool, "Describe unusual properties of this machine to the model."
     ] = True
     tool_use_enforcement: Annotated[
-        str, "Tell models to act, not to announce: `auto` (by family), `true`, `false`, or names."
+        str,
+        "Tell models to act, not to announce: `auto` (by family), `true`, `false`, or model names.",
     ] = "auto"
     personalities: Annotated[
         dict[str, object], "Deprecated; use the top-level `personalities`."

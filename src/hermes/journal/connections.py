@@ -188,7 +188,7 @@ class ReaderPool:
         self._close_idle()
 
     def _use_immutable(self) -> bool:
-        """Switch to reading the file as immutable, once; whether that is possible."""
+        """Switch to reading the file as immutable, once; return whether that is possible."""
         if self._is_immutable:
             return False
         self._is_immutable = is_read_only_copy(self.path)

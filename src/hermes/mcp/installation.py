@@ -335,7 +335,7 @@ def _read(name: str) -> ServerDescription:
     try:
         return _clean(decode(ServerDescription, file.read_bytes()))
     except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}.") from error
+        raise UsageError(f"{file} cannot be read ({error.strerror}); check the path.") from error
     except DecodeError as error:
         raise UsageError(f"{file} does not describe a server: {error}.") from error
 

@@ -167,7 +167,7 @@ class SkillService(Struct, kw_only=True):
 
 
 def _patch(text: str, arguments: JsonObject) -> str:
-    """Replace text with the matching rules of the patch tool."""
+    """Replace text; find it with the matching rules of the patch tool."""
     from hermes.tools.edits.replace import find, replacements
     from hermes.tools.edits.text import apply_splices
 

@@ -274,7 +274,7 @@ class CallAttempt:
 def _try_styles(
     tape: TextTape, styles: tuple[CallStyle, ...]
 ) -> Steps[tuple[CallStyle, tuple[RawCall, ...]]]:
-    """Parse with the first style that fits."""
+    """Parse with the first style that fits the text."""
     for style in styles:
         tape.at = 0
         try:
