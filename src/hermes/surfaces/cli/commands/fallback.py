@@ -72,10 +72,7 @@ def _row(models: Models, place: int, entry: FallbackSettings) -> ChainRow:
 @click.option("--base-url", default="", help="Use the custom endpoint at this URL.")
 @click.option("--key-env", default="", help="Read the key of the endpoint from this variable.")
 @click.option(
-    "--place",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Put the model at this position (default: last).",
+    "--place", type=click.IntRange(min=1), metavar="N", help="Use this position (default: last)."
 )
 def add(
     ctx: click.Context, name: str, provider: str, base_url: str, key_env: str, place: int | None

@@ -39,9 +39,7 @@ MOST_CHANGES = 10
 
 
 @json_command("Back up this home to a zip file; `hermes import FILE` restores it.")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Write the backup to this file."
-)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the backup here.")
 @click.option("-q", "--quick", is_flag=True, help="Back up only settings, keys and sessions.")
 @click.option("-l", "--label", default="", help="Add this word to the file name.")
 def backup_command(ctx: click.Context, output: Path | None, quick: bool, label: str) -> Output:

@@ -207,10 +207,7 @@ async def pending(memory: MemoryService) -> Output:
 
 @command.text("Export all changes as JSON lines.")
 @click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False),
-    help="Write the changes to this file, not to stdout.",
+    "-o", "--output", type=click.Path(dir_okay=False), help="Write the changes to this file."
 )
 def export(ctx: click.Context, output: str | None) -> None:
     found = with_memory(ctx, lambda memory: memory.of().changes())

@@ -147,9 +147,7 @@ async def insights_command(app: App, days: int, source: str) -> Output:
 
 
 @json_command("Estimate the tokens of the system prompt, by layer, and of each tool.")
-@click.option(
-    "--platform", default="cli", show_default=True, help="Estimate the prompt of this surface."
-)
+@click.option("--platform", default="cli", show_default=True, help="Use this surface's prompt.")
 def prompt_size_command(ctx: click.Context, platform: str) -> Output:
     rules = not options_of(ctx).get("ignore_rules")
     request = SessionRequest(source="cli", attended=True, platform=platform, rules=rules)

@@ -176,9 +176,7 @@ async def _each(work: Iterable[tuple[str, Coroutine[Any, Any, str]]]) -> Output:
 
 @hub_commands.json("Scan installed skills again.", with_hub)
 @click.option("--deep", is_flag=True, help="Scan all skills, not only installed ones.")
-@click.option(
-    "--log", "show_log", is_flag=True, help="Show the installation log instead of a scan."
-)
+@click.option("--log", "show_log", is_flag=True, help="Show the installation log, not a scan.")
 def audit(hub: SkillHub, deep: bool, show_log: bool) -> Output:
     if show_log:
         log = hub.ledger.log()
@@ -247,9 +245,7 @@ async def snapshot_import(hub: SkillHub, file: BinaryIO, force: bool, yes: bool)
 
 
 @hub_commands.text("Propose a skill to a GitHub repository, as a pull request.")
-@click.option(
-    "--repo", required=True, metavar="OWNER/REPO", help="Send the skill to this repository."
-)
+@click.option("--repo", required=True, metavar="OWNER/REPO", help="Use this GitHub repository.")
 @yes_option
 def publish(ctx: click.Context, name: str, repo: str, yes: bool) -> str:
     confirm(f"Publish {name} in {repo}?", yes=yes, otherwise="Nothing was sent.")
