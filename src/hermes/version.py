@@ -1,3 +1,3 @@
-"""Which Hermes this is."""
+"""The version of Hermes."""
 
 __version__ = "0.1.0"

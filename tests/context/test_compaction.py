@@ -261,7 +261,7 @@ async def test_what_cannot_be_made_to_fit_ends_the_turn_in_words(tmp_path: Path)
         async with ground.session() as (_, session):
             ended = await say(session, "Hello?")
         assert (ended.reason, ended.detail) == ("failed", "ContextFull")
-        assert "does not fit into the model's 8,192 tokens" in ended.error
+        assert "no longer fits into the model's 8,192 tokens" in ended.error
         assert ground.chats == []
 
 

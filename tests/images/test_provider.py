@@ -152,7 +152,7 @@ async def test_it_is_saved_where_an_event_loop_runs_too(make: MakeStudio, fake: 
         (Reply(PAGE, kind="image/png"), "io_error", "not a PNG"),
         (Reply(b"", kind="image/png"), "io_error", "no data"),
         (Reply(png(padding=30 * MB)), "io_error", "larger than 25 MB"),
-        (Reply(PNG, 404), "io_error", "returned 404"),
+        (Reply(PNG, 404), "io_error", "returned status 404"),
         (Reply(PNG, delay=5), "timeout", "within 0.2 s"),
     ],
     ids=["page", "page called png", "nothing", "30 MB", "gone", "late"],

@@ -161,7 +161,7 @@ async def test_a_picture_is_made_larger_on_request(hasty: MakeStudio, fake: Fake
         ),
         (Reply({"detail": "User is locked"}, 403), "auth_required", "locked"),
         (Reply({"detail": "busy"}, 429), "rate_limited", "busy"),
-        (Reply({"status": "IN_QUEUE"}), "api_error", "no request"),
+        (Reply({"status": "IN_QUEUE"}), "api_error", "did not accept"),
     ],
 )
 async def test_fal_says_no_at_once(

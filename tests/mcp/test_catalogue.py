@@ -118,7 +118,7 @@ def test_a_package_cannot_be_named_like_an_option_or_an_order(identifier: str) -
 
 def test_what_nobody_here_can_start_is_refused() -> None:
     package = {"registryType": "nuget", "identifier": "Weather"}
-    with pytest.raises(UsageError, match="nuget only"):
+    with pytest.raises(UsageError, match="only nuget"):
         plan_install(convert(ServerDescription, {"name": "x", "packages": [package]}))
 
 

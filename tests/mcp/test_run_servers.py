@@ -176,7 +176,7 @@ async def test_a_server_that_cannot_be_met_is_reported_once(talk: Talk) -> None:
     (talk.home).mkdir()
     talk.more += "}\n  ghost: {command: no-such-program"
     await talk.say(says("Hello."))
-    assert "MCP server ghost: command 'no-such-program' was not found." in talk.news
+    assert "MCP server ghost: command 'no-such-program' was not found; install it." in talk.news
 
 
 async def test_three_hundred_tools_leave_requests_small(talk: Talk) -> None:

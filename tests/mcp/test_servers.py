@@ -269,7 +269,9 @@ async def test_children_of_a_killed_owner_are_ended_by_the_next(tmp_path: Path) 
 async def test_a_command_that_is_not_there_is_named(make: Make) -> None:
     servers = make(McpServer(name="ghost", command="no-such-program"))
     faults = await servers.discover(("ghost",), seconds=60)
-    assert faults == {"ghost": "MCP server ghost: command 'no-such-program' was not found."}
+    assert faults == {
+        "ghost": "MCP server ghost: command 'no-such-program' was not found; install it."
+    }
     with pytest.raises(Unreachable, match="is reconnecting, try again in 1s"):
         await servers.link("ghost").listing()
 
@@ -325,7 +327,7 @@ async def test_a_call_under_way_ends_before_its_server_is_removed(
     await until(lambda: is_noted(note))
     assert await servers.replace([]) == ([], [], ["little"])
     assert (await call).parts == (Text(text="done"),)
-    with pytest.raises(ToolError, match="no MCP server named 'little'"):
+    with pytest.raises(ToolError, match="no MCP server 'little'"):
         await ctx.call(slow, seconds=0)
 
 

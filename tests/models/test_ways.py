@@ -91,5 +91,5 @@ async def test_the_offline_assistant_may_be_the_last_resort(opened: Open) -> Non
 
 async def test_a_provider_without_a_model_is_no_way(opened: Open) -> None:
     models = opened("providers: {box: {base_url: 'http://10.0.0.1/v1'}}\n")
-    with pytest.raises(ConfigError, match="Name a model for box"):
+    with pytest.raises(ConfigError, match="No model is named for box"):
         models.connect("", "box", Ledger())

@@ -46,7 +46,7 @@ def test_folders_categories_and_files_are_found_and_nothing_runs(tmp_path: Path)
     assert list(found) == ["five", "four", "image_gen/two", "one", "other"]
     assert found["image_gen/two"].category == "image_gen"
     assert found["other"].fault == "plugin.yaml is missing."
-    assert "neither a constant PLUGIN" in found["five"].fault
+    assert "needs a PLUGIN constant" in found["five"].fault
     assert {found[key].fault for key in ("one", "four", "image_gen/two")} == {""}
 
 

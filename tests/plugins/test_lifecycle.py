@@ -95,7 +95,7 @@ async def test_a_copy_that_somebody_changed_is_made_anew(home: Home) -> None:
         ("def register(ctx): raise RuntimeError('no')", "", "RuntimeError: no"),
         ("import nothing_of_that_name", "", "ModuleNotFoundError"),
         ("x = (", "", "SyntaxError"),
-        ("x = 1", "", "neither `register(ctx)` nor"),
+        ("x = 1", "", "needs `register(ctx)` or"),
         ("def register(ctx): ctx.register_browser_provider(NAMED)", "", "method `create_session`"),
         ("def register(ctx): ctx.register_platform('x', 'X', 1)", "", "creates its adapter"),
         ("def register(ctx): ctx.register_platform('x', 'X', print)", "", "category: platforms"),

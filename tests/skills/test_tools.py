@@ -73,7 +73,7 @@ async def test_what_cannot_be_loaded_is_said(bench: Bench) -> None:
     call = caller(bench, here=SkillEnvironment(disabled=("off",)))
     assert "Near: deploy" in said(await call.run(skill_view, name="deplo"))
     assert "disabled" in said(await call.run(skill_view, name="off"))
-    assert "unsupported" in said(await call.run(skill_view, name="mac"))
+    assert "does not support this system" in said(await call.run(skill_view, name="mac"))
     assert "is not valid" in said(await call.run(skill_view, name="bad"))
 
 

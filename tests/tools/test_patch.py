@@ -258,7 +258,7 @@ async def test_when_a_later_change_fails_the_earlier_ones_are_put_back(
         ),
     )
     assert output.failed
-    assert "nothing is changed" in said(output)
+    assert "Nothing is changed" in said(output)
     assert runner.files() == before
 
 
@@ -276,7 +276,7 @@ async def test_what_cannot_be_put_back_is_named(runner: ToolRunner) -> None:
         **v4a(*("*** Update File: a.txt", "-one", "+1"), *("*** Update File: b.txt", "-one", "+1")),
     )
     assert output.failed
-    assert "these could not be restored: a.txt" in said(output)
+    assert "These could not be restored: a.txt" in said(output)
 
 
 async def test_a_cancelled_patch_is_put_back(runner: ToolRunner) -> None:

@@ -209,7 +209,7 @@ async def test_a_failed_write_is_an_error_and_leaves_the_file(runner: ToolRunner
     runner.workspace.broken.add("a.txt")
     output = await runner.run(write_file, path="a.txt", content="two\n")
     assert output.failed
-    assert said(output).endswith("the disk is full. Given up; nothing is changed.")
+    assert said(output).endswith("the disk is full. Nothing is changed.")
     assert runner.get("a.txt") == "one\n"
 
 

@@ -115,7 +115,7 @@ class App:
         return session
 
     async def close_session(self, session: Session, *, soon: bool = False) -> None:
-        """Stop the tasks of the session and release it; `soon` as for `Journal.release`."""
+        """Stop the tasks of the session and release it. For `soon`, see `Journal.release`."""
         _, tasks = self._open[session.id]
         self.shared.secret_stores.pop(session.id, None)
         self.controls.pop(session.id, None)
@@ -130,8 +130,8 @@ class App:
 
     async def post_message(self, request: SessionRequest, say: Say) -> AsyncGenerator[Record]:
         """Leave a message, which needs a key, for a session that another process has open. The
-        returned stream follows the turn that answers it; if it ends without a TurnEnded, that
-        process is gone and the session can be opened."""
+        returned stream follows the turn that answers it; a stream that ends without a TurnEnded
+        means that the other process is gone and the session can be opened."""
         session_id = await self._requested_id(request)
         say = replace(say, text=self.context.redactor.text(say.text))
         await self.journal.post(session_id, say, key=say.key)
@@ -154,7 +154,7 @@ class App:
             tasks.append(asyncio.ensure_future(log_failure(work)))
 
     def switch_back(self, session: Session, model: str, provider: str) -> None:
-        """Return to this model after the next turn."""
+        """Switch back to this model after the next turn."""
         from hermes.models.saved_choice import switch_back
 
         work = switch_back(session, session.subscribe(), model, provider)

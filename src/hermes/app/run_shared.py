@@ -70,7 +70,7 @@ class RunShared:
         )
 
     def start_folder(self, folder: str) -> str:
-        """The folder of a new session that requests this one."""
+        """The folder of a new session that asks for this folder."""
         terminal = self._app.context.settings.terminal
         return self._folders.get(("start", folder), lambda: start_folder(terminal, folder))
 

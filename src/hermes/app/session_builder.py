@@ -1,4 +1,4 @@
-"""Builds the dependencies of new and resumed sessions, and their way to a model."""
+"""Builds the dependencies of new and resumed sessions, and their connections to models."""
 
 from __future__ import annotations
 

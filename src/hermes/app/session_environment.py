@@ -96,7 +96,7 @@ def add_layer(workspace: Workspace, layer: Callable[[Workspace], Workspace]) -> 
 
 
 def _intent(app: App, session_id: str, root: str, effect: RunCommand) -> ScriptEffects:
-    """The effects read from a command's text, or else those the policy found."""
+    """The effects that the text of a command shows, or else those that the policy found."""
     from hermes.undo.script_effects import read_script_effects  # loaded with the first command
 
     intent = read_script_effects(effect, app.context.user_home)

@@ -21,13 +21,13 @@ INBOX_SECONDS = 0.25
 
 
 def write_snapshots(app: App, session: Session) -> None:
-    """Write the session to a JSON file as well, if the settings say so."""
+    """Also write the session to a JSON file, if the settings say so."""
     if app.context.settings.sessions.write_json_snapshots:
         app.shared.json_snapshots.follow(session)
 
 
 async def close_session(app: App, session: Session, *, soon: bool = False) -> None:
-    """Close the session and notify its followers. `soon` is as for `Journal.release`."""
+    """Close the session and notify its followers. For `soon`, see `Journal.release`."""
     await session.close(soon=soon)
     await app.shared.on_session_closed(session.id)
     await app.hooks.on_session_closed(session.id)
@@ -45,8 +45,8 @@ async def watch_inbox(app: App, session: Session) -> None:
 
 
 async def _read_inbox(session: Session) -> bool:
-    """Whether the inbox was read; otherwise it is tried again, so that a transient disk error loses
-    no message."""
+    """Whether the inbox was read. If not, the caller tries again, so that a transient disk error
+    loses no message."""
     try:
         await session.check_inbox()
     except Fenced:
@@ -131,7 +131,7 @@ async def run_curator(app: App, session: Session) -> None:
 
 
 async def _consolidate(app: App, session: Session) -> None:
-    """Failures are not reported: the user did not ask for it."""
+    """Failures are not reported, because the user did not ask for this work."""
     from hermes.skills.consolidation import Consolidation
 
     with suppress(HermesError):

@@ -76,7 +76,7 @@ def _recall(app: App, session_id: str, opened: SessionOpened) -> object:
     summarize = app.context.settings.session_search.summarize
 
     def make_recap_model() -> RecapModel:
-        """Each search gets a new one, because the session's model may change."""
+        """Each search gets a new recap model, because the session's model may change."""
         from hermes.models.side_model import SideModel  # loaded when a search requests a recap
 
         session = app.require_session(session_id)

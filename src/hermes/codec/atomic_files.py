@@ -1,4 +1,4 @@
-"""Atomic file writes: a file is complete or unchanged, whatever happens meanwhile."""
+"""Atomic file writes: after a crash, a file has either its old or its new content."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write_new(
     new: int = PRIVATE,
     durable: bool = True,
 ) -> None:
-    """Write a new file; FileExistsError."""
+    """Write a new file; raise FileExistsError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, new), "wb") as file:
         if mode is not None:
@@ -57,7 +57,7 @@ def write_new(
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Append a line durably. An unfinished line, which a crash has left behind, is ended first."""
+    """Append a line durably. First end an unfinished line that a crash left behind."""
     is_new = not path.exists()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC

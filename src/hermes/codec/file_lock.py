@@ -15,9 +15,9 @@ LONGEST_WAIT_SECONDS = 0.05
 
 
 class FileLock:
-    """A lock that the kernel releases when its process dies. A forked child does not hold it.
-    Not reentrant: each thread needs an object of its own. Folders are made when missing, and the
-    file stays open between two uses until `close`. OSError when the file cannot be opened."""
+    """A lock that the kernel releases when its process dies. A forked child does not hold it. Not
+    reentrant: each thread needs an object of its own. Missing folders are created, and the file
+    stays open between two uses until `close`. Raises OSError when the file cannot be opened."""
 
     def __init__(self, path: Path, *, is_permanent: bool = False) -> None:
         self.path = path
@@ -28,9 +28,9 @@ class FileLock:
         _locks.add(self)
 
     def acquire(self, timeout: float | None = None, *, shared: bool = False) -> bool:
-        """Acquire the lock and return whether it is held. Wait for ever without a timeout; 0 does
-        not wait.
-        Several processes may hold a `shared` lock at once, but not beside an exclusive one."""
+        """Acquire the lock and return whether it is held. Wait forever without a timeout; 0 does
+        not wait. Several processes may hold a `shared` lock at once, but not while another holds an
+        exclusive one."""
         kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         ends = None if timeout is None else time.monotonic() + timeout
         while not self.is_held:
@@ -61,7 +61,7 @@ class FileLock:
 
     @contextmanager
     def hold(self, timeout: float | None = None) -> Iterator[bool]:
-        """Hold the lock inside of the block; False when it could not be had in time."""
+        """Hold the lock inside the block; False when it was not free in time."""
         is_held = self.acquire(timeout)
         try:
             yield is_held
@@ -109,7 +109,7 @@ class FileLock:
 
 @contextmanager
 def hold_lock(path: Path, timeout: float | None = None) -> Iterator[bool]:
-    """Hold the lock of a file inside of the block; False when it could not be had in time."""
+    """Hold the lock of a file inside the block; False when it was not free in time."""
     lock = FileLock(path)
     try:
         yield lock.acquire(timeout)

@@ -52,7 +52,7 @@ def encode(value: object) -> bytes:
 
 
 def encode_sorted(value: object) -> bytes:
-    """Encode as compact JSON with sorted keys, for dicts whose order is not ours."""
+    """Encode as compact JSON with sorted keys, for dicts that other code ordered."""
     return _sorted_encoder.encode(value)
 
 

@@ -38,7 +38,8 @@ class Parameters:
 
     def decode(self, arguments: JsonObject) -> JsonObject:
         """Decode the arguments, correcting simple errors ("5" for 5, a JSON string for an object)
-        and dropping nulls and unknown names; DecodeError names the argument that cannot be used."""
+        and dropping nulls and unknown names; raise DecodeError that names the argument that cannot
+        be used."""
         values = {name: value for name, value in arguments.items() if value is not None}
         try:
             value = convert(self.struct, values, lenient=True)

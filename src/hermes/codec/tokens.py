@@ -16,6 +16,5 @@ def estimate_tokens(text: str) -> int:
 
 
 def tokens_of_size(size: int) -> int:
-    """Estimate the tokens of a text of which only the length in ASCII characters or encoded bytes
-    is known."""
+    """Estimate the tokens from the length of a text in ASCII characters or encoded bytes."""
     return -(-size // CHARS_PER_TOKEN)

@@ -13,14 +13,14 @@ MOST_KEPT = 64
 
 class TtlCache(Generic[V]):
     """Caches nothing while `seconds` is 0, the default. Only surfaces that open many sessions at
-    once raise it: they accept that a change takes effect a moment later."""
+    once raise it: for them a change may take effect a moment later."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self._values: dict[Hashable, tuple[float, V]] = {}
 
     def get(self, key: Hashable, load: Callable[[], V]) -> V:
-        """Return the cached value, or the loaded one, which is cached."""
+        """Return the cached value, or load it and cache it."""
         if not self.seconds:
             return load()
         entry = self._values.get(key)

@@ -45,7 +45,8 @@ FEW = 16
 
 
 class IdentityCache(Generic[K, CachedValue]):
-    """Keeps a few results together with their arguments, so that no id is reused."""
+    """Keeps a few results together with their arguments, so that no argument is freed and its id
+    reused."""
 
     def __init__(self, work_out: Callable[[K], CachedValue]) -> None:
         self._work_out = work_out

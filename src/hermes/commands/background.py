@@ -1,4 +1,4 @@
-"""Commands for messages and work beside the running turn: queue, steer, stop, background, btw."""
+"""Commands for messages and work during a running turn: queue, steer, stop, background, btw."""
 
 from __future__ import annotations
 

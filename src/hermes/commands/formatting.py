@@ -92,7 +92,7 @@ def format_money(dollars: float) -> str:
 
 
 def short_path(path: str, root: str = "") -> str:
-    """Relative to `root`, else to the home folder, if the path is inside."""
+    """The path relative to `root` or the home folder if it is inside one of them."""
     if root and path == root:
         return "."
     if root and path.startswith(root.rstrip("/") + "/"):

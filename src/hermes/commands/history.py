@@ -123,7 +123,7 @@ async def history(here: CommandContext, argument: str) -> str:
 
 
 async def save(here: CommandContext, argument: str) -> str:
-    """Saves to the working folder of the session."""
+    """Save the conversation to the working folder of the session."""
     transcript, now = here.session.transcript, here.app.context.world.clock.now()
     if not transcript.messages:
         raise UsageError("This session is empty; send a message before you save it.")
@@ -147,7 +147,9 @@ async def save(here: CommandContext, argument: str) -> str:
     try:
         await asyncio.to_thread(write)
     except OSError as error:
-        raise UsageError(f"{path} cannot be written ({error.strerror}); give another.") from error
+        raise UsageError(
+            f"{path} cannot be written ({error.strerror}); give another path."
+        ) from error
     return f"The conversation is in {path}."
 
 

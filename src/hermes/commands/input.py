@@ -37,7 +37,8 @@ IMAGE_KINDS = (
 
 
 async def attach_image(home: Home, path: Path) -> Image:
-    """A copy of the image in the home, as part of a message; UsageError when it is invalid."""
+    """A copy of the image in the home, as part of a message; raises UsageError when it is
+    invalid."""
 
     def store() -> Image:
         try:
@@ -59,7 +60,9 @@ async def store_image(home: Home, data: bytes) -> Image:
 
 def _store(home: Home, data: bytes, name: str) -> Image:
     if len(data) > MAX_IMAGE_BYTES:
-        raise UsageError(f"{name} exceeds the limit of {MAX_IMAGE_BYTES // 1024 // 1024} MB.")
+        raise UsageError(
+            f"{name} exceeds {MAX_IMAGE_BYTES // 1024 // 1024} MB; use a smaller image."
+        )
     media_type, ending = image_kind(name, data)
     folder = home.ensure_folder(home.cache / "images")
     copy = folder / f"{hashlib.sha256(data).hexdigest()}{ending}"
@@ -69,7 +72,7 @@ def _store(home: Home, data: bytes, name: str) -> Image:
 
 
 def image_kind(name: str, data: bytes) -> tuple[str, str]:
-    """The media type and extension of an image; UsageError for other data."""
+    """The media type and extension of an image; raises UsageError for other data."""
     for beginning, media_type, ending in IMAGE_KINDS:
         if data.startswith(beginning):
             return media_type, ending

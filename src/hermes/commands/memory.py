@@ -48,7 +48,7 @@ async def memory(here: CommandContext, argument: str) -> str | None:
 
 
 def change_number(text: str) -> int:
-    """Parse a change id, "c12" or "12"; UsageError for any other text."""
+    """Parse a change id, "c12" or "12"; raise UsageError for any other text."""
     number = text.strip().removeprefix("c")
     if not number.isdecimal():
         raise UsageError(f"“{text}” is not a change id; use the form c12.")

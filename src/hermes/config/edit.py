@@ -80,18 +80,18 @@ def unset(home: Home, key: str) -> SettingChange:
     )
     path = parse_key(key)
     if not (home.root / place).exists():
-        raise NotFound(f"{place} does not set {key}.")
+        raise NotFound(f"{place} does not set {key}, so nothing was removed.")
     if place == ".env":
         with config_lock(home):
             if not set_variable(home, key, None):
-                raise NotFound(f".env does not set {key}.")
+                raise NotFound(f".env does not set {key}, so nothing was removed.")
         return SettingChange(key=key, place=place)
     with config_lock(home):
         file = _settings_file(home)
         if _long_path(path[:1]) == path and isinstance(file.data.get(path[0]), str):
             path = path[:1]
         if isinstance(value_at(file.data, path), Removed):
-            raise NotFound(f"config.yaml does not set {key}.")
+            raise NotFound(f"config.yaml does not set {key}, so nothing was removed.")
         file.write({path: REMOVED})
     return SettingChange(key=key, place=place)
 

@@ -214,7 +214,7 @@ def set_variable(home: Home, name: str, value: str | None) -> bool:
     except FileNotFoundError:
         text = ""
     except (OSError, UnicodeError) as error:
-        raise ConfigError(f"Cannot read {home.env_file} ({error}).") from error
+        raise ConfigError(f"Cannot read {home.env_file} ({error}); correct the file.") from error
     lines = text.split("\n")
     own = [
         number - 1

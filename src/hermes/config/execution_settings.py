@@ -14,10 +14,14 @@ IMAGE = "nikolaik/python-nodejs:python3.11-nodejs20"
 class TerminalSettings(Value):
     """Where and how commands run."""
 
-    backend: Annotated[Backend, "Where files and commands live; `local` is this machine."] = "local"
-    cwd: Annotated[str, "Start folder of sessions; `.` is the current folder."] = "."
+    backend: Annotated[
+        Backend, "Where tools use files and run commands; `local` is this machine."
+    ] = "local"
+    cwd: Annotated[str, "Folder in which sessions start; `.` is the current folder."] = "."
     timeout: Annotated[Seconds, "Default timeout of a command, in seconds."] = 180
-    max_foreground_timeout: Annotated[Seconds, "Maximum timeout a command may request."] = 600
+    max_foreground_timeout: Annotated[
+        Seconds, "Maximum timeout that a command may request, in seconds."
+    ] = 600
     persistent_shell: Annotated[
         bool, "Keep the folder, variables and functions between commands."
     ] = True
@@ -31,7 +35,7 @@ class TerminalSettings(Value):
         "Sandbox that confines commands to the workspace; `auto` uses the fastest that works here.",
     ] = "auto"
     confinement_strict: Annotated[
-        bool, "Confined commands get no tool folders, no sockets and private temporary files."
+        bool, "Hide tool folders, sockets and shared temporary files from confined commands."
     ] = False
     confinement_network: Annotated[bool, "Confined commands may use the network."] = True
     confinement_hidden: Annotated[
@@ -46,7 +50,9 @@ class TerminalSettings(Value):
     ssh_key: Annotated[str, "ssh: private key file; empty uses the default of ssh."] = ""
     ssh_config: Annotated[str, "ssh: configuration file to use instead of ~/.ssh/config."] = ""
     docker_image: Annotated[str, "docker, podman: image."] = IMAGE
-    docker_volumes: Annotated[tuple[str, ...], "docker, podman: volumes, `from:to`."] = ()
+    docker_volumes: Annotated[
+        tuple[str, ...], "docker, podman: volumes to mount, as `from:to`."
+    ] = ()
     docker_mount_cwd_to_workspace: Annotated[
         bool, "docker, podman: mount the current folder as /workspace."
     ] = False
@@ -63,12 +69,14 @@ class TerminalSettings(Value):
         tuple[str, ...], "docker, podman: global options of the engine."
     ] = ()
     singularity_image: Annotated[str, "singularity: image."] = f"docker://{IMAGE}"
-    scratch_dir: Annotated[str, "singularity: folder for changes."] = ""
+    scratch_dir: Annotated[str, "singularity: folder that stores changes to the image."] = ""
     modal_image: Annotated[str, "modal: image."] = IMAGE
     daytona_image: Annotated[str, "daytona: image; empty uses the default of the service."] = ""
     container_cpu: Annotated[NonNegative, "CPUs of a container or sandbox; 0 for no limit."] = 1
     container_memory: Annotated[Count, "Memory of a container in MB; 0 for no limit."] = 5_120
-    container_disk: Annotated[Count, "Disk of a container in MB, if it can be limited."] = 51_200
+    container_disk: Annotated[
+        Count, "Disk space of a container in MB, where it can be limited."
+    ] = 51_200
     container_persistent: Annotated[bool, "Keep the files of a container after a session."] = True
     lifetime_seconds: Annotated[
         Count, "Idle seconds until a container or sandbox is stopped; 0 for never."
@@ -93,7 +101,7 @@ TERMINAL_VARIABLES = {
 class BlocklistSettings(Value):
     """Blocked websites."""
 
-    enabled: Annotated[bool, "Enforce the list."] = False
+    enabled: Annotated[bool, "Block the listed websites."] = False
     domains: Annotated[tuple[str, ...], "Domains, including subdomains, or patterns with `*`."] = ()
     shared_files: Annotated[tuple[str, ...], "Files with one domain or pattern per line."] = ()
 
@@ -115,7 +123,7 @@ class SecuritySettings(Value):
     ] = "block"
     trusted_hosts: Annotated[
         tuple[str, ...],
-        "Hosts that may receive data without a question, even if untrusted text asks for it.",
+        "Hosts that may receive data without approval, even if untrusted text asks for it.",
     ] = ()
     write_safe_roots: Annotated[
         tuple[str, ...],

@@ -15,7 +15,7 @@ class ShellHookSettings(Value):
 
     command: Annotated[str, "Program with arguments; it runs without a shell."] = ""
     matcher: Annotated[str, "Pattern that must match the full tool name."] = ""
-    timeout: Annotated[Seconds, "Seconds until it is killed; at most 300."] = 60
+    timeout: Annotated[Seconds, "Seconds until the program is killed; at most 300."] = 60
     fail_closed: Annotated[bool, "Block the tool call if the program fails."] = False
 
 
@@ -32,18 +32,18 @@ Interval = Annotated[float, Meta(ge=5)]
 class McpToolSettings(Value):
     include: Annotated[tuple[str, ...], "Only use these tools, by name or pattern."] = ()
     exclude: Annotated[tuple[str, ...], "Tools to exclude, unless `include` is set."] = ()
-    resources: Annotated[bool, "Offer tools that list and read its resources."] = True
-    prompts: Annotated[bool, "Offer tools that list and get its prompts."] = True
+    resources: Annotated[bool, "Offer tools that list and read the server's resources."] = True
+    prompts: Annotated[bool, "Offer tools that list and get the server's prompts."] = True
 
 
 class McpSamplingSettings(Value):
     enabled: Annotated[bool, "Allow the server to call the model (sampling)."] = True
-    model: Annotated[str, "Model for sampling; empty uses the session's."] = ""
+    model: Annotated[str, "Model for sampling; empty uses the session's model."] = ""
     allowed_models: Annotated[tuple[str, ...], "Models that the server may choose."] = ()
     max_tokens_cap: Annotated[Positive, "Maximum answer length in tokens."] = 4096
     timeout: Annotated[Seconds, "Timeout of one request, in seconds."] = 30
-    max_rpm: Annotated[Positive, "Requests per minute."] = 10
-    max_tool_rounds: Annotated[Count, "Consecutive rounds of tool calls."] = 5
+    max_rpm: Annotated[Positive, "Maximum requests per minute."] = 10
+    max_tool_rounds: Annotated[Count, "Maximum consecutive rounds of tool calls."] = 5
 
 
 class McpElicitationSettings(Value):
@@ -58,16 +58,16 @@ class McpOauthSettings(Value):
     ] = "authorization_code"
     client_id: Annotated[str, "Client id, for a server without dynamic registration."] = ""
     client_secret: Annotated[str, SECRET, "Client secret."] = ""
-    private_key_file: Annotated[str, "PEM file of a private key that replaces the secret."] = ""
+    private_key_file: Annotated[str, "PEM file of a private key to use instead of the secret."] = ""
     signing_algorithm: Annotated[
         Literal["RS256", "ES256", "PS256", "EdDSA"], "Signing algorithm."
     ] = "RS256"
     issuer: Annotated[str, "The only authorization server that may receive the secret."] = ""
     client_metadata_url: Annotated[str, "HTTPS URL of a client metadata document."] = ""
-    scope: Annotated[str, "Scopes to request; empty uses those that the server names."] = ""
+    scope: Annotated[str, "Scopes to request; empty uses the scopes that the server names."] = ""
     redirect_host: Annotated[str, "Host of the redirect URI."] = "127.0.0.1"
     redirect_port: Annotated[Count, "Port of the redirect URI; 0 uses a free one."] = 0
-    redirect_uri: Annotated[str, "Complete redirect URI, if it must differ."] = ""
+    redirect_uri: Annotated[str, "Complete redirect URI; overrides host and port."] = ""
     timeout: Annotated[Seconds, "Seconds to wait for the login."] = 300
 
 
@@ -83,16 +83,20 @@ class McpServerSettings(Value):
     headers: Annotated[dict[str, str], SECRET, "Headers added to every request."] = {}
     auth: Annotated[Literal["", "header", "oauth"], "Authentication; `oauth` needs a login."] = ""
     oauth: McpOauthSettings = McpOauthSettings()
-    ssl_verify: Annotated[bool | str, "Verify certificates, or a CA file to verify with."] = True
+    ssl_verify: Annotated[
+        bool | str, "Whether to verify certificates, or the CA file to verify them with."
+    ] = True
     client_cert: Annotated[tuple[str, ...], "Client certificate: file, key file, password."] = ()
     enabled: Annotated[bool, "Use this server."] = True
     timeout: Annotated[Seconds, "Timeout of one call, in seconds."] = 300
-    connect_timeout: Annotated[Seconds, "Timeout of connecting, in seconds."] = 60
+    connect_timeout: Annotated[Seconds, "Timeout for connecting, in seconds."] = 60
     keepalive_interval: Annotated[Interval, "Idle seconds after which a ping is sent."] = 180
     idle_timeout_seconds: Annotated[
-        NonNegative, "Disconnect after this idle time; 0 for never."
+        NonNegative, "Disconnect after this many idle seconds; 0 for never."
     ] = 0
-    max_lifetime_seconds: Annotated[NonNegative, "Reconnect after this time; 0 for never."] = 0
+    max_lifetime_seconds: Annotated[
+        NonNegative, "Reconnect after this many seconds; 0 for never."
+    ] = 0
     supports_parallel_tool_calls: Annotated[bool, "The server accepts parallel tool calls."] = False
     trust: Annotated[
         Literal["full", "untrusted"],
@@ -106,11 +110,15 @@ class McpServerSettings(Value):
 class PluginGrantSettings(Value):
     """Permissions of a plugin; none by default."""
 
-    network: Annotated[bool, "Use the network."] = False
-    paths: Annotated[tuple[str, ...], "Folders it may read and write."] = ()
-    env: Annotated[tuple[str, ...], "API keys of model providers it may read."] = ()
-    llm: Annotated[bool, "Call the session's model; counts towards budgets."] = False
-    processes: Annotated[bool, "Start programs."] = False
+    network: Annotated[bool, "The plugin may use the network."] = False
+    paths: Annotated[tuple[str, ...], "Folders that the plugin may read and write."] = ()
+    env: Annotated[
+        tuple[str, ...], "Variables with provider API keys that the plugin may read."
+    ] = ()
+    llm: Annotated[
+        bool, "The plugin may call the session's model; calls count towards budgets."
+    ] = False
+    processes: Annotated[bool, "The plugin may start programs."] = False
 
 
 class PluginEntrySettings(Value):
@@ -118,9 +126,11 @@ class PluginEntrySettings(Value):
 
     isolation: Annotated[
         Literal["", "process", "in_process"],
-        "`in_process` runs it inside Hermes, with all its permissions.",
+        "`in_process` runs the plugin inside Hermes, with all permissions of Hermes.",
     ] = ""
-    allow_tool_override: Annotated[bool, "Its tools may replace tools of the same name."] = False
+    allow_tool_override: Annotated[
+        bool, "The plugin's tools may replace tools of the same name."
+    ] = False
     development: Annotated[bool, "Reload changed files without asking."] = False
     grants: PluginGrantSettings = PluginGrantSettings()
     config: Annotated[dict[str, object], "Settings passed to the plugin."] = {}
@@ -136,7 +146,8 @@ class PluginSettings(Value):
     debug: Annotated[bool, "Log why each folder was loaded or skipped."] = False
     sandbox: Annotated[
         Literal["auto", "require", "off"],
-        "`auto` sandboxes plugins if the system supports it; `require` loads none otherwise.",
+        "`auto` sandboxes plugins if the system supports it; `require` loads no plugin without a "
+        "sandbox.",
     ] = "auto"
     block_on_scan: Annotated[
         Literal["", "high"], "`high` refuses plugins with a high-severity scan finding."
@@ -144,7 +155,7 @@ class PluginSettings(Value):
     allow_override: Annotated[
         tuple[str, ...], "Memory plugins that other plugins may replace."
     ] = ()
-    load_timeout: Annotated[Seconds, "Timeout of loading a plugin, in seconds."] = 20
+    load_timeout: Annotated[Seconds, "Timeout for loading a plugin, in seconds."] = 20
     tool_timeout: Annotated[Seconds, "Timeout of a plugin tool call, in seconds."] = 120
     hook_timeout: Annotated[NonNegative, "Timeout of a plugin hook, in seconds; 0 for none."] = 30
     data_mb: Annotated[Positive, "Maximum size of a plugin's data folder, in MB."] = 512
@@ -183,20 +194,18 @@ class SkillSettings(Value):
         False
     )
     creation_nudge_interval: Annotated[
-        Count, "Tool calls of a session after which it is reviewed; 0 for never."
+        Count, "Review a session after this many tool calls; 0 for never."
     ] = 10
-    review_calls: Annotated[
-        Count, "Tool calls of one task after which it is reviewed; 0 for never."
-    ] = 5
+    review_calls: Annotated[Count, "Review a task after this many tool calls; 0 for never."] = 5
     rehearse: Annotated[
-        Count, "Recorded sessions on which a change is tested before use; 0 for none."
+        Count, "Number of recorded sessions that test a change before it is used; 0 for none."
     ] = 3
     unrehearsed: Annotated[
         Literal["new", "all", "none"],
-        "What is enabled if no session can be replayed: new skills, all changes, or nothing "
-        "before you approve it.",
+        "Changes to enable if no session can be replayed: new skills, all changes, or none until "
+        "you approve them.",
     ] = "new"
-    index_max_chars: Annotated[Count, "Characters of the skill list in the prompt."] = 1_960
+    index_max_chars: Annotated[Count, "Maximum characters of the skill list in the prompt."] = 1_960
     hub_urls: Annotated[
         dict[str, str],
         "Replacement URLs for: github_api, github_raw, skills_sh, clawhub, lobehub.",
@@ -211,9 +220,9 @@ class CuratorBackupSettings(Value):
 class CuratorSettings(Value):
     """Archives unused skills that the agent wrote. Skills are never deleted."""
 
-    enabled: Annotated[bool, "Run the curator."] = True
+    enabled: Annotated[bool, "Archive unused skills automatically."] = True
     interval_hours: Annotated[Positive, "Hours between two runs."] = 168
-    min_idle_hours: Annotated[Count, "Idle hours before a run."] = 2
+    min_idle_hours: Annotated[Count, "Hours that Hermes must be idle before a run."] = 2
     stale_after_days: Annotated[Positive, "Days without use until a skill is stale."] = 30
     archive_after_days: Annotated[Positive, "Days without use until a skill is archived."] = 90
     most_skills: Annotated[Count, "Maximum number of active skills; 0 for no limit."] = 100

@@ -99,7 +99,7 @@ def explicit_layer(kind: Literal["flag", "session"], values: Mapping[str, JsonVa
     for key, value in values.items():
         setting = find_setting(Settings, parse_key(key))
         if setting is None:
-            raise UsageError(f"Unknown setting {key}.")
+            raise UsageError(f"Unknown setting {key}; `hermes config show` lists all.")
         try:
             layer[setting.path] = SourcedValue(value=from_data(setting.kind, value), source=source)
         except WrongType as error:

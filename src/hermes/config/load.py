@@ -172,7 +172,9 @@ def _migrate(
     try:
         return migrate_document(data, steps)
     except ConfigError as error:
-        findings.append(warning("version", f"{error} It is used unmigrated."))
+        findings.append(
+            warning("version", f"{error} Until then, Hermes uses it without the migration.")
+        )
         return data
 
 

@@ -14,8 +14,8 @@ VERSION_KEY = "_config_version"
 
 
 class Migration(Value):
-    """The step to version `to`. `change` may modify the document it gets, keeps unknown keys, and
-    does nothing to a document that is already new."""
+    """The step to version `to`. `change` may modify its document. It keeps unknown keys and leaves
+    a document of the new version unchanged."""
 
     to: int
     change: Callable[[JsonObject], JsonObject]

@@ -15,7 +15,7 @@ class ModelSettings(Value):
     """The main model. `model: NAME` is short for `model: {default: NAME}`."""
 
     default: Annotated[str, "Model name, as its provider spells it."] = ""
-    provider: Annotated[str, "Provider; empty chooses by the configured keys."] = ""
+    provider: Annotated[str, "Provider; empty uses the best one that has a key."] = ""
     base_url: Annotated[str, "Base URL, for a custom provider."] = ""
     api_key: Annotated[str, SECRET, "API key; better kept in `.env`."] = ""
     api_mode: Annotated[ApiMode, "Wire format; empty uses the provider's default."] = ""
@@ -36,7 +36,7 @@ class ProviderModelSettings(Value):
 
     context_length: Annotated[Positive | None, "Context window in tokens."] = None
     max_output_tokens: Annotated[Positive | None, "Maximum answer length in tokens."] = None
-    timeout_seconds: Annotated[Seconds | None, "Request timeout."] = None
+    timeout_seconds: Annotated[Seconds | None, "Request timeout, in seconds."] = None
     price_input: Annotated[NonNegative | None, "Dollars per million input tokens."] = None
     price_output: Annotated[NonNegative | None, "Dollars per million output tokens."] = None
     price_cache_read: Annotated[
@@ -55,14 +55,16 @@ class ProviderSettings(Value):
     """A custom endpoint, or overrides of a built-in provider."""
 
     name: Annotated[str, "Display name."] = ""
-    enabled: Annotated[bool, "The provider may be used."] = True
+    enabled: Annotated[bool, "Use this provider."] = True
     base_url: Annotated[str, "Base URL."] = ""
     api_key: Annotated[str, SECRET, "API key; better kept in `.env` and named by `key_env`."] = ""
     key_env: Annotated[str, "Variable that holds the API key."] = ""
     api_mode: Annotated[ApiMode, "Wire format."] = ""
     default_model: Annotated[str, "Model to use if none is named."] = ""
-    request_timeout_seconds: Annotated[Seconds | None, "Request timeout."] = None
-    stale_timeout_seconds: Annotated[Seconds | None, "Longest pause within a stream."] = None
+    request_timeout_seconds: Annotated[Seconds | None, "Request timeout, in seconds."] = None
+    stale_timeout_seconds: Annotated[
+        Seconds | None, "Seconds without content until a stream counts as stalled."
+    ] = None
     extra_headers: Annotated[dict[str, str], SECRET, "Headers added to each request."] = {}
     extra_body: Annotated[JsonObject, "Fields added to each request."] = {}
     discover_models: Annotated[bool, "Query the endpoint for its models."] = True
@@ -82,17 +84,20 @@ class FallbackSettings(Value):
 class RoutingSettings(Value):
     """Which upstream providers OpenRouter may use. No effect elsewhere."""
 
-    sort: Annotated[Literal["", "price", "throughput", "latency"], "Preference."] = ""
-    only: Annotated[tuple[str, ...], "Only use these."] = ()
-    ignore: Annotated[tuple[str, ...], "Never use these."] = ()
-    order: Annotated[tuple[str, ...], "Try these first, in this order."] = ()
-    require_parameters: Annotated[bool, "Only those that support every parameter of a request."] = (
-        False
-    )
-    data_collection: Annotated[
-        Literal["", "allow", "deny"], "Allow providers that store prompts."
+    sort: Annotated[
+        Literal["", "price", "throughput", "latency"],
+        "What to prefer when several providers offer a model.",
     ] = ""
-    zdr: Annotated[bool, "Only those with zero data retention."] = False
+    only: Annotated[tuple[str, ...], "Use only these providers."] = ()
+    ignore: Annotated[tuple[str, ...], "Never use these providers."] = ()
+    order: Annotated[tuple[str, ...], "Try these providers first, in this order."] = ()
+    require_parameters: Annotated[
+        bool, "Use only providers that support every parameter of a request."
+    ] = False
+    data_collection: Annotated[
+        Literal["", "allow", "deny"], "Whether providers may store prompts."
+    ] = ""
+    zdr: Annotated[bool, "Use only providers with zero data retention."] = False
 
 
 class OpenRouterSettings(Value):
@@ -105,16 +110,18 @@ class OpenRouterSettings(Value):
 class CooldownSettings(Value):
     """Cooldown of a key, in seconds, if the provider names no time."""
 
-    rate_limit: Annotated[Seconds, "After a rate limit."] = 3600
-    billing: Annotated[Seconds, "After a billing error."] = 86_400
-    auth: Annotated[Seconds, "After an authentication error."] = 300
+    rate_limit: Annotated[Seconds, "Cooldown after a rate limit."] = 3600
+    billing: Annotated[Seconds, "Cooldown after a billing error."] = 86_400
+    auth: Annotated[Seconds, "Cooldown after an authentication error."] = 300
 
 
 class CapSettings(Value):
     """A limit in dollars, in tokens, or both."""
 
-    usd: Annotated[NonNegative | None, "Dollars."] = None
-    tokens: Annotated[Positive | None, "Tokens, including models without a known price."] = None
+    usd: Annotated[NonNegative | None, "Limit in dollars."] = None
+    tokens: Annotated[
+        Positive | None, "Limit in tokens; also counts models without a known price."
+    ] = None
 
 
 class BudgetSettings(Value):
@@ -122,16 +129,16 @@ class BudgetSettings(Value):
 
     day: CapSettings = CapSettings()
     month: CapSettings = CapSettings()
-    person: Annotated[CapSettings, "Per person and day."] = CapSettings()
-    job: Annotated[CapSettings, "Per session with all its sub-sessions."] = CapSettings()
-    task: Annotated[CapSettings, "Per message."] = CapSettings()
+    person: Annotated[CapSettings, "Limit per person and day."] = CapSettings()
+    job: Annotated[CapSettings, "Limit per session, including its sub-sessions."] = CapSettings()
+    task: Annotated[CapSettings, "Limit per message."] = CapSettings()
     ask_seconds: Annotated[Seconds, "Seconds until an unanswered question counts as no."] = 600
 
 
 class AuxiliaryTaskSettings(Value):
     """The model for one auxiliary task."""
 
-    provider: Annotated[str, "`auto`, `main`, or a provider."] = "auto"
+    provider: Annotated[str, "Provider; `auto` chooses one, `main` uses the main model."] = "auto"
     model: Annotated[str, "Model name; empty uses a small model of the provider."] = ""
     base_url: Annotated[str, "Base URL of a separate endpoint."] = ""
     api_key: Annotated[str, SECRET, "API key of that endpoint."] = ""
@@ -144,7 +151,7 @@ class AuxiliaryTaskSettings(Value):
 class AuxiliarySettings(Value):
     """Models for auxiliary tasks. `auto` never uses a model that costs more than the main one."""
 
-    transient_retries: Annotated[Count, "Retries after transient errors."] = 2
+    transient_retries: Annotated[Count, "Number of retries after transient errors."] = 2
     vision: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
     web_extract: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
     compression: AuxiliaryTaskSettings = AuxiliaryTaskSettings()
@@ -158,11 +165,11 @@ class AuxiliarySettings(Value):
 
 
 class ImageModelSettings(Value):
-    model: Annotated[str, "Model; empty uses the first of its list."] = ""
+    model: Annotated[str, "Model; empty uses the provider's first model."] = ""
 
 
 class XaiImageSettings(Value):
-    model: Annotated[str, "Model; empty uses the first of its list."] = ""
+    model: Annotated[str, "Model; empty uses the provider's first model."] = ""
     resolution: Annotated[Literal["1k", "2k"], "Image resolution."] = "1k"
 
 
@@ -182,7 +189,7 @@ class ComfySettings(Value):
     """A ComfyUI server."""
 
     base_url: Annotated[str, "Base URL; setting it enables this provider."] = ""
-    model: Annotated[str, "Checkpoint file name; empty uses the server's first."] = ""
+    model: Annotated[str, "Checkpoint file name; empty uses the server's first checkpoint."] = ""
     workflow: Annotated[
         str, "Workflow in API format; {prompt}, {width}, {height} and {seed} are replaced."
     ] = ""
@@ -194,7 +201,7 @@ class WebUiSettings(Value):
     """A Stable Diffusion web UI (AUTOMATIC1111, Forge) started with `--api`."""
 
     base_url: Annotated[str, "Base URL; setting it enables this provider."] = ""
-    model: Annotated[str, "Checkpoint title; empty keeps the loaded one."] = ""
+    model: Annotated[str, "Checkpoint title; empty keeps the loaded checkpoint."] = ""
     negative_prompt: Annotated[str, "Negative prompt."] = ""
     steps: Annotated[Positive, "Sampling steps."] = 20
     params: Annotated[JsonObject, "Fields added to each request, such as `sampler_name`."] = {}
@@ -204,9 +211,11 @@ class ImageGenSettings(Value):
     """Image generation. The tool is offered only if a provider is configured."""
 
     provider: Annotated[str, "Provider; empty uses the first that has a key."] = ""
-    model: Annotated[str, "Model, if the provider has one of this name."] = ""
+    model: Annotated[str, "Model; ignored if the provider has no model of this name."] = ""
     timeout: Annotated[Seconds, "Timeout of one image, in seconds."] = 300
-    max_parallel_requests: Annotated[Positive, "Images generated in parallel."] = 4
+    max_parallel_requests: Annotated[
+        Positive, "Maximum number of images generated in parallel."
+    ] = 4
     cache_days: Annotated[Positive, "Days that images are kept in `cache/images`."] = 7
     cache_mb: Annotated[
         Positive, "Maximum size of `cache/images` in MB; the oldest are deleted first."

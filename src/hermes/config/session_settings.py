@@ -47,23 +47,29 @@ class CompressionSettings(Value):
 
     enabled: Annotated[bool, "Compact conversations before they fill the context window."] = True
     threshold: Annotated[
-        Share, "Share of the window that triggers compaction; more for small windows."
+        Share, "Share of the context window that triggers compaction; higher in small windows."
     ] = 0.5
-    target_ratio: Annotated[Share, "Share of the threshold that the newest messages may use."] = 0.2
-    protect_last_n: Annotated[Count, "Newest messages kept verbatim, if they fit."] = 20
+    target_ratio: Annotated[
+        Share, "Share of the compaction threshold that the newest messages may use."
+    ] = 0.2
+    protect_last_n: Annotated[
+        Count, "Number of newest messages that are kept verbatim, if they fit."
+    ] = 20
     abort_on_summary_failure: Annotated[
-        bool, "If the summary fails, only prune; end the turn if that is not enough."
+        bool, "If the summary fails, remove no messages; end the turn if the prompt does not fit."
     ] = False
     hygiene_hard_message_limit: Annotated[
         Positive, "Number of messages that triggers compaction."
     ] = 5_000
-    model_thresholds: Annotated[dict[str, float], "Thresholds by part of a model name."] = {}
+    model_thresholds: Annotated[
+        dict[str, float], "Values of `threshold` for models whose name contains the key."
+    ] = {}
 
 
 class ContextSettings(Value):
     engine: Annotated[str, "Compaction engine; plugins may add others."] = "compressor"
     direct_tool_tokens: Annotated[
-        Count, "Tokens of tool schemas in every request; other tools are found by `tool_search`."
+        Count, "Maximum tokens of tool schemas in a request; `tool_search` finds the other tools."
     ] = 2_250
 
 
@@ -80,20 +86,22 @@ class DisplaySettings(Value):
     show_cost: Annotated[bool, "Show the cost in the status bar."] = False
     tool_progress: Annotated[
         Literal["off", "new", "all", "verbose"],
-        "Tool lines: none, only when the tool changes, all, or all with arguments and results.",
+        "Tool calls to show: none, the first of several calls of a tool, all, or all with details.",
     ] = "all"
-    tool_preview_length: Annotated[Count, "Characters of a tool call preview; 0 for no limit."] = 0
+    tool_preview_length: Annotated[
+        Count, "Maximum characters of a tool call preview; 0 for no limit."
+    ] = 0
     turn_completion_explainer: Annotated[bool, "Explain why a turn ended without an answer."] = True
     final_response_markdown: Annotated[
         Literal["strip", "render", "raw"], "How Markdown in answers is shown."
     ] = "strip"
     busy_input_mode: Annotated[
-        Literal["interrupt", "queue", "steer"], "What input during a turn does."
+        Literal["interrupt", "queue", "steer"], "What happens to input that you send during a turn."
     ] = "interrupt"
     resume_display: Annotated[
         Literal["full", "minimal", "off"], "How much of a resumed session is shown."
     ] = "full"
-    resume_exchanges: Annotated[Count, "Exchanges shown when a session is resumed."] = 10
+    resume_exchanges: Annotated[Count, "Number of exchanges shown when a session is resumed."] = 10
     skin: Annotated[str, "Colours, symbols and labels: a built-in skin or one in `skins/`."] = (
         "default"
     )
@@ -101,7 +109,7 @@ class DisplaySettings(Value):
     inline_diffs: Annotated[bool, "Show a diff after an edit."] = True
     memory_notifications: Annotated[
         Literal["on", "off", "verbose"],
-        "Notices about changed memory and skills: one line, none, or with the text.",
+        "Notices about changed memory and skills: one line, none, or the full text.",
     ] = "on"
     interim_assistant_messages: Annotated[
         bool, "Show text that the model writes between tool calls."
@@ -113,7 +121,7 @@ class DisplaySettings(Value):
     file_mutation_verifier: Annotated[bool, "Show a notice if all edits of a turn failed."] = True
     timestamps: Annotated[bool, "Show the time of each message."] = False
     timestamp_format: Annotated[str, "Time format, as for `date`."] = "%H:%M"
-    bell_on_complete: Annotated[bool, "Ring when a turn ends."] = False
+    bell_on_complete: Annotated[bool, "Ring the terminal bell when a turn ends."] = False
     compact: Annotated[bool, "Use the short banner at any window width."] = False
     status_bar: Annotated[bool, "Show model, context and time above the input."] = True
 

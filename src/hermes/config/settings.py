@@ -50,10 +50,10 @@ class AgentSettings(Value):
     """How a turn runs."""
 
     max_turns: Annotated[Positive, "Maximum model calls in one turn."] = 90
-    api_max_retries: Annotated[Positive, "Attempts per model call."] = 3
+    api_max_retries: Annotated[Positive, "Maximum attempts per model call."] = 3
     reasoning_effort: Annotated[Effort, "Reasoning effort; empty uses the provider's default."] = ""
     reasoning_overrides: Annotated[
-        dict[str, Effort], "Reasoning effort by part of a model name."
+        dict[str, Effort], "Reasoning effort for models whose name contains the key."
     ] = {}
     service_tier: Annotated[str, "Service tier to request, if the provider has several."] = ""
     system_prompt: Annotated[str, "Text appended to the system prompt."] = ""
@@ -67,11 +67,16 @@ class AgentSettings(Value):
         True
     )
     environment_hint: Annotated[str, "Note about this machine in the system prompt."] = ""
-    environment_probe: Annotated[bool, "Tell the model what is unusual about this machine."] = True
+    environment_probe: Annotated[
+        bool, "Describe unusual properties of this machine to the model."
+    ] = True
     tool_use_enforcement: Annotated[
-        str, "Tell models to act instead of promising: `auto` by family, `true`, `false`, or names."
+        str,
+        "Tell models to act, not to announce: `auto` (by family), `true`, `false`, or model names.",
     ] = "auto"
-    personalities: Annotated[dict[str, object], "Old place of the top-level `personalities`."] = {}
+    personalities: Annotated[
+        dict[str, object], "Deprecated; use the top-level `personalities`."
+    ] = {}
     local_stream_stale_timeout: Annotated[
         Seconds | None,
         "Seconds without data until a local model counts as stuck; null waits while its server "
@@ -82,21 +87,21 @@ class AgentSettings(Value):
 class ToolOutputSettings(Value):
     """Limits of tool output in the prompt."""
 
-    max_bytes: Annotated[Positive, "Bytes of command output."] = 50_000
-    max_lines: Annotated[Positive, "Lines of a file or listing."] = 2_000
-    max_line_length: Annotated[Positive, "Characters of one line."] = 2_000
+    max_bytes: Annotated[Positive, "Maximum bytes of command output."] = 50_000
+    max_lines: Annotated[Positive, "Maximum lines of a file or listing."] = 2_000
+    max_line_length: Annotated[Positive, "Maximum characters of one line."] = 2_000
 
 
 class GuardrailSettings(Value):
-    """When a turn that repeats itself is warned or stopped."""
+    """When a turn that repeats itself gets a warning or is stopped."""
 
-    hard_stop_enabled: Annotated[bool, "End the turn at the `stop_…` counts."] = False
+    hard_stop_enabled: Annotated[bool, "End the turn when a `stop_…` count is reached."] = False
     warn_same_failure: Annotated[Positive, "Warn after this many failures of the same call."] = 2
     warn_tool_failure: Annotated[Positive, "Warn after this many failures of the same tool."] = 3
     warn_same_answer: Annotated[
         Positive, "Warn after this many identical results of the same call."
     ] = 2
-    refuse_same_failure: Annotated[Positive, "Refuse a call after this many failures."] = 3
+    refuse_same_failure: Annotated[Positive, "Refuse a call after it failed this many times."] = 3
     stop_same_failure: Annotated[
         Positive, "End the turn after this many failures of the same call."
     ] = 5
@@ -113,7 +118,8 @@ class ApprovalSettings(Value):
 
     mode: Annotated[
         Literal["manual", "smart", "off"],
-        "`manual` asks; `smart` lets a model approve simple cases; `off` blocks only the worst.",
+        "`manual` asks you; `smart` lets a model approve simple cases; `off` denies only the most "
+        "dangerous effects.",
     ] = "manual"
     timeout: Annotated[Seconds, "Seconds until an unanswered question counts as no."] = 60
     noninteractive_mode: Annotated[
@@ -135,10 +141,12 @@ class CheckpointSettings(Value):
     """File checkpoints for undo."""
 
     enabled: Annotated[bool, "Save files before a turn changes them."] = True
-    max_snapshots: Annotated[Positive, "Turns per project that can be undone."] = 20
+    max_snapshots: Annotated[Positive, "Number of turns per project that can be undone."] = 20
     max_total_size_mb: Annotated[Positive, "Maximum size of all checkpoints, in MB."] = 2_000
     max_file_size_mb: Annotated[Positive, "Maximum size of a saved file, in MB."] = 100
-    max_files: Annotated[Positive, "Larger projects are not tracked."] = 50_000
+    max_files: Annotated[
+        Positive, "Maximum files of a project; larger projects have no checkpoints."
+    ] = 50_000
     auto_prune: Annotated[bool, "Delete old checkpoints automatically."] = True
     retention_days: Annotated[Positive, "Days until a checkpoint is old."] = 7
     min_interval_hours: Annotated[Positive, "Hours between two clean-ups."] = 24
@@ -152,14 +160,14 @@ class MemorySettings(Value):
     memory_char_limit: Annotated[Positive, "Maximum characters of MEMORY.md."] = 2_200
     user_char_limit: Annotated[Positive, "Maximum characters of USER.md."] = 1_375
     nudge_interval: Annotated[
-        Count, "Turns without a memory change until a review; 0 for never."
+        Count, "Review memory after this many turns without a change; 0 for never."
     ] = 10
     flush_min_turns: Annotated[
-        Count, "Minimum turns before compaction saves memory first; 0 for never."
+        Count, "Save memory before compaction after at least this many turns; 0 for never."
     ] = 6
-    write_approval: Annotated[bool, "Changes wait for `hermes memory accept`."] = False
+    write_approval: Annotated[bool, "Memory changes wait for `hermes memory accept`."] = False
     provider: Annotated[
-        str, "User modelling besides the files: `local`, `honcho`, or a plugin."
+        str, "User model in addition to the memory files: `local`, `honcho`, or a plugin."
     ] = ""
 
 
@@ -169,15 +177,15 @@ class LoggingSettings(Value):
     level: Annotated[
         Literal["DEBUG", "INFO", "WARNING", "ERROR"], "Minimum level of `agent.log`."
     ] = "INFO"
-    max_size_mb: Annotated[Positive, "Size at which a file is rotated, in MB."] = 5
-    backup_count: Annotated[Count, "Rotated files to keep."] = 3
+    max_size_mb: Annotated[Positive, "Size at which a log file is rotated, in MB."] = 5
+    backup_count: Annotated[Count, "Number of rotated log files to keep."] = 3
 
 
 class LocalSettings(Value):
     """The model that runs inside this process."""
 
     model: Annotated[str, "A GGUF file, or the name of an installed model."] = ""
-    threads: Annotated[Positive | None, "Threads; null leaves one core free."] = None
+    threads: Annotated[Positive | None, "Number of threads; null leaves one core free."] = None
 
 
 class UpdateSettings(Value):
@@ -185,9 +193,9 @@ class UpdateSettings(Value):
 
     pre_update_backup: Annotated[
         Literal["quick", "full", "off"],
-        "Back up settings, keys and sessions, the whole home, or nothing.",
+        "What to back up: settings, keys and sessions (`quick`), the whole home, or nothing.",
     ] = "quick"
-    backup_keep: Annotated[Positive, "Quick backups to keep."] = 5
+    backup_keep: Annotated[Positive, "Number of quick backups to keep."] = 5
 
 
 class NetworkSettings(Value):
@@ -197,9 +205,13 @@ class NetworkSettings(Value):
     proxy: Annotated[str, "Proxy for outgoing requests."] = ""
     no_proxy: Annotated[str, "Hosts that bypass the proxy, comma-separated."] = ""
     force_ipv4: Annotated[bool, "Never use IPv6."] = False
-    request_timeout_seconds: Annotated[Seconds, "Timeout of a model request."] = 1800
-    stream_read_timeout_seconds: Annotated[Seconds, "Longest time without a byte."] = 120
-    stream_stale_timeout_seconds: Annotated[Seconds, "Longest pause within a stream."] = 180
+    request_timeout_seconds: Annotated[Seconds, "Timeout of a model request, in seconds."] = 1800
+    stream_read_timeout_seconds: Annotated[
+        Seconds, "Seconds without a byte until a stream fails."
+    ] = 120
+    stream_stale_timeout_seconds: Annotated[
+        Seconds, "Seconds without content until a stream counts as stalled."
+    ] = 180
     stream_stale_giveup: Annotated[Positive, "Consecutive stalled streams before giving up."] = 5
 
 
@@ -214,20 +226,22 @@ class ApiServerSettings(Value):
 
     host: Annotated[str, "Address to listen on."] = "127.0.0.1"
     port: Annotated[Count, "Port to listen on; 0 uses a free one."] = 8642
-    hosts: Annotated[tuple[str, ...], "Accepted host names, besides the address."] = ()
+    hosts: Annotated[tuple[str, ...], "Accepted host names, in addition to the address."] = ()
     cors_origins: Annotated[tuple[str, ...], "Allowed CORS origins."] = ()
     model_name: Annotated[str, "Model name in `/v1/models`; empty uses the profile name."] = ""
     direct_models: Annotated[bool, "Requests may name any model, not only aliases."] = False
-    max_concurrent_runs: Annotated[Count, "Concurrent turns; 0 for no limit."] = 10
-    max_queued_runs: Annotated[Count, "Turns that wait for one of these; more are refused."] = 64
-    queue_seconds: Annotated[Positive, "Seconds that a request waits for a free turn."] = 30
-    stored_responses: Annotated[Positive, "Responses kept for `previous_response_id`."] = 1_000
+    max_concurrent_runs: Annotated[Count, "Maximum concurrent turns; 0 for no limit."] = 10
+    max_queued_runs: Annotated[Count, "Maximum waiting turns; more are refused."] = 64
+    queue_seconds: Annotated[Positive, "Seconds that a turn may wait."] = 30
+    stored_responses: Annotated[
+        Positive, "Number of responses kept for `previous_response_id`."
+    ] = 1_000
     show_reasoning: Annotated[bool, "Send the model's reasoning to clients."] = False
     ignore_client_tools: Annotated[bool, "Ignore tools in requests instead of refusing them."] = (
         False
     )
     inline_media: Annotated[bool, "Embed images in answers as data URLs."] = False
-    drain_seconds: Annotated[Count, "Seconds that running turns get at shutdown."] = 10
+    drain_seconds: Annotated[Count, "Seconds that running turns may continue at shutdown."] = 10
 
 
 class AcpSettings(Value):
@@ -247,7 +261,7 @@ class Settings(Value):
     ] = {}
     timezone: Annotated[str, "Time zone, such as `Europe/Berlin`; empty uses this machine's."] = ""
     prefill_messages_file: Annotated[
-        str, "JSON list of `{role, content}` that starts every request; relative to the home."
+        str, "JSON file in the home: a list of `{role, content}` that starts every request."
     ] = ""
     file_read_max_chars: Annotated[Positive, "Maximum characters of one file read."] = 100_000
     context_file_max_chars: Annotated[
@@ -255,7 +269,7 @@ class Settings(Value):
         "Maximum characters of a project file in the prompt; null scales with the model.",
     ] = None
     command_allowlist: Annotated[
-        tuple[str, ...], "Effects that are always allowed; the answer `always` adds them."
+        tuple[str, ...], "Effects that are always allowed; the answer `always` adds one."
     ] = ()
     model: ModelSettings = ModelSettings()
     agent: AgentSettings = AgentSettings()
@@ -269,7 +283,8 @@ class Settings(Value):
     personalities: Annotated[dict[str, object], "User-defined personalities: `pirate: Arr …`."] = {}
     quick_commands: dict[str, QuickCommand] = {}
     platform_hints: Annotated[
-        dict[str, object], "Hints by surface: text to append, or `replace` and `append`."
+        dict[str, object],
+        "Prompt hints by surface: text to append, or a mapping with `replace` and `append`.",
     ] = {}
     display: DisplaySettings = DisplaySettings()
     sessions: SessionSettings = SessionSettings()

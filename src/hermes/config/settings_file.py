@@ -254,7 +254,9 @@ class SettingsFile:
                 f"config.yaml is invalid ({error}); fix it with `hermes config edit`."
             ) from error
         except OSError as error:
-            raise ConfigError(f"Cannot read {home.config} ({error.strerror}).") from error
+            raise ConfigError(
+                f"Cannot read {home.config} ({error.strerror}); check its permissions."
+            ) from error
         if version_of(self.data) > newest_version(steps):
             raise ConfigError(
                 f"config.yaml has version {version_of(self.data)}, newer than this program; "

@@ -46,7 +46,7 @@ _EDGE = 2_000
 
 
 class StandingRule(Value):
-    """A sentence of a message; `strong` ones are certainly rules."""
+    """A sentence of a message that may be a rule; a `strong` sentence certainly is one."""
 
     message: UserMessage
     text: str
@@ -132,8 +132,8 @@ def open_todos(transcript: Transcript) -> list[str]:
 
 
 def files_seen(transcript: Transcript, upto: int) -> list[FileSeen]:
-    """Return files read or changed in the first `upto` messages, at their newest state, oldest
-    first; deleted files are left out."""
+    """Return the files that the first `upto` messages read or changed, each with its newest state,
+    oldest first. Deleted files are left out."""
     files: dict[str, FileSeen] = {}
     for result in _results(transcript, upto):
         if result.failed:

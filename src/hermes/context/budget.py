@@ -136,7 +136,7 @@ class TokenBudget(Value):
 def budget_for(
     window: int, fixed: int, rules: CompressionSettings, *, max_tokens: int | None = None
 ) -> TokenBudget:
-    """Compute the budgets for a window of which `fixed` tokens are used in every request."""
+    """Compute the budgets of a window; every request uses `fixed` tokens of it."""
     reserved = min(max_tokens, window // 2) if max_tokens else 0
     usable = window - reserved
     limit = window - (reserved or window // 10)
@@ -161,7 +161,7 @@ def budget_for(
 
 
 def reduce_budget(budget: TokenBudget, percent: int) -> TokenBudget:
-    """Reduce the budgets of what can be looked up again."""
+    """Reduce the budgets of content that can be looked up again."""
     if percent == 100:
         return budget
     names = ("todos", "names", "files")

@@ -123,9 +123,9 @@ class Compactor:
         return cut if cut > before else 0
 
     def _tail(self, task: _Task, tokens: int, *, least: int) -> int:
-        """Return where the unchanged tail of about `tokens` begins; never between a call and its
-        result. An explicit request keeps the number of exchanges it names, and always leaves
-        something to compact."""
+        """Return the index where the unchanged tail of about `tokens` begins; it never separates a
+        call from its result. An explicit request keeps the number of exchanges that it names, and
+        always leaves something to compact."""
         messages, keep = task.transcript.messages, task.request.keep
         if keep:
             starts = [start for start in task.transcript.turn_starts if start >= least]

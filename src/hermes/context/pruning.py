@@ -35,7 +35,7 @@ Number = Callable[[Message | ToolResult], int]
 
 def prune(messages: Sequence[Message], number: Number, *, user_chars: int) -> tuple[Message, ...]:
     """Cut long parts; calls stay paired with results. User text is kept up to `user_chars`.
-    `number` returns the record of an original."""
+    `number` returns the record number of an original message."""
     calls: dict[str, ToolCall] = {}
     kept: list[Message] = []
     for message in messages:
@@ -57,7 +57,7 @@ def prune(messages: Sequence[Message], number: Number, *, user_chars: int) -> tu
 
 
 def result_line(result: ToolResult, call: ToolCall | None, number: int) -> ToolResult:
-    """Replace a long result by one line that says what it was and where it is."""
+    """Replace a long result with one line that says what it was and where it is."""
     text = result.text
     images = any(isinstance(part, Image) for part in result.parts)
     if len(text) <= _SHORT_RESULT and not images:

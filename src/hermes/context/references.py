@@ -232,7 +232,7 @@ async def _file(mention: Mention, sources: SessionSources) -> str:
     rows = data.decode("utf-8", "replace").splitlines()
     if mention.first:
         if mention.first > len(rows):
-            raise ToolError(f"line {mention.first} does not exist; the file has {len(rows)}.")
+            raise ToolError(f"line {mention.first} does not exist; the file has {len(rows)} lines.")
         rows = rows[mention.first - 1 : mention.last or mention.first]
     suffix = posixpath.splitext(mention.target)[1].lstrip(".")
     return _fence("\n".join(rows), suffix) if rows else ""

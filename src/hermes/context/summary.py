@@ -37,8 +37,8 @@ def summary_prompt(
     tokens: int,
     most: int,
 ) -> Prompt:
-    """Build the prompt that updates the notes `before` within `tokens`; the answer may have `most`.
-    `hints` must be kept."""
+    """Build the prompt that updates the notes `before`. The prompt has at most `tokens`, the answer
+    at most `most` tokens. The answer must keep `hints`."""
     system = INSTRUCTIONS.format(words=int(most * _WORDS_PER_TOKEN))
     parts = [f"The notes so far; update them:\n\n{before}"] if before else []
     if topic:
@@ -55,7 +55,8 @@ def summary_prompt(
 
 
 def render_conversation(messages: Sequence[Message], number: Number, chars: int) -> str:
-    """Render the messages, cut so that all fit; else the middle is left out."""
+    """Render the messages, each cut so that all fit. If they still do not fit, leave out the
+    middle."""
     text = ""
     for cap in _CAPS:
         text = "\n".join(line for each in messages for line in _render_message(each, number, cap))

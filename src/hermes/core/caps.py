@@ -102,7 +102,7 @@ class StepBudget:
         return True
 
     def refund(self) -> None:
-        """Give back a step that did no work of its own."""
+        """Give back a step that did no work."""
         self.used = max(0, self.used - 1)
         if self._parent is not None:
             self._parent.refund()

@@ -69,7 +69,7 @@ class Overlay(Value, tag="overlay"):
 
 
 class Tune(Value, tag="tune"):
-    """Change how the session works from its next turn on. None means the value of the settings."""
+    """Change how the session works from its next turn on. None means the value in the settings."""
 
     effort: str | None = None
     tier: str | None = None

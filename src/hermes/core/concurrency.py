@@ -53,7 +53,7 @@ async def run_unless_stopped(
 async def wait_for_first(
     ended: asyncio.Future[Any], *, timeout: float | None, stop: asyncio.Event | None = None
 ) -> Literal["ended", "timeout", "stopped"]:
-    """Return what came first: the end of the work, the timeout, or the signal to stop. The work may
+    """Return which came first: the end of the work, the timeout, or the stop signal. The work may
     still run."""
     waits: set[asyncio.Future[Any]] = {ended}
     stopping = asyncio.ensure_future(stop.wait()) if stop else None

@@ -212,7 +212,7 @@ class GatedWorkspace(DelegatingWorkspace):
 
 
 class GatedProcesses(DelegatingProcesses):
-    """Background processes that ask the gate before input and before an end."""
+    """Background processes that ask the gate before input, end of input and kill."""
 
     def __init__(self, inner: Processes, gate: CallGate) -> None:
         super().__init__(inner)

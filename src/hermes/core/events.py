@@ -243,7 +243,7 @@ CompactionCause = Literal["threshold", "overflow", "asked"]
 
 
 class Compacted(Value, tag="compacted"):
-    """From here on the model sees `head` in place of the first `upto` messages, which stay in the
+    """From here on, the model sees `head` instead of the first `upto` messages, which stay in the
     journal."""
 
     upto: int
@@ -275,7 +275,7 @@ class PersonalityChanged(Value, tag="overlaid"):
 
 class ControlsChanged(Value, tag="tuned"):
     """The session controls from here on: reasoning effort, service tier and approval mode. None
-    means the value of the settings."""
+    means the value in the settings."""
 
     effort: str | None = None
     tier: str | None = None

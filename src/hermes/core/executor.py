@@ -165,8 +165,8 @@ class CallBatch:
         return replace(result, parts=(*result.parts, Text(text=words))) if words else result
 
     async def _run_with_limits(self, plan: PlannedCall, gate: CallGate) -> ToolResult:
-        """The tool's result. When the person stops the turn, the tool gets a moment to return what
-        it has, then it is cancelled."""
+        """The tool's result. When the person stops the turn, the tool has a moment to return a
+        partial result; then it is cancelled."""
         turn = self._turn
         work = asyncio.ensure_future(_run_tool(turn, plan, gate))
         limit = None if plan.tool.interactive else turn.limits.tools_seconds or None
@@ -238,7 +238,7 @@ async def _run_tool(turn: TurnContext, plan: PlannedCall, gate: CallGate) -> Too
 
 
 class CallContext:
-    """What one tool call can access."""
+    """The services that one tool call can access."""
 
     def __init__(self, turn: TurnContext, call_id: str, gate: CallGate) -> None:
         self.call_id = call_id

@@ -67,8 +67,8 @@ async def _fit_prompt(turn: TurnContext) -> Prompt:
         prompt = _prompt(turn)
     if not engine.fits(transcript, prompt, turn.window):
         raise ContextFull(
-            f"This conversation does not fit into the model's {turn.window:,} tokens any more, "
-            "however it is shortened; /new begins another one, or switch to a larger model."
+            f"This conversation no longer fits into the model's {turn.window:,} tokens, even after "
+            "compaction; start another one with /new, or switch to a larger model."
         )
     return prompt
 
@@ -91,7 +91,8 @@ async def _shrink(turn: TurnContext, prompt: Prompt, error: ProviderError) -> bo
 
 
 def apply_compaction(turn: TurnContext, compacted: Compacted) -> None:
-    """Let the model see this from now on. It is committed with the booking of the next call."""
+    """Apply a compaction to what the model sees. It is committed with the booking of the next
+    call."""
     turn.world.kill_point("compaction.made")
     turn.recorder.note(compacted)
     turn.recorder.apply_pending()
@@ -101,7 +102,7 @@ def apply_compaction(turn: TurnContext, compacted: Compacted) -> None:
 
 
 def describe_compaction(compacted: Compacted) -> str:
-    """Return a sentence for the person about what was done."""
+    """Return a sentence that tells the person what the compaction did."""
     before, after = compacted.tokens_before, compacted.tokens_after
     how = "summarised" if compacted.summary else "shortened"
     return (

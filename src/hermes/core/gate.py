@@ -186,7 +186,7 @@ class Gate:
 
     def judge(self, effect: Effect, also: frozenset[str] = frozenset()) -> Decision:
         """Return the policy's decision, without asking anyone. `also` are sources of text in view
-        beside those of the conversation."""
+        in addition to those of the conversation."""
         origins = self._recorder.transcript.origins() | also
         return self._policy.decide(effect, self._principal, origins, self._seen)
 
@@ -200,8 +200,8 @@ class Gate:
             await self._recorder.commit()
 
     async def admit(self, call_id: str, judged: JudgedEffect, stop: asyncio.Event) -> bool:
-        """Return when the effect may happen, with True if a person approved it. Otherwise raise
-        EffectDenied with a text for the model."""
+        """Wait until the effect may happen and return whether a person approved it. If it may not,
+        raise EffectDenied with a text for the model."""
         match judged.decision:
             case Allow(lifted=lifted):
                 return lifted
@@ -293,9 +293,9 @@ class CallGate:
         return ", ".join(self._sources)
 
     async def require(self, effect: Effect, *, metadata_only: bool = False) -> None:
-        """Return when the effect may happen, after asking a person if necessary; otherwise raise
-        EffectDenied. Effects that read `metadata_only` reveal almost nothing; when allowed, they
-        are not recorded."""
+        """Wait until the effect may happen, and ask a person if necessary; raise EffectDenied if it
+        may not. Effects that read `metadata_only` reveal almost nothing; when allowed, they are not
+        recorded."""
         if effect in self._granted and (metadata_only or effect not in self._metadata_only):
             return
         judged = JudgedEffect(effect=effect, decision=self._judge(effect))
@@ -318,8 +318,8 @@ class CallGate:
         await self._gate.admit(self._call_id, judged, self._stop)
 
     async def authorize_command(self, effect: RunCommand) -> RunCommand:
-        """Require the effect and return the command as it may run: one that a person approved is
-        not confined."""
+        """Require the effect and return the command to run. A command that a person approved is not
+        confined."""
         await self.require(effect)
         return replace(effect, grants=ANYWHERE) if effect in self._approved else effect
 
@@ -333,7 +333,7 @@ class CallGate:
             raise EffectDenied(f"Not allowed: {no.reason}")
 
     def add_origin(self, effect: Effect) -> None:
-        """Count the source of this effect's content as in view from now on."""
+        """From now on, count the source of this effect's content as in view."""
         if source := self._gate.origin(effect):
             self._sources[source] = None
 

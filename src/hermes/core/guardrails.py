@@ -21,9 +21,9 @@ WAITING_SECONDS = 1.0
 
 
 class Guardrails(Value):
-    """After how many repeats in one turn to warn and to stop. Without `hard_stop_enabled`, only two
-    cases end a turn: an identical call that failed, was refused and came again, or a short pattern
-    of calls and results that keeps repeating."""
+    """How many repeats in one turn lead to a warning, and how many end it. Without
+    `hard_stop_enabled`, only two cases end a turn: an identical call that failed, was refused and
+    came again, or a short pattern of calls and results that keeps repeating."""
 
     hard_stop_enabled: bool = False
     warn_same_failure: int = 2
@@ -36,7 +36,7 @@ class Guardrails(Value):
 
 
 class LoopWatch:
-    """Watches the calls of one turn. `verdict` says why the turn should end, once it should."""
+    """Watches the calls of one turn. When the turn should end, `verdict` says why."""
 
     def __init__(self, rules: Guardrails) -> None:
         self.verdict = ""

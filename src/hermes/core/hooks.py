@@ -42,7 +42,7 @@ class TurnHooks(Protocol):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Plugins and other third parties whose hooks have run so far."""
+        """The plugins and other third parties whose hooks have run so far."""
         ...
 
     async def before_turn(self) -> str:
@@ -54,7 +54,8 @@ class TurnHooks(Protocol):
     async def after_tool(
         self, call: ToolCall, result: ToolResult, seconds: float, fate: CallOutcome
     ) -> str | None:
-        """Return text that replaces the result of a call that ran; ignored for other calls."""
+        """Return text that replaces the result of a call. It is ignored for a call that did not
+        run."""
         ...
 
     async def before_final_answer(self, text: str) -> str | None:

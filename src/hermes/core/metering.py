@@ -363,8 +363,8 @@ class SessionMeter:
 
 
 def _raise_needed(reached: BudgetReached, caps: Caps) -> CapRaised:
-    """Return the raise to ask for: the amount of the cap again, or what this call needs if that is
-    more."""
+    """Return the raise to ask for: the amount of the cap again, or the amount that this call needs,
+    whichever is larger."""
     scope: CapScope = reached.scope
     missing = reached.spent + reached.asked - reached.cap
     cap = caps.of(scope)

@@ -91,7 +91,7 @@ def plan_call(turn: TurnContext, call: ToolCall, seen: set[str]) -> PlannedCall 
 
 
 def unwrap_tool_call(call: ToolCall) -> ToolCall:
-    """The call inside of a `tool_call`. A tool that was found by search is planned and judged as
+    """The call inside a `tool_call`. A tool that was found by search is planned and judged as
     itself."""
     if call.name != TOOL_CALL or call.broken:
         return call
@@ -143,7 +143,8 @@ def group_parallel(plans: list[PlannedCall]) -> list[list[PlannedCall]]:
 
 
 def _can_run_in_parallel(plan: PlannedCall) -> bool:
-    """Whether a call may run beside others: no question, no person, and comparable effects."""
+    """Whether a call may run beside others: it asks no question, needs no person, and has effects
+    that can be compared."""
     if plan.tool.interactive or plan.needs_approval or not plan.judged:
         return False
     return plan.harmless or all(

@@ -54,16 +54,17 @@ class ConversationText(Protocol):
     """Which exact texts occur in a conversation."""
 
     def user_wrote(self, text: str) -> bool:
-        """Whether the person wrote it."""
+        """Whether the person wrote the text."""
         ...
 
     def occurs(self, text: str) -> bool:
-        """Whether it occurs anywhere: written by the person, or in a page, file or tool result."""
+        """Whether the text occurs anywhere: written by the person, or in a page, file or tool
+        result."""
         ...
 
     def in_results(self, text: str, origin: str = "") -> bool:
-        """Whether tool results contain it, also inside of a longer text; with an origin, only
-        results from there."""
+        """Whether tool results contain the text, also inside a longer text; with an origin, only
+        results of that origin count."""
         ...
 
 
@@ -140,7 +141,7 @@ class Journal(Protocol):
         turn_id: str = "",
     ) -> tuple[Record, ...]:
         """Append the events and the call, reserving as much as the caps leave, counted over all
-        processes. BudgetReached when less than `least` is left; then nothing is written."""
+        processes. Raises BudgetReached when less than `least` is left; then nothing is written."""
         ...
 
     async def read(self, session_id: str, *, after: int = 0) -> tuple[Record, ...]:
@@ -186,8 +187,8 @@ class Fetcher(Protocol):
         passing: Callable[[FetchUrl], None] = lambda _: None,
     ) -> FetchResponse:
         """Follow redirects, each judged like a new address; `passing` is called with each first and
-        may raise. EffectDenied when an address is denied, ToolError when no response comes in time.
-        An error status is a response."""
+        may raise. Raises EffectDenied when an address is denied, ToolError when no response comes
+        in time. An error status is a response."""
         ...
 
 
@@ -271,7 +272,8 @@ class Processes(Protocol):
     async def list(self) -> tuple[ProcessInfo, ...]: ...
 
     async def poll(self, process_id: str) -> ProcessInfo:
-        """Return the process with its output since the last poll. NotFound for an unknown id."""
+        """Return the process with its output since the last poll. Raises NotFound for an unknown
+        id."""
         ...
 
     async def log(self, process_id: str, *, offset: int, limit: int) -> ProcessInfo:
@@ -297,7 +299,7 @@ class Processes(Protocol):
 
 
 class ShellSetup(Value):
-    """What earlier commands defined in a shell that changes the meaning of later ones."""
+    """Definitions of earlier commands in a shell that change the meaning of later commands."""
 
     # Functions and aliases in bash syntax.
     definitions: str = ""
@@ -374,8 +376,7 @@ class Workspace(Protocol):
     ) -> ProcessInfo: ...
 
     async def scratch(self, name: str, data: bytes) -> str:
-        """Store bytes outside of the project under this name. Return a path that tools can
-        read."""
+        """Store bytes outside the project under this name. Return a path that tools can read."""
         ...
 
     async def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Requests to a provider, and what it yields."""
+"""Requests to a provider, and the items that it yields."""
 
 from __future__ import annotations
 

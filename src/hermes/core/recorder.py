@@ -35,7 +35,7 @@ class EventListener(Protocol):
     def push(self, record: Record) -> None: ...
 
     def close(self) -> None:
-        """Learn that no more records follow."""
+        """Called when no more records follow."""
         ...
 
 
@@ -163,9 +163,9 @@ class Recorder:
                 self.transcript.apply(self._live_record(event))
 
     async def commit(self, *events: DurableEvent) -> tuple[Record, ...]:
-        """Write what is noted and these events: durable, applied and published when this returns,
-        even if the caller is cancelled meanwhile. If it raises, `events` were not written and never
-        will be; what was only noted waits for the next commit."""
+        """Write the noted events and these events. They are durable, applied and published when
+        this returns, even if the caller is cancelled meanwhile. If it raises, `events` were not
+        written and never will be; events that were only noted wait for the next commit."""
         before = len(self._noted)
         self.note(*events)
         own = {id(event): event for event in self._noted[before:]}
@@ -175,8 +175,9 @@ class Recorder:
         return await asyncio.shield(asyncio.ensure_future(self._commit(own)))
 
     async def book(self, call: ModelCalled, least: Usage, caps: Caps) -> ModelCalled:
-        """Commit a call together with what is noted, reserving as much as the caps leave.
-        Raise BudgetReached when less than `least` is left; what is noted then stays noted."""
+        """Commit a call together with the noted events, and reserve as much as the caps leave.
+        Raise BudgetReached when less than `least` is left; the noted events then wait for the next
+        commit."""
         flush = self._flush(CallBooking(call, least, caps))
         *_, record = await asyncio.shield(asyncio.ensure_future(flush))
         assert isinstance(record.event, ModelCalled)
@@ -208,8 +209,8 @@ class Recorder:
                 del self._committing[key]
 
     async def reload(self, *, is_lost: bool) -> None:
-        """Drop what was never written and read the transcript again. If the lease `is_lost`,
-        acquire it first; raise SessionBusy while another process holds it."""
+        """Drop the events that were never written and read the transcript again. If the lease
+        `is_lost`, acquire it first; raise SessionBusy while another process holds it."""
         async with self._write_lock:
             if self.lease is None:
                 return

@@ -39,7 +39,8 @@ class EventRedactor(Protocol):
     def result(self, result: ToolResult) -> ToolResult: ...
 
     def lacks(self, call: ToolCall) -> bool:
-        """Whether the arguments of a journaled call contain a label instead of the model's text."""
+        """Whether the arguments of a journaled call contain a redaction label instead of the
+        model's text."""
         ...
 
 

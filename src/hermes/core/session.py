@@ -127,9 +127,9 @@ class Session:
     async def permit(
         self, effect: Effect, stop: asyncio.Event, also: frozenset[str] = frozenset()
     ) -> bool:
-        """Authorize an action that a person requests directly. Return when the effect may happen,
-        with True if a person approved it; otherwise raise EffectDenied. `also` are third-party
-        sources behind it."""
+        """Authorize an action that a person requests directly. Wait until the effect may happen and
+        return whether a person approved it; raise EffectDenied if it may not. `also` are
+        third-party sources that caused it."""
         judged = JudgedEffect(effect=effect, decision=self._gate.judge(effect, also))
         return await self._gate.admit("", judged, stop)
 
@@ -166,8 +166,8 @@ class Session:
             await self._execute(command)
 
     async def ask(self, say: Say) -> AsyncGenerator[Record]:
-        """Send a message and yield all that happens until the turn that answers it has ended.
-        Raises what stopped the turn, if it cannot end."""
+        """Send a message and yield all records until the turn that answers it has ended. If an
+        error prevents the turn from ending, raise that error."""
         say = say if say.key else replace(say, key=self._deps.world.new_id("say"))
         events, n, turn_id = self.subscribe(), 0, ""
         idle: asyncio.Future[None] | None = None
@@ -207,7 +207,9 @@ class Session:
                 async with self._runner.take_lock:
                     waiting = self.transcript.waiting.get(n)
                     if waiting is None or waiting.steer:
-                        raise UsageError("That message is no longer waiting.")
+                        raise UsageError(
+                            "That message is no longer waiting, so it cannot be withdrawn."
+                        )
                     await self._recorder.commit(Withdrawn(n=n))
             case Interrupt():
                 self._runner.interrupt()
@@ -236,7 +238,7 @@ class Session:
                 assert_never(command)
 
     async def import_messages(self, messages: Sequence[Message]) -> None:
-        """Start with a conversation from elsewhere."""
+        """Start the session with a conversation from another source."""
         model, provider = self.transcript.model, self.transcript.provider
         await self._recorder.commit(*import_events(messages, model, provider))
 
@@ -250,7 +252,7 @@ class Session:
         return await self._questions.ask("", question, (), seconds, self._runner.stop, secret=True)
 
     def tell(self, text: str) -> None:
-        """Show the person a notice outside of the conversation."""
+        """Show the person a notice outside the conversation."""
         self._recorder.show(Notice(text=text))
 
     def continue_unfinished(self) -> None:
@@ -286,8 +288,8 @@ class Session:
                 await self._deps.journal.acknowledge(lease, (waiting.id,))
 
     async def close(self, *, soon: bool = False) -> None:
-        """Stop the running turn and release the session. Waiting messages stay in the journal.
-        `soon`: see `Journal.release`."""
+        """Stop the running turn and release the session. Waiting messages stay in the journal. For
+        `soon`, see `Journal.release`."""
         await self._runner.end()
         await self._deps.workspace.close()
         if self._recorder.lease is not None:
@@ -352,7 +354,7 @@ class Session:
 
     def _compaction_request(self, command: Compact) -> tuple[ContextEngine, CompactionRequest]:
         if self._deps.engine is None:
-            raise UsageError("Compaction is off in this session.")
+            raise UsageError("Compaction is off; set compression.enabled to true.")
         _, limits = self._runner.connection
         request = CompactionRequest(
             window=limits.window, cause="asked", topic=command.topic, keep=command.keep

@@ -52,8 +52,8 @@ class CompactionRequest(Value):
 
 
 class ContextEngine(Protocol):
-    """Decides when to compact a conversation and to what. It depends only on its arguments, so that
-    a session can be replayed. `prompt` is the request as it would be sent."""
+    """Decides when to compact a conversation, and builds the compacted form. It depends only on its
+    arguments, so that a session can be replayed. `prompt` is the request as it would be sent."""
 
     def due(self, transcript: Transcript, prompt: Prompt, window: int) -> bool:
         """Whether to compact before this request is made."""

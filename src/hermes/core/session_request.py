@@ -50,5 +50,5 @@ class SessionRequest(Value):
     stay: bool = False
 
     def with_extra(self, extra: str) -> SessionRequest:
-        """Return the request with this text at the end of the system prompt."""
+        """Return the request with this text appended to the system prompt."""
         return replace(self, extra=extra)

@@ -90,7 +90,8 @@ class TurnRunner:
             self.stop.set()
 
     async def wait_until_settled(self) -> None:
-        """Wait until no turn runs; raise what stopped the last one without a TurnEnded."""
+        """Wait until no turn runs. If an error stopped the last turn without a TurnEnded, raise
+        that error."""
         while self.busy:
             assert self._task is not None
             await asyncio.shield(self._task)

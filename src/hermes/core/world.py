@@ -33,7 +33,7 @@ class SystemClock:
 
 
 def no_kill_point(_name: str) -> None:
-    """The kill point of ordinary runs."""
+    """The kill point of ordinary runs, which does nothing."""
 
 
 class World:

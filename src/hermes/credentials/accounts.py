@@ -156,7 +156,7 @@ class Accounts:
         )
 
     def _needs_pool(self, name: str, vendor: Vendor, keys: list[EnvironmentKey]) -> bool:
-        """Return whether a single key is not enough."""
+        """Return whether the provider needs a key pool."""
         if len(keys) > 1 or (keys and vendor.login == "copilot"):
             return True
         if not self._has_file():

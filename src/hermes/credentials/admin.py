@@ -80,7 +80,9 @@ class CredentialAdmin:
         removed enables it again."""
         key = key.strip()
         if not is_plausible_key(key):
-            raise UsageError("This is not an API key: it is too short, or a placeholder.")
+            raise UsageError(
+                "This is not an API key: it is too short, or a placeholder; copy the key again."
+            )
         provider, auth_file = self._provider, self._store.auth_file
         sources = self._store.key_sources(provider)
         suppressed = (await auth_file.read()).suppressed_sources(provider)
@@ -136,8 +138,8 @@ class CredentialAdmin:
         return await self._store.states.change(change)
 
     async def log_in(self, screen: LoginScreen, *, label: str = "") -> AccountRow:
-        """Log in. Raise NotFound if the provider has no login. The new login replaces the one with
-        the same label, or a dead one."""
+        """Log in. Raise NotFound if the provider has no login. The new login replaces a login with
+        the same label, or a dead login."""
         provider, store = self._provider, self._store
         login = store.logins.get(provider)
         if login is None:

@@ -102,7 +102,7 @@ def fingerprint_of(secret: str) -> str:
 
 
 def borrowed_id(provider: str, source: str) -> str:
-    """Return a stable id: the same in every process, and stored nowhere."""
+    """Return an id that is the same in every process, so that it need not be stored."""
     return hashlib.sha256(f"{provider}\n{source}".encode()).hexdigest()[:6]
 
 
@@ -249,7 +249,7 @@ class AuthFile:
 
     @property
     def signature(self) -> Signature | None:
-        """Changes with the file; None if there is none."""
+        """A value that changes when the file changes; None if there is no file."""
         return file_signature(self.path)
 
     async def read(self) -> AuthDocument:
@@ -304,7 +304,9 @@ class AuthFile:
         except FileNotFoundError:
             return AuthDocument()
         except OSError as error:
-            raise ConfigError(f"Cannot read {self.path} ({error.strerror}).") from error
+            raise ConfigError(
+                f"Cannot read {self.path} ({error.strerror}); check its permissions."
+            ) from error
         try:
             raw = decode(dict[str, JsonValue], data)
         except DecodeError as error:

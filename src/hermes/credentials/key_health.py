@@ -145,8 +145,8 @@ def cooldown_reason(error: ProviderError) -> CooldownReason:
 
 def cooldown_seconds(error: ProviderError, *, failures: int, cooldowns: CooldownSettings) -> float:
     """Return the length of a cooldown. `failures` are the previous cooldowns without a success in
-    between. A guess starts small, because most limits end soon, and grows; so does the cooldown of
-    a refused key, because most stay refused."""
+    between. Without a time from the server, the cooldown starts short, because most limits end
+    soon, and grows with each failure. The cooldown of a refused key grows in the same way."""
     retry_after, times = error.retry_after, min(failures, 16)
     match cooldown_reason(error):
         case "rate_limit" | "auth" if retry_after is not None:

@@ -32,7 +32,7 @@ def no_key_error(
     provider: str, keys: Sequence[StoredKey], state_of: Callable[[StoredKey], KeyState], now: float
 ) -> ProviderError:
     """Build the error for a provider without a usable key. `retry_after` is None if no key is in
-    cooldown: waiting does not help."""
+    cooldown, because waiting does not help then."""
     states = [state_of(key) for key in keys if not key.dead]
     state = min(
         (state for state in states if state.in_cooldown(now)),
@@ -222,7 +222,8 @@ class SharedKeyPool:
         await self._health.accept(credential)
 
     async def _handle_rate_limit(self, credential: Credential, error: ProviderError) -> KeyVerdict:
-        """Handle a rate limit. One without an end may be transient: the key gets a second try."""
+        """Handle a rate limit. If the server names no end, the limit may be transient, so the key
+        gets a second try."""
         key = await self._find(credential)
         known = error.retry_after is not None or bool(credential.probe)
         if known or key is None or self._health.state_of(key).rests:
@@ -254,8 +255,8 @@ class SharedKeyPool:
         return await self._start_cooldown(credential, error)
 
     async def _start_cooldown(self, credential: Credential, error: ProviderError) -> KeyVerdict:
-        """Start the cooldown of a key. The last usable key gets none if its length is only a guess:
-        any attempt is better than none."""
+        """Start the cooldown of a key. The last usable key gets no cooldown if its length is only a
+        guess, because an attempt is better than none."""
         key = await self._find(credential)
         self._strikes.pop(credential.id, None)
         if key is None or key.dead:

@@ -48,7 +48,7 @@ class NewJob(Value, forbid_unknown_fields=True):
 
 
 class JobChange(Value, forbid_unknown_fields=True):
-    """Fields that are None stay unchanged."""
+    """A change of a job; fields that are None stay unchanged."""
 
     prompt: PromptText | None = None
     schedule: ScheduleText | None = None
@@ -68,8 +68,8 @@ class _File(Value):
 
 
 class JobStore:
-    """Keeps unknown fields of a job. Every method rereads the file, because other processes change
-    it."""
+    """The file of jobs. It keeps unknown fields of a job. Every method rereads the file, because
+    other processes change it."""
 
     def __init__(self, run: RunContext) -> None:
         self._folder = run.home.root / "cron"
@@ -209,7 +209,7 @@ class JobStore:
                     replace_file(backup, self._file.read_bytes(), mode=PRIVATE)
                 replace_file(self._file, data, mode=PRIVATE)
         except OSError as error:
-            raise HermesError(f"{self._file} cannot be written: {error.strerror}.") from error
+            raise HermesError(f"{self._file} cannot be written ({error.strerror}).") from error
 
 
 def _find_job(jobs: list[JsonObject], job_id: str) -> JsonObject:

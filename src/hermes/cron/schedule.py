@@ -61,7 +61,7 @@ def parse_expression(text: str) -> CronExpression:
     """Parse a cron expression. Raise UsageError that names the invalid field."""
     words = text.lower().split()
     if len(words) != len(_FIELDS):
-        raise UsageError(f"{text!r} must have five fields.")
+        raise UsageError(f"{text!r} is not a cron expression; write five fields.")
     sets = [_parse_field(word, field) for word, field in zip(words, _FIELDS, strict=True)]
     minutes, hours, days, months, week = sets
     weekdays = frozenset(day % 7 for day in week)
@@ -198,7 +198,7 @@ def _cron(text: str) -> Schedule | None:
     if len(expr.split()) != 5:
         return None
     if _next(parse_expression(expr), 0.0) is None:
-        raise UsageError(f"{expr!r} never occurs.")
+        raise UsageError(f"{expr!r} matches no date; correct it.")
     return Schedule(kind="cron", display=text, expr=expr)
 
 
@@ -208,7 +208,7 @@ def _clock(text: str) -> tuple[int, int]:
     if match and match[3]:
         hour = hour % 12 + (12 if match[3] == "pm" else 0) if 1 <= hour <= 12 else 99
     if hour > 23 or minute > 59:
-        raise UsageError(f"{text!r} is not a time of day.")
+        raise UsageError(f"{text!r} is not a time of day; write it like 09:30.")
     return minute, hour
 
 
@@ -218,7 +218,7 @@ def _timestamp(text: str, now: float) -> Schedule | None:
     except (ValueError, OverflowError, OSError):
         return None
     if moment < now - LATE_SECONDS:
-        raise UsageError(f"{text} is in the past.")
+        raise UsageError(f"{text} is in the past; choose a later time.")
     return Schedule(kind="once", display=f"once at {text}", run_at=format_time(moment))
 
 

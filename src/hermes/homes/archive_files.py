@@ -142,15 +142,17 @@ class PackedHome:
         except FileNotFoundError:
             raise NotFound(f"There is no file {path}; name an existing backup.") from None
         except (OSError, zipfile.BadZipFile) as error:
-            raise UsageError(f"{path} is not a readable zip file ({error}).") from error
+            raise UsageError(
+                f"{path} is not a readable zip file ({error}); choose another file."
+            ) from error
         files = [entry for entry in entries if not entry.is_dir()]
         self.names = tuple(PurePosixPath(entry.filename) for entry in files)
         for entry, name in zip(files, self.names, strict=True):
             is_link = stat.S_ISLNK(entry.external_attr >> 16)
             if name.is_absolute() or ".." in name.parts or "\\" in entry.filename or is_link:
                 raise UsageError(
-                    f"{path} contains {entry.filename!r}, a path outside the archive; "
-                    "it is not used."
+                    f"{path} contains {entry.filename!r}, a path outside the archive; choose "
+                    "another file."
                 )
 
     def unpack(self, root: Path, select: Select = is_persistent) -> list[PurePosixPath]:
@@ -184,7 +186,7 @@ class OutsideFile(Value):
 
 
 async def provider_paths(memory: MemoryService) -> tuple[Path, ...]:
-    """Return the files that the memory provider wants in a backup. Starts the provider's plugin if
+    """Return the files that the memory provider adds to a backup. Starts the provider's plugin if
     it is not loaded yet."""
     if not memory.run.settings.memory.provider:
         return ()
@@ -193,9 +195,9 @@ async def provider_paths(memory: MemoryService) -> tuple[Path, ...]:
 
 
 class UserFiles:
-    """The user's files that may be packed and restored: none with credentials, none that other
-    programs execute or load, none of a Hermes home. A backup may come from a stranger, and a plugin
-    names paths freely."""
+    """The user's files that may be packed and restored: no files with credentials, no files that
+    other programs execute or load, and no files of a Hermes home. A backup may come from a
+    stranger, and a plugin names paths freely."""
 
     def __init__(self, user_home: Path, home: Home) -> None:
         self._user_home = user_home.resolve()

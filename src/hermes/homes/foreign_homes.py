@@ -79,7 +79,10 @@ _SIGNS = (STATE, "config.yaml", "memories", "skills", "SOUL.md")
 def read_hermes_agent(root: Path) -> ForeignHome:
     """Read a home of Hermes Agent. Raises NotFound when the folder is not such a home."""
     if not any((root / name).exists() for name in _SIGNS):
-        raise NotFound(f"{root} is not a home of Hermes Agent: it has none of {', '.join(_SIGNS)}.")
+        raise NotFound(
+            f"{root} is not a home of Hermes Agent (it has none of {', '.join(_SIGNS)}); name "
+            "another folder."
+        )
     settings, problems = _read_config(root / "config.yaml", parse_yaml)
     # The version number belongs to the other program's schema.
     settings = {name: value for name, value in settings.items() if name != "_config_version"}
@@ -108,7 +111,9 @@ def read_openclaw(root: Path) -> ForeignHome:
     """Read a home of OpenClaw. Raises NotFound when the folder is not such a home."""
     if not any((root / name).exists() for name in _OPENCLAW_SIGNS):
         signs = ", ".join(_OPENCLAW_SIGNS)
-        raise NotFound(f"{root} is not a folder of OpenClaw: it has none of {signs}.")
+        raise NotFound(
+            f"{root} is not a folder of OpenClaw (it has none of {signs}); name another."
+        )
     config, problems = _read_config(root / CONFIG, lambda data: decode(dict, data))
     defaults = get_path(config, "agents", "defaults")
     workspace, named = root / "workspace", get_path(defaults, "workspace")
@@ -179,7 +184,9 @@ def session_lines(path: Path) -> Iterator[bytes]:
             for row in db.execute("SELECT * FROM sessions ORDER BY started_at, id"):
                 yield encode(_line(db, dict(row)))
     except sqlite3.Error as error:
-        raise UsageError(f"The sessions in {path} cannot be read ({error}).") from error
+        raise UsageError(
+            f"The sessions in {path} cannot be read ({error}); check the file."
+        ) from error
 
 
 def _line(db: sqlite3.Connection, session: Row) -> SessionLine:

@@ -50,7 +50,7 @@ async def journal_findings(home: Home) -> list[Diagnostic]:
         )
         for each in problems[:MAX_LISTED]
     ]
-    return [fault("journal", text, fix="restore a backup to get them back"), *named]
+    return [fault("journal", text, fix="restore them from a backup"), *named]
 
 
 async def index_findings(home: Home) -> list[Diagnostic]:

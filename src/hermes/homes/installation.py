@@ -52,7 +52,7 @@ async def check_for_update(here: Installation) -> UpdateNotice:
         )
         found = re.search(rf"{PACKAGE} \(([^)]+)\)", output)
         return UpdateNotice(current=__version__, newest=found[1] if found else __version__)
-    await _run(here, "git", "fetch", "--quiet", fix="check the network and its remote")
+    await _run(here, "git", "fetch", "--quiet", fix="check the network and the git remote")
     upstream = "@{upstream}"
     fix = "set one with `git branch --set-upstream-to`"
     newest = await _run(here, "git", "rev-parse", "--short", upstream, fix=fix)
@@ -65,9 +65,10 @@ async def check_for_update(here: Installation) -> UpdateNotice:
 
 
 async def update(here: Installation) -> None:
-    """Update to the newest version. A checkout is only fast-forwarded, never with local changes."""
+    """Update to the newest version. A checkout is fast-forwarded, and only if it has no local
+    changes."""
     if here.kind == "package":
-        await _run(here, *_pip("install", "--upgrade", PACKAGE), fix="check the output of pip")
+        await _run(here, *_pip("install", "--upgrade", PACKAGE), fix="read the output of pip")
         return
     fix = "commit or stash them first"
     if await _run(here, "git", "status", "--porcelain", "--untracked-files=no", fix=fix):
@@ -107,7 +108,7 @@ async def _run(here: Installation, *command: str, fix: str) -> str:
         async with asyncio.timeout(SECONDS):
             out, err = await process.communicate()
     except FileNotFoundError:
-        raise ConfigError(f"{command[0]} is required, but not installed.") from None
+        raise ConfigError(f"{command[0]} is not installed; install it and try again.") from None
     except TimeoutError:
         process.kill()
         raise ConfigError(f"{command[0]} did not finish within {SECONDS:.0f} s; {fix}.") from None

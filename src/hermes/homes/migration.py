@@ -50,7 +50,7 @@ class MigrationItem(Value):
 
 
 class MigrationOptions(Value):
-    """Existing items are kept unless `overwrite` is set."""
+    """Options of a migration. Existing items are kept unless `overwrite` is set."""
 
     secrets: bool = False
     settings: bool = True
@@ -96,7 +96,7 @@ class HomeMigration:
         self._done_state: State = "would be taken" if options.dry_run else "taken"
 
     def settings(self) -> Iterator[MigrationItem]:
-        """Migrate the settings that exist here; secrets among them are skipped."""
+        """Migrate the settings that Hermes has too; skip secrets."""
         existing = dict(_leaves(read_document(self._home).data))
         changes: dict[Key, JsonValue] = {}
         for path, value in _leaves(self._foreign.settings):

@@ -295,7 +295,9 @@ class Profiles:
 
     def _root_of(self, name: str) -> Home:
         if name == DEFAULT:
-            raise UsageError("The default profile is the home itself and cannot be changed.")
+            raise UsageError(
+                "The default profile is the home itself and cannot be changed; name another."
+            )
         return profile_home(self._root, name)
 
 
@@ -303,5 +305,7 @@ def _plain(description: str) -> str:
     """Return the description on one line. Raises UsageError when it is too long."""
     line = " ".join(description.split())
     if len(line) > MAX_DESCRIPTION_CHARS:
-        raise UsageError(f"A description has at most {MAX_DESCRIPTION_CHARS} characters.")
+        raise UsageError(
+            f"The description has more than {MAX_DESCRIPTION_CHARS} characters; shorten it."
+        )
     return line

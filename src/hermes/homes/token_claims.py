@@ -57,7 +57,7 @@ def claims_folder(env: Mapping[str, str]) -> Path:
 
 
 def _take(lock: FileLock, own: ClaimHolder) -> ClaimHolder | None:
-    """Take the claim and return None, or return its holder if another home has it. A process that
+    """Take the claim and return None. If another home has it, return the holder. A process that
     locks the file alone writes its name; then processes of the same home share the lock."""
     try:
         for _ in range(TRIES):

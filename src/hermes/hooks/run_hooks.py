@@ -67,7 +67,8 @@ class RunHooks:
 
     def middleware(self, session_id: str, *, has_text: bool) -> Middleware:
         """Return the middleware that fires hooks around model requests, if the session has any.
-        `has_text`: text of hooks may be in the journal, although there are no hooks now."""
+        `has_text` means that text of hooks may be in the journal, although there are no hooks
+        now."""
 
         def wrap(inner: Provider) -> Provider:
             follower = self._open.get(session_id)

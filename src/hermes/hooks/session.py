@@ -57,7 +57,7 @@ def contexts(answers: tuple[object, ...]) -> list[str]:
 def verdict(answers: tuple[object, ...]) -> HookVerdict | None:
     """Combine the answers of the callbacks. The first block wins. Otherwise a person is asked if
     any callback requires it, and the first modified arguments apply, so that the person approves
-    exactly those."""
+    exactly these arguments."""
     ask: str | None = None
     arguments: JsonObject | None = None
     for answer in answers:

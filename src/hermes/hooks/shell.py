@@ -81,9 +81,9 @@ def split_command(command: str) -> list[str]:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise ConfigError(f"The command {command!r} is not valid ({error}).") from error
+        raise ConfigError(f"The command {command!r} is not valid ({error}); correct it.") from error
     if not words:
-        raise ConfigError("A hook has an empty command.")
+        raise ConfigError("A hook has an empty command; name a program.")
     return [str(Path(word).expanduser()) if word.startswith("~") else word for word in words]
 
 

@@ -82,7 +82,8 @@ class Admission:
             raise AdmissionRefused(message, retry_after=RETRY_SECONDS)
 
     def enter(self, client: str, *, is_continued: bool = False) -> AdmissionTicket:
-        """Queue a run; AdmissionRefused. A continued run was admitted before and is not refused."""
+        """Queue a run; raise AdmissionRefused. A continued run was admitted before and is not
+        refused."""
         if not is_continued:
             self.check()
         self.queued += 1

@@ -87,7 +87,7 @@ class RunFollower:
         self._news.set()
 
     def read(self) -> list[RunEvent]:
-        """Everything new, in as few pieces as possible."""
+        """All new events, in as few pieces as possible."""
         self._news.clear()
         events: list[RunEvent] = []
         records = self._run.records
@@ -152,7 +152,8 @@ class RunFollower:
             at = end
 
     def _catch_up(self, text: str, events: list[RunEvent]) -> None:
-        """Continue after what was sent of an earlier version of this reply, if it starts equal."""
+        """If an earlier version of this reply was sent and has the same start, continue after the
+        sent part."""
         if self._chars:
             sent = blake2b(text[: self._chars].encode("utf-8", "replace"), digest_size=4)
             wanted = self._promised or self._hash.hexdigest()

@@ -1,4 +1,4 @@
-"""Executes work with the same idempotency key once, also if the process crashes in between."""
+"""Executes work with the same idempotency key only once, even after a crash."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ IdempotentWork = Callable[[IdempotencyClaim], Awaitable[bytes]]
 
 
 class Idempotency:
-    """Responses are opaque bytes, stored for a day."""
+    """Stores the responses to requests with an idempotency key, as opaque bytes, for a day."""
 
     def __init__(self, store: HostingStore, clock: Clock) -> None:
         self._store = store
@@ -37,12 +37,14 @@ class Idempotency:
         self._in_flight: dict[str, asyncio.Future[bytes]] = {}
 
     async def claim(self, owner: str, route: str, key: str, fingerprint: str) -> IdempotencyClaim:
-        """Keys are distinct per owner and route. IdempotencyConflict when the key was used for a
-        request with another fingerprint."""
+        """Claim a key, which is distinct per owner and route. Raises IdempotencyConflict when the
+        key was used for a request with another fingerprint."""
         key = digest(owner, route, key)
         known, run_id, _ = await self._row(key) or (fingerprint, "", None)
         if known != fingerprint:
-            raise IdempotencyConflict("This idempotency key was used for another request.")
+            raise IdempotencyConflict(
+                "This idempotency key was used for another request; choose a new key."
+            )
         return IdempotencyClaim(key=key, fingerprint=fingerprint, run_id=run_id)
 
     async def reserve_run(self, claim: IdempotencyClaim, run_id: str) -> str:

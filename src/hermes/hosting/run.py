@@ -257,7 +257,8 @@ class RunListener:
             self.wakeup.set()
 
     def settle(self, settled: asyncio.Future[None]) -> None:
-        """No turn runs any more; an error that stopped it without a TurnEnded fails the run."""
+        """Called when no turn runs any more. An error that stopped the turn without a TurnEnded
+        fails the run."""
         if settled.cancelled():
             return
         error = settled.exception()

@@ -37,8 +37,8 @@ OnEnd = Callable[[Run], Awaitable[None]]
 
 
 class RunExecutor:
-    """Executes runs. `platform` is that of the sessions which it opens; `store` is needed for
-    persistent runs."""
+    """Executes runs. `platform` is the platform of the sessions that it opens; `store` is needed
+    for persistent runs."""
 
     def __init__(
         self,
@@ -69,12 +69,13 @@ class RunExecutor:
         return sum(run.status == "queued" for run in self._runs.values())
 
     def new_session_id(self) -> str:
-        """Has more random bits than usual: hundreds of sessions may open in the same second."""
+        """A session id with more random bits than usual, because hundreds of sessions may open in
+        the same second."""
         world = self._app.context.world
         return f"{world.new_session_id()}{world.chance.getrandbits(40):010x}"
 
     def new_run_id(self, session_id: str) -> str:
-        """The id contains the session's, so that the journal alone can restore a run."""
+        """A run id. It contains the session id, so that the journal alone can restore a run."""
         return f"run_{session_id}_{self._app.context.world.chance.getrandbits(48):012x}"
 
     def claim(self, session_id: str) -> bool:
@@ -95,9 +96,9 @@ class RunExecutor:
         persistent: bool = False,
         on_end: OnEnd | None = None,
     ) -> Run:
-        """Start a run; returns when its message is durable. AdmissionRefused. A persistent run
-        continues after a restart; while it waits for capacity its request is durable, so that this
-        returns before its turn starts. `on_end` is called before `run.settled` is set."""
+        """Start a run; returns when its message is durable. Raises AdmissionRefused. A persistent
+        run continues after a restart; while it waits for capacity its request is durable, so that
+        this returns before its turn starts. `on_end` is called before `run.settled` is set."""
         if (running := self._runs.get(run_id)) is not None:
             return running
         try:
@@ -130,7 +131,7 @@ class RunExecutor:
         return run
 
     async def find(self, run_id: str) -> Run:
-        """An active or past run; RunNotFound."""
+        """An active or past run; raises RunNotFound."""
         if (run := self._runs.get(run_id)) is not None:
             return run
         if (run := next((each for each in self._cancelled if each.id == run_id), None)) is not None:

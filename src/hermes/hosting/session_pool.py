@@ -76,7 +76,8 @@ class SessionPool:
         self, slot: SessionSlot, request: SessionRequest, *, adapt: AdaptDeps | None = None
     ) -> Session:
         """The session of the slot, opened if necessary. The caller is a user of the slot and holds
-        its `open_lock`. SessionBusy when another process has the session; NotFound."""
+        its `open_lock`. Raises SessionBusy when another process has the session, and NotFound when
+        there is none."""
         if slot.session is None:
             # Many sessions that open at once must not block the event loop.
             await self._app.context.world.pacer.wait()

@@ -1,4 +1,4 @@
-"""Stores what a long-lived process needs after a restart and the journal does not hold."""
+"""Stores data that a long-lived process needs after a restart and that is not in the journal."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")
 
 
 class HostingStore:
-    """One thread, one connection, one file per process. `durable` work survives a power failure,
-    other work a crash of the process. `schema` creates the tables of the surface."""
+    """A SQLite file with one connection and one thread per process. `durable` work survives a power
+    failure, other work a crash of the process. `schema` creates the tables of the surface."""
 
     def __init__(self, path: Path, schema: str = "") -> None:
         self._path = path
@@ -55,7 +55,7 @@ class HostingStore:
             if getattr(error, "sqlite_errorname", "").startswith(FULL):
                 message = f"The disk of {self._path} is full; free some space and try again."
                 raise DiskFull(message) from error
-            raise JournalError(f"{self._path} cannot be used: {error}.") from error
+            raise JournalError(f"{self._path} cannot be used ({error}); check the file.") from error
 
     async def change(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
         """Run the statement for each row. Changes that wait for a running transaction share the

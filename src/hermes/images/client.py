@@ -231,7 +231,7 @@ class ImageServerClient:
         except DecodeError as error:
             what = "a web page" if raw.lstrip()[:1] == b"<" else "something"
             raise ImageFault(
-                f"{self.label} sent {what} that is not a JSON object; is the address right?",
+                f"{self.label} sent {what} that is not a JSON object; check the address.",
                 kind="api_error",
             ) from error
 

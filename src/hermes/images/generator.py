@@ -231,8 +231,8 @@ class ImageCost:
             await self._meter.reserve(self._call, self._most)
 
     def settle(self, answer: JsonObject) -> None:
-        """Book the cost of an image: its price, or what the server says. An error costs nothing, if
-        that is certain."""
+        """Book the cost of an image: its price, or what the server says. A request that certainly
+        failed costs nothing."""
         if self._meter is None:
             return
         reported = answer.get("cost_usd")

@@ -57,7 +57,7 @@ class GeneratedImage(Value):
 
 
 class HostedProvider(ImageGenProvider):
-    """Subclasses define constants and `draw`."""
+    """The base of providers that call a server. Subclasses define constants and `draw`."""
 
     NAME: ClassVar[str]
     LABEL: ClassVar[str]
@@ -124,7 +124,7 @@ class HostedProvider(ImageGenProvider):
         return {"authorization": f"Bearer {self.studio.key(self.KEY)}"} if self.KEY else {}
 
     def missing(self) -> ImageFault:
-        """Return why it cannot be used although it was chosen."""
+        """Return why the chosen provider cannot be used."""
         what = self.KEY or "to be chosen as image_gen.provider"
         return ImageFault(
             f"{self.LABEL} needs {what}; set it up with `hermes tools images`.",

@@ -97,7 +97,7 @@ def save_b64_image(b64: str, *, prefix: str, extension: str = "png") -> Path:
 def save_url_image(
     url: str, *, prefix: str, timeout: float = 60, max_bytes: int = MAX_BYTES
 ) -> Path:
-    """Save an image from the web. ImageFault when the URL is refused or too slow, or returns
+    """Save an image from the web. Raises ImageFault when the URL is refused or too slow, or returns
     nothing, too much, or no image; then no file is left."""
     return run_sync(asave_url_image(url, prefix=prefix, timeout=timeout, max_bytes=max_bytes))
 

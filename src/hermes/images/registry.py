@@ -33,7 +33,7 @@ class ImageProviderManifest(Value):
 
 
 def bundled_manifests(folder: Path) -> tuple[ImageProviderManifest, ...]:
-    """Return those of all folders in this one, by name."""
+    """Return the manifests of all folders in this folder, by name."""
     found = [_read_manifest(file) for file in folder.glob(f"*/{MANIFEST}")]
     return tuple(sorted(found, key=lambda each: each.name))
 
@@ -273,7 +273,7 @@ def image_row(imaging: ImageGeneration, name: str) -> ImageRow:
             return row
     known = tuple(row.name for row in rows)
     raise NotFound(
-        f"There is no image provider {name!r}; there are {', '.join(known)}.", near=known
+        f"There is no image provider {name!r}; available: {', '.join(known)}.", near=known
     )
 
 
@@ -283,7 +283,7 @@ def settings_for_choice(row: ImageRow, model: str = "") -> dict[SettingPath, Jso
     ids = [str(each["id"]) for each in row.models]
     if model and ids and model not in ids:
         raise NotFound(
-            f"{row.label} has no model {model!r}; there are {', '.join(ids)}.", near=tuple(ids)
+            f"{row.label} has no model {model!r}; available: {', '.join(ids)}.", near=tuple(ids)
         )
     wanted: dict[SettingPath, JsonValue] = {("image_gen", "provider"): row.name}
     if model:

@@ -58,8 +58,8 @@ def is_likely_available(run: RunContext) -> bool:
 
 
 def offer_key(run: RunContext) -> str:
-    """Return a value that stays the same while the offer does. Of keys, only their presence
-    counts."""
+    """Return a value that changes only when the offered tool may change. It depends on which keys
+    are present, not on their values."""
     secret = run.config.secrets.get
     names = {*run.config.secrets.names(), *run.env}
     try:

@@ -54,7 +54,7 @@ def media_type(data: bytes) -> str:
 
 
 def decode_base64(text: str) -> bytes:
-    """Decode base64 text, with or without `data:…;base64,` before it; ImageFault."""
+    """Decode base64 text, with or without `data:…;base64,` before it; raise ImageFault."""
     if found := _DATA_URL.match(text[:200]):
         text = text[found.end() :]
     if len(text) * 3 // 4 > MAX_BYTES + 3:
@@ -124,8 +124,8 @@ class ImageCache:
         return path
 
     def sweep(self, *, max_days: float = 7, max_bytes: int = 500 * 1024 * 1024) -> int:
-        """Remove files older than that, then the oldest until the rest is small enough; return how
-        many."""
+        """Remove files that are too old, then the oldest ones until the rest is small enough.
+        Return how many were removed."""
         now, removed, kept = self._world.clock.now(), 0, 0
         for modified, size, path in sorted(self._files(), reverse=True):
             if now - modified > max_days * DAY_SECONDS or kept + size > max_bytes:

@@ -102,7 +102,7 @@ class Studio:
             kind = "timeout" if "did not answer within" in str(error) else "io_error"
             raise ImageFault(str(error), kind=kind) from error
         if not 200 <= answer.status < 300:
-            raise ImageFault(f"The image URL returned {answer.status}.", kind="io_error")
+            raise ImageFault(f"The image URL returned status {answer.status}.", kind="io_error")
         return check_download(
             answer.body,
             answer.headers.get("content-type", ""),
@@ -152,11 +152,11 @@ def use_studio(studio: Studio) -> Iterator[None]:
 
 
 def current_studio() -> Studio:
-    """Return the studio of the current generation; raise ImageFault outside of one."""
+    """Return the studio of the current generation; raise ImageFault outside one."""
     studio = _studio.get()
     if studio is None:
         raise ImageFault(
-            "There is no studio here: call this within `generate`, or in a test "
+            "No image is being generated: call this within `generate`, or in a test "
             "within `hermes.testing.image_provider.studio(folder)`.",
             kind="io_error",
         )

@@ -114,7 +114,8 @@ def _is_remote(ref: str) -> bool:
 
 
 def _draw_effect(provider: str, host: str, arguments: JsonObject) -> Draw:
-    """Return what leaves with a call, for the policy and approvals; image data would hide it."""
+    """Return the data that a call sends, for the policy and approvals. Image data is left out,
+    because it would hide the rest."""
     refs = references_of(arguments.get("image_url"), arguments.get("reference_image_urls"))
     shown = tuple(ref if ref[:5].lower() != "data:" else "data:" for ref in refs)
     prompt = str(arguments.get("prompt", ""))
@@ -142,8 +143,8 @@ class ImageTool(Tool):
         return await image_generate(ctx, arguments)
 
     def _effects(self, paths: PathContext, arguments: JsonObject) -> Iterator[Effect]:
-        """Yield the effects of a call. What is sent comes first: reading an image adds no text that
-        could have asked for it."""
+        """Yield the effects of a call. The effect that sends data comes first, because reading an
+        image adds no text that could have caused the call."""
         provider = self._provider()
         if provider is None:
             return

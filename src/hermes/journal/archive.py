@@ -56,7 +56,9 @@ class SessionArchive:
         """Find a session by id, id prefix or title; raise NotFound."""
         wanted = text.encode("utf-8", "replace").decode()
         if self._is_empty():
-            raise NotFound(f"There is no session “{wanted}”, nor any other; start one: `hermes`.")
+            raise NotFound(
+                f"There is no session “{wanted}”: none exists yet; start one with `hermes`."
+            )
         try:
             return await sessions.find(self._journal, wanted)
         except NotFound as error:
@@ -133,11 +135,14 @@ class SessionArchive:
         return await session_export.export_markdown(self._journal, session_id, redact=redact)
 
     async def import_file(self, path: Path) -> Imported:
-        """Import a file of JSON lines, compressed or not; UsageError when it is unreadable."""
+        """Import a file of JSON lines, compressed or not; raise UsageError when it is
+        unreadable."""
         try:
             done = await session_import.import_file(self._journal, path)
         except (OSError, EOFError, zlib.error) as error:
-            raise UsageError(f"{path} cannot be read ({error}); it may be incomplete.") from error
+            raise UsageError(
+                f"{path} cannot be read ({error}); copy or export it again."
+            ) from error
         return await self._search_index(done)
 
     async def import_lines(self, lines: Iterable[bytes]) -> Imported:

@@ -43,7 +43,7 @@ def event_of(
     current: Mapping[str, int] = CURRENT,
     upgrades: Mapping[tuple[str, int], Upgrade] = UPGRADES,
 ) -> DurableEvent:
-    """Return the event of a stored body; DecodeError when the body is damaged."""
+    """Return the event of a stored body; raise DecodeError when the body is damaged."""
     if version == current[kind]:
         return decode(EVENT, body)
     raw = decode(dict, body)

@@ -52,8 +52,8 @@ def ignore_damage() -> Iterator[None]:
 
 
 def read_around_damage(read: Callable[[int, int], list[T]], first: int, last: int) -> list[T]:
-    """Return what `read` returns for a range of ids, which is halved until only bad pages are left
-    out."""
+    """Return the results of `read` for a range of ids. The range is halved around bad pages, so
+    that only their rows are left out."""
     with ignore_damage():
         return read(first, last)
     if first >= last:
@@ -188,7 +188,7 @@ class ReaderPool:
         self._close_idle()
 
     def _use_immutable(self) -> bool:
-        """Switch to reading the file as immutable, once; whether that is possible."""
+        """Switch to reading the file as immutable, once; return whether that is possible."""
         if self._is_immutable:
             return False
         self._is_immutable = is_read_only_copy(self.path)

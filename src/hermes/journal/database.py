@@ -92,7 +92,7 @@ class Checkpointer:
             self.count(rows_bytes=size, sessions=0)
 
     def finish(self, db: sqlite3.Connection) -> None:
-        """Copy the last pages. The writer calls this outside of a transaction."""
+        """Copy the last pages. The writer calls this outside a transaction."""
         if self._nearly_done:
             self._nearly_done = False
             try:
@@ -107,8 +107,8 @@ class Checkpointer:
             self._thread.join()
 
     def _start(self) -> None:
-        """Start the thread before it is needed: after a commit it would be too late to handle a
-        failure."""
+        """Start the thread before it is needed, because a failure to start cannot be handled after
+        a commit."""
         if self._thread is not None:
             return
         thread = threading.Thread(target=self._work, name="hermes-checkpoints", daemon=True)

@@ -40,7 +40,7 @@ class Eraser(Protocol):
 
 
 class Mentions(Value):
-    """Where something was mentioned in a session: turns, and records of single messages."""
+    """Where a session mentions the text: turns, and records of single messages."""
 
     turns: frozenset[str] = frozenset()
     records: frozenset[int] = frozenset()

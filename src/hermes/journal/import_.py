@@ -141,8 +141,8 @@ def _add_line(tx: Transaction, line: ChatLine, progress: Progress) -> Progress:
 
 
 def _mark(line: ChatLine, number: int) -> str:
-    """Return a mark of 36 bits: short, because it is stored with every record, and enough within
-    one session."""
+    """Return a mark of 36 bits. It is short, because every record stores it, and long enough to be
+    unique within one session."""
     digest = blake2b(digest_size=5)
     for part in (str(number), str(line.at), line.role, line.text):
         digest.update(part.encode("utf-8", "replace") + b"\0")

@@ -213,7 +213,9 @@ def encode_events(events: Sequence[DurableEvent]) -> list[StoredEvent]:
     try:
         return [encode_event(event) for event in events]
     except UnicodeError as error:
-        raise JournalError(f"An event holds text that cannot be stored: {error}.") from error
+        raise JournalError(
+            f"Nothing was written, because an event cannot be stored: {error}."
+        ) from error
 
 
 def _records(

@@ -32,7 +32,7 @@ CLOSE_SECONDS = 10.0
 
 
 class SnapshotLength(Value):
-    """The part of an existing file that is read."""
+    """The fields that are read from an existing file."""
 
     message_count: int = 0
 

@@ -1,5 +1,5 @@
-"""Leases: which process may write a session, the commands that others leave for it, and how they
-follow its answer."""
+"""Leases: which process may write a session, and how other processes send it commands and follow
+its answers."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ async def follow_remote(
     journal: Journal, clock: Clock, session_id: str, key: str
 ) -> AsyncGenerator[Record]:
     """Yield the message with this key and the records of the turn that answers it in another
-    process. They end without a TurnEnded when that process is gone; the message then waits until
+    process. If that process dies, the records end without a TurnEnded, and the message waits until
     the session is opened again."""
     polls = last_read = message = 0
     turn_id = ""

@@ -147,7 +147,8 @@ def keep_spending(db: sqlite3.Connection, session: int) -> None:
 
 
 def drop_kept_spending(db: sqlite3.Connection, session_id: str) -> None:
-    """Drop the kept spending of a deleted session that is imported again with its events."""
+    """When a deleted session is imported again with its events, drop the spending that was kept for
+    it."""
     if db.execute("DELETE FROM carried WHERE id = ?", (session_id,)).rowcount:
         total_up(db)
 

@@ -21,7 +21,7 @@ _AGE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([hdw]?)\s*", re.IGNORECASE)
 
 
 def parse_age(text: str) -> float:
-    """Parse an age; return seconds. UsageError."""
+    """Parse an age; return seconds. Raises UsageError."""
     match = _AGE.fullmatch(text)
     if match is None:
         raise UsageError(f"“{text}” is not an age; write 90 or 30d for days, 12h, or 2w.")
@@ -38,7 +38,7 @@ def parse_since(text: str, now: float) -> float:
 
 
 def parse_date(text: str) -> float:
-    """Return the seconds since 1970 of an ISO date or time, local unless it names a zone;
+    """Return the seconds since 1970 of an ISO date or time, local unless it names a zone; raise
     UsageError."""
     try:
         return datetime.fromisoformat(text.strip()).timestamp()

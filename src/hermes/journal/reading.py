@@ -68,7 +68,7 @@ class LogRow(NamedTuple):
 
 
 class UnreadableRow(NamedTuple):
-    """A record that exists and cannot be used. Its id is 0 when not even that can be read."""
+    """A record that exists but cannot be used. Its id is 0 when even the id cannot be read."""
 
     id: int
     n: int
@@ -216,7 +216,7 @@ class DamagedRecord(NamedTuple):
 
 def history_segments(db: sqlite3.Connection, session_id: str) -> list[HistorySegment]:
     """Return the segments of a session's history: the oldest ancestor first, the session itself
-    last; NotFound."""
+    last; raise NotFound."""
     found: list[HistorySegment] = []
     query = "SELECT session, id, parent, parent_n FROM sessions WHERE"
     row = db.execute(f"{query} id = ?", (session_id,)).fetchone()

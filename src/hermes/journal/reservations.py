@@ -1,5 +1,5 @@
-"""Grants calls what the caps leave: counted over all processes, inside the transaction that books
-the call."""
+"""Grants each call as much as the caps leave. All processes count, and the grant is part of the
+transaction that books the call."""
 
 from __future__ import annotations
 
@@ -55,8 +55,9 @@ def reserve_call(
     turn_id: str,
     at: float,
 ) -> ModelCalled:
-    """Reserve as much for the call as the caps leave, and return the call. BudgetReached when less
-    than `least` is left. `events` are written before the call and may settle other calls."""
+    """Reserve as much for the call as the caps leave, and return the call. Raises BudgetReached
+    when less than `least` is left. `events` are written before the call and may settle other
+    calls."""
     most = call.reserved
     assert most is not None
     # Writes in the same transaction count already.

@@ -103,7 +103,7 @@ DERIVED_TABLES = (*SESSION_TABLES, "daily", "jobs")
 
 
 def is_current(db: sqlite3.Connection) -> bool:
-    """Whether the file can be used as it is; JournalError for a newer format."""
+    """Whether the file can be used as it is; raises JournalError for a newer format."""
     found = format_of(db)
     return found == FORMAT and _templates_are_valid(db) and projections_are_whole(db)
 

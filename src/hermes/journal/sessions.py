@@ -62,8 +62,8 @@ async def retitle(journal: SqliteJournal, session_id: str, title: str) -> str:
 
 
 async def set_archived(journal: SqliteJournal, session_id: str, *, away: bool) -> None:
-    """Hide a session from listings, or show it again; NotFound. If another process has the session
-    open, the command goes to its inbox."""
+    """Hide a session from listings, or show it again; raise NotFound. If another process has the
+    session open, the command goes to its inbox."""
     info = await journal.reading(lambda db: info_of(db, session_id))
     if info is None:
         raise NotFound(f"There is no session {session_id}.")
@@ -149,7 +149,7 @@ def _fork_opening(records: list[Record], parent: str, parent_n: int) -> SessionO
         elif isinstance(event, ModelSwitched) and opening:
             opening = replace(opening, model=event.model, provider=event.provider)
     if opening is None:
-        raise UsageError(f"The beginning of session {parent} is lost; it cannot be forked.")
+        raise UsageError(f"Session {parent} cannot be forked, because its first record is lost.")
     return replace(opening, parent=parent, parent_n=parent_n)
 
 

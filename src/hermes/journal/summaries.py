@@ -181,7 +181,7 @@ class Summary(msgspec.Struct):
         return self._assume(PendingCall(event.call, day, turn_id, *who, *amounts, open=1))
 
     def _settle(self, event: events.CallSettled) -> LedgerChange | None:
-        """Settle a call. An unknown or finally settled one does not change any more."""
+        """Settle a call. A call that is unknown or finally settled does not change."""
         before = self.assumed.get(event.call)
         if before is None:
             return None

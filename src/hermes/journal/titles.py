@@ -16,7 +16,7 @@ _NUMBERED = re.compile(r"(?P<name>.*\S) #(?P<number>[0-9]{1,9})", re.DOTALL)
 
 def clean_title(text: str) -> str:
     """Return the title without control, zero-width and direction characters, with single spaces.
-    UsageError when it is too long; empty means no title."""
+    Raises UsageError when it is too long; empty means no title."""
     spaced = "".join(" " if char.isspace() else char for char in text)
     visible = (c for c in spaced if unicodedata.category(c) not in ("Cc", "Cf", "Cs"))
     title = " ".join("".join(visible).split())
@@ -31,7 +31,9 @@ def check_free(
     """Raise UsageError unless the title is valid and unused. `staged` holds titles of the same
     transaction that are not written yet."""
     if clean_title(title) != title:
-        raise UsageError("The title contains characters or spaces that are not allowed.")
+        raise UsageError(
+            "The title contains characters or spaces that are not allowed; remove them."
+        )
     holder = holder_of(db, title, session)
     if holder or (staged or {}).get(title, session) != session:
         name = f"session {holder}" if holder else "another session"

@@ -25,8 +25,8 @@ HeldLease = tuple[int, str, int]
 
 
 class FileCache:
-    """What the file is known to hold while no other process writes it: leases by session id, and
-    the newest record id, 0 when unknown."""
+    """Cached facts about the file, valid while no other process writes it: leases by session id,
+    and the newest record id (0 when unknown)."""
 
     def __init__(self) -> None:
         self.leases: dict[str, HeldLease] = {}
@@ -71,7 +71,7 @@ class Transaction:
         self._dirty: set[int] = set()
 
     def session(self, session_id: str) -> int:
-        """Return the number of a session; NotFound."""
+        """Return the number of a session; raise NotFound."""
         if (found := self.find_session(session_id)) is None:
             raise NotFound(f"There is no session {session_id}.")
         return found
@@ -97,7 +97,7 @@ class Transaction:
         return found
 
     def check_lease(self, lease: Lease) -> int:
-        """Return the number of the lease's session; Fenced when the lease is void."""
+        """Return the number of the lease's session; raise Fenced when the lease is void."""
         known: HeldLease | None = self.leases.get(lease.session_id)
         if known is None:
             query = "SELECT session, owner, fence FROM sessions JOIN leases USING (session)"
@@ -144,7 +144,7 @@ class Transaction:
         self.head(session)
 
     def forget(self, session: int) -> None:
-        """Forget a session that was deleted or changed outside of this transaction."""
+        """Forget a session that was deleted or changed outside this transaction."""
         self.heads.pop(session, None)
         self._known.pop(session, None)
         for id in [id for id, held in self.leases.items() if held[0] == session]:

@@ -38,8 +38,8 @@ class PruneResult(Value):
 
 
 async def delete(journal: SqliteJournal, session_id: str) -> None:
-    """Delete a session. NotFound; SessionBusy while it is open; UsageError while a fork needs its
-    records."""
+    """Delete a session. Raises NotFound, SessionBusy while it is open, and UsageError while a fork
+    needs its records."""
     await journal.writing(lambda tx: remove(tx, journal, session_id))
 
 
@@ -87,7 +87,7 @@ async def archive(journal: SqliteJournal, session_id: str, folder: Path) -> Path
     def work(tx: Transaction) -> None:
         info = info_of(tx.db, session_id)
         if info is not None and info.last_n != line.last_n:
-            raise JournalError(f"Session {session_id} has just been used; it is not archived.")
+            raise JournalError(f"Session {session_id} changed while it was archived; try again.")
         remove(tx, journal, session_id)
 
     await journal.writing(work)
@@ -194,8 +194,8 @@ async def apply_retention(
 
 
 async def vacuum(journal: SqliteJournal, *, patience_seconds: float = PATIENCE_SECONDS) -> bool:
-    """Free the space of deleted records; all other writes wait meanwhile. Return whether no old
-    page is left: False when a reader uses one for longer than `patience_seconds`. Then the next
+    """Free the space of deleted records; all other writes wait meanwhile. Return True when no old
+    page is left, and False when a reader uses one for longer than `patience_seconds`. Then the next
     process that opens the journal for writing truncates the log."""
     await journal.reading(lambda _db: None)
     return await asyncio.to_thread(_vacuum, journal.path, patience_seconds)

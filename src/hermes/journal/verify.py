@@ -116,8 +116,8 @@ def _check_row(row: LogRow, previous: tuple[bytes, ...] | None) -> tuple[tuple[b
 def _identity(row: LogRow) -> tuple[object, ...]:
     """Return a key that two records share only if one event was written twice: the same turn, time
     and body. Old model calls have no ids, and one call may ask for an effect twice at once: these
-    count as different. So do records outside of turns, which may be imported with coarse times,
-    unless it is a new message with an exact time."""
+    count as different. So do records outside turns, which may be imported with coarse times, unless
+    it is a new message with an exact time."""
     has_no_id = row.kind == "model_called" and b'"call":' not in row.body
     is_new = row.kind == "message_received" and b'"past":true' not in row.body
     is_certain = bool(row.turn_id) or (is_new and row.at % 1 != 0)

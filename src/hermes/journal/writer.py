@@ -150,7 +150,7 @@ class Writer:
             self._db_lock.release()
 
     def _start(self) -> None:
-        """Start the writer thread. JournalError when the system refuses another thread."""
+        """Start the writer thread. Raises JournalError when the system refuses another thread."""
         thread = threading.Thread(target=self._serve, name="hermes-journal", daemon=True)
         try:
             thread.start()
@@ -328,7 +328,7 @@ class Writer:
 
     def _repair(self) -> bool:
         """Whether damage was repaired, so that a retry makes sense. At most every ten minutes: a
-        hopeless repair is not repeated for ever."""
+        hopeless repair is not repeated forever."""
         now = self._world.clock.monotonic()
         if now - self._repaired_at < REPAIR_SECONDS:
             return False
@@ -341,7 +341,7 @@ class Writer:
             return False
 
     def _reopen_later(self) -> None:
-        """Do not reuse a connection that met a disk error."""
+        """Do not reuse a connection after a disk error."""
         self._in_file.forget()
         self._version = -1
         if self._db is not None:

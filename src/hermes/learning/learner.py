@@ -39,7 +39,7 @@ SUGGEST_REVERT = "The skill {0} performs worse: {1}. `hermes skills revert {0}` 
 
 def revert_regression(deps: LearningDeps, skills: SkillLibrary, run: SkillRun) -> str:
     """Record the run and revert its skill version if that performs worse. Return a notice for the
-    user, or "". Only unpinned skills of the agent are changed; revert are final."""
+    user, or "". Only unpinned skills of the agent are changed; reverts are final."""
     ledger, store = ledger_of(deps.run.home), skills.store
     ledger.record_run(run)
     try:

@@ -180,8 +180,8 @@ GONE = "The skill {} has no file {!r}."
 
 
 class Revision:
-    """A changed skill that replaces the recorded one. `new` holds the changed files; `old` the
-    current ones, for the index line."""
+    """A changed skill that replaces the recorded one. `new` holds the changed files. `old` holds
+    the current files, whose line in the skill index is replaced."""
 
     def __init__(self, name: str, old: Mapping[str, bytes], new: Mapping[str, bytes]) -> None:
         self.name = name

@@ -267,7 +267,8 @@ def is_server(settings: Settings, name: str) -> bool:
 def server_toolsets(
     settings: Settings, home: Home
 ) -> list[tuple[str, tuple[str, ...], bool, bool]]:
-    """List per toolset its tools as last seen, whether it is enabled, and whether partially."""
+    """List each toolset with its tools as last seen, and whether it is fully, partially or not
+    enabled."""
     toolsets = []
     listings = ListingCache(home.cache / "mcp")
     for name, server_settings in sorted(settings.mcp_servers.items()):

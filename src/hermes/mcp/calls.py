@@ -34,7 +34,7 @@ class CallServices(Struct):
 
 
 class ToolCaller(NamedTuple):
-    """One tool call, to which the requests of the server belong."""
+    """The running tool call that the requests of a server belong to."""
 
     ctx: ToolContext
     services: CallServices

@@ -54,7 +54,7 @@ INVALID, INTERNAL = -32602, -32603
 
 
 class McpConnection:
-    """Safe from any task of the loop. Errors are ServerFault."""
+    """An open connection to a server. Any task of the loop may use it. It raises ServerFault."""
 
     def __init__(self, client: Client, server: McpServer) -> None:
         self._client = client

@@ -189,7 +189,7 @@ def plan_install(description: ServerDescription, *, remote: bool = False) -> Ins
         if server.type in ("streamable-http", "sse") and server.url.startswith(("https:", "http:")):
             return InstallPlan(description=description, remote=server)
     kinds = sorted({package.registry_type for package in description.packages}) or ["no package"]
-    raise UsageError(f"{description.name} cannot be installed: it has {', '.join(kinds)} only.")
+    raise UsageError(f"{description.name} cannot be installed; it offers only {', '.join(kinds)}.")
 
 
 def _command_settings(package: ServerPackage, values: InputValues) -> JsonObject:
@@ -244,7 +244,7 @@ def _name(field: InputField) -> str:
 
 
 def _values(field: InputField, values: InputValues) -> list[str]:
-    """Return the values; none when the input is omitted."""
+    """Return the values of an input; none when it is omitted."""
     if field.value is None:
         return _input_values(field, _name(field), values)
     text = field.value
@@ -319,13 +319,15 @@ class ServerCatalogue:
         url = f"{self._registry}/v0.1/{path}"
         answer = await self._client.fetch(url, {"accept": "application/json"}, None)
         if answer.status == 404:
-            raise NotFound("The registry has no server of that name.")
+            raise NotFound("The registry has no server of that name; check the name.")
         if answer.status != 200:
             raise HermesError(f"The registry returned status {answer.status}; try again later.")
         try:
             return decode(kind, answer.body)
         except DecodeError as error:
-            raise HermesError(f"Invalid response from {self._registry}: {error}.") from error
+            raise HermesError(
+                f"Invalid response from {self._registry} ({error}); try again."
+            ) from error
 
 
 def _read(name: str) -> ServerDescription:
@@ -333,7 +335,7 @@ def _read(name: str) -> ServerDescription:
     try:
         return _clean(decode(ServerDescription, file.read_bytes()))
     except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}.") from error
+        raise UsageError(f"{file} cannot be read ({error.strerror}); check the path.") from error
     except DecodeError as error:
         raise UsageError(f"{file} does not describe a server: {error}.") from error
 
@@ -386,4 +388,4 @@ def install_settings(
     try:
         return convert(McpServerSettings, settings | ({"trust": "untrusted"} if untrusted else {}))
     except DecodeError as error:
-        raise UsageError(f"This server cannot be configured: {error}.") from error
+        raise UsageError(f"This server cannot be configured ({error}); choose another.") from error

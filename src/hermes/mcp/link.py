@@ -37,7 +37,8 @@ PARKED_SECONDS = 300.0
 
 
 class RetryDelay:
-    """Blocks attempts for a while after failures: `delays` gives the seconds by their number."""
+    """Blocks attempts for a while after failures; `delays` returns the seconds for a number of
+    failures."""
 
     def __init__(self, clock: Clock, delays: Callable[[int], float]) -> None:
         self._clock = clock

@@ -138,7 +138,7 @@ def without_texts(schema: JsonValue) -> Any:
 
 
 def scan_description(text: str) -> tuple[str, bool]:
-    """Return what is suspicious in a text, or "", and whether it must be withheld."""
+    """Return the reason why a text is suspicious, or "", and whether the text must be withheld."""
     from hermes.policy.scan.scanner import TextScanner  # loaded when a new server or plugin appears
 
     scanned = TextScanner().scan(text, "tool_description")

@@ -115,7 +115,7 @@ class ServerPool:
     def link(self, server: str) -> ServerLink:
         """Return the link; raise NotFound when the settings have no such server."""
         if server not in self.servers:
-            raise NotFound(f"There is no MCP server named {server!r} in the settings.")
+            raise NotFound(f"There is no MCP server {server!r}; `hermes mcp list` shows all.")
         if server not in self._links:
             whole = self._whole(self.servers[server])
             self._links[server] = ServerLink(

@@ -24,7 +24,7 @@ class McpServer(McpServerSettings, kw_only=True):
 
     @property
     def origin(self) -> str:
-        """The origin of its text, for the policy."""
+        """The origin of the server's text, for the policy."""
         return f"mcp:{self.name}"
 
     @property
@@ -197,7 +197,7 @@ class MissingLibrary(ServerFault):
 
 
 def mask_secrets(server: McpServer, text: str) -> str:
-    """Mask secrets from the server's settings."""
+    """Mask the secrets of the server's settings in a text."""
     for secret in server.secrets():
         text = text.replace(secret, "***")
     return text

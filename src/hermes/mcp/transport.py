@@ -209,7 +209,7 @@ def streams_of(
         program = shutil.which(server.command, path=env.get("PATH", ""))
         if program is None and not Path(server.cwd, server.command).is_file():
             raise Unreachable(
-                f"MCP server {server.name}: command {server.command!r} was not found."
+                f"MCP server {server.name}: command {server.command!r} was not found; install it."
             )
         command = (program or server.command, *server.args)
         return child_streams(command, env=env, cwd=server.cwd, log=log, registry=registry)

@@ -124,7 +124,7 @@ class MemoryLedger:
     # Idempotency keys
 
     def changes_of_call(self, key: str) -> tuple[int, ...] | None:
-        """Return the changes of this call if it was made before."""
+        """Return the changes that an earlier execution of this call made, if any."""
         row = self.db.execute("SELECT changes FROM calls WHERE key = ?", (key,)).fetchone()
         return decode(tuple[int, ...], row[0]) if row else None
 

@@ -262,7 +262,7 @@ CLOSED = "There is no user model; run `hermes memory setup local`."
 
 
 class UserModel:
-    """State of the user-model tools in one session. `check` protects changes."""
+    """State of the user-model tools in one session. `check` asks the policy before a change."""
 
     def __init__(self, model: LocalModel | None = None, check: ApprovalCheck | None = None) -> None:
         self._model = model
@@ -298,5 +298,5 @@ async def user_profile(
 async def user_model_query(
     ctx: ToolContext, query: Annotated[str, "A question about the user"]
 ) -> ToolOutput:
-    """Ask what is known about the user: wishes, habits, ways of working."""
+    """Ask what is known about the user: wishes, habits, working style."""
     return ToolOutput.text(await ctx.service(UserModel).model.answer(query))

@@ -118,8 +118,8 @@ class Memories:
         return replace(build_snapshot(await self.entries(), wanted, self.limits), forgets=forgets)
 
     def is_outdated(self, taken: MemorySnapshot) -> bool:
-        """Return whether something was forgotten since, so that the snapshot must not be written
-        any more."""
+        """Return whether something was forgotten since the snapshot, which then must not be
+        written."""
         return self._query_now(_forgets, 0) != taken.forgets
 
     async def changes(self) -> tuple[MemoryChange, ...]:
@@ -151,7 +151,7 @@ class Memories:
         if len(found) == 1:
             return found[0].id
         if not found:
-            raise NotFound(f"No entry contains “{preview(text)}”.")
+            raise NotFound(f"No entry contains “{preview(text)}”; `hermes memory list` shows all.")
         near = tuple(f"m{each.id}  {preview(each.text)}" for each in found)
         raise NotFound("Several entries match; name one by its number.", near)
 
@@ -337,7 +337,7 @@ class Memories:
         store = self._store
         step = undo_step(change, store.ledger.changes(entry=change.entry))
         if step.action == "add" and step.text in store.texts(change.target):
-            raise UsageError("The entry exists again already.")
+            raise UsageError("The entry already exists again.")
         if refused := self._refusal(change, step):
             raise UsageError(refused.error)
         store.record(change.target, (step,), source, reverts=change.id, findings=store.scan)

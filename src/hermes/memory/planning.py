@@ -37,8 +37,8 @@ _LEADING = frozenset({"in", "on", "at", "called", "named", "for", "by", "with", 
 
 def find_contradiction(text: str, others: Iterable[str]) -> str:
     """Return the first other entry that the text contradicts, or "". Only short statements about
-    the same subject count, whose values are names or numbers, or whose subject can have one value
-    only: a false alarm costs a model call and may block a valid entry."""
+    the same subject count. Their values must be names or numbers, or their subject must have only
+    one possible value, because a false alarm costs a model call and may block a valid entry."""
     statement = _parse_statement(text)
     if statement is None:
         return ""

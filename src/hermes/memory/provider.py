@@ -54,7 +54,7 @@ class MemoryProvider:
     async def on_turn_start(self, number: int, message: str) -> None: ...
 
     async def sync_turn(self, user: str, assistant: str, *, trusted: bool) -> None:
-        """Take over a successful turn. `trusted` is False when untrusted text was in view."""
+        """Store a successful turn. `trusted` is False when untrusted text was in view."""
 
     async def on_session_end(self, messages: Sequence[Message]) -> None:
         """Finish a session that closes. It may be resumed later."""

@@ -47,7 +47,7 @@ _Recalls = dict[int, tuple[bytes, str]]
 
 class RecallingProvider:
     """A provider that appends what is known about the user to each user message. A message keeps
-    its addition, so that prompts only grow."""
+    its addition, so that the beginning of a prompt never changes."""
 
     def __init__(
         self,

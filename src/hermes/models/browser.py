@@ -131,7 +131,7 @@ class ModelBrowser:
         listing, problem = await self._models.listings.of(entry, endpoint, refresh=refresh)
         model = self._resolver.names.canonical_name(model or entry.default_model, entry)
         if not model:
-            raise NotFound(f"Name a model of {entry.label}.")
+            raise NotFound(f"No model is named; name one of {entry.label}.")
         warnings = [problem] if problem else []
         if listing is not None:
             # Vendors list dated versions and also accept the name without the date.

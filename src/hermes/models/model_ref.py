@@ -1,4 +1,4 @@
-"""References to models, and the settings and sources that choose them."""
+"""References to models, and the settings that choose a model, with their sources."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ class Models:
         if ref.provider in IN_PROCESS:
             self._in_process.window(ref.model, ref.provider)
         elif not self.resolver.endpoint(ref).model:
-            raise ConfigError(f"Name a model for {ref.provider}.")
+            raise ConfigError(f"No model is named for {ref.provider}; name one with -m.")
 
     def link(
         self, ref: ModelRef, meter: Meter, *, cause: str, attempts: int | None = None
@@ -216,7 +216,7 @@ class Models:
             endpoint = self.resolver.endpoint(ref)
             name, provider = endpoint.model, endpoint.name
             if not name:
-                raise ConfigError(f"Name a model for {provider}.")
+                raise ConfigError(f"No model is named for {provider}; name one with -m.")
             who = f"{provider}/{endpoint.host}/{name}"
             window = endpoint.profile.window
 

@@ -80,7 +80,8 @@ async def switch(session: Session, model: str, provider: str) -> None:
 
 async def switch_back(session: Session, events: Subscription, model: str, provider: str) -> None:
     """Wait for the end of the next turn, then restore the model. A turn that is already queued
-    starts with the old model: nothing runs between the end of a turn and this switch."""
+    starts with the restored model, because nothing runs between the end of a turn and this
+    switch."""
     try:
         async for record in events:
             if isinstance(record.event, TurnEnded):

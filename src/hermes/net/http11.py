@@ -66,7 +66,8 @@ class ChunkedDecoder:
         return b"".join(chunks)
 
     def _take_whole_chunks(self, data: bytes, chunks: list[bytes]) -> int:
-        """Take all chunks that arrived completely; return where the first other one starts."""
+        """Take all chunks that arrived completely; return where the first incomplete chunk
+        starts."""
         at = 0
         while (end := data.find(b"\r\n", at)) >= 0:
             size = _chunk_size(data[at:end])
@@ -162,7 +163,7 @@ class HttpConnection:
 
     @property
     def is_alive(self) -> bool:
-        """An idle connection is alive as long as nothing arrives: any input means that it was
+        """Whether an idle connection is alive: any input while it is idle means that it was
         closed."""
         if not self._stream.is_idle:
             return False

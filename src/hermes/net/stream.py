@@ -15,8 +15,8 @@ MAX_BUFFERED = 512 * 1024
 
 
 class ByteStream(asyncio.Protocol):
-    """One reader and one writer at a time. A read that timed out can be repeated; no data is
-    lost."""
+    """A byte stream for one reader and one writer at a time. A read that timed out can be repeated;
+    no data is lost."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

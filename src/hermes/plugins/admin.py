@@ -186,14 +186,19 @@ class PluginAdmin:
         plugin = self._plugins.state(name).plugin
         record = read_record(Path(plugin.path))
         if record is None:
-            raise UsageError(f"{plugin.key} was not installed by `hermes plugins install`.")
+            raise UsageError(
+                f"{plugin.key} was not installed by `hermes plugins install`; update it yourself."
+            )
         if record.ref:
             raise UsageError(
                 f"{plugin.key} is pinned to {record.ref}; install it again without --ref."
             )
         fetched = await self.fetch(record.source, "")
         if fetched.key != plugin.key:
-            raise UsageError(f"{record.source} now contains {fetched.key}, not {plugin.key}.")
+            raise UsageError(
+                f"{record.source} now contains {fetched.key}, not {plugin.key}; remove the old "
+                "plugin and install the new one."
+            )
         before = read_contents(Path(plugin.path))
         names = {*before, *fetched.contents}
         changed = sorted(n for n in names if before.get(n) != fetched.contents.get(n))
@@ -293,7 +298,7 @@ def create_plugin(folder: Path, name: str, kind: ScaffoldKind) -> tuple[Path, ..
             f"{name!r} is not a valid plugin name: use lower-case letters, digits, -, _."
         )
     if folder.exists():
-        raise UsageError(f"{folder} already exists.")
+        raise UsageError(f"{folder} already exists; choose another name.")
     template = files("hermes.plugins").joinpath("templates", f"{kind}.txt").read_text("utf-8")
     plain = re.sub(r"[^a-z0-9_]", "_", name)
     filled = Template(template).substitute(name=name, tool=f"{plain}_hello", command=name)

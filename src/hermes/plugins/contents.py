@@ -26,7 +26,7 @@ def read_contents(root: Path) -> Contents:
     if root.is_file():
         return {root.name: _read(root)}
     if not root.is_dir():
-        raise ConfigError(f"{root} no longer exists.")
+        raise ConfigError(f"{root} no longer exists; install the plugin again.")
     contents: Contents = {}
     size = 0
     for path in _files(root):

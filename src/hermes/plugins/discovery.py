@@ -132,7 +132,8 @@ class SearchPaths(Value):
 
 
 def discover(search_paths: SearchPaths) -> dict[str, FoundPlugin]:
-    """Return plugins by key; a higher source overrides a lower one and is logged."""
+    """Return plugins by key; a plugin of a higher source overrides one of a lower source, and this
+    is logged."""
     plugins: dict[str, FoundPlugin] = {}
     every = (
         in_folder(Path(search_paths.bundled), "bundled") if search_paths.bundled else (),

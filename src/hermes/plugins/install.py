@@ -172,9 +172,9 @@ async def fetch_plugin(source: str, ref: str, into: Path, env: Mapping[str, str]
         owner, name, folder = found.groups()
         address, inner = f"https://github.com/{owner}/{name}", folder.strip("/")
     elif not _URL.fullmatch(source):
-        raise UsageError(f"{source!r} is not a folder with a {FILE}, a git URL or OWNER/REPO.")
+        raise UsageError(f"{source!r} must be a folder with a {FILE}, a git URL or OWNER/REPO.")
     if ref.startswith("-"):
-        raise UsageError(f"{ref!r} is not a commit.")
+        raise UsageError(f"{ref!r} is not a commit; name a branch, tag or commit.")
     depth = () if ref else ("--depth", "1")
     options = ("--no-recurse-submodules", "--no-tags", "--")
     await _git("clone", *depth, *options, address, str(into), env=env)
@@ -192,7 +192,7 @@ def _folder(source: str) -> Path | None:
 def _below(top: Path, inner: str) -> Path:
     whole = (top / inner).resolve()
     if not whole.is_relative_to(top.resolve()):
-        raise UsageError(f"{inner} leads out of the repository.")
+        raise UsageError(f"{inner} is outside the repository; name a folder in it.")
     return whole
 
 

@@ -216,7 +216,7 @@ def _skill(plugin: FoundPlugin, path: str, name: str) -> Contents:
     prefix = "" if inner == "." else f"{inner}/"
     whole = read_contents(Path(plugin.path))
     if not plugin.trusted and hash_of(whole) != plugin.hash:
-        raise ConfigError("Its files have changed.")
+        raise ConfigError("Its files have changed; enable the plugin again.")
     files = {n.removeprefix(prefix): data for n, data in whole.items() if n.startswith(prefix)}
     if MAIN not in files:
         raise ConfigError(f"{path} has no {MAIN}.")
@@ -228,11 +228,11 @@ def _relative_path(path: str) -> str:
     """Return the path relative to the plugin."""
     parts = PurePosixPath(path).parts
     if ".." in parts:
-        raise ConfigError(f"{path} is outside the plugin.")
+        raise ConfigError(f"{path} is outside the plugin; move it inside.")
     if path.startswith("/"):
         # Absolute paths point into the running copy: KEY-HASH/NAME/…
         marks = [at for at, part in enumerate(parts) if re.search(r"-[0-9a-f]{64}$", part)]
         if not marks:
-            raise ConfigError(f"{path} is outside the plugin.")
+            raise ConfigError(f"{path} is outside the plugin; move it inside.")
         parts = parts[marks[-1] + 2 :]
     return "/".join(parts) or "."

@@ -308,7 +308,7 @@ class IsolatedPlugin:
             return self._link
 
     async def _watch(self, link: PluginLink) -> None:
-        """Stop a process that does not answer or has filled its folder."""
+        """Stop a process that does not answer or whose data folder is full."""
         while link.alive:
             await asyncio.sleep(self._pulse.every_seconds)
             why = await self._find_problem(link)

@@ -92,7 +92,7 @@ def manifest_of_module(file: Path) -> PluginManifest:
     ]
     if len(kinds) != 1:
         raise ConfigError(
-            f"{file.name} has neither a constant PLUGIN nor one class derived from Plugin."
+            f"{file.name} needs a PLUGIN constant or exactly one class derived from Plugin."
         )
     attributes: dict[str, Any] = {
         target: each.value.value

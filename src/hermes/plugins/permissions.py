@@ -73,7 +73,9 @@ def _write(file: Path, data: _ConsentFile) -> None:
     try:
         replace_file(file, encode(data), mode=PRIVATE)
     except OSError as error:
-        raise ConfigError(f"Cannot write {file}: {error.strerror}.") from error
+        raise ConfigError(
+            f"{file} cannot be written ({error.strerror}); make it writable."
+        ) from error
 
 
 Level = Literal["process", "in_process"]

@@ -157,7 +157,9 @@ class PluginRegistry:
 
     def fail(self, key: str, why: str) -> None:
         """Mark a plugin whose registrations were rejected."""
-        log.warning("a plugin cannot be joined", extra={"plugin": key, "why": why})
+        log.warning(
+            "the registrations of a plugin were rejected", extra={"plugin": key, "why": why}
+        )
         self._set(self._states[key].plugin, status="error", fault=why)
 
     async def close(self) -> None:

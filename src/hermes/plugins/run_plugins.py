@@ -173,7 +173,9 @@ class RunPlugins:
             if any(each.name == name for each in surface.cli):
                 result = await self._call(key, "cli", name, args, "")
                 return int(result["code"]), str(result["output"])
-        raise UsageError(f"No plugin has the command {name}; `hermes plugins list` shows why.")
+        raise UsageError(
+            f"No plugin has the command {name}; `hermes plugins list` shows all plugins."
+        )
 
     async def _call(
         self, key: str, kind: CallKind, name: str, payload: Any, session_id: str

@@ -162,7 +162,7 @@ def _random_suffix(run: RunContext) -> str:
 
 def _check(service: Service, result: Any) -> None:
     if isinstance(result, dict) and (result.get("error") or result.get("success") is False):
-        raise ToolError(f"{service.name}: {result.get('error') or 'it did not work'}")
+        raise ToolError(f"{service.name}: {result.get('error') or 'it reported no reason'}")
 
 
 def _transcript(service: Service, result: Any) -> Transcription:
@@ -193,16 +193,16 @@ def _read_audio(service: Service, name: str) -> bytes:
     try:
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     except OSError:
-        raise ToolError(f"{service.name} has written no audio file.") from None
+        raise ToolError(f"{service.name} wrote no audio file.") from None
     finally:
         os.close(folder)
     with os.fdopen(descriptor, "rb") as file:
         info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode) or info.st_nlink != 1:
-            raise ToolError(f"{service.name} has written no audio file.")
+            raise ToolError(f"{service.name} wrote no audio file.")
         data = file.read(MOST_BYTES + 1)
     if not data or len(data) > MOST_BYTES:
-        raise ToolError(f"The audio file of {service.name} has {info.st_size} bytes.")
+        raise ToolError(f"The audio file of {service.name} is empty or too large.")
     return data
 
 

@@ -194,9 +194,11 @@ def _resolve_grants(paths: Sequence[str], person: str, home: str) -> tuple[str, 
     for path in outermost(map(os.path.abspath, whole)):
         real = os.path.realpath(path)
         if below(real, home) or below(home, real):
-            raise ConfigError(f"{path} cannot be granted: it overlaps the Hermes home.")
+            raise ConfigError(
+                f"{path} cannot be granted: it overlaps the Hermes home; choose another."
+            )
         if not Path(real).is_dir():
-            raise ConfigError(f"{path} cannot be granted: it is not a folder.")
+            raise ConfigError(f"{path} cannot be granted: it is not a folder; choose another.")
         resolved.append(real)
     return tuple(resolved)
 

@@ -203,7 +203,7 @@ class SessionId:
 
 class PluginTool(Tool):
     """A tool of a plugin. Its output is untrusted unless the plugin is bundled. A `sealed` plugin
-    cannot pass its input on."""
+    cannot send its input anywhere."""
 
     def __init__(
         self,

@@ -1,4 +1,5 @@
-"""One command as a check sees it: its words, options and input, and what may be found about it."""
+"""One command as a check sees it: its words, options and input, and the findings that the check
+reports."""
 
 from __future__ import annotations
 
@@ -218,7 +219,7 @@ class Call:
         self._say(Level.WORK, category, reason)
 
     def unknown(self, what: str) -> None:
-        """Report an unknown program, which is work where commands run confined."""
+        """Report an unknown program. Where commands run confined, it counts as ordinary work."""
         if self.follower.confined():
             self.work(reason=f"{what}; {CONFINED}")
         else:

@@ -1,4 +1,5 @@
-"""Judges each kind of effect before people, their rules and untrusted text count."""
+"""Judges each kind of effect, before approvals, the owner's rules and untrusted text are
+considered."""
 
 from __future__ import annotations
 

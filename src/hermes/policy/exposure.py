@@ -62,7 +62,7 @@ def check_secret_names(call: Call, code: str) -> None:
 
 
 def check_shown_variables(call: Call, words: Iterable[Word], state: State) -> None:
-    """Check variables named like secrets that the environment gives and the command prints."""
+    """Check for environment variables that the command prints and that are named like secrets."""
     names = [
         part.name
         for word in words

@@ -60,7 +60,8 @@ class Verdict(Value):
 
     @property
     def reads_only(self) -> bool:
-        """Nothing is changed, neither a named file nor by a program that may change anything."""
+        """Whether nothing is changed: no named file, and nothing by a program that may change
+        anything."""
         return not self.touched and all(
             each.level is Level.HARMLESS or (each.level is Level.WORK and each.reason == READS_ONLY)
             for each in self.findings

@@ -1,4 +1,4 @@
-"""Tells which words name another machine, and what leaves with an address."""
+"""Tells which words name another machine, and which data an address carries."""
 
 from __future__ import annotations
 

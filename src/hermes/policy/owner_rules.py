@@ -156,14 +156,16 @@ def load_rules(path: Path) -> tuple[Rule, ...]:
     except FileNotFoundError:
         return ()
     except (OSError, UnicodeError) as error:
-        raise ConfigError(f"Cannot read the rules in {path}: {error}.") from error
+        raise ConfigError(
+            f"The rules in {path} cannot be read ({error}); check the file."
+        ) from error
     # Few homes have such a file.
     import tomllib
 
     try:
         return convert(_File, tomllib.loads(text)).rule
     except (tomllib.TOMLDecodeError, DecodeError) as error:
-        raise ConfigError(f"The rules in {path} cannot be used: {error}.") from error
+        raise ConfigError(f"The rules in {path} cannot be used ({error}); correct them.") from error
 
 
 class OwnerRules:

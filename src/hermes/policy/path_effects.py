@@ -1,4 +1,4 @@
-"""Judges what reading, writing or deleting a path means, for file tools and for commands alike."""
+"""Judges reads, writes and deletions of paths, for file tools and for commands alike."""
 
 from __future__ import annotations
 
@@ -114,12 +114,12 @@ class Paths:
         return "scratch" if self.places.is_scratch(path) else "outside"
 
     def why_runs_later(self, path: str) -> str:
-        """Return why other programs run or obey the file later, or ""."""
+        """Return why other programs run the file or read settings from it later, or ""."""
         why = self._runs_later(path)
         return f"{path} {why}." if why else ""
 
     def is_root(self, path: str) -> bool:
-        """Whether the path is the system, the home, what the home lies in, all homes, or everything
+        """Whether the path is the system, the home, a parent of the home, all homes, or everything
         in one of these."""
         bare = path
         while (head := posixpath.dirname(bare)) != bare and posixpath.basename(bare) in (
@@ -225,8 +225,8 @@ def judge_read(paths: Paths, path: str) -> Finding | None:
 def judge_write(
     paths: Paths, path: str, *, append: bool = False, from_home: bool = False
 ) -> Finding | None:
-    """Judge everything that creates, changes or replaces a file; None for harmless devices.
-    `from_home`: see `spelled_from_home`."""
+    """Judge everything that creates, changes or replaces a file; None for harmless devices. For
+    `from_home`, see `spelled_from_home`."""
     if path.startswith(("/dev/tcp/", "/dev/udp/")):
         return _finding(Level.ASKED, "network_out", f"It opens a connection through {path}.")
     if HARMLESS_DEVICE.match(path):

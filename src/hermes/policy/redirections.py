@@ -1,4 +1,4 @@
-"""Checks the redirections of a command, and variables that other programs obey."""
+"""Checks the redirections of a command, and variables that control other programs."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _check_command(follower: ScriptWalk, name: str, value: str, state: State) ->
 
 
 def _check_places(call: Call, name: str, value: str) -> None:
-    """Ask about places that are neither part of the project nor known before."""
+    """Ask about folders in a variable that are neither in the project nor known before."""
     loads = any(word in value for word in ("-r", "--require", "--import", "agent", "exec", "-I"))
     for folder in value.split(":"):
         if folder in ("", UNKNOWN) and name in ("PATH", "PYTHONPATH", "NODE_PATH"):

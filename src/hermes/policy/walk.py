@@ -96,7 +96,7 @@ class ScriptWalk:
     # Scripts.
 
     def text(self, script: str, state: State, stdin: Stream) -> Stream:
-        """Follow a script given as text. Unknown text is asked about."""
+        """Follow a script given as text. Unknown text needs approval."""
         if UNKNOWN in script:
             self.ask("obfuscated", "It runs text that is known only at run time.")
         if self._decoded and self._depth:

@@ -121,7 +121,7 @@ class Continuation:
         return AskAgain(voids=False)
 
     def _after_empty(self, message: AssistantMessage) -> Reply | AskAgain:
-        """Ask for an answer, then ask again, then report why there is none."""
+        """Ask for an answer a few times, then report why there is none."""
         if self._kept:
             return self._final(message.parts)
         if message.stop == "filtered":
@@ -232,7 +232,7 @@ class CompletingProvider:
 
 
 def _restart_deltas(work: Continuation) -> Iterator[Delta]:
-    """Yield the deltas that void everything shown except the kept text."""
+    """Yield the deltas that retract everything shown except the kept text."""
     yield Restarted()
     if work.text:
         yield TextDelta(text=work.text)

@@ -90,7 +90,7 @@ def may_send(
     key_source: str,
     url_source: UrlSource = "",
 ) -> bool:
-    """Return whether the key from this source may go to this address as that vendor's.
+    """Return whether the key from this source may go to this address as a key of that vendor.
 
     `key_source` is the variable that holds the key, LOGIN, or "" for a key configured with the
     address. `url_source` tells where the address comes from: "" the catalogue, "env" the vendor's

@@ -164,9 +164,9 @@ class Fallback:
         raise verdict
 
     def _candidates(self, prompt: Prompt, tries: _Attempts) -> Iterator[tuple[int, Provider]]:
-        """Yield whom to ask, in order: models without cooldown whose window fits, else all that
-        fit. Only the last one retries fully; if it fails too, the first is asked again with full
-        retries where that can help."""
+        """Yield the models to ask, in order: those without a cooldown whose window fits, else all
+        that fit. Only the last one retries fully; if it fails too, the first is asked again with
+        full retries where that can help."""
         indexes = self._fitting(prompt, tries)
         rests = self._cooldowns.remaining_seconds
         chosen = [index for index in indexes if not rests(self._chain[index].who)] or indexes
@@ -195,7 +195,7 @@ class Fallback:
         return [index for index in indexes if index not in small]
 
     def _settle(self, index: int) -> Iterator[Notice]:
-        """Record that this model answered and keep it for the rest of the turn."""
+        """Record that this model answered, and use it for the rest of the turn."""
         if self._switched and index == 0:
             yield Notice(text=f"{self._chain[0]} is available again.", kind="warn")
         self._index, self._switched = index, index > 0
@@ -223,7 +223,7 @@ class _Attempts:
 
 
 def is_empty_reply(reply: Reply) -> bool:
-    """Return whether the reply only says that there is none."""
+    """Return whether the reply is only a placeholder for a missing reply."""
     return not reply.message.calls and reply.message.text.startswith(EMPTY)
 
 

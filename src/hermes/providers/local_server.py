@@ -121,7 +121,7 @@ class TokenLowerBound:
 
 @lru_cache(maxsize=8)
 def _count_system(text: str) -> int:
-    """Count the tokens that a system text has at least. Cached: many sessions share it."""
+    """Return the minimum number of tokens of a system text. Cached: many sessions share it."""
     return _count_runs(text)
 
 

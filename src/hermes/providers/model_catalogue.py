@@ -123,7 +123,7 @@ class Vendor(Value):
     included: bool = False
 
     def own_hosts(self) -> frozenset[str]:
-        """Return the hosts its keys may be sent to."""
+        """Return the hosts to which the vendor's keys may be sent."""
         urls = (self.url, *(route.url for route in self.routes))
         return frozenset((*(host_of(url) for url in urls if url), *self.hosts))
 
@@ -143,7 +143,8 @@ class ServerKind(Value):
 
 
 class ModelCatalogue(Value):
-    """Vendors and models. Vendors are ordered as their keys are looked up in automatic choice."""
+    """Vendors and models. Vendors are ordered in the order in which automatic choice looks for
+    their keys."""
 
     vendors: dict[str, Vendor]
     hosts: tuple[HostRule, ...] = ()
@@ -310,7 +311,7 @@ def load_catalogue(path: Path) -> ModelCatalogue:
     except FileNotFoundError:
         return shipped_catalogue()
     except (OSError, UnicodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}.") from error
+        raise ConfigError(f"{path} cannot be read: {error}; correct it.") from error
     return parse_catalogue(text, over=shipped_catalogue())
 
 
@@ -329,7 +330,7 @@ def parse_catalogue(text: str, *, over: ModelCatalogue | None = None) -> ModelCa
         }
         added = convert(ModelCatalogue, {**raw, "vendors": vendors})
     except (tomllib.TOMLDecodeError, DecodeError, TypeError, AttributeError) as error:
-        raise ConfigError(f"The vendor list is invalid: {error}.") from error
+        raise ConfigError(f"The vendor list is invalid: {error}; correct it.") from error
     return ModelCatalogue(
         vendors={**known.vendors, **added.vendors},
         hosts=(*added.hosts, *known.hosts),

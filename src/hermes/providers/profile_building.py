@@ -178,7 +178,7 @@ def apply_overrides(profile: ModelProfile, overrides: JsonObject) -> ModelProfil
     try:
         return convert(ModelProfile, changed)
     except DecodeError as error:
-        raise ConfigError(f"A model setting is invalid: {error}.") from error
+        raise ConfigError(f"A model setting is invalid ({error}); correct it.") from error
 
 
 def _fields(profile: ModelProfile, overrides: JsonObject) -> JsonObject:

@@ -132,8 +132,8 @@ EAGER_ATTEMPTS: dict[Reason, int] = {
 
 
 class RetryMode:
-    """How persistently a model is retried. A fallback chain sets `eager` on a model while another
-    one can take over from it."""
+    """How often and how long a model is retried. A fallback chain sets `eager` on a model while
+    another one can take over from it."""
 
     eager = False
 

@@ -100,8 +100,8 @@ class PastSessions:
     async def messages_around(
         self, session_id: str, n: int, window: int
     ) -> tuple[SessionInfo, list[ExportedMessage]]:
-        """Return up to `window` messages before and after a record, or the start without one;
-        NotFound."""
+        """Return up to `window` messages before and after a record, or the first messages if no
+        record is given; raise NotFound."""
         info = await self._readable(session_id)
         after = max(0, n - window * _RECORDS_PER_MESSAGE - 1)
         records = await self._journal.read(info.id, after=after)
@@ -110,7 +110,7 @@ class PastSessions:
         return info, messages[max(0, at - window) : at + window + 1]
 
     async def messages_of(self, session_id: str) -> list[ExportedMessage]:
-        """Return all messages of a session; NotFound."""
+        """Return all messages of a session; raise NotFound when it cannot be read."""
         info = await self._readable(session_id)
         return [one for one in conversation_of(await self._journal.read(info.id)) if one.text]
 
@@ -142,7 +142,8 @@ class PastSessions:
     async def _scope(
         self, wanted: SearchFilter
     ) -> tuple[frozenset[str] | None, frozenset[str]] | None:
-        """Return the sessions to search (None for all) and to exclude; None for nothing."""
+        """Return the sessions to search (None for all) and the sessions to exclude; return None if
+        nothing can be searched."""
         if wanted.session_id:
             info = await self._readable(wanted.session_id)
             return frozenset({info.id}), frozenset()

@@ -164,7 +164,7 @@ class Driver:
             await self._recorder.flush()
 
     async def stop(self) -> None:
-        """Release all waiters; events they cause afterwards are dropped."""
+        """Release all waiters. Events that they cause afterwards are dropped."""
         self._expected.close()
         for task in tuple(self._tasks):
             task.cancel()
@@ -245,8 +245,8 @@ class Driver:
             self._miss("")
 
     async def _await_last_request(self) -> None:
-        """Wait for the request that a process made without an event: it died with a reply in
-        hand."""
+        """Wait for the request of a process that died after the reply arrived and before it wrote
+        an event."""
         for _ in range(int(TIMEOUT_SECONDS / _POLL_SECONDS)):
             if not (self._expected.is_driven and self._expected.has_more_requests()):
                 return

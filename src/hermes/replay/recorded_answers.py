@@ -206,7 +206,7 @@ def recorded_failure(ended: TurnEnded) -> HermesError:
 
 
 class RecordedApprovals:
-    """Allows effects that the user approved in the recording once the session runs past it. While
+    """Once the session runs past the recording, allows effects that the user approved in it. While
     the session follows the record, `inner` decides."""
 
     def __init__(self, inner: Policy, expected: ExpectedEvents) -> None:

@@ -105,7 +105,7 @@ def copy_folder(source: Path, target: Path) -> Path:
         if path.is_file() and not path.is_symlink():
             files, size = files + 1, size + path.stat().st_size
         if files > MAX_FILES or size > MAX_BYTES:
-            raise UsageError(f"{source} is too large to be copied for a replay with live tools.")
+            raise UsageError(f"{source} is too large to copy; omit --tools live.")
     shutil.copytree(source, target, symlinks=True)
     return target.resolve()
 

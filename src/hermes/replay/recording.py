@@ -82,7 +82,9 @@ def first_position(recording: Recording) -> int:
     messages."""
     lines, position = recording.lines, recording.shared
     if position >= len(lines) or not isinstance(lines[position].event, SessionOpened):
-        raise UsageError("The recording does not start with the opening event of a session.")
+        raise UsageError(
+            "The recording does not start with the first event of a session; export it again."
+        )
     position += 1
     taken_over = False
     while position < len(lines):
@@ -166,7 +168,7 @@ class Data(Value):
 
 
 class SavedExchange(Value):
-    """An exchange in readable form; the request is stored as a difference to the previous one."""
+    """An exchange in readable form; the request is stored as a difference from the previous one."""
 
     url: str
     request: Data
@@ -214,7 +216,7 @@ def load(path: Path) -> Recording:
         with gzip.open(path) if is_packed else path.open("rb") as file:
             data = file.read(MAX_BYTES)
     except (OSError, EOFError, zlib.error) as error:
-        raise UsageError(f"{path} cannot be read ({error}); it may be incomplete.") from error
+        raise UsageError(f"{path} cannot be read ({error}); copy or export it again.") from error
     return parse(data, str(path))
 
 
@@ -222,7 +224,9 @@ def parse(data: bytes, name: str) -> Recording:
     try:
         entries = [decode(FileEntry, line) for line in data.split(b"\n") if line.strip()]
     except DecodeError as error:
-        raise UsageError(f"{name} is not a recorded session ({error}).") from error
+        raise UsageError(
+            f"{name} is not a recorded session ({error}); choose another file."
+        ) from error
     header = entries[0].header if entries else None
     if header is None or header.format != FORMAT:
         raise UsageError(

@@ -30,7 +30,7 @@ from hermes.replay.recording import RecordedLine
 
 
 class ClockBranch:
-    """The time of a task and of the tasks it starts, until they read the clock themselves."""
+    """The time of a task. Tasks that it starts share it until they read the clock themselves."""
 
     def __init__(self, now: float) -> None:
         self.now = now

@@ -41,7 +41,7 @@ what people would look up under one name. Most libraries need few merges or none
 
 TOOL = ToolSpec(
     name="merge_skills",
-    description="Replace several skills by one.",
+    description="Replace several skills with one.",
     parameters={
         "type": "object",
         "properties": {
@@ -150,7 +150,7 @@ class Consolidation:
         missing = missing_code((self._texts[name] for name in parts), merge.content)
         if missing:
             names = ", ".join(f"`{code}`" for code in missing)
-            raise ToolError(f"It leaves out {names}. Keep every command and name of its parts.")
+            raise ToolError(f"The merged skill leaves out {names}. Keep every command and name.")
         absorbed = tuple(name for name in parts if name != merge.into)
         version = "" if self._dry_run else self._apply(merge, parts, absorbed)
         self._done.append(MergeResult(into=merge.into, absorbed=absorbed, version=version))

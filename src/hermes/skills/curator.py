@@ -95,7 +95,9 @@ class Curator:
         """Move the skill to the archive. Raises UsageError for a skill outside the home."""
         entry = self._store.find(name)
         if entry.kind != "home":
-            raise UsageError(f"The skill {name} is in {entry.folder}, which is read-only.")
+            raise UsageError(
+                f"The skill {name} is in {entry.folder}, which is read-only for Hermes."
+            )
         with lock_skills(self._folder):
             target = self._folder / ARCHIVE / name
             if target.exists():

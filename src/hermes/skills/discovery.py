@@ -1,4 +1,4 @@
-"""Finds skills and decides where they apply."""
+"""Finds skills and decides in which sessions they apply."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def resolve_inside(folder: Path, path: str) -> Path:
     """Return the path with links resolved. Raises UsageError when it leads outside the skill."""
     real = (folder / safe_member(path)).resolve()
     if not real.is_relative_to(folder.resolve()):
-        raise UsageError(f"{path!r} leads out of the skill.")
+        raise UsageError(f"{path!r} is outside the skill; use a path inside it.")
     return real
 
 
@@ -178,7 +178,7 @@ def check_tree(before: Mapping[str, bytes], after: Mapping[str, bytes], *, stric
     """Raises UsageError for invalid files. With `strict`, new files must be in the support
     folders."""
     if MAIN not in after:
-        raise UsageError(f"A skill needs a {MAIN}.")
+        raise UsageError(f"The skill has no {MAIN}; add one.")
     try:
         after[MAIN].decode("utf-8")
     except UnicodeDecodeError as error:
@@ -190,7 +190,7 @@ def check_tree(before: Mapping[str, bytes], after: Mapping[str, bytes], *, stric
         if name == MAIN or before.get(name) == data:
             continue
         if len(data) > MOST_FILE_BYTES and strict:
-            raise UsageError(f"{name} is larger than {MOST_FILE_BYTES} bytes.")
+            raise UsageError(f"{name} is larger than {MOST_FILE_BYTES} bytes; shorten it.")
         if strict:
             check_support(name)
 

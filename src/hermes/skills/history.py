@@ -22,7 +22,7 @@ VersionOutcome = Literal["intended", "proposed", "active", "refused", "abandoned
 
 
 class Cause(Value):
-    """Why and by whom a skill was changed."""
+    """Why a skill was changed, and by whom."""
 
     # The author.
     who: Who
@@ -34,7 +34,7 @@ class Cause(Value):
 
 
 class Version(Value, tag="version"):
-    """The files of a skill at one time."""
+    """A version of a skill: its files at one point in time."""
 
     id: str
     name: str
@@ -122,12 +122,14 @@ class SkillHistory:
         return matches[0]
 
     def tree(self, version: Version) -> Tree:
-        """Return the files of a version. Raises NotFound when a stored content is damaged."""
+        """Return the files of a version. Raises NotFound when stored content is damaged."""
         found: Tree = {}
         for name, digest in version.files.items():
             found[name] = (self._objects / digest[:2] / digest).read_bytes()
             if hashlib.sha256(found[name]).hexdigest() != digest:
-                raise NotFound(f"The stored content {digest[:12]} is damaged.")
+                raise NotFound(
+                    f"The stored content {digest[:12]} is damaged; choose another version."
+                )
         return found
 
     def store_contents(self, tree: Mapping[str, bytes]) -> dict[str, str]:

@@ -153,7 +153,9 @@ class Bundles:
         try:
             text = (self._folder / f"{check_name(name)}.yaml").read_text(encoding="utf-8")
         except (OSError, UnicodeError) as error:
-            raise NotFound(f"There is no bundle {name!r}.", near=self.names()) from error
+            raise NotFound(
+                f"There is no bundle {name!r}; see `hermes bundles list`.", near=self.names()
+            ) from error
         fields: JsonObject = read_frontmatter(text)
         try:
             return convert(Bundle, {**fields, "name": name})
@@ -175,7 +177,9 @@ class Bundles:
         try:
             (self._folder / f"{check_name(name)}.yaml").unlink()
         except FileNotFoundError as error:
-            raise NotFound(f"There is no bundle {name!r}.", near=self.names()) from error
+            raise NotFound(
+                f"There is no bundle {name!r}; see `hermes bundles list`.", near=self.names()
+            ) from error
 
 
 def _quote(text: str) -> str:

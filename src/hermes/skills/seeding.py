@@ -138,7 +138,7 @@ class SkillSeeder:
         for entry in self.list_bundled():
             if entry.name == name:
                 return read_tree(Path(entry.folder)), entry.category
-        raise NotFound(f"Hermes ships no skill {name!r}.")
+        raise NotFound(f"Hermes ships no skill {name!r}; check the name.")
 
     def forget(self, name: str, digest: str = "") -> None:
         """Remove the skill from the manifest or, with `digest`, updates its hash."""

@@ -100,7 +100,7 @@ class SkillService(Struct, kw_only=True):
     def find(self, name: str) -> SkillEntry:
         """Return the skill of this name. Raises NotFound, or UsageError for a disabled skill."""
         if name in self.here.disabled:
-            raise UsageError(f"The skill {name} is disabled.")
+            raise UsageError(f"The skill {name} is disabled; use another.")
         return self.store.find(name)
 
     def readiness(self, entry: SkillEntry) -> Readiness:
@@ -167,13 +167,13 @@ class SkillService(Struct, kw_only=True):
 
 
 def _patch(text: str, arguments: JsonObject) -> str:
-    """Replace text with the matching rules of the patch tool."""
+    """Replace text; find it with the matching rules of the patch tool."""
     from hermes.tools.edits.replace import find, replacements
     from hermes.tools.edits.text import apply_splices
 
     old, everywhere = arguments["old_string"], arguments["replace_all"]
     if not old:
-        raise ToolError("old_string is empty; edit writes the whole text.")
+        raise ToolError("old_string is empty; use edit to write the whole text.")
     found = find(text, old, replace_all=everywhere)
     if found is None:
         raise ToolError("old_string is not in the text; load the skill again and copy it.")

@@ -171,7 +171,7 @@ def validate_skill(text: str, name: str) -> Skill:
     if skill.name != name:
         raise UsageError(f"The frontmatter names the skill {skill.name!r}, not {name!r}.")
     if not body.strip():
-        raise UsageError("The skill has no text after its frontmatter.")
+        raise UsageError("The skill has no text after its frontmatter; add instructions.")
     return skill
 
 
@@ -198,7 +198,9 @@ def from_fields(fields: JsonObject) -> Skill:
         raise UsageError("The frontmatter needs `description: …`.")
     check_name(name)
     if len(description) > LONGEST_DESCRIPTION:
-        raise UsageError(f"The description is longer than {LONGEST_DESCRIPTION} characters.")
+        raise UsageError(
+            f"The description has more than {LONGEST_DESCRIPTION} characters; shorten it."
+        )
     metadata = _mapping(fields.get("metadata"))
     ours = _mapping(metadata.get("hermes"))
     needed = _mapping(fields.get("prerequisites"))

@@ -36,9 +36,7 @@ STRANGERS = ("agent", "hub", "project")
 async def _load_skill(ctx: ToolContext, service: SkillService, entry: SkillEntry) -> ToolOutput:
     ready = await asyncio.to_thread(service.readiness, entry)
     if ready.status == "unsupported":
-        raise ToolError(
-            f"The skill {entry.name} does not support this system: readiness unsupported."
-        )
+        raise ToolError(f"The skill {entry.name} does not support this system.")
     skipped = False
     if ready.variables and service.here.platform == "cli":
         skipped = not await _set_up(ctx, entry, ready)
@@ -189,7 +187,7 @@ async def skills_list(
 async def skill_view(
     ctx: ToolContext,
     name: str,
-    file_path: Annotated[str, "One of its files instead of its text"] = "",
+    file_path: Annotated[str, "A file of the skill to load"] = "",
 ) -> ToolOutput:
     """Load a skill: how to do a kind of task here. Follow it."""
     service = ctx.service(SkillService)
@@ -235,8 +233,8 @@ async def skill_manage(
     file_content: str = "",
     absorbed_into: Annotated[str | None, "delete: the skill that now has its content"] = None,
 ) -> ToolOutput:
-    """Save how to do a kind of task, or fix a skill. Prefer patch; name the kind of task, not the
-    case; no temporary failures. Steps, pitfalls, checks."""
+    """Save how to do a kind of task, or fix a skill. Prefer patch. Name the kind of task, not the
+    case. Write steps, pitfalls, checks; no temporary failures."""
     service = ctx.service(SkillService)
     try:
         if action != "create":

@@ -23,7 +23,7 @@ class AudioFile(Value):
 
 
 class Transcription(Value):
-    """The text of a sound."""
+    """The transcript of an audio file."""
 
     text: str
     language: str = ""
@@ -67,8 +67,8 @@ class SaveAudio(Protocol):
 
 
 class SpeechProviders:
-    """The active providers, which the tools get from `ToolContext.service`. `keep` stores a sound
-    for the user and returns its path."""
+    """The active providers, which the tools get from `ToolContext.service`. `keep` stores an audio
+    file for the user and returns its path."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ async def transcribe(
 async def _read(ctx: ToolContext, path: str) -> AudioFile:
     ending = PurePath(path).suffix.lower().removeprefix(".")
     if ending not in FORMATS:
-        raise ToolError(f"{path} is not one of {', '.join(FORMATS)}.")
+        raise ToolError(f"{path} is not a supported audio file; use {', '.join(FORMATS)}.")
     whole = ctx.workspace.resolve(path)
     info = await ctx.workspace.stat(whole)
     if info is None or info.kind != "file":

@@ -19,8 +19,9 @@ class RawRequest(NamedTuple):
 
 
 class ServerConnection(asyncio.Protocol):
-    """Passes on one request at a time; the next waits until `done` is called. A client that
-    disconnects cancels the task that answers it. `connections` holds all open connections."""
+    """A connection that passes on one request at a time; the next waits until `done` is called. A
+    client that disconnects cancels the task that answers it. `connections` holds all open
+    connections."""
 
     def __init__(
         self,

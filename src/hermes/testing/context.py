@@ -14,9 +14,9 @@ ServiceT = TypeVar("ServiceT")
 
 
 class ScriptedContext:
-    """Answers questions with `answers`, in order, then with None; `asked` and `shown` record what
-    the tool asked and showed. Pass a workspace to a tool that needs files or commands, a fetcher to
-    one that needs the web."""
+    """A `ToolContext` that answers questions with `answers`, in order, then with None; `asked` and
+    `shown` record what the tool asked and showed. Pass a workspace to a tool that needs files or
+    commands, a fetcher to one that needs the web."""
 
     def __init__(
         self,

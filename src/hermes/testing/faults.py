@@ -13,14 +13,14 @@ def flawed(step: Step, *flaws: Flaw) -> Step:
 def paced(
     step: Step, *, chunk: int = 24, first_seconds: float = 0.0, between_seconds: float = 0.0
 ) -> Step:
-    """Pieces of `chunk` characters (0: all in one), with pauses before the first byte and between
-    events."""
+    """Send pieces of `chunk` characters (0: all in one), with pauses before the first byte and
+    between events."""
     pace = Pace(chunk=chunk, first_seconds=first_seconds, between_seconds=between_seconds)
     return replace(step, pace=pace)
 
 
 def dripped(step: Step, *, size: int = 1, seconds: float = 0.0) -> Step:
-    """The response in writes of `size` bytes, which may split lines and characters."""
+    """Send the response in writes of `size` bytes, which may split lines and characters."""
     pace = replace(step.pace, drip=size, drip_seconds=seconds)
     return replace(step, pace=pace)
 
@@ -43,7 +43,7 @@ def hangs(
     after_chunks: int | None = None,
     comment_seconds: float = 0.0,
 ) -> Step:
-    """Silence until the client disconnects: without a byte, or after this many events. With
+    """No data until the client disconnects: from the start, or after this many events. With
     `comment_seconds`, a keep-alive comment is sent at that interval."""
     how = Break(
         how="hold",

@@ -35,8 +35,8 @@ def plain_studio(
     world: World | None = None,
     private: bool = False,
 ) -> Studio:
-    """Images are stored in `folder`, which is also the only one that sources are read from. The web
-    policy applies; `private` permits this machine, for test servers."""
+    """A studio for tests. Images are stored in `folder`, the only folder from which sources are
+    read. The web policy applies; `private` permits this machine, for test servers."""
     values, world = dict(env or {}), world or World()
 
     def read(path: str) -> bytes:

@@ -46,8 +46,8 @@ class Charge(Value):
 
 
 class Bill:
-    """A reply is charged in full when it begins, even if the client disconnects. Error responses
-    are free."""
+    """The bill of a server. A reply is charged in full when it begins, even if the client
+    disconnects. Error responses are free."""
 
     def __init__(self, prices: Prices | None) -> None:
         self.prices = prices

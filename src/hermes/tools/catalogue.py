@@ -17,7 +17,7 @@ SCHEMAS = Path(__file__).with_name("schemas.json")
 
 
 class ToolDeclaration(Value):
-    """What `@tool` says about a built-in tool, and the "module:name" where it is."""
+    """The options of a built-in tool from `@tool`, and its location as "module:name"."""
 
     spec: ToolSpec
     target: str
@@ -48,9 +48,9 @@ class CatalogueEntry:
 
 
 class ChosenTools:
-    """The tools of one session: a toolbox for the loop. Names that are not available here are not
-    offered. Requests do not name the `hidden` tools, but calls can use them; `later` looks up tools
-    that were added after the choice."""
+    """The toolbox of one session. Names of unavailable tools are ignored. Requests do not list the
+    `hidden` tools, but calls can use them. `later` looks up tools that were added after the session
+    chose its tools."""
 
     later: Callable[[str], Tool | None] | None = None
 

@@ -32,7 +32,7 @@ class ToolDirectory:
 @tool(repeat="safe", toolset="tool_search", kind="search")
 async def tool_search(
     ctx: ToolContext,
-    query: Annotated[str, "What it should do, or its name"],
+    query: Annotated[str, "What the tool should do, or its name"],
     limit: Annotated[int, Meta(ge=1, le=20)] = 5,
 ) -> ToolOutput:
     """Find tools that are not listed here by what they do. Use one with tool_call."""

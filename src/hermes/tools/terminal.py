@@ -187,7 +187,9 @@ async def terminal(
     workdir: Annotated[str, "Directory for this call"] = "",
     pty: Annotated[bool, "For programs that need a terminal"] = False,
     notify_on_complete: Annotated[bool, "Background: notify you at the end"] = False,
-    watch_patterns: Annotated[tuple[str, ...], "Background: notify you when output has one"] = (),
+    watch_patterns: Annotated[
+        tuple[str, ...], "Background: notify you when output contains one"
+    ] = (),
 ) -> ToolOutput:
     """Run a bash command. Working directory, exports, functions and aliases persist between calls.
     No stdin, no pager. To look into files use read_file and search_files instead."""

@@ -63,7 +63,7 @@ def toolsets_by_name() -> dict[str, tuple[str, ...]]:
 
 def resolve_toolsets(enabled: Iterable[str], disabled: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the tools of all enabled toolsets without those of the disabled ones, sorted by name;
-    UsageError for a toolset that does not exist."""
+    raise UsageError for a toolset that does not exist."""
     return tuple(sorted(_tools_of(enabled) - _tools_of(disabled)))
 
 

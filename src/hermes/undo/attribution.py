@@ -86,7 +86,7 @@ def compare(before: Mapping[str, PathEntry], after: Manifest) -> list[FileChange
 
 def token_of(path: str, scanned: PathEntry) -> bytes:
     """Return the token of a file's content, or b"" if the file has changed since the scan: that
-    change came after the call, and its content must not pass for the content of the scan."""
+    change came after the call, and its content must not be taken for that of the scan."""
     token = present_token(path)
     now = read_entry(path)
     return token if now is not None and not differs(scanned, now) else b""
@@ -147,8 +147,8 @@ def _is_writable(pid: int, name: str) -> bool:
 def attribute_changes(
     call: OpenCall, changes: list[FileChange], theirs: AbstractSet[WrittenFile] = frozenset()
 ) -> list[FileChange]:
-    """Mark each change by whether the command certainly made it. It made what its text names; it
-    did not make what other processes wrote or have open for writing."""
+    """Mark whether the command certainly made each change. It made the changes that its text names.
+    It did not make changes to files that other processes wrote or have open for writing."""
     named = {os.fsencode(name) for name in call.intent.names}
     written = {
         each.after.written

@@ -37,7 +37,7 @@ PARTNERS = ("-wal", "-journal")
 
 
 class CaptureResult(Value):
-    """What was stored of some files."""
+    """The stored contents of some files."""
 
     entries: Manifest  # with their tokens
     gaps: dict[str, str]  # what could not be stored, by path, and why

@@ -213,7 +213,7 @@ class ChangeRecorder:
         return with_losses(changes, open_call.gaps, found.large), notes
 
     def mark_background(self, open_call: OpenCall, process_id: str) -> None:
-        """Note that unexplained changes may come from this process from now on."""
+        """From now on, attribute unexplained changes to this process."""
         open_call.process = process_id
         self.calls.update(open_call.call_id, open_call.body, process=process_id)
         open_call.before.update(release_links(self.store, open_call.body.guards, open_call.before))
@@ -231,7 +231,8 @@ class ChangeRecorder:
             self.background.remove(open_call)
 
     def find_gaps(self, intent: ScriptEffects, cwd: str) -> dict[str, str]:
-        """Return what a command would find uncovered, without storing anything."""
+        """Return which files that a command may change are not covered by undo. Nothing is
+        stored."""
         names, spots = self._outside(intent, cwd)
         found = self._scan(names, spots, intent.names)
         gaps = dict(found.gaps)

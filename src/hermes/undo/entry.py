@@ -105,7 +105,7 @@ def entry_of(path: str, found: os.stat_result, now_ns: int = 0) -> PathEntry:
 
 
 def read_entry(path: str, now_ns: int = 0) -> PathEntry | None:
-    """Return what is there now, without following links; None when nothing is, or it is not
+    """Return what is there now, without following links; None when nothing is there or it is not
     readable."""
     try:
         return entry_of(path, os.lstat(path), now_ns)
@@ -120,8 +120,8 @@ def read_entry_without_links(path: str) -> PathEntry | None:
 
 
 def differs(one: PathEntry, other: PathEntry) -> bool:
-    """Return whether a user would see a change. A folder is its mode and owner: its content has its
-    own entries. Another hard link only moves the time of the last change."""
+    """Return whether a user would see a change. Of a folder, only mode and owner count, because its
+    content has its own entries. Another hard link only moves the time of the last change."""
     if (one.mode, one.owner, one.group) != (other.mode, other.owner, other.group):
         return True
     if one.is_folder:

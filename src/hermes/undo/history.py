@@ -59,7 +59,7 @@ class CheckpointHistory:
         self._limits = limits
 
     def session_of(self, folder: str) -> str:
-        """Return the session that last changed something here; NotFound."""
+        """Return the session that last changed something here; raise NotFound."""
         found = self._calls.newest_session(folder) if self._store.exists else ""
         if not found:
             raise NotFound(f"No session changed files in {folder}.")
@@ -85,7 +85,7 @@ class CheckpointHistory:
         path: str = "",
         overwrite: bool = False,
     ) -> RestorePlan:
-        """Plan an undo: to before a checkpoint number, to before a turn, or, without both, to
+        """Plan an undo: to the state before a checkpoint, before a turn, or, if neither is given,
         before the last turn that is not undone yet. `path` limits it to a file or a folder.
         NotFound, UsageError."""
         self._end_open_calls(session)
@@ -102,7 +102,7 @@ class CheckpointHistory:
         ]
         found = plan_restore(calls, taken, overwrite=overwrite or bool(path), only=path)
         if path and not found.steps and not found.kept:
-            raise NotFound(f"Nothing has changed {path} since then.")
+            raise NotFound(f"{path} has not changed since that checkpoint.")
         return found
 
     def restore(self, plan: RestorePlan, *, session: str, whole: bool = True) -> RestoreResult:

@@ -28,7 +28,8 @@ USED_SINCE = "the repository was used since, so its own files are kept"
 
 
 class RestoreStep(Value):
-    """A path changes from its present to its earlier state; None is nothing."""
+    """The change of a path from its present to its earlier state; None means that nothing is
+    there."""
 
     path: str
     now: PathEntry | None
@@ -173,7 +174,7 @@ def _is_left_by(
 
 
 def has_state(path: str, now: PathEntry | None, wanted: PathEntry | None) -> bool:
-    """Return whether a path, which is `now` like this, has the wanted state."""
+    """Return whether a path with the state `now` has the wanted state."""
     if now is None or wanted is None:
         return now is wanted
     if (now.mode, now.owner, now.group) != (wanted.mode, wanted.owner, wanted.group):

@@ -36,8 +36,7 @@ class WritableFolders:
         self._modes: dict[str, tuple[int, int]] = {}
 
     def open(self, folder: str) -> None:
-        """Make sure that names in it can be created and removed; also open closed folders above
-        it."""
+        """Make the folder writable, and let this process enter the folders above it."""
         for each in (*reversed(Path(folder).parents), Path(folder)):
             path = str(each)
             with contextlib.suppress(OSError):
@@ -251,7 +250,7 @@ class Restorer:
         if (present.size, present.modified) == (target.size, target.modified):
             return
         if not target.token:
-            raise NotFound(f"{path} was not kept.")
+            raise NotFound(f"no copy of {path} was saved.")
         if not os.access(path, os.W_OK):
             Path(path).chmod(stat.S_IMODE(present.mode) | stat.S_IWUSR)
         with open_file(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC) as descriptor:

@@ -1,4 +1,4 @@
-"""Removes contents from the store: too old, too much, or erased by the user."""
+"""Removes contents from the store that are too old, too large in total, or erased by the user."""
 
 from __future__ import annotations
 

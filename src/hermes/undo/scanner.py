@@ -237,8 +237,8 @@ def missing_folders(path: str) -> list[str]:
 
 
 def is_scannable(path: str) -> bool:
-    """Return whether the path is neither a folder of the system, nor one for temporary files as a
-    whole, nor behind a link: its target is scanned instead."""
+    """Return whether the path is neither a folder of the system, nor the whole folder for temporary
+    files, nor behind a link, whose target is scanned instead."""
     if path.count("/") < 2 or path.startswith(("/proc/", "/sys/", "/dev/")):
         return False
     folder = posixpath.dirname(path)

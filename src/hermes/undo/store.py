@@ -243,7 +243,9 @@ def _explain_errors() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise StoreError(f"The checkpoint store cannot be used: {error}.") from error
+        raise StoreError(
+            f"The checkpoint store cannot be used ({error}); check the disk."
+        ) from error
 
 
 def lock_session(store: CheckpointStore, session: str) -> FileLock | None:

@@ -121,7 +121,7 @@ class UndoableWorkspace(DelegatingWorkspace):
             await self._run_guarded(recorder.close)
 
     async def preflight(self, effect: Effect) -> tuple[str, ...]:
-        """Return what of this effect could not be undone, one sentence each."""
+        """Return the parts of this effect that could not be undone, one sentence each."""
         match effect:
             case RunCommand():
                 intent = await self._intent(effect)

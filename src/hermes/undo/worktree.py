@@ -36,7 +36,7 @@ class Worktree(Value):
 
 def make_worktree(cwd: str, world: World, env: Mapping[str, str]) -> Worktree:
     """Create a branch from the present commit in its own folder, with the untracked files that
-    `.worktreeinclude` names. UsageError outside a repository, or in one without a commit."""
+    `.worktreeinclude` names. Raises UsageError outside a repository, or in one without a commit."""
     top = _git(cwd, env, "rev-parse", "--show-toplevel")
     if not top:
         raise UsageError(f"{cwd} is not in a git repository, so it cannot have a worktree.")
@@ -155,9 +155,9 @@ class SessionWorktrees:
         self._made: dict[str, Worktree] = {}
 
     async def enter(self, session_id: str, cwd: str) -> str:
-        """Return the folder to work in instead; UsageError."""
+        """Return the folder to work in instead; raise UsageError."""
         if self._run.settings.terminal.backend != "local":
-            raise UsageError("--worktree works only with the local backend.")
+            raise UsageError("--worktree works only with the local backend; leave it out.")
         made = await asyncio.to_thread(make_worktree, cwd, self._run.world, self._env)
         self._made[session_id] = made
         self._run.notices.append(f"This session works in {made.path} on the branch {made.branch}.")

@@ -82,7 +82,7 @@ class JudgedHttp:
             url = urljoin(url, location)
             # A key for one server is not sent to the next.
             headers = {name: value for name, value in headers.items() if name != "authorization"}
-        raise HermesError(f"{url} was redirected more than {MOST_REDIRECTS} times.")
+        raise HermesError(f"{url} redirects more than {MOST_REDIRECTS} times; check the URL.")
 
     async def _check(self, url: str) -> None:
         if url.startswith(self._own):
@@ -102,7 +102,7 @@ PRIVATE = frozenset(("authorization", "cookie", "proxy-authorization", "x-api-ke
 
 
 class _Request:
-    """What is sent, from redirect to redirect."""
+    """The request, as it changes from redirect to redirect."""
 
     def __init__(self, method: str, headers: Mapping[str, str], body: bytes) -> None:
         self.method = method
@@ -228,7 +228,7 @@ class WebFetcher:
 
 
 def _open(passage: UrlDecision) -> Target:
-    """Return the target of the passage; EffectDenied when it is closed."""
+    """Return the allowed target; raise EffectDenied when the policy denies it."""
     match passage.decision:
         case Deny(reason=reason) | Ask(reason=reason):
             raise EffectDenied(f"Not allowed: {reason} Do not retry or rephrase it.")

@@ -24,7 +24,7 @@ _TEXTS = ("text/", "json", "xml", "javascript", "yaml", "toml")
 def extract_text(page: FetchResponse) -> str:
     """Raise ToolError for an error response, and for content that is not text."""
     if page.status >= 400:
-        raise ToolError(f"the server answered {page.status}.")
+        raise ToolError(f"the server answered with status {page.status}.")
     kind = page.headers.get("content-type", "text/plain").lower()
     if not any(part in kind for part in _TEXTS):
         raise ToolError(f"it is not text ({kind.partition(';')[0]}).")

@@ -27,8 +27,9 @@ TRIM_AT_BYTES = 4_000_000
 
 
 class ProcessLog:
-    """Positions count from the first byte that the process wrote. Bytes that a trim removes from
-    the file but that still belong to the kept part move to a second file."""
+    """The output file of one process. Positions count from the first byte that the process wrote.
+    Bytes that a trim removes from the file but that still belong to the kept part move to a second
+    file."""
 
     def __init__(
         self,

@@ -201,8 +201,8 @@ class Child:
         return await wait_for_first(self.ended, timeout=timeout, stop=stop)
 
     async def end(self, *, grace_seconds: float) -> None:
-        """End it with everything that it started; without grace, at once. It is reaped before this
-        returns, even when the caller is cancelled."""
+        """End the program and everything that it started, at once if there is no grace period. It
+        is reaped before this returns, even when the caller is cancelled."""
         try:
             await end_tree(self.pid, grace_seconds=grace_seconds)
         finally:

@@ -23,7 +23,8 @@ class CommandRuntime(NamedTuple):
 
 
 class CommandWorkspace:
-    """Creates its runtime with the first use, because many sessions run no command."""
+    """A workspace that runs commands. It creates its runtime on first use, because many sessions
+    run no command."""
 
     def __init__(self, make_runtime: Callable[[], CommandRuntime]) -> None:
         self._make_runtime = make_runtime

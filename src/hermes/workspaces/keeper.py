@@ -159,7 +159,7 @@ class LocalKeeper:
         return True
 
     async def remove(self, record: ProcessRecord, folder: ProcessFolder) -> None:
-        """Nothing is kept elsewhere."""
+        """Do nothing: no files are kept elsewhere."""
 
 
 def _pipe_ends(path: Path) -> tuple[int, int]:

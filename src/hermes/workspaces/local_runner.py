@@ -161,7 +161,7 @@ class LocalRunner:
         pty: bool,
         password: bytes,
     ) -> Child:
-        """Retry a start that failed, which has no effect; a command that ran never runs again."""
+        """Retry a failed start, which has had no effect; a command that ran never runs again."""
         program = self.program()
         env = self.environment(state)
         inside = pass_variables_inside(env)
@@ -185,7 +185,7 @@ class LocalRunner:
         raise ToolError("The machine cannot start another process now. Try again later.")
 
     async def close(self) -> None:
-        """End what commands left running in their process group."""
+        """End the processes that commands left running in their process group."""
         for pid in self._leftovers:
             # A live process with this pid is another one: the shell itself was reaped.
             if identity(pid) is None:

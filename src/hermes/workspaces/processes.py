@@ -38,7 +38,7 @@ class ProcessLimits(Value):
 
 
 class ProcessKeeper(Protocol):
-    """Starts processes that outlive Hermes, and reaches them again. Their output and exit code
+    """Starts processes that outlive Hermes, and reconnects to them. Their output and exit code
     arrive in their folder, wherever they run."""
 
     async def start(
@@ -169,7 +169,9 @@ class SessionProcesses:
             async with asyncio.timeout(self._limits.input_seconds):
                 await self._keeper.write(process.record, process.folder, raw)
         except (TimeoutError, BrokenPipeError) as error:
-            raise ToolError(f"{process_id} does not read its input; not all was sent.") from error
+            raise ToolError(
+                f"{process_id} does not read its input; part of the data was not sent."
+            ) from error
         return process.info()
 
     async def close(self, process_id: str) -> ProcessInfo:
@@ -261,7 +263,7 @@ class SessionProcesses:
         return process
 
     def _mark_reported(self, process: BackgroundProcess) -> BackgroundProcess:
-        """Whoever sees the end needs no notice of it."""
+        """Drop the notice of an end that the caller has already seen."""
         if not process.running and not process.record.told:
             process.update(told=True)
             self._notices.drop(_ended_key(process.record.id))

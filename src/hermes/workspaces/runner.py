@@ -136,7 +136,7 @@ class CommandOutcome(Value):
 def interrupted_outcome(
     how: Literal["timeout", "stopped"], remarks: tuple[str, ...] = ()
 ) -> CommandOutcome:
-    """Return the outcome of a command that did not end by itself, with the code of a shell."""
+    """Return the outcome of a command that was ended, with the exit code that a shell reports."""
     return CommandOutcome(how=how, code=124 if how == "timeout" else 130, remarks=remarks)
 
 
@@ -171,5 +171,5 @@ class Runner(Protocol):
         ...
 
     async def close(self) -> None:
-        """End what commands left running."""
+        """End the processes that commands left running."""
         ...

@@ -43,7 +43,7 @@ def start_code(cwd: str, state: ShellState, preface: str = "") -> str:
 
 
 def pass_variables_inside(env: dict[str, str]) -> str:
-    """Remove the variables that the shell around a command would obey itself, before the command is
+    """Remove the variables that would affect the shell around a command, before the command is
     confined. Return bash that sets them for the command."""
     for name in _LEFT_OUT:
         env.pop(name, None)
@@ -99,8 +99,9 @@ _ANSI_LETTERS = {
 
 
 class ShellState(Value):
-    """Variables are stored as a difference to the start environment, so that a resumed session sees
-    the current environment. `definitions` is bash; `own` are those from the start files."""
+    """Variables are stored as differences from the start environment, so that a resumed session
+    sees the current environment. `definitions` is bash code; `own` holds the definitions from the
+    start files."""
 
     cwd: str
     changed: dict[str, str] = {}

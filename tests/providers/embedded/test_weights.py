@@ -111,7 +111,7 @@ def test_a_file_that_is_missing_or_broken_is_one_sentence(tmp_path: Path) -> Non
     with pytest.raises(ConfigError, match=r"none\.gguf cannot be read \(no such file"):
         describe_model_file(tmp_path / "none.gguf")
     (tmp_path / "text.gguf").write_text("hello")
-    with pytest.raises(ConfigError, match="cannot be used as a model: not a GGUF file"):
+    with pytest.raises(ConfigError, match=r"cannot be used as a model \(not a GGUF file\)"):
         describe_model_file(tmp_path / "text.gguf")
     with pytest.raises(ConfigError, match="is a directory"):
         describe_model_file(tmp_path)

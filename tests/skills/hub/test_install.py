@@ -278,5 +278,5 @@ async def test_a_redirect_to_a_private_place_is_not_followed(store: Store) -> No
     store.services.pages["/y/SKILL.md"] = Said(GOOD)
     assert (await store.hub.fetch(f"{store.services.url}/x/SKILL.md")).files == {MAIN: GOOD}
     store.services.pages["/y/SKILL.md"] = Said(b"", 302, {"location": "/x/SKILL.md"})
-    with pytest.raises(HermesError, match="redirected more"):
+    with pytest.raises(HermesError, match="redirects more"):
         await store.hub.fetch(f"{store.services.url}/x/SKILL.md")

@@ -328,5 +328,5 @@ def test_a_provider_and_its_model_are_chosen_by_name(program: Program) -> None:
 def test_a_slip_writes_nothing(program: Program, slip: tuple[str, ...]) -> None:
     result = program("tools", "images", *slip)
     assert result.code == 1
-    assert "there are" in result.err
+    assert "available:" in result.err
     assert not (program.home / "config.yaml").exists()

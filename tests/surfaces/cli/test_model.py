@@ -91,7 +91,7 @@ def test_what_cannot_be_shown_is_one_sentence(hermes: Terminal, tmp_path: Path) 
     (tmp_path / "x.gguf").write_text("hello")
     broken = hermes("model", "show", str(tmp_path / "x.gguf"))
     assert (broken.code, broken.out) == (1, "")
-    assert broken.err.endswith("cannot be used as a model: not a GGUF file.\n")
+    assert broken.err.endswith("cannot be used as a model (not a GGUF file); choose another.\n")
     missing = hermes("model", "show", str(tmp_path / "nobody.gguf"))
     assert (missing.code, missing.out) == (1, "")
 

@@ -127,10 +127,12 @@ def _own_tables(home: Home) -> dict[str, JsonObject]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path} cannot be used: {error}.") from error
+        raise ConfigError(f"{path} cannot be used ({error}); correct it.") from error
     bad = next((name for name, table in tables.items() if not isinstance(table, dict)), None)
     if bad is not None:
-        raise ConfigError(f"{path} cannot be used: {bad!r} is outside a [vendor] table.")
+        raise ConfigError(
+            f"{path} cannot be used: {bad!r} is outside a [vendor] table; move it into one."
+        )
     return tables
 
 
@@ -138,7 +140,9 @@ def _build_login(provider: str, table: JsonObject) -> Login:
     try:
         login = convert(Login, {"provider": provider, **table})
     except DecodeError as error:
-        raise ConfigError(f"The login for {provider} cannot be used: {error}.") from error
+        raise ConfigError(
+            f"The login for {provider} cannot be used ({error}); correct it."
+        ) from error
     for name in _ADDRESSES:
         if url := getattr(login, name):
             require_https(url, f"The {name} of the login for {provider}")
@@ -146,7 +150,7 @@ def _build_login(provider: str, table: JsonObject) -> Login:
 
 
 def require_https(url: str, what: str) -> None:
-    """Raise ConfigError unless tokens can be sent there encrypted, or to this machine."""
+    """Raise ConfigError unless the URL uses https or is on this machine."""
     if not url.startswith("https://") and not (
         url.startswith("http://") and is_local(host_of(url))
     ):
@@ -209,10 +213,13 @@ async def discover_endpoints(login: Login, *, http: HttpClient) -> Login:
     if login.flow == "codex" or all(getattr(login, name) for name in wanted):
         return login
     if not login.issuer:
-        raise ConfigError(f"The login for {login.provider} needs endpoint URLs or an issuer.")
+        raise ConfigError(f"The login for {login.provider} has no issuer; set one in oauth.toml.")
     answer = await get(http, login.issuer.rstrip("/") + _DISCOVERY, {})
     if isinstance(answer, OAuthErrorResponse):
-        raise ConfigError(f"Cannot discover the endpoints of {login.name} ({answer.message}).")
+        raise ConfigError(
+            f"Cannot discover the endpoints of {login.name} ({answer.message}); try again later, "
+            "or set them in oauth.toml."
+        )
     for name, key in _FOUND.items():
         url = answer.get(key)
         if isinstance(url, str) and url and not getattr(login, name):
@@ -220,8 +227,13 @@ async def discover_endpoints(login: Login, *, http: HttpClient) -> Login:
             host, issuer = host_of(url), host_of(login.issuer)
             domain = ".".join(issuer.rsplit(".", 2)[-2:])
             if host != issuer and not host.endswith(f".{domain}"):
-                raise ConfigError(f"{login.name} names an endpoint on another host ({host}).")
+                raise ConfigError(
+                    f"The issuer of {login.name} names an endpoint on another host ({host}); set "
+                    "the endpoint in oauth.toml if you trust it."
+                )
             login = replace(login, **{name: url})
     if missing := [name for name in wanted if not getattr(login, name)]:
-        raise ConfigError(f"{login.name} does not name its {missing[0]}; set it in oauth.toml.")
+        raise ConfigError(
+            f"The issuer of {login.name} publishes no {missing[0]}; set it in oauth.toml."
+        )
     return login

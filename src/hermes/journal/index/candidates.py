@@ -28,7 +28,7 @@ _LEAST_FACTOR = min(factor for _, factor in SIZES)
 
 
 class CandidateMessage(NamedTuple):
-    """What the index knows of a message, given by its scope and number."""
+    """What the index knows about a message, which is identified by its scope and number."""
 
     # Per clause, how much of it the message or a neighbour matches, times its rarity.
     shares: Sequence[float]
@@ -54,7 +54,7 @@ def choose(
     most: int,
     period: Period | None = None,
 ) -> Iterable[CandidateMessage]:
-    """Return at most so many messages, the most promising first, and of equals the newest. The
+    """Return at most `most` messages, the most promising first, and of equals the newest. The
     scopes begin with the newest; `total` is their number of messages."""
     positive = [one for one in _without_unwanted(evidence) if one.clause.rule != "not"]
     sought = [one for one in positive if one.docs]
@@ -277,7 +277,7 @@ class _Tally:
 
 
 def _is_countable(frequency: int, total: int) -> bool:
-    """Whether a word is rare enough that its neighbours matter too."""
+    """Whether a word is so rare that neighbouring messages count too."""
     return total <= _SMALL or frequency <= _MOST_SPREAD
 
 

@@ -29,8 +29,8 @@ def bitmap_size(count: int) -> int:
 
 def encode(packed: bytes | bytearray, count: int) -> bytes:
     """Encode rising two-byte numbers of a segment with `count` messages: as they are, as deltas, or
-    as a bitmap. The length tells which: that of a bitmap means a bitmap; of the others, only deltas
-    have an odd length."""
+    as a bitmap. The length tells which encoding was used: a bitmap has a fixed length, and of the
+    others only deltas have an odd length."""
     size = (count + 7) // 8
     if len(packed) >= size:
         return to_bitmap(array("H", packed), size)

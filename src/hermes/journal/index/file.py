@@ -1,7 +1,7 @@
 """The index file: numbered blocks with checksums in SQLite, and a manifest of all of them.
 
-The manifest determines every block that must exist, so damage is either noticed when a block is
-read, or lies where nothing is read.
+The manifest determines every block that must exist, so damage is noticed when a block is read;
+damage elsewhere has no effect.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ def create(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except OSError as error:
-        raise IndexUnavailable(f"{path} cannot be made: {error.strerror}") from error
+        raise IndexUnavailable(f"{path} cannot be created: {error.strerror}") from error
 
 
 def discard(path: Path) -> None:

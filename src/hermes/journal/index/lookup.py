@@ -32,7 +32,7 @@ _LEAF_ROWS, _WORD_ROWS = 16, 3
 
 
 def rarity(frequency: int, total: int) -> float:
-    """Return the information of a word that so many of all messages have."""
+    """Return how much information a word carries that `frequency` of `total` messages contain."""
     return math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
 
 

@@ -260,7 +260,7 @@ def is_spelt_wrong(clause: QueryClause) -> bool:
 
 
 def respell(clause: QueryClause, words: Sequence[str]) -> QueryClause:
-    """Return the same clause for the words that were probably meant, the first above all.
+    """Return the same clause for the words that were probably meant; the first word counts most.
     Dictionary words are not taken for names."""
     telling = [word for word in words if not is_stop_word(word)]
     meant = [word for word in telling if not (clause.name and is_listed(word))][:_MOST_GUESSES]

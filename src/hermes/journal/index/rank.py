@@ -159,7 +159,7 @@ class MessageScorer:
         ]
 
     def hear(self, messages: Sequence[Message]) -> None:
-        """Learn who speaks in messages that are scored later."""
+        """Learn the speakers of messages that are scored later."""
         self._speakers.hear((one.row.kind, one.folded) for one in messages)
 
     def rules_out(self, body: str | bytes) -> bool:
@@ -278,7 +278,7 @@ class _Matcher:
 
 
 def _frequency(count: int, length: int) -> float:
-    """Return the value of so many matches: each further one adds less, and those in a long text
+    """Return the value of a number of matches: each further one adds less, and those in a long text
     count less than in a short one."""
     relative = 1 + _LENGTH_MATTERS * max(0, length - _LONG) / _LONG
     return count * (_SATURATION + 1) / (count + _SATURATION * relative)

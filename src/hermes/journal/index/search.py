@@ -127,8 +127,8 @@ class SearchIndex:
         await self.catch_up()
 
     async def forget(self, *, sessions: Collection[str]) -> None:
-        """Remove the text of these sessions from the file, after the journal has lost them.
-        JournalError when that is not possible."""
+        """Remove the text of these sessions, which were deleted from the journal, from the file.
+        Raises JournalError when that is not possible."""
         await self._retry(lambda patient: self._try_forget(sessions, patient), None)
 
     async def check(self) -> list[str]:
@@ -249,8 +249,8 @@ class SearchIndex:
         return "done"
 
     def _with_file(self, work: Callable[[IndexFile], T], patient: bool) -> T | Outcome:
-        """Run work with the open file. Damage is repaired for a patient caller and reported to any
-        other."""
+        """Run work with the open file. If the file is damaged, repair it for a patient caller, and
+        report the damage to any other."""
         create(self._path)
         identity = _identity(self._path)
         try:

@@ -25,7 +25,7 @@ _FIRST_WORD, _FIRST_PAIR = b" ", b"\xe3"
 
 
 class Leaf(NamedTuple):
-    """A block of sorted terms with their sets."""
+    """A block of sorted terms, each with the set of its messages."""
 
     terms: bytes  # between newlines
     offsets: array[int]  # the set of the n-th term lies between two of these

@@ -100,9 +100,9 @@ _IDS_AT_ONCE = 500
 
 
 class JournalFile:
-    """The journal's SQLite file, read only. Records on damaged pages are left out. JournalError
-    when the file cannot be read at all. Called in worker threads, one at a time. Closed between
-    searches; the next call opens it again."""
+    """The journal's SQLite file, read only. Records on damaged pages are left out. Raises
+    JournalError when the file cannot be read at all. Called in worker threads, one at a time.
+    Closed between searches; the next call opens it again."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

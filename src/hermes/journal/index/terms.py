@@ -173,7 +173,7 @@ def _joins(character: str) -> bool:
 
 
 def _longest_first(endings: str) -> dict[str, None]:
-    """Return the endings and the empty one, which comes last."""
+    """Return the endings, followed by the empty ending."""
     return dict.fromkeys([*sorted(endings.split(), key=len, reverse=True), ""])
 
 

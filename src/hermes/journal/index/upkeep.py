@@ -71,7 +71,7 @@ Progress = Literal["done", "more", "busy"]
 
 
 class Sizes(Value):
-    """How many messages a segment has."""
+    """The sizes of segments, in messages."""
 
     draft: int = 16_384  # messages that are indexed at once
     segment: int = MOST_DOCS  # messages of a full segment, at most 65,536

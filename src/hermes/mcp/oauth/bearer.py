@@ -70,7 +70,9 @@ class UnconfiguredAuth(httpx2.Auth):
         if response.status_code != 401:
             return
         if self._server.headers:
-            raise LoginRejected(self._server.name, "it answers the configured headers with 401.")
+            raise LoginRejected(
+                self._server.name, "it answers with 401; check the configured headers."
+            )
         name = self._server.name
         raise NeedsLogin(
             name,
@@ -208,7 +210,9 @@ async def machine_token(server: McpServer, store: OAuthStore, clock: Clock) -> S
     except (OAuthFlowError, HermesError, httpx2.HTTPError, OSError, ValueError) as error:
         raise LoginRejected(server.name, f"{error}") from error
     if memory.tokens is None:
-        raise LoginRejected(server.name, "it accepts requests without a login; remove `auth`.")
+        raise LoginRejected(
+            server.name, "it accepts requests without a login; remove `auth` from its settings."
+        )
     token = token_of(memory.tokens, provider, clock)
     store.put_token(token)
     return token

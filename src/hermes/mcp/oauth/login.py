@@ -63,7 +63,7 @@ async def log_in(
             except TimeoutError:
                 raise HermesError(f"No login within {own.timeout:g} s; try again.") from None
             if found.error:
-                raise HermesError(f"The login was refused: {found.error.rstrip('.')}.")
+                raise HermesError(f"The login was refused: {found.error.rstrip('.')}; try again.")
             return AuthorizationCodeResult(
                 code=found.code, state=found.state or None, iss=found.issuer or None
             )
@@ -95,9 +95,11 @@ async def log_in(
         try:
             await trigger_login(server, provider)
         except (OAuthFlowError, httpx2.HTTPError) as error:
-            raise HermesError(f"The login at {server.name} failed: {error}.") from error
+            raise HermesError(f"The login at {server.name} failed ({error}); try again.") from error
         if memory.tokens is None:
-            raise HermesError(f"{server.name} accepts requests without a login; remove `auth`.")
+            raise HermesError(
+                f"{server.name} accepts requests without a login; remove `auth` from its settings."
+            )
         token = token_of(memory.tokens, provider, clock)
         if memory.client is not None:
             store.put_client(memory.client.model_dump(mode="json", exclude_none=True))
@@ -123,7 +125,7 @@ async def trigger_login(server: McpServer, provider: OAuthClientProvider) -> Non
             response = await client.send(request, stream=True)
             await response.aclose()
             if response.status_code in (401, 403):
-                raise HermesError(f"{server.name} rejects the new login.")
+                raise HermesError(f"{server.name} rejects the new login; try again.")
             if provider.context.current_tokens is not None:
                 return
             if session := response.headers.get("mcp-session-id"):

@@ -168,7 +168,7 @@ NOTHING = "Honcho knows nothing about that yet."
 
 class HonchoService:
     """State of the Honcho tools in one session. `opened` returns the model once it is ready;
-    `check` protects changes."""
+    `check` asks the policy before a change."""
 
     def __init__(
         self,

@@ -82,7 +82,7 @@ def change_settings(home: Path, person_home: Path, **changes: JsonValue) -> None
     try:
         convert(HonchoSettings, raw)
     except DecodeError as error:
-        raise ConfigError(f"Invalid setting: {error}.") from error
+        raise ConfigError(f"The setting is invalid ({error}); nothing was changed.") from error
     replace_file(home / "honcho.json", json.dumps(raw, indent=2, ensure_ascii=False).encode())
 
 

@@ -332,7 +332,7 @@ def _from_class(module: ModuleType) -> Register:
         and any(parent.__name__ == "Plugin" for parent in each.__mro__[1:])
     ]
     if len(kinds) != 1:
-        raise Refused("The plugin has neither `register(ctx)` nor one class derived from Plugin.")
+        raise Refused("The plugin needs `register(ctx)` or exactly one class derived from Plugin.")
     plugin: Any = kinds[0]()
 
     def register(ctx: Context) -> None:

@@ -1,4 +1,5 @@
-"""Decides about the paths that tools, messages, attachments and archives name, in every reading."""
+"""Decides about the paths that tools, messages, attachments and archives name. A path that can be
+read in several ways is checked in each."""
 
 from __future__ import annotations
 
@@ -219,8 +220,8 @@ class Member(Value):
 
 
 def parse_member(raw: JsonObject) -> Member:
-    """Make a member from loose fields, as a listing or a dialogue has them; DecodeError. A name of
-    the form `a -> b` is a symbolic link, as `tar` and `unzip` list them."""
+    """Make a member from loose fields, as a listing gives them; raise DecodeError. A name of the
+    form `a -> b` is a symbolic link, as `tar` and `unzip` list them."""
     fields: JsonObject = {
         name: raw[name] for name in ("kind", "link", "size", "packed", "mode") if name in raw
     }

@@ -34,7 +34,7 @@ def describe_special(path: str) -> str:
 
 
 class GuardedFiles:
-    """Credentials and own state by inode, refreshed after `FRESH_SECONDS`."""
+    """Credentials and Hermes' own files by inode, refreshed after `FRESH_SECONDS`."""
 
     def __init__(self, home: str, state: str, now: Callable[[], float]) -> None:
         self._home = home

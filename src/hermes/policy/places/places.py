@@ -213,7 +213,7 @@ class Places:
         return ""
 
     def runs_later(self, path: str) -> str:
-        """Return why other programs run or obey the file later, or ""."""
+        """Return why other programs run the file or read settings from it later, or ""."""
         low = path.lower()
         rest = self._in_home(low)
         if rest and (table("shell_files").below(rest) or table("started_in_home").below(rest)):

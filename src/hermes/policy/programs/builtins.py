@@ -97,7 +97,7 @@ def check_read(call: Call) -> Stream:
 
 
 def _row(line: str, signs: str, count: int) -> list[str]:
-    """Return the fields of a line; the last one takes the rest."""
+    """Return the fields of a line; the last field is the rest of the line."""
     if UNKNOWN in line or UNKNOWN in signs or not signs:
         return [UNKNOWN] * count
     fields = re.split(f"[{re.escape(signs)}]+", line, maxsplit=count - 1)

@@ -1,4 +1,4 @@
-"""Clouds, clusters, containers and forges: changing what is shared is asked about."""
+"""Clouds, clusters, containers and forges: changing shared resources needs approval."""
 
 from __future__ import annotations
 

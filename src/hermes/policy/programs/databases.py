@@ -1,4 +1,4 @@
-"""Database clients: reading is free; deleting or changing shared data is asked about."""
+"""Database clients: reading is allowed; deleting or changing shared data needs approval."""
 
 from __future__ import annotations
 
@@ -106,7 +106,8 @@ DOT_FILES = regex(
 
 
 def check_sql(call: Call, text: str, *, own: bool) -> None:
-    """Check SQL statements. `own`: a database file of the workspace, where only losses matter."""
+    """Check SQL statements. `own` means a database file of the workspace, where only losses
+    matter."""
     if UNKNOWN in text:
         call.ask("database", "It runs SQL that is known only at run time.")
     check_outside(call, text)

@@ -164,8 +164,8 @@ def _order(call: Call, text: str) -> None:
 
 
 def _runs(call: Call, command: str, *, filters: bool) -> None:
-    """Check a command that an editor runs: a filter edits lines; any other command is asked
-    about."""
+    """Check a command that an editor runs: a filter edits lines; any other command needs
+    approval."""
     if not filters:
         call.ask("shell_escape", "It makes an editor run a command.")
     call.runs_text(command, ANYTHING)

@@ -37,7 +37,7 @@ def check_grep(call: Call) -> Stream:
 
 
 def _matching_paths(call: Call, paths: str, patterns: list[str]) -> str:
-    """Return the paths that match; those that the pattern names may be credential stores."""
+    """Return an unknown part of the paths, and the credential stores that the pattern may match."""
     bases = {line.rpartition("/")[0] for line in paths.split("\n") if line.endswith(f"/{SOME}")}
     plain = [re.sub(r"[\^$\\]", "", each) for each in patterns[:1]]
     stores = [each for base in sorted(bases) for each in find_stores(call, base, plain)]

@@ -1,4 +1,4 @@
-"""Programs that talk to other machines: fetching is work, sending is asked about."""
+"""Programs that talk to other machines: fetching is ordinary work, sending needs approval."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def _show_urls(urls: list[str]) -> str:
 
 
 def _transfer(call: Call, urls: list[str], sends: bool, local: bool) -> None:
-    """Check the addresses, and whether data goes there. `local`: they are of this machine."""
+    """Check the addresses, and whether data goes there. `local` means that they are addresses of
+    this machine."""
     if sends:
         call.ask("network_out", f"It sends data to {_show_urls(urls)}.")
     for url in urls:

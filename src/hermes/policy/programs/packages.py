@@ -1,4 +1,5 @@
-"""Package managers and toolchains: what lock files name is work, anything new is asked about."""
+"""Package managers and toolchains: packages in lock files are ordinary work, anything new needs
+approval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools of a project, which may read it, write into it and run its code, and nothing beyond."""
+"""Tools that may read a project, write into it and run its code, and do nothing beyond that."""
 
 from __future__ import annotations
 
@@ -171,7 +171,8 @@ INSTALLS = regex(r"^(un)?install(-(?!deps|dev|tool|dependenc|requirement|test|lo
 
 
 def check_targets(call: Call) -> None:
-    """Check make and other task runners: targets with outward names are asked about."""
+    """Check make and other task runners: targets whose names suggest an effect outside the project
+    need approval."""
     dry = ("-n", "--dry-run", "--just-print", "--recon", "-q", "--question", "--list", "--summary")
     if call.name in ("make", "gmake", "just", "task") and call.options("-f -C").has(*dry):
         call.work(reason="It is a dry run.")

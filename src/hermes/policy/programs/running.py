@@ -41,7 +41,7 @@ def is_fetched(call: Call, path: str) -> bool:
 
 
 def own_program(call: Call, text: str) -> bool:
-    """Whether a file is the project's own and may run; otherwise it is asked about."""
+    """Whether a file is the project's own and may run; any other file needs approval."""
     path = call.path(text)
     if is_remote(text):
         call.ask("remote_code", f"It runs {text}, which was downloaded.")

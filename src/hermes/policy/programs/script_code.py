@@ -63,7 +63,8 @@ def _quote(text: str) -> str:
 
 
 def check_taken_in(call: Call, code: str, bare: str, *, fetches: bool) -> None:
-    """Check code that is loaded from elsewhere; `fetches`: its commands fetch something."""
+    """Check code that is loaded from elsewhere; `fetches` means that its commands fetch
+    something."""
     for found in TAKEN_IN.finditer(code):
         own_program(call, found[2])
     urls = (
@@ -172,8 +173,8 @@ def check_code(call: Call, code: str, *, backticks: bool) -> None:
 
 
 def _look_for_patterns(call: Call, code: str, bare: str, *, ran: bool) -> None:
-    """Check the code with the rules of code_rules.toml. `bare` is the code without literals; `ran`:
-    its commands were followed."""
+    """Check the code with the rules of code_rules.toml. `bare` is the code without literals; `ran`
+    means that its commands were followed."""
     for rule, expression in code_rules():
         if rule.names and call.name not in split_words(rule.names):
             continue

@@ -1,4 +1,5 @@
-"""Applies the steps of a record: conditions on a call, what follows, and what it prints."""
+"""Applies the steps of a record: conditions on a call, their consequences, and the output of the
+program."""
 
 from __future__ import annotations
 

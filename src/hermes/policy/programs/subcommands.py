@@ -56,7 +56,7 @@ TELLS_SECRETS = regex(r"(?i)secret|private|password|passphrase|export|session-ke
 
 def only_reads(call: Call, *, ordered: bool = False) -> bool:
     """Whether a program that changes a machine, cluster or database is only asked to read.
-    `ordered`: its first words are subcommands."""
+    `ordered` means that its first words are subcommands."""
     words = call.options().operands
     if any(UNKNOWN in word or TURNED.match(word) for word in call.arguments):
         return False

@@ -1,4 +1,4 @@
-"""Finds secrets by the name before them, or by the head of their column."""
+"""Finds secrets by the name before them, or by the heading of their column."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def _field(text: str, at: int) -> _Field:
 
 
 def _is_expanded(text: str, start: int, end: int) -> bool:
-    """Whether the shell expands it: `${NAME…`, `$(name)`, `$NAME:…`."""
+    """Whether the shell expands the value: `${NAME…`, `$(name)`, `$NAME:…`."""
     opening = text[max(0, start - 2) : start]
     if opening.endswith("$"):
         return _JOINED.match(text, end) is not None
@@ -205,7 +205,7 @@ def _is_expanded(text: str, start: int, end: int) -> bool:
 
 
 def _in_template(text: str, at: int) -> bool:
-    """Whether it is inside a `{{ }}` template."""
+    """Whether the position is inside a `{{ }}` template."""
     opened = text.rfind("{{", max(0, at - 120), at)
     return opened >= 0 and "}}" not in text[opened:at] and "\n" not in text[opened:at]
 

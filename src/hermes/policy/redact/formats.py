@@ -148,7 +148,8 @@ def _runs(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _is_mixed(secret: str) -> bool:
-    """Whether letters and digits are mixed at random, unlike in names of branches or packages."""
+    """Whether letters and digits are mixed at random. In names of branches or packages they are
+    not."""
     prefix = _PREFIX.match(secret)
     body = secret[prefix.end() :] if prefix else secret
     digits = sum(letter.isdigit() for letter in body)

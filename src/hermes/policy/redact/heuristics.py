@@ -152,8 +152,8 @@ _ONE_NAME = regex(r"[A-Za-z][a-z]+(?:[A-Z][a-z]+)*\d{0,2}")
 
 
 def is_secret(value: str, name: str, found: NameWeight, *, quoted: bool, environment: bool) -> bool:
-    """Whether a value is secret under this name. `environment`: it comes from `NAME=value`, where
-    it cannot be code."""
+    """Whether a value is secret under this name. `environment` means that the value comes from
+    `NAME=value`, where it cannot be code."""
     # The beginning of a long value is enough, and hostile texts have very long ones.
     bare = value[:256].strip()
     if len(bare) < (3 if environment else 4) or is_not_secret(bare) or bare.lower() == name.lower():
@@ -175,7 +175,8 @@ def _can_stand_bare(value: str) -> bool:
 
 
 def looks_random(value: str, *, strict: bool) -> bool:
-    """Whether letters and digits are mixed unlike in names; `strict` needs a longer value."""
+    """Whether the value mixes letters and digits in a way that names do not; `strict` needs a
+    longer value."""
     if not value.isascii() or " " in value:
         return False
     core = value.strip("=.,;:!?\"'()")
@@ -215,7 +216,8 @@ def is_chosen(value: str) -> bool:
 
 
 def is_jumbled(value: str) -> bool:
-    """Whether case is mixed unlike in names: parts without vowels, or very short ones."""
+    """Whether the value mixes upper and lower case in a way that names do not: with parts without
+    vowels, or very short parts."""
     if not value.isalnum() or value.lower() == value or value.upper() == value:
         return False
     parts = _PARTS.findall(value)

@@ -1,4 +1,4 @@
-"""Replaces secrets in every text that leaves, whole or as a stream."""
+"""Replaces secrets in outgoing text, whole or as a stream."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ class Redactor:
         return self.written(text, spans, channel)
 
     def redact_known(self, text: str, channel: Channel = "log") -> Redacted:
-        """Redact only the configured values, for texts that are otherwise redacted."""
+        """Redact only the configured values, in texts whose other secrets are already redacted."""
         found = join_spans(self._find_known(SearchText(text)))
         return self.written(text, found, channel) if found else Redacted(text=text)
 
     def is_plain(self, text: str) -> bool:
-        """Whether the text surely has no secret and no beginning of one. Cheap, loads nothing, and
-        often wrong with False."""
+        """Whether the text surely has no secret and no beginning of one. Cheap and loads nothing;
+        False often means only that it cannot tell."""
         if self._pii or self.values.may_begin_in(text):
             return False
         return not self._formats or is_plain(text)

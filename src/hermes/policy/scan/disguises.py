@@ -112,7 +112,7 @@ _EVERY_ROTATED = frozenset().union(*_ROTATED.values())
 
 
 def disguises(text: str, plain: str) -> Iterator[tuple[str, str]]:
-    """Yield the name of each disguise found, and the text behind it, with lines in place if
+    """Yield the name of each disguise, and the decoded text, which keeps its line numbers if
     possible."""
     data = plain.encode("latin-1", "replace")
     marks = data.translate(_CLASSES)

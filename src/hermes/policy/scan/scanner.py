@@ -1,4 +1,4 @@
-"""Scans texts that a model will read for instructions that are not the owner's."""
+"""Scans texts before a model reads them, and finds instructions that are not the owner's."""
 
 from __future__ import annotations
 

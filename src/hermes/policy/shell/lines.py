@@ -71,7 +71,7 @@ class Lines(Words):
             return Redirect(operator="<<", here=here, descriptor=found[1] or "")
         word = self._word()
         if not word:
-            raise Unclear("a redirection to nowhere")
+            raise Unclear("a redirection without a target")
         return Redirect(operator=operator, target=word, descriptor=found[1] or "")
 
     def _here(self, *, tabs: bool) -> HereDocument:

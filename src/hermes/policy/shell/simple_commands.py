@@ -63,7 +63,7 @@ def simple_commands(script: str) -> list[SimpleCommand]:
 
 
 def executed(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the program that really runs, without assignments and programs that only pass on."""
+    """Return the program that really runs, without assignments and wrapper programs."""
     rest = list(words)
     while rest:
         name = rest[0].rpartition("/")[2]

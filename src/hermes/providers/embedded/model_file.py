@@ -269,7 +269,7 @@ def _header(path: Path) -> GgufHeader:
     try:
         return read_header(path)
     except ValueError as error:
-        raise ConfigError(f"{path} cannot be used as a model: {error}.") from error
+        raise ConfigError(f"{path} cannot be used as a model ({error}); choose another.") from error
     except OSError as error:
         why = (error.strerror or type(error).__name__).lower()
         raise ConfigError(

@@ -1,7 +1,8 @@
 """The helper process: runs llama.cpp's server for one file as long as stdin is open.
 
-A separate process, because the runtime holds the interpreter lock while it loads and stops, and a
-file that makes it abort would end every session. Runs as a script, so it imports nothing of ours.
+It is a separate process, because the runtime holds the interpreter lock while it loads and stops,
+and a file that makes it abort would end every session. Runs as a script, so it imports nothing of
+ours.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ _TOKEN = re.compile(rf"\s*({_NUMBER}|\*\*|mod|sqrt|[-+*/^()])")
 
 
 def evaluate(text: str) -> Number | None:
-    """Return None if the text is not a sum. Raise ZeroDivisionError, OverflowError if the result is
-    too large, and ValueError if there is none."""
+    """Return the result, or None if the text is not arithmetic. Raise ZeroDivisionError,
+    OverflowError if the result is too large, and ValueError if there is none."""
     plain = _normalise(text)
     if plain is None:
         return None

@@ -121,7 +121,8 @@ class Pattern:
 
     @cached_property
     def _compiled(self) -> tuple[re.Pattern[str], list[str]]:
-        """Every part matches the space before it, so that optional parts take it along."""
+        """Every part includes the space before it, so that an optional part and its space are
+        matched together."""
         names: list[str] = []
         parts: list[str] = []
         for token in self._tokens:

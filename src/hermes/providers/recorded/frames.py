@@ -16,7 +16,7 @@ BLOCK = 8192
 
 
 class BodyDelta(NamedTuple):
-    """A request body as the difference to the previous one: `body` lies between the first `head`
+    """A request body as the difference from the previous one: `body` lies between the first `head`
     and the last `tail` bytes of the previous request."""
 
     head: int

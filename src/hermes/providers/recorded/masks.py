@@ -85,7 +85,7 @@ class SecretMask:
         return _rewrite(answer, self._mask_joined) if spread else (answer, 0)
 
     def _mask_joined(self, slots: list[_StringSlot]) -> int:
-        """Mask the joined strings and give each its part back."""
+        """Mask the joined strings, then split the result into the original strings."""
         whole = "".join(slot.text for slot in slots)
         masked = self.text(whole)
         if masked == whole:
@@ -172,7 +172,7 @@ def _is_stream(answer: bytes) -> bool:
 
 
 def _rewrite(answer: bytes, change: Callable[[list[_StringSlot]], int]) -> tuple[bytes, int]:
-    """Apply `change` to each group of strings that may together form one text; it returns the
+    """Apply `change` to each group of strings that may together form one text; `change` returns the
     number of its findings."""
     is_stream = _is_stream(answer)
     parts = answer.replace(b"\r\n", b"\n").split(b"\n\n") if is_stream else [answer]

@@ -247,8 +247,8 @@ def plain_url(url: str) -> str:
 
 
 def digest(before: bytes, head: int, tail: int, body: bytes) -> bytes:
-    """Return a digest of a request and all before it, computed from its difference to the previous
-    one."""
+    """Return a digest of a request and all before it, computed from its difference from the
+    previous one."""
     made = blake2b(b"%b%d %d " % (before, head, tail), digest_size=DIGEST_BYTES)
     made.update(body)
     return made.digest()
@@ -273,7 +273,7 @@ def _make_private(folder: Path) -> None:
 
 
 class TapedRun(Value):
-    """What one process did for a session. The requests of `exchanges` are complete."""
+    """What one process did for a session. `exchanges` have complete request bodies."""
 
     run: TapeRun
     models: tuple[TapeModel, ...] = ()

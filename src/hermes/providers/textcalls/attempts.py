@@ -19,7 +19,7 @@ class OpenerMatch(NamedTuple):
 
 
 class OpenerIndex:
-    """Some openers match anywhere in a line, others only at its start."""
+    """Finds openers in a text. Some match anywhere in a line, others only at its start."""
 
     def __init__(self, styles: tuple[CallStyle, ...], names: tuple[str, ...]) -> None:
         self._styles: dict[str, tuple[CallStyle, ...]] = {}
@@ -141,7 +141,7 @@ class TextContext:
 
     @property
     def in_quotes(self) -> bool:
-        """The previous character opens a quotation."""
+        """Whether the previous character opens a quotation."""
         line = self._line.rstrip(" \t")
         return bool(line) and line[-1] in _QUOTES
 
@@ -156,12 +156,12 @@ class TextContext:
 
     @property
     def announces_call(self) -> bool:
-        """The last sentence announces an action."""
+        """Whether the last sentence announces an action."""
         return _matches(_ANNOUNCING, self._last_sentence)
 
     @property
     def introduces_example(self) -> bool:
-        """The last sentence introduces an example or a quotation."""
+        """Whether the last sentence introduces an example or a quotation."""
         last = self._last_sentence
         return _matches(_EXAMPLE_WORDS, last) or (_matches(_TALK, last) and not self.announces_call)
 
@@ -274,7 +274,7 @@ class CallAttempt:
 def _try_styles(
     tape: TextTape, styles: tuple[CallStyle, ...]
 ) -> Steps[tuple[CallStyle, tuple[RawCall, ...]]]:
-    """Parse with the first style that fits."""
+    """Parse with the first style that fits the text."""
     for style in styles:
         tape.at = 0
         try:

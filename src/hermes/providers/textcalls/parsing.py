@@ -241,7 +241,7 @@ def read_section(tape: TextTape, opener: str, closer: str, read: Callable[[], On
 
 
 def first_of(tape: TextTape, *styles: Reading) -> Reading:
-    """Parse with the first of these that fits."""
+    """Parse with the first of these parsers that fits."""
     start = tape.at
     for style in styles:
         tape.at = start

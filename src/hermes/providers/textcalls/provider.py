@@ -1,4 +1,4 @@
-"""Converts tool calls that a model wrote as text: the right call or none."""
+"""Converts tool calls that a model wrote as text. A doubtful call stays text."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _openers(names: tuple[str, ...], trusted: frozenset[str]) -> OpenerIndex:
 
 
 def _flush(scanner: CallScanner, received: list[str]) -> Iterator[Delta]:
-    """Emit everything that was held back as text."""
+    """Emit all held-back text as text."""
     if scanner.calls:
         yield Restarted()
         yield TextDelta(text="".join(received))

@@ -43,8 +43,8 @@ class CallBlock(NamedTuple):
     named: bool  # the first call was already announced
 
     def is_meant(self, gap: str, ahead: str) -> bool:
-        """Return whether marked calls are meant, judging by the white space after them and by what
-        follows; "" is the end of the reply."""
+        """Return whether marked calls are real calls, judging by the white space and the text after
+        them; "" is the end of the reply."""
         if not self.position.boundary:
             return not ahead and self.position.announced
         return not ahead or "\n" in gap or not (ahead[0].islower() or ahead[0] in _CONTINUATIONS)
@@ -203,7 +203,7 @@ class CallScanner:
         yield from self._say(attempt.opener)
 
     def _decide(self) -> ScanStep:
-        """Decide by what follows whether the calls are meant."""
+        """Decide from the following text whether the calls are meant."""
         style = self._blocks[-1].style
         ahead = self._rest.lstrip()
         gap = self._rest[: len(self._rest) - len(ahead)]
@@ -273,7 +273,7 @@ class CallScanner:
             yield CallNamed(name=name)
 
     def _say(self, text: str, *, whole: bool = False) -> Iterator[Piece]:
-        """Emit visible text. `whole`: the text is complete call markup."""
+        """Emit visible text. `whole` means that the text is complete call markup."""
         if not text:
             return
         self._prose.add(text)

@@ -87,8 +87,8 @@ MAX_DELTA_CHARS = 2_000
 
 
 def coalesce(reader: ReplyReader, events: Iterable[SseEvent]) -> Iterator[Delta]:
-    """Yield the deltas of events from one read. Deltas before a failure are emitted before it is
-    raised."""
+    """Yield the deltas of events from one read. If an event fails, yield the deltas before it
+    first."""
     kind: type[TextDelta | ReasoningDelta] = TextDelta
     pieces: list[str] = []
     size = 0

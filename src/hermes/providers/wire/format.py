@@ -47,8 +47,8 @@ Encode = Callable[[Message], bytes]
 
 
 class Fragments:
-    """Encoded messages of the latest prompt, keyed by identity. A prompt that only grew costs only
-    its new messages."""
+    """Encoded messages of the latest prompt, keyed by identity. When a prompt grows, only its new
+    messages are encoded."""
 
     def __init__(self, encode: Encode) -> None:
         self._encode = encode

@@ -224,7 +224,7 @@ class ReplyBuilder:
             yield CallNamed(name=clean_text(call.name))
 
     def flush(self) -> Iterator[Delta]:
-        """End a run of visible text and emit what was held back."""
+        """End a run of visible text and emit the held-back text."""
         if self._half:
             self._half = ""
             yield from self.add_text("\ufffd")
@@ -232,7 +232,7 @@ class ReplyBuilder:
             yield from self._split(piece)
 
     def finish(self) -> Iterator[Delta]:
-        """End the reply and emit what was held back."""
+        """End the reply and emit the held-back text."""
         yield from self.flush()
         self.parts = [p for p in self.parts if not (isinstance(p, CallBuilder) and p.is_echo)]
         for call in self.calls:

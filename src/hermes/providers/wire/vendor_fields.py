@@ -147,7 +147,7 @@ _MAX_DEPTH = 24
 
 
 class _ToolIdentity:
-    """A cache key by identity: the sessions of a process share their tools."""
+    """A key that compares tools by identity, because the sessions of a process share them."""
 
     __slots__ = ("tool",)
 
@@ -176,8 +176,8 @@ def _schema(same: _ToolIdentity, reduce: bool, patterns: bool) -> JsonObject:
 
 
 def _without_patterns(value: JsonValue, *, names: bool = False) -> JsonValue:
-    """Remove `pattern` and `format`. `names`: the keys are argument names, as inside `properties`,
-    not schema keywords."""
+    """Remove `pattern` and `format`. `names` means that the keys are argument names, as inside
+    `properties`, not schema keywords."""
     if isinstance(value, list):
         return [_without_patterns(item) for item in value]
     if not isinstance(value, dict):

@@ -304,14 +304,17 @@ class Hub:
             return old.install_path, read_tree(folder) if folder.is_dir() else {}
         if present is not None and present.kind == "home":
             raise UsageError(
-                f"The skill {name} already exists ({present.folder}); use --name to choose another."
+                f"The skill {name} already exists ({present.folder}); give another --name."
             )
         return skill_path(name, category), {}
 
     def _entry(self, name: str) -> InstalledSkill:
         known = self.ledger.list_installed()
         if name not in known:
-            raise NotFound(f"{name!r} was not installed from the hub.", near=tuple(known)[:5])
+            raise NotFound(
+                f"{name!r} was not installed from the hub; `hermes skills list` shows all skills.",
+                near=tuple(known)[:5],
+            )
         return known[name]
 
     def _audit(self, action: str, prepared: PreparedInstall) -> None:
@@ -342,4 +345,4 @@ def _validated_files(package: SkillPackage, name: str) -> tuple[Tree, Skill]:
             rows[number] = f"name: {name}"
             files[MAIN] = "\n".join(rows).encode()
             return files, replace(skill, name=name)
-    raise UsageError(f"The line with the name {skill.name!r} was not found.")
+    raise UsageError(f"{MAIN} has no line `name: {skill.name}`; install it without --name.")

@@ -107,7 +107,7 @@ def read_snapshot(raw: bytes) -> HubSnapshot:
     try:
         return decode(HubSnapshot, raw)
     except DecodeError as error:
-        raise UsageError(f"The file is not a list of skills ({error}).") from error
+        raise UsageError(f"The file is not a list of skills ({error}); choose another.") from error
 
 
 class HubLedger:

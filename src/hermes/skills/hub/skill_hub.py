@@ -1,4 +1,4 @@
-"""The skill hub of a home: its sources and its GitHub token, and how it publishes skills."""
+"""The skill hub of a home: its sources, its GitHub token, and publishing."""
 
 from __future__ import annotations
 

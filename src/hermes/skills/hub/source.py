@@ -155,14 +155,14 @@ def decode_body(kind: type[T], url: str, body: bytes) -> T:
     try:
         return decode(kind, body)
     except DecodeError as error:
-        raise HermesError(f"{url} sent an unexpected response ({error}).") from error
+        raise HermesError(f"{url} sent an unexpected response ({error}); try again.") from error
 
 
 def _success(url: str, answer: FetchResponse) -> bytes:
     if 200 <= answer.status < 300:
         return answer.body
     if answer.status in (404, 410):
-        raise NotFound(f"{url} does not exist.")
+        raise NotFound(f"{url} does not exist; check the address.")
     if answer.status == 429 or answer.headers.get("x-ratelimit-remaining") == "0":
         wait = answer.headers.get("retry-after", "")
         when = f"in {wait} seconds" if wait else "later"

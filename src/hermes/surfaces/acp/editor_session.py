@@ -299,7 +299,7 @@ def _available(name: str, description: str, arguments: str) -> AvailableCommand:
 
 
 async def parse_prompt(home: Home, blocks: Sequence[ContentBlock]) -> tuple[str, tuple[Image, ...]]:
-    """The text and images of a message; UsageError for unsupported content."""
+    """The text and images of a message; raises UsageError for unsupported content."""
     texts: list[str] = []
     images: list[Image] = []
     for block in blocks:

@@ -104,8 +104,8 @@ class EditorFiles(DelegatingWorkspace):
 
     async def run(self, effect: RunCommand, **options: Unpack[RunOptions]) -> CommandResult:
         """Each command gets its own terminal and shell, so `cd` does not affect the next command.
-        Commands run without a sandbox, like the editor's own. ToolError when the editor opens no
-        terminal; nothing ran then."""
+        Commands run without a sandbox, like the editor's own. Raises ToolError when the editor
+        opens no terminal; nothing ran then."""
         if not self._runs_commands or options.get("pty"):
             return await self._inner.run(effect, **options)
         try:

@@ -42,8 +42,8 @@ MODE_NAMES = tuple(mode.id for mode in MODES)
 
 
 class ModePolicy:
-    """Wraps a policy; the mode can only make it stricter. What a person allowed for the session is
-    not asked again."""
+    """Wraps a policy; the mode can only make it stricter. Effects that a person allowed for the
+    session need no further approval."""
 
     def __init__(self, inner: Policy) -> None:
         self.mode = DEFAULT_MODE

@@ -255,8 +255,8 @@ class EditorAgent:
     async def _open_session(
         self, opening: SessionRequest, mcp_servers: EditorServers | None, *, known_as: str = ""
     ) -> EditorSession:
-        """Open a session with the MCP servers of the editor; SessionBusy. `known_as` is the id for
-        the editor if it differs."""
+        """Open a session with the MCP servers of the editor; raise SessionBusy. `known_as` is the
+        id for the editor if it differs."""
         session_id = opening.resume or self._app.context.world.new_session_id()
         if not opening.resume:
             opening = replace(opening, session_id=session_id)

@@ -169,7 +169,8 @@ FETCH_SECONDS = 20.0
 
 
 async def load_image(run: RunContext, url: str, param: str) -> bytes:
-    """The bytes of a `data:`, `http:` or `https:` URL; HttpError when they cannot be read."""
+    """The bytes of a `data:`, `http:` or `https:` URL; raises HttpError when they cannot be
+    read."""
     if url.startswith("data:"):
         head, _, body = url.partition(",")
         if not head.startswith("data:image/") or not head.endswith(";base64"):
@@ -178,7 +179,9 @@ async def load_image(run: RunContext, url: str, param: str) -> bytes:
         try:
             return base64.b64decode(body, validate=True)
         except binascii.Error as error:
-            raise HttpError(400, "invalid_image", f"The image is not base64: {error}.") from error
+            raise HttpError(
+                400, "invalid_image", f"The image is not valid base64: {error}."
+            ) from error
     if url.lower().startswith(("http://", "https://")):
         return await _fetch(run, url, param)
     message = "Send images as `data:image/…;base64,` or `https:` URLs."
@@ -227,7 +230,7 @@ class ClientMessage(Value):
 
 
 def parse_message(role: str, content: Content, param: str) -> ClientMessage:
-    """Decode a message. Raises HttpError that names a part that is not supported."""
+    """Decode a message. Raises HttpError that names an unsupported part."""
     is_ours = role == "assistant"
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
     if len(parts) > MAX_PARTS:

@@ -167,7 +167,8 @@ class ApiRequest:
 
     @property
     def session_key(self) -> str:
-        """The session key of the request, or "". HttpError if it is too long or not printable."""
+        """The session key of the request, or "". Raises HttpError if it is too long or not
+        printable."""
         key = self.headers.get("x-hermes-session-key", "")
         if len(key) > MAX_SESSION_KEY or not key.isprintable():
             message = f"A session key has at most {MAX_SESSION_KEY} printable characters."
@@ -175,7 +176,7 @@ class ApiRequest:
         return key
 
     def number(self, name: str, default: int, *, least: int = 0, most: int = 1_000_000) -> int:
-        """A number in the query string; HttpError when it is invalid or out of range."""
+        """A number in the query string; raises HttpError when it is invalid or out of range."""
         text = self.query.get(name)
         if text is None:
             return default
@@ -191,7 +192,7 @@ class ApiRequest:
         return text in ("true", "1")
 
     async def read_body(self, kind: type[T]) -> None:
-        """Read and decode the body; HttpError names the limit that it exceeds."""
+        """Read and decode the body; raise HttpError that names the limit that it exceeds."""
         self.raw = await _body(self)
         try:
             self.body = decode(kind, self.raw or b"{}")
@@ -323,7 +324,7 @@ class RequestGuard:
         raise HttpError(403, "host_not_allowed", "This host name is not allowed.")
 
     def cors(self, headers: Mapping[str, str]) -> Headers:
-        """The CORS headers for an allowed origin; HttpError for any other."""
+        """The CORS headers for an allowed origin; raises HttpError for any other."""
         origin = headers.get("origin")
         if origin is None:
             return ()

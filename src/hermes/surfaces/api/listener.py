@@ -29,7 +29,7 @@ HEAD_SECONDS = 15.0
 
 
 class ClientConnection(H11Protocol):
-    """Closes when the first request head does not arrive in time."""
+    """A connection that closes when the first request head does not arrive in time."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)

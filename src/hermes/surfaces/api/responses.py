@@ -70,7 +70,7 @@ async def store_response(
 
 
 async def response_point(server: ServerContext, owner: str, response_id: str) -> HistoryPoint:
-    """The history point of a response; HttpError 404 when it is not stored."""
+    """The history point of a response; raises HttpError 404 when it is not stored."""
     columns, param = "session_id, n, messages", "previous_response_id"
     row = await _load(server, owner, response_id, columns, param)
     return HistoryPoint(session_id=row[0], n=row[1], messages=row[2])

@@ -267,7 +267,7 @@ class RunEncoder:
                 )
 
     def end(self, run: Run) -> bytes:
-        """The end event was sent already, unless the journal has no TurnEnded."""
+        """Return the end event, or b"" if it was sent already with the TurnEnded."""
         if run.records and isinstance(run.records[-1].event, TurnEnded):
             return b""
         position = StreamPosition(n=run.last_n)

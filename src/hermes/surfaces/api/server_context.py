@@ -154,7 +154,7 @@ class ServerContext:
         return pick.card.model, pick.card.provider
 
     async def session(self, session_id: str, client: ApiClient) -> SessionInfo:
-        """A session that the client may see; HttpError 404 for any other."""
+        """A session that the client may see; raises HttpError 404 for any other."""
         info = await self.session_or_none(session_id, client)
         if info is None:
             raise session_not_found()

@@ -83,7 +83,7 @@ async def create_session(server: ServerContext, request: ApiRequest) -> ApiRespo
     body: SessionBody = request.body
     session_id = body.id or server.run_executor.new_session_id()
     if await server.session_or_none(session_id, request.client) is not None:
-        raise HttpError(409, "session_exists", "A session with this id exists.", param="id")
+        raise HttpError(409, "session_exists", "A session with this id already exists.", param="id")
     return json_response({"id": session_id, "source": request.client.source}, 201)
 
 

@@ -56,7 +56,8 @@ class TokenFile(Value):
 
 
 def digest(token: str) -> str:
-    """Tokens are long and random, so a plain digest cannot be reversed."""
+    """Return the digest of a token. Tokens are long and random, so a plain digest cannot be
+    reversed."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
@@ -102,12 +103,12 @@ class TokenStore:
     def add(self, name: str, scopes: tuple[TokenScope, ...], now: float) -> str:
         """Create a token; it cannot be read again."""
         if not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
-            raise UsageError("A client's name has letters, digits, '-' and '_' only.")
+            raise UsageError("The name of a client may contain only letters, digits, '-' and '_'.")
         token = PREFIX + secrets.token_urlsafe(32)
         with config_lock(self._home):
             known = self.all()
             if any(each.name == name for each in known):
-                raise UsageError(f"A token {name!r} exists; remove it first.")
+                raise UsageError(f"A token {name!r} already exists; remove it first.")
             added = ClientToken(name=name, digest=digest(token), scopes=scopes, created_at=now)
             self._write((*known, added))
         return token
@@ -130,7 +131,7 @@ class TokenStore:
 
 
 def check_key(key: str) -> str:
-    """Check a configured key; ConfigError when it is weak."""
+    """Check a configured key; raise ConfigError when it is weak."""
     if len(key) < MIN_KEY_CHARS:
         raise ConfigError(f"API_SERVER_KEY needs at least {MIN_KEY_CHARS} characters.")
     bare = key.lower().strip("-_*x0123456789 ")

@@ -55,8 +55,8 @@ async def current_point(server: ServerContext, session_id: str, n: int) -> Histo
 
 
 async def continue_from(server: ServerContext, point: HistoryPoint) -> str:
-    """The session to continue: the same one, or a fork if it has grown since. NotFound when it was
-    deleted. It is claimed for the caller, who must start a run."""
+    """The session to continue: the same one, or a fork if it has grown since. Raises NotFound when
+    it was deleted. It is claimed for the caller, who must start a run."""
     if server.run_executor.claim(point.session_id):
         try:
             info = await server.app.archive.info(point.session_id)
@@ -87,7 +87,7 @@ def run_headers(run: Run) -> Headers:
 
 
 def check_tools(server: ServerContext, *tools: list[JsonObject] | None) -> None:
-    """Refused by default: the agent never calls a client's tools."""
+    """Refuse tools in a request by default, because the agent never calls a client's tools."""
     if any(tools) and not server.settings.ignore_client_tools:
         message = (
             "The agent uses its own tools; client tools are not supported "
@@ -106,7 +106,7 @@ async def turn_request(
     images: Sequence[str] = (),
     **more: Any,
 ) -> TurnRequest:
-    """The request of a client, without its session. `images` are URLs outside of the messages."""
+    """The request of a client, without its session. `images` are URLs outside the messages."""
     model, provider = await server.model(request.body.model, request.body.provider)
     return TurnRequest(
         session_id="",

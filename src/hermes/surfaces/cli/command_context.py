@@ -76,7 +76,8 @@ U = TypeVar("U")
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Like `asyncio.run`, which misses a signal that arrives just before its loop sleeps."""
+    """Run work like `asyncio.run`, but do not miss a signal that arrives just before the loop
+    sleeps."""
 
     async def run_with_handler() -> T:
         # A loop with one signal handler is woken by every signal. Handlers need the main thread,

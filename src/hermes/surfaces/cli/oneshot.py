@@ -36,7 +36,7 @@ from hermes.surfaces.cli.hook_consent import ask_before_session
 
 
 def session_request(options: Mapping[str, Any], *, attended: bool) -> SessionRequest:
-    """The source is that of `--source`, or of the program that started this one."""
+    """The source is `--source`, else $HERMES_SESSION_SOURCE, else "cli"."""
     default_source = process_environment().get("HERMES_SESSION_SOURCE", "").strip()
     source = options.get("source") or default_source or "cli"
     return SessionRequest(

@@ -48,7 +48,7 @@ def limit_option(*names: str, default: int) -> Callable[[F], F]:
         type=click.IntRange(min=1),
         default=default,
         show_default=True,
-        help="Show at most N.",
+        help="Show at most N rows.",
     )
 
 

@@ -58,7 +58,7 @@ READING_TOOLS = (
 )
 ACTING_TOOLS = ("messages_send", "permissions_respond")
 
-Platform = Annotated[str, Field(description="Only of this surface, e.g. cli")]
+Platform = Annotated[str, Field(description="Only conversations of this surface, e.g. cli")]
 Key = Annotated[str, Field(description="Id, beginning of an id, or title of a conversation")]
 Cursor = Annotated[int, Field(ge=0, description="next_cursor of an earlier answer")]
 
@@ -77,7 +77,9 @@ class Conversations:
         self,
         platform: Platform = "",
         limit: Annotated[int, Field(ge=1, le=200)] = 50,
-        search: Annotated[str, Field(description="Only where these words occur")] = "",
+        search: Annotated[
+            str, Field(description="Only conversations that contain these words")
+        ] = "",
     ) -> JsonObject:
         """List conversations, those last used first."""
         if search:
@@ -209,7 +211,7 @@ class Conversations:
         return {"success": True, "session_key": run.session_id, "delivered": delivered}
 
     async def channels_list(self, platform: str = "") -> JsonObject:
-        """Where messages_send can send to."""
+        """The conversations to which messages_send can send."""
         filter_ = SessionFilter(source=platform or None, ended=False)
         rows = await self._app.archive.recent(filter_, limit=200)
         channels = [
@@ -225,10 +227,10 @@ class Conversations:
 
     async def permissions_respond(
         self,
-        id: Annotated[str, Field(description="Of an open approval")],
+        id: Annotated[str, Field(description="Id of an open approval")],
         decision: Literal["allow-once", "allow-always", "deny"],
     ) -> JsonObject:
-        """Decide about an approval. Do so only on the word of the person."""
+        """Answer an approval. Do this only if the person told you the answer."""
         for asked in await self._open_approvals():
             record = asked.record
             if isinstance(record.event, ApprovalAsked) and record.event.id == id:

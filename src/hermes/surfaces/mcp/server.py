@@ -101,7 +101,8 @@ REFUSED = b'{"error":"unauthorized"}'
 
 
 class TokenMiddleware:
-    """Passes on requests with the bearer token and rejects all others before reading them."""
+    """An ASGI layer that passes on requests with the bearer token and rejects all others before
+    reading them."""
 
     def __init__(self, inner: ASGIApp, token: str) -> None:
         self._inner = inner

@@ -24,7 +24,8 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """Starts on first use; `close` ends it. Any other thread may submit work."""
+    """An event loop in its own thread. It starts on first use, and `close` ends it. Any other
+    thread may submit work."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -14,7 +14,7 @@ ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 
 def check_count(body: JsonObject, field: str, *, least: int = 1) -> Iterator[str]:
-    """An optional whole number."""
+    """Check an optional whole number."""
     value = body.get(field)
     if value is not None and (not isinstance(value, int) or value < least):
         yield f"{field}: must be a whole number of at least {least}"
@@ -115,7 +115,7 @@ class Pairing:
             yield f"{where}: the result {id!r} answers no tool call before it"
 
     def settle(self, where: str) -> Iterator[str]:
-        """No call may be open here."""
+        """Report calls that have no result at this point."""
         for id in self.open:
             yield f"{where}: the tool call {id!r} has no result"
         self.open = []

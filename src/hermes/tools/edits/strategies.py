@@ -54,7 +54,7 @@ def _translate_indent(row: str, learned: dict[str, str]) -> str:
 
 
 def _width(model_indent: str, file_indent: str) -> int:
-    """Return how many characters of the model's indentation make one of the file's: 1 unless it
+    """Return how many indentation characters of the model equal one of the file: 1 unless the model
     used spaces for tabs."""
     if set(model_indent) == {" "} and set(file_indent) == {"\t"}:
         return max(1, len(model_indent) // len(file_indent))

@@ -63,7 +63,7 @@ Operation = AddFile | UpdateFile | DeleteFile | MoveFile
 
 
 def parse(text: str) -> tuple[Operation, ...]:
-    """Return the operations in order; ToolError names the line that cannot be read."""
+    """Return the operations in order; raise ToolError that names the line that cannot be read."""
     reader = _Reader(text.replace("\r\n", "\n").split("\n"))
     reader.skip_to_begin()
     operations: list[Operation] = []
@@ -208,7 +208,7 @@ _COMPARISONS: tuple[Callable[[str], str], ...] = (
 
 
 def splices(text: str, hunks: Sequence[Hunk]) -> tuple[Splice, ...]:
-    """Return all changes of the hunks; ToolError when one does not match or matches twice."""
+    """Return all changes of the hunks; raise ToolError when one does not match or matches twice."""
     lines = TextLines(text)
     taken: list[range] = []
     made: list[Splice] = []

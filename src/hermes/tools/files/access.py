@@ -64,7 +64,7 @@ class LocatedFile(Value):
 
 
 async def locate(workspace: Workspace, path: str) -> LocatedFile:
-    """Resolve a path and look at it; ToolError unless it is a file or nothing."""
+    """Resolve a path and look at it; raise ToolError if something other than a file is there."""
     real = resolve_path(workspace, path)
     info = await workspace.stat(real)
     if info is not None and info.kind == "folder":
@@ -75,7 +75,7 @@ async def locate(workspace: Workspace, path: str) -> LocatedFile:
 
 
 def resolve_path(where: PathContext, path: str) -> str:
-    """Return the absolute path; ToolError for devices, however they are reached."""
+    """Return the absolute path; raise ToolError for devices, however they are reached."""
     if not path.strip():
         raise ToolError("path is empty; name a file.")
     if "\0" in path:
@@ -128,7 +128,7 @@ def digest(data: bytes) -> bytes:
 
 
 class SeenFile:
-    """The content of one file that the model knows, and which of its lines."""
+    """What the model knows of one file: the content, and which of its lines it has seen."""
 
     def __init__(self, content: bytes, total: int) -> None:
         self.content = content
@@ -151,7 +151,8 @@ class SeenFile:
 
 
 class ReadLog:
-    """Kept while a session is open; after a restart, files are simply read again."""
+    """What the model knows of each file. It is kept while a session is open; after a restart, files
+    are read again."""
 
     def __init__(self) -> None:
         self._seen: dict[str, SeenFile] = {}
@@ -159,8 +160,8 @@ class ReadLog:
         self._misses: dict[str, int] = {}
 
     def on_compaction(self) -> None:
-        """What was read may no longer be in the context, so it is shown again on request. The model
-        still counts as having seen it."""
+        """After a compaction, content may no longer be in the context, so show it again on request.
+        The model still counts as having seen it."""
         self._repeats.clear()
 
     def count_request(self, path: str, offset: int, limit: int, content: bytes) -> int:

@@ -181,8 +181,8 @@ def file_details(changes: Sequence[FileEdit], diffs: Sequence[Diff]) -> JsonObje
 
 
 class EditReport(NamedTuple):
-    """What a tool says about applied edits: new syntax errors, and warnings about content that the
-    model did not know."""
+    """The report about applied edits: new syntax errors, and warnings about content that the model
+    did not know."""
 
     diffs: list[Diff]
     notes: list[str]
@@ -192,8 +192,8 @@ class EditReport(NamedTuple):
 async def apply_edits(
     ctx: ToolContext, changes: Sequence[FileEdit], *, whole: bool, warnings: Sequence[str] = ()
 ) -> EditReport:
-    """Check every change, then make all of them; ToolError when nothing was changed. `whole` when
-    the model replaces all of a file."""
+    """Check every change, then make all of them; raise ToolError when nothing was changed. `whole`
+    means that the model replaces the whole file."""
     log = ctx.service(ReadLog)
     remarks: list[str] = []
     for change in changes:
@@ -212,9 +212,9 @@ async def apply_edits(
         labels = [label for label in LABEL.findall(new) if label not in old]
         if labels:
             raise ToolError(
-                f"{change.name} was not written: {labels[0]} in the new text stands for a secret "
-                "that is not shown to you, and would take its place. Change other lines with patch "
-                "and leave those with secrets out, or read the secret from the environment in code."
+                f"{change.name} was not written: {labels[0]} in the new text is a placeholder for "
+                "a hidden secret and would overwrite it. Use patch to change only lines without "
+                "secrets, or read the secret from the environment in code."
             )
     verdicts = [(change.name, await check_syntax(change)) for change in changes]
     refused = [
@@ -281,8 +281,8 @@ async def _apply(workspace: Workspace, changes: Sequence[FileEdit]) -> None:
             done.append(change)
     except ToolError as error:
         stuck = await _revert(workspace, done)
-        left = f"these could not be restored: {', '.join(stuck)}" if stuck else "nothing is changed"
-        raise ToolError(f"{error} Given up; {left}.") from error
+        left = f"These could not be restored: {', '.join(stuck)}" if stuck else "Nothing is changed"
+        raise ToolError(f"{error} {left}.") from error
     except BaseException:
         # Cancelled in the middle: it may have happened, so it is reverted as well.
         await _revert(workspace, (*done, change))

@@ -30,7 +30,8 @@ from hermes.tools.files.textfile import TextFile, decode_text
 
 
 async def plan_patch(workspace: Workspace, operations: Sequence[Operation]) -> list[FileEdit]:
-    """Return the changes of all operations; ToolError lists every operation that fails."""
+    """Return the changes of all operations; raise ToolError that lists every operation that
+    fails."""
     draft = PatchDraft(workspace)
     problems: list[str] = []
     for operation in operations:

@@ -103,7 +103,7 @@ def is_document(path: str) -> bool:
 
 
 def extract_text(path: str, data: bytes) -> str:
-    """Return the text of a document; ToolError for a damaged one and for formats that need an
+    """Return the text of a document; raise ToolError for a damaged one and for formats that need an
     external program."""
     match suffix(path):
         case ".ipynb":

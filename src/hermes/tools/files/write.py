@@ -32,7 +32,10 @@ async def write_file(
     """Create or overwrite a file; creates folders. To change a part use patch. Refuses JSON, YAML
     and TOML that do not parse."""
     if suffix(path) in OFFICE_SUFFIXES:
-        raise ToolError(f"write_file writes plain text, which no {suffix(path)} file is.")
+        raise ToolError(
+            f"write_file writes plain text, but {suffix(path)} files are not text; create them "
+            "with a program in terminal."
+        )
     real = access.resolve_path(ctx.workspace, path)
     before, unseen = await _present(ctx.workspace, path)
     old = decode_text(before) if before is not None else None

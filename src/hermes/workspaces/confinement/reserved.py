@@ -1,4 +1,4 @@
-"""Protects names that other programs obey later: hooks, start files, editor settings."""
+"""Protects files that other programs run or read later: hooks, start files, editor settings."""
 
 from __future__ import annotations
 

@@ -119,8 +119,8 @@ class Sandbox:
         return self._means is not None
 
     def prepare(self) -> None:
-        """Choose the means once; this may take some milliseconds. ToolError when a required one is
-        missing: nothing runs less confined than the settings require."""
+        """Choose the means once; this may take some milliseconds. Raises ToolError when a required
+        one is missing: nothing runs less confined than the settings require."""
         if not self.wanted or self._entered:
             return
         self._means, obstacles = self._find_means()
@@ -144,7 +144,7 @@ class Sandbox:
                 self._reserved += (ReservedNames(repository, self._quarantine, bare=True),)
 
     def protection(self) -> ConfinementReport:
-        """Return what holds for the next command, as found on the system."""
+        """Return the confinement of the next command, as found on the system."""
         if not self.wanted:
             return ConfinementReport(kind="none", gaps=("confinement is disabled in the settings",))
         means, obstacles = self._find_means()
@@ -187,7 +187,7 @@ def find_means(
     wanted: Wanted, search_path: str, *, mounts: bool = False
 ) -> tuple[Means | None, tuple[str, ...]]:
     """Return the fastest means that works here, and why faster ones do not. With `mounts`,
-    something must be hidden that only bubblewrap can hide; it is tried first then."""
+    something must be hidden that only bubblewrap can hide; in that case it is tried first."""
     order = ("bubblewrap", "landlock") if mounts else ("landlock", "bubblewrap")
     obstacles: list[str] = []
     for name in order if wanted == "auto" else (wanted,):

@@ -74,7 +74,7 @@ async def connect(workspace: Workspace) -> None:
 
 
 def find_missing(run: RunContext) -> str:
-    """Return what the backend needs and this machine lacks, without a connection."""
+    """Return the requirements of the backend that this machine lacks. Opens no connection."""
     try:
         if run.settings.terminal.backend == "modal":
             return "" if find_spec("modal") else "Modal sandboxes need the package modal"

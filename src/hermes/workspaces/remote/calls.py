@@ -24,7 +24,7 @@ class RemoteProcess(Protocol):
 
     @property
     def ended(self) -> asyncio.Future[int]:
-        """The end of the connection, after the end of the bash or instead of it."""
+        """Completes when the connection ends, which may be before the bash ends."""
         ...
 
     def close(self) -> None:
@@ -37,7 +37,8 @@ class RemoteMachine(Protocol):
     def protection(self) -> ConfinementReport: ...
 
     async def open(self) -> None:
-        """Make the machine usable, also after a lost connection; ToolError says what is wrong."""
+        """Make the machine usable, also after a lost connection; raise ToolError that says what is
+        wrong."""
         ...
 
     async def start(self, feed: bytes, out: Sink, errors: Sink) -> RemoteProcess:
@@ -46,11 +47,11 @@ class RemoteMachine(Protocol):
         ...
 
     def ask_now(self, line: str, data: bytes) -> bytes:
-        """Return the output of a short line. Blocks; ToolError."""
+        """Return the output of a short line. Blocks. Raises ToolError."""
         ...
 
     async def hibernate(self) -> None:
-        """Release what costs money; the next call wakes it up. Files stay."""
+        """Release resources that cost money; files stay. The next call wakes the machine up."""
         ...
 
     async def close(self, *, keep: bool = False) -> None:
@@ -188,7 +189,7 @@ class RemoteCalls:
         return 0.0 if busy else self._world.clock.monotonic() - self._used
 
     async def hibernate(self, idle_seconds: float) -> bool:
-        """Hibernate the machine; False when a call came in the meantime. ToolError."""
+        """Hibernate the machine; False when a call came in the meantime. Raises ToolError."""
         async with self._waking:
             if self.idle_seconds() < idle_seconds:
                 return False

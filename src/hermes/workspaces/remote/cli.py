@@ -32,7 +32,8 @@ class ProgramResult(Value):
 async def run_local_program(
     argv: tuple[str, ...], env: Mapping[str, str], *, timeout: float
 ) -> ProgramResult:
-    """Return all output of a program; ToolError when it cannot be started or takes too long."""
+    """Return all output of a program; raise ToolError when it cannot be started or takes too
+    long."""
     out, errors = bytearray(), bytearray()
     try:
         child = Child(argv[0], argv, env, out.extend, errors=errors.extend)

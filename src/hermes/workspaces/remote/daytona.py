@@ -34,7 +34,7 @@ PLACE = "/tmp/.hermes-calls"
 
 
 class ExecutionResult(Value):
-    """As the service sends it."""
+    """The result of a command, as the service sends it."""
 
     exitCode: int = 0
     result: str = ""
@@ -161,7 +161,7 @@ class _Sandbox(Value):
 
 
 class DaytonaMachine:
-    """The service also stops a sandbox after the idle time of the settings."""
+    """A Daytona sandbox. The service also stops it after the idle time in the settings."""
 
     def __init__(
         self, terminal: TerminalSettings, key: str, *, api_key: str, url: str = URL
@@ -286,7 +286,7 @@ class DaytonaMachine:
     def _request(
         self, method: str, path: str, value: object = None, *, accept: Sequence[int] = ()
     ) -> tuple[int, bytes]:
-        """Return status and body. ToolError for an error that is not accepted."""
+        """Return status and body. Raises ToolError for an error that is not accepted."""
         parts = urlsplit(path if "://" in path else self._url + path)
         headers = {"Authorization": f"Bearer {self._api_key}", "Accept": "application/json"}
         body = None if value is None else encode(value)
@@ -313,7 +313,7 @@ class DaytonaMachine:
             raise ToolError("Daytona rejected the key. Ask the user to check it.")
         if status >= 400 and status not in accept:
             message = received.decode("utf-8", "replace").strip()[:200]
-            raise ToolError(f"Daytona refused ({status}): {message}")
+            raise ToolError(f"Daytona refused the request ({status}): {message}")
         return status, received
 
 

@@ -1,5 +1,5 @@
-"""Background processes of a remote machine. They are kept alive and logged there; their output is
-copied to a local folder, and resumes after a lost connection."""
+"""Background processes of a remote machine. They run and are logged there. Their output is copied
+to a local folder; the copy resumes after a lost connection."""
 
 from __future__ import annotations
 

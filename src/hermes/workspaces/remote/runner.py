@@ -216,7 +216,7 @@ class RemoteRunner:
         )
         answer = await self._calls.answer(body, timeout=PREPARE_SECONDS)
         if answer.code:
-            raise ToolError(f"The machine cannot create a session folder: {answer.errors}")
+            raise ToolError(f"The remote machine cannot create a session folder: {answer.errors}")
         folder, exports = answer.out.split(b"\0", 1)
         found = shell_state.parse_exports(exports) | dict(self._extra_env)
         found.pop("OLDPWD", None)

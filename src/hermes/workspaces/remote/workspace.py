@@ -104,7 +104,7 @@ class RemoteWorkspace(RemoteFiles, CommandWorkspace):
         return self._known_root
 
     async def connect(self) -> None:
-        """Connect and find the folder; ToolError says what is wrong."""
+        """Connect and find the folder; raise ToolError that says what is wrong."""
         await self._machine.open()
         self._known_root = await asyncio.to_thread(self._ask_path, self._wanted_root)
         await self._runner.prepare()

@@ -26,7 +26,7 @@ HELD_BYTES = 65_536
 
 
 class SearchLimits(Value):
-    """A search that reaches a limit stops there and is marked as cut."""
+    """Limits of a search. A search that reaches one stops there and is marked as cut."""
 
     matches: int = 5_000
     files: int = 20_000

@@ -68,7 +68,9 @@ class Marketplace(SkillSource):
         location = next((each for each in places if basename(each[1]) == wanted), None)
         if location is None:
             near = tuple(f"{self.id}/{repo}/{basename(folder)}" for _, folder in places)[:5]
-            raise NotFound(f"The marketplace {repo} has no skill {wanted!r}.", near=near)
+            raise NotFound(
+                f"The marketplace {repo} has no skill {wanted!r}; check the name.", near=near
+            )
         found = await self._github.package("/".join(location).rstrip("/"))
         listing = replace(found.listing, source=self.id, identifier=f"{self.id}/{repo}/{wanted}")
         return replace(found, listing=listing)
@@ -151,7 +153,7 @@ class Official(SkillSource):
         entry = scanned.find(name)
         if entry is None:
             near = tuple(each.name for each in scanned.entries)[:5]
-            raise NotFound(f"Hermes ships no skill {name!r}.", near=near)
+            raise NotFound(f"Hermes ships no skill {name!r}; check the name.", near=near)
         return SkillPackage(listing=self._listing(entry), files=read_tree(Path(entry.folder)))
 
     def _listing(self, entry: SkillEntry) -> SkillListing:

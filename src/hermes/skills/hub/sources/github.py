@@ -77,7 +77,9 @@ class GitHubApp:
         try:
             return read_key(path.read_text(encoding="ascii"))
         except (OSError, ValueError) as error:
-            raise ConfigError(f"GITHUB_APP_PRIVATE_KEY_PATH: {path} cannot be read.") from error
+            raise ConfigError(
+                f"GITHUB_APP_PRIVATE_KEY_PATH: {path} cannot be read; check it."
+            ) from error
         except ConfigError as error:
             raise ConfigError(f"GITHUB_APP_PRIVATE_KEY_PATH: {path}: {error}") from error
 
@@ -106,7 +108,7 @@ def read_key(pem: str) -> RsaKey:
     lines = pem.strip().splitlines()
     kind = lines[0].strip("- ") if lines else ""
     if kind not in ("BEGIN RSA PRIVATE KEY", "BEGIN PRIVATE KEY"):
-        raise ConfigError("Not an unencrypted RSA private key in PEM format.")
+        raise ConfigError("This is not an unencrypted RSA private key in PEM format.")
     try:
         data = base64.b64decode("".join(lines[1:-1]), validate=True)
         if kind == "BEGIN PRIVATE KEY":
@@ -263,7 +265,7 @@ class GitHub(SkillSource):
         return listing_of(main, self.id, identifier, trust=repo_trust(repo), url=url)
 
     def _folder(self, repo: str, path: str, blobs: Sequence[Blob]) -> str:
-        """Find the skill's folder by path or by its last part."""
+        """Find the skill's folder by its path or by the last part of the path."""
         folders = skill_folders(blobs)
         if path in folders:
             return path
@@ -286,7 +288,7 @@ def split_identifier(identifier: str) -> tuple[str, str, str]:
     plain = re.sub(r"^(?:https?://)?(?:www\.)?github\.com/", "", plain).strip("/")
     parts = plain.split("/")
     if len(parts) < 2 or not all(parts[:2]):
-        raise NotFound(f"{identifier!r} is not owner/repo/path.")
+        raise NotFound(f"{identifier!r} is unknown; write owner/repo/path.")
     repo, rest = "/".join(parts[:2]).removesuffix(".git"), parts[2:]
     ref = ""
     if rest[:1] in (["tree"], ["blob"]) and len(rest) > 1:

@@ -81,7 +81,7 @@ class ClawHub(SkillSource):
         plain = identifier.rpartition("clawhub.ai/")[2]
         slug, _, version = plain.strip("/").split("/")[-1].partition("@")
         if not slug:
-            raise NotFound(f"{identifier!r} does not name a ClawHub skill.")
+            raise NotFound(f"{identifier!r} is not a ClawHub skill; check the name.")
         api = f"{self._web.url('clawhub')}/api/v1"
         detail = await self._web.json(_Detail, f"{api}/skills/{quote(slug, safe='')}")
         state = detail.moderation
@@ -145,7 +145,7 @@ class LobeHub(SkillSource):
         url = f"{self._web.url('lobehub')}/{quote(identifier, safe='')}.json"
         agent = await self._web.json(_Agent, url)
         if not agent.config.system_role.strip():
-            raise HermesError(f"{url} has no instruction to convert.")
+            raise HermesError(f"{url} has no instructions, so it cannot become a skill.")
         files = {MAIN: _to_skill_md(agent).encode()}
         return SkillPackage(listing=self._listing(agent), files=files)
 
@@ -225,7 +225,7 @@ class SkillsSh(SkillSource):
     async def package(self, identifier: str) -> SkillPackage:
         parts = identifier.rpartition("skills.sh/")[2].strip("/").split("/")
         if len(parts) < 3:
-            raise NotFound(f"{identifier!r} is not owner/repo/skill.")
+            raise NotFound(f"{identifier!r} is unknown; write owner/repo/skill.")
         repo, name = "/".join(parts[:2]), parts[-1]
         _, blobs = await self._github.tree(repo)
         folders = skill_folders(blobs)

@@ -48,7 +48,7 @@ def unpack(data: bytes) -> Tree:
     tree = _read_archive(data)
     mains = sorted((name for name in tree if name.split("/")[-1] == MAIN), key=len)
     if not mains:
-        raise HermesError(f"The archive has no {MAIN}.")
+        raise HermesError(f"The archive has no {MAIN}, so it is not a skill.")
     root = mains[0].removesuffix(MAIN)
     return {name[len(root) :]: data for name, data in tree.items() if name.startswith(root)}
 
@@ -66,7 +66,7 @@ def _read_archive(data: bytes) -> Tree:
             if len(content) > MOST_FILE_BYTES or len(files) > MOST_FILES or size > MOST_BYTES:
                 raise HermesError(f"The archive is too large: {len(files)} files, {size} bytes.")
     except _UNREADABLE as error:
-        raise HermesError(f"The archive cannot be read ({error}).") from error
+        raise HermesError(f"The archive cannot be read ({error}); try again.") from error
     return files
 
 

@@ -66,8 +66,8 @@ class MarkdownBlock(Value):
 
 
 class BlockSplitter:
-    """The result does not depend on how the text is split into deltas. Control characters are
-    removed."""
+    """Splits Markdown into blocks. The result does not depend on how the text is split into deltas.
+    Control characters are removed."""
 
     def __init__(self) -> None:
         self._partial = ""

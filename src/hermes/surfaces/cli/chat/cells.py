@@ -69,8 +69,8 @@ def wrap_columns(line: str, width: int) -> list[str]:
 
 
 def first_row(text: str, width: int, *, lead: str = "") -> tuple[str, int]:
-    """The first row after `lead`, and how many characters it consumed. Unless these are all, the
-    row is final: appended text does not change it."""
+    """The first row after `lead`, and how many characters it consumed. Unless it consumed all
+    characters, the row is final: appended text does not change it."""
     row, size, used, filled = lead, cells(lead), 0, False
     for part in _parts(text):
         needed = cells(part)

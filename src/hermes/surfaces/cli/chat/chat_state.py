@@ -101,7 +101,7 @@ class ChatState:
         self.inputs.put_nowait(WithdrawRequested(edit=edit))
 
     def submit(self, text: str) -> bool:
-        """Handle Enter; whether the text belongs in the history."""
+        """Handle Enter; return whether the text belongs in the history."""
         # A new message cancels the pending quit.
         self._interrupted_at = float("-inf")
         question = self._question

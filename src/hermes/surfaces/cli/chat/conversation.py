@@ -90,7 +90,7 @@ async def run_session(options: Mapping[str, Any], state: ChatState, screen: Chat
 
 
 class ChatController:
-    """Has exactly one session at a time, and is the `CommandContext` of slash commands."""
+    """A chat with one session at a time; the `CommandContext` of slash commands."""
 
     session: Session
     _panel: StatusPanel

@@ -46,7 +46,7 @@ class SequenceOptimizer:
         self._column: str | None = None
 
     def shorten(self, text: str, *, calm: bool) -> str:
-        """`calm`: no text reaches the edge, and no new rows are needed."""
+        """`calm` means that no text reaches the edge, and no new rows are needed."""
         if "\x1b[J" in text:
             # After a clear, the attributes are unknown.
             self._plain = False
@@ -89,8 +89,8 @@ class CompletedRow(NamedTuple):
 
 class FlickerFreeOutput(Vt100_Output):
     """Buffers output, and discards it once the terminal is gone. It never queries the cursor
-    position, because the reply would mix with typed keys. `calm`: the next drawing reaches no edge
-    and needs no new rows."""
+    position, because the reply would mix with typed keys. `calm` means that the next drawing
+    reaches no edge and needs no new rows."""
 
     def __init__(self, stdout: TextIO, term: str) -> None:
         super().__init__(stdout, self._size_now, term=term, enable_cpr=False)

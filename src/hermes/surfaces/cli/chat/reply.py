@@ -1,4 +1,4 @@
-"""A streamed reply as terminal rows: plain Markdown, final row by row."""
+"""Renders a streamed reply as terminal rows; each row is final once it is printed."""
 
 from __future__ import annotations
 
@@ -250,8 +250,8 @@ class StreamedReply:
     def _prose(
         self, block: MarkdownBlock, width: int, *, only_settled: bool = False
     ) -> tuple[list[str], int]:
-        """The rows of a block that were not emitted yet, and where they end. `only_settled`: those
-        that no further text can change."""
+        """The rows of a block that were not emitted yet, and where they end. With `only_settled`,
+        return only rows that no further text can change."""
         lead, hang, source = block.split_prefix(width)
         text = plain_words(settled_prefix(source) if only_settled else source)
         rows, at = list[str](), self._emitted

@@ -84,7 +84,7 @@ class ChatScreen(Protocol):
         return
 
     def ready(self) -> None:
-        """The user can type the next message."""
+        """Called when the user can type the next message."""
 
     def was_echoed(self, text: str) -> bool:
         """Whether the terminal has already echoed this text."""
@@ -123,8 +123,8 @@ class ChatScreen(Protocol):
 
 
 class PlainScreen(ChatScreen):
-    """Has no live rows: questions are printed when they open. The terminal itself edits the input
-    line, so the program never sees a draft."""
+    """A screen without live rows: questions are printed when they open. The terminal itself edits
+    the input line, so the program never sees a draft."""
 
     animated = False
 

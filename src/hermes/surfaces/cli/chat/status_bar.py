@@ -127,7 +127,7 @@ class StatusPanel:
 
     @property
     def moves(self) -> bool:
-        """Whether it changes without an event, such as a clock."""
+        """Whether the rows change without an event, as a clock does."""
         works = self.activity or self.running or self.background
         return self.question is not None or bool(self._screen.animated and works)
 
@@ -194,7 +194,7 @@ class StatusPanel:
             self._put(asked)
 
     def close_question(self, event: ApprovalAnswered | QuestionAnswered) -> bool:
-        """Whether this question was open here; the next one is asked then."""
+        """Close a question and ask the next one. Return whether the question was open."""
         left = [asked for asked in self._asked if asked.id != event.id]
         if len(left) == len(self._asked):
             return False

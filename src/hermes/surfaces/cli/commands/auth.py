@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 with_accounts = Opener(lambda ctx: open_accounts(config_of(ctx), env=process_environment()))
 
 named_option = click.option(
-    "--provider", "named", default="", metavar="NAME", help="Name the provider as an option."
+    "--provider",
+    "named",
+    default="",
+    metavar="NAME",
+    help="Use this provider (instead of the argument).",
 )
 browser_option = click.option(
     "--no-browser", is_flag=True, help="Print the URL instead of opening a browser."
@@ -210,7 +214,7 @@ def _advice(row: AccountRow) -> str:
     "--type", "kind", type=click.Choice(["api-key", "oauth"]), help="Add a key or a login."
 )
 @click.option("--api-key", metavar="KEY", help="Add this key (the prompt is safer).")
-@click.option("--label", default="", help="Give it this name.")
+@click.option("--label", default="", help="Give the key or login this name.")
 @browser_option
 def add(
     ctx: click.Context,

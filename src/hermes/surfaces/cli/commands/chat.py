@@ -36,7 +36,7 @@ SHARED = tuple(option.key for option in OPTIONS if option.key not in _ALONE)
     help="With -q: attach an image (repeatable).",
 )
 @click.option("-Q", "--quiet", is_flag=True, help="With -q: print only the answer.")
-@click.option("--source", metavar="TAG", help="Record this source for the session.")
+@click.option("--source", metavar="TAG", help="Record this as the source of the session.")
 @click.pass_context
 def command(ctx: click.Context, /, **own: Any) -> int:
     shared = {key: own.pop(key) for key in SHARED}

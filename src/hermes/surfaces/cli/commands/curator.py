@@ -84,7 +84,7 @@ async def _consolidate(app: App, dry_run: bool) -> tuple[MergeResult, ...]:
 
 @command.text("Archive skills that were not used for some days.", with_curator)
 @click.option(
-    "--days", type=click.IntRange(min=1), default=90, show_default=True, help="Set the days."
+    "--days", type=click.IntRange(min=1), default=90, show_default=True, help="Set how many days."
 )
 def prune(curator: Curator, days: int) -> list[str]:
     return move_lines(curator.run(days), "is") or [NOTHING]
@@ -139,8 +139,8 @@ def backup(curator: Curator) -> str:
     return f"{mark('ok')} {curator.backup()}"
 
 
-@command.text("Restore skills of a backup that this home no longer has.", with_curator)
-@click.option("--list", "only_list", is_flag=True, help="List the backups.")
+@command.text("Restore the skills of a backup that are missing in this home.", with_curator)
+@click.option("--list", "only_list", is_flag=True, help="List the backups; restore none.")
 @click.option("--id", "stamp", default="", help="Use this backup (default: the newest).")
 def rollback(curator: Curator, only_list: bool, stamp: str) -> tuple[str, ...]:
     found = curator.backups() if only_list else curator.rollback(stamp)

@@ -143,9 +143,9 @@ def _finding_lines(findings: tuple[CodeFinding, ...]) -> Iterator[str]:
 
 
 @command.text("Install a plugin from a folder, a git URL or OWNER/REPO[/FOLDER].")
-@click.option("--ref", default="", help="Install this commit, without updates.", metavar="SHA")
+@click.option("--ref", default="", help="Install this commit and never update it.", metavar="SHA")
 @click.option("--force", is_flag=True, help="Replace an existing plugin.")
-@click.option("--enable/--no-enable", "on", default=None, help="Enable it, or not, without asking.")
+@click.option("--enable/--no-enable", "on", default=None, help="Enable the plugin or leave it off.")
 def install(ctx: click.Context, source: str, ref: str, force: bool, on: bool | None) -> None:
     async def fetch(admin: PluginAdmin) -> FetchedPlugin:
         fetched = await admin.fetch(source, ref)
@@ -177,9 +177,9 @@ def install(ctx: click.Context, source: str, ref: str, force: bool, on: bool | N
 
 @command.text("Approve the current code of a plugin, and load it in new sessions.")
 @click.option(
-    "--isolation", type=click.Choice(["process", "in_process"]), help="Set where its code runs."
+    "--isolation", type=click.Choice(["process", "in_process"]), help="Set where plugin code runs."
 )
-@click.option("--allow-tool-override", is_flag=True, help="Let its tools replace built-in ones.")
+@click.option("--allow-tool-override", is_flag=True, help="Let plugin tools replace built-in ones.")
 @click.option(
     "--grant", "grants", multiple=True, help="Grant network, llm, processes, path=… or env=…."
 )
@@ -244,7 +244,7 @@ async def doctor(admin: PluginAdmin) -> Output:
 
 @command.text("Create a plugin of your own, with a test.", with_admin)
 @click.option(
-    "--kind", type=click.Choice(KINDS), default="tool", show_default=True, help="Set what it adds."
+    "--kind", type=click.Choice(KINDS), default="tool", show_default=True, help="Set the kind."
 )
 def new(admin: PluginAdmin, name: str, kind: ScaffoldKind) -> list[str]:
     files = [f"{mark('ok')} {file}" for file in admin.new(name, kind)]
@@ -273,9 +273,7 @@ def list_hooks(run: RunContext) -> Output:
 @hooks_command.json(
     "Run the programs of a hook with sample data and show their answers.", with_run, name="test"
 )
-@click.option(
-    "--for-tool", "tool", metavar="NAME", default="", help="Test as if this tool was called."
-)
+@click.option("--for-tool", "tool", metavar="NAME", default="", help="Test a call of this tool.")
 async def test_hook(run: RunContext, event: str, tool: str) -> Output:
     hooks = hooks_for_event(run, event, tool)
     _accept(run)

@@ -72,10 +72,7 @@ def _row(models: Models, place: int, entry: FallbackSettings) -> ChainRow:
 @click.option("--base-url", default="", help="Use the custom endpoint at this URL.")
 @click.option("--key-env", default="", help="Read the key of the endpoint from this variable.")
 @click.option(
-    "--place",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Put it at this position (default: last).",
+    "--place", type=click.IntRange(min=1), metavar="N", help="Use this position (default: last)."
 )
 def add(
     ctx: click.Context, name: str, provider: str, base_url: str, key_env: str, place: int | None
@@ -100,7 +97,7 @@ def add(
 def insert_entry(
     chain: tuple[FallbackSettings, ...], entry: FallbackSettings, place: int | None = None
 ) -> tuple[FallbackSettings, ...]:
-    """An existing entry moves to the new position."""
+    """Add the entry; an existing entry moves to the new position."""
 
     def key(each: FallbackSettings) -> tuple[str, str, str]:
         return each.provider, each.model, each.base_url

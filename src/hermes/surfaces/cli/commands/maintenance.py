@@ -39,7 +39,7 @@ MOST_CHANGES = 10
 
 
 @json_command("Back up this home to a zip file; `hermes import FILE` restores it.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the backup here.")
 @click.option("-q", "--quick", is_flag=True, help="Back up only settings, keys and sessions.")
 @click.option("-l", "--label", default="", help="Add this word to the file name.")
 def backup_command(ctx: click.Context, output: Path | None, quick: bool, label: str) -> Output:
@@ -81,7 +81,7 @@ def _outside(ctx: click.Context) -> OutsideFile:
         return OutsideFile(left_out=(f"what the memory provider stores elsewhere ({error})",))
 
 
-@json_command("Update Hermes to the newest version, after a question and a backup.")
+@json_command("Update Hermes to the newest version, after a confirmation and a backup.")
 @click.option("--check", is_flag=True, help="Only check for a newer version.")
 @yes_option
 @click.option("--backup/--no-backup", default=None, help="Override updates.pre_update_backup.")

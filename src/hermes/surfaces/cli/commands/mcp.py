@@ -75,16 +75,16 @@ def list_(admin: McpAdmin) -> Output:
 @command.text("Connect to a server, and save it if the connection works.")
 @click.option("--url", default="", help="Use the running server at this URL.")
 @click.option("--command", "program", default="", help="Start this program as the server.")
-@click.option("--args", "args", multiple=True, help="Pass an argument to it (repeatable).")
+@click.option("--args", "args", multiple=True, help="Pass an argument to the program (repeatable).")
 @click.option("--env", "env", multiple=True, metavar="K=V", help="Set an environment variable.")
-@click.option("--cwd", default="", help="Start it in this folder.")
+@click.option("--cwd", default="", help="Start the program in this folder.")
 @click.option(
     "--transport", type=click.Choice(["http", "sse"]), default="http", help="Set the transport."
 )
 @click.option("--auth", type=click.Choice(["oauth", "header"]), help="Set how to authenticate.")
 @click.option("--client-id", default="", help="Set the OAuth client id instead of registering.")
 @click.option("--client-secret", default="", help="Set the OAuth client secret.")
-@click.option("--private-key", default="", metavar="FILE", help="Sign with this PEM file instead.")
+@click.option("--private-key", default="", metavar="FILE", help="Sign with this PEM private key.")
 @click.option("--scope", default="", help="Request this OAuth scope.")
 @click.option("--unattended", is_flag=True, help="Log in with the client credentials alone.")
 @click.option("--header", "headers", multiple=True, metavar="K:V", help="Send a header.")
@@ -97,7 +97,7 @@ def list_(admin: McpAdmin) -> Output:
     type=click.IntRange(min=1),
     default=60,
     show_default=True,
-    help="Limit the time to connect.",
+    help="Stop connecting after this time.",
 )
 @browser_option
 @yes_option
@@ -272,8 +272,8 @@ async def catalog(
 
 
 @command.text("Install a server: NAME is in the catalogue or registry, or a server.json file.")
-@click.option("--as", "called", default="", metavar="NAME", help="Use this name for it.")
-@click.option("--set", "pairs", multiple=True, metavar="K=V", help="Set a value that it needs.")
+@click.option("--as", "called", default="", metavar="NAME", help="Give the server this name.")
+@click.option("--set", "pairs", multiple=True, metavar="K=V", help="Set an input of the server.")
 @click.option("--remote", is_flag=True, help="Use the hosted server instead of a local process.")
 @untrusted_option
 @browser_option

@@ -207,7 +207,7 @@ async def pending(memory: MemoryService) -> Output:
 
 @command.text("Export all changes as JSON lines.")
 @click.option(
-    "-o", "--output", type=click.Path(dir_okay=False), help="Write to this file, not to stdout."
+    "-o", "--output", type=click.Path(dir_okay=False), help="Write the changes to this file."
 )
 def export(ctx: click.Context, output: str | None) -> None:
     found = with_memory(ctx, lambda memory: memory.of().changes())
@@ -227,7 +227,7 @@ honcho_command = CommandGroup(help="Manage what a Honcho server learns about you
 
 
 @command.text(
-    "Choose a provider of user models, beside the files; `local` needs no setup.", name="setup"
+    "Choose a user model in addition to the memory files; `local` needs no setup.", name="setup"
 )
 @click.argument("provider", type=click.Choice(PROVIDERS))
 def memory_setup(ctx: click.Context, provider: str) -> Iterator[str]:
@@ -297,7 +297,7 @@ def disable(ctx: click.Context) -> str:
 
 
 @honcho_command.text(
-    "Show or set what is one conversation at Honcho: a folder, a repository, a session or all.",
+    "Show or set what Honcho treats as one conversation: a folder, repository, session or all.",
     with_user_models,
 )
 @click.argument("wanted", type=click.Choice(STRATEGIES), required=False)
@@ -313,7 +313,7 @@ def mode(models: UserModels, wanted: str | None) -> str:
     return str(_set(models, recallMode=wanted).recall_mode)
 
 
-@honcho_command.text("Show or set the names of the two peers.", with_user_models)
+@honcho_command.text("Show or set your name and the name of the assistant.", with_user_models)
 @click.option("--user", metavar="NAME", help="Set your name.")
 @click.option("--ai", metavar="NAME", help="Set the name of the assistant.")
 def peer(models: UserModels, user: str | None, ai: str | None) -> str:

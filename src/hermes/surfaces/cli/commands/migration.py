@@ -81,10 +81,10 @@ claw_command = CommandGroup(help="Migrate from OpenClaw.")
     "--preset",
     type=click.Choice(["user-data", "full"]),
     default="full",
-    help="Import everything, or no settings and keys.",
+    help="Import everything (full), or everything except settings and keys.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace what already exists.")
-@click.option("--migrate-secrets", is_flag=True, help="Also import keys.")
+@click.option("--migrate-secrets", is_flag=True, help="Also import API keys.")
 @click.option(
     "--skill-conflict",
     type=click.Choice(CONFLICTS),
@@ -153,7 +153,7 @@ MOST_SHOWN = 5
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
 @dry_run_option
 @click.option("--overwrite", is_flag=True, help="With hermes-agent: replace what already exists.")
-@click.option("--secrets", is_flag=True, help="With hermes-agent: also import keys.")
+@click.option("--secrets", is_flag=True, help="With hermes-agent: also import API keys.")
 @click.option("--external", is_flag=True, help="With FILE: also restore files outside the home.")
 @click.option(
     "-y", "-f", "--yes", "--force", "yes", is_flag=True, help="Do not ask for confirmation."

@@ -65,7 +65,7 @@ WIDTHS = (44, 8, 28, 10)
     "--timeout",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
-    help="Limit the time to wait for a login.",
+    help="Wait at most this long for a login.",
 )
 @click.pass_context
 def command(ctx: click.Context, refresh: bool, no_browser: bool, timeout: float | None) -> None:
@@ -185,7 +185,7 @@ def _list_providers(ctx: click.Context) -> Output:
 
 
 @command.json("Show the current model, or a named model or file.")
-@click.option("--provider", default="", help="Look at this provider.")
+@click.option("--provider", default="", help="Look for the model at this provider.")
 def show(ctx: click.Context, *, name: str = "", provider: str) -> Output:
     home, config = home_of(ctx), config_of(ctx)
     if name and not provider and _is_file_of(home, name):

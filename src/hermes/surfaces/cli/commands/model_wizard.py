@@ -110,7 +110,7 @@ def _provider_row(row: ProviderRow, current: str) -> PickerRow:
 
 
 def _ensure_access(ctx: click.Context, provider: str, options: WizardOptions) -> bool:
-    """Ask for the key or login if it is missing; whether the provider can be used."""
+    """Ask for the key or login if it is missing; return whether the provider can be used."""
     if provider in IN_PROCESS:
         return True
 

@@ -65,7 +65,7 @@ _add_inquiry(
 
 
 @command.json("Explain the decision about a shell command, part by part.")
-@click.option("--cwd", default=".", show_default=True, help="Assume this workspace.")
+@click.option("--cwd", default=".", show_default=True, help="Decide as if this were the workspace.")
 def explain(ctx: click.Context, script: str, cwd: str) -> Output:
     explanation = explain_command(config_of(ctx), script, cwd)
 
@@ -118,7 +118,7 @@ def rules(ctx: click.Context) -> Output:
 @command.json("Show recent decisions, and who answered the questions.", with_archive)
 @limit_option("-n", default=20)
 @click.option(
-    "--only", type=click.Choice(["allow", "ask", "deny"]), help="Show only these decisions."
+    "--only", type=click.Choice(["allow", "ask", "deny"]), help="Show only decisions of this kind."
 )
 async def log(
     archive: SessionArchive, *, session: str | None = None, limit: int, only: str | None

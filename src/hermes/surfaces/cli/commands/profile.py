@@ -68,8 +68,8 @@ def _model(info: ProfileInfo) -> str:
 @click.option("--clone-all", is_flag=True, help="Copy everything except sessions and logins.")
 @click.option("--clone-from", metavar="NAME", help="Copy this profile instead of the current one.")
 @click.option("--no-alias", is_flag=True, help="Do not create a command in ~/.local/bin.")
-@click.option("--no-skills", is_flag=True, help="Create it without skills, even bundled ones.")
-@click.option("--description", default="", metavar="TEXT", help="Describe it in one line.")
+@click.option("--no-skills", is_flag=True, help="Create the profile without any skills.")
+@click.option("--description", default="", metavar="TEXT", help="Describe the profile in one line.")
 def create(
     ctx: click.Context,
     name: str,
@@ -162,7 +162,7 @@ def delete(ctx: click.Context, name: str, yes: bool) -> str:
 
 @command.text("Export a profile to a file, without keys and logins.")
 @click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file."
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the export here."
 )
 def export(ctx: click.Context, name: str, output: Path | None) -> str:
     target = output or Path(f"hermes-profile-{name}.zip")

@@ -24,8 +24,8 @@ _FIELDS = {"person": "principal", "session": "session_id"}
 
 
 class Sum:
-    """The sum of some model calls. `unpriced` counts replies without a known price; `assumed` is
-    an upper bound for calls whose outcome is unknown."""
+    """Totals of a group of model calls. `unpriced` counts replies without a known price; `assumed`
+    is an upper bound for calls whose outcome is unknown."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -68,17 +68,17 @@ class Sum:
     type=click.Choice(["model", "day", "cause", "person", "job", "session", "provider"]),
     default="model",
     show_default=True,
-    help="Group by this.",
+    help="Group the calls by this field.",
 )
 @click.option("--session", metavar="ID", help="Count only this session.")
 @click.option(
-    "--since", metavar="AGE|DATE", help="Count only calls since then: 7d, 12h, 2w, 2026-05-01."
+    "--since", metavar="AGE|DATE", help="Count only newer calls: 7d, 12h, 2w, 2026-05-01."
 )
 @click.option(
     "--days",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Count only the last N days (UTC), with today.",
+    help="Count only the last N days (UTC), including today.",
 )
 async def cost_command(
     app: App, by: By, session: str | None, since: str | None, days: int | None
@@ -147,7 +147,7 @@ async def insights_command(app: App, days: int, source: str) -> Output:
 
 
 @json_command("Estimate the tokens of the system prompt, by layer, and of each tool.")
-@click.option("--platform", default="cli", show_default=True, help="Estimate for this surface.")
+@click.option("--platform", default="cli", show_default=True, help="Use this surface's prompt.")
 def prompt_size_command(ctx: click.Context, platform: str) -> Output:
     context_files = not options_of(ctx).get("ignore_rules")
     request = SessionRequest(

@@ -27,13 +27,13 @@ COUNT = click.IntRange(min=0)
 
 _OPTIONS = (
     click.option("--source", help="Select only sessions from this surface."),
-    click.option("--title", help="Select only titles that contain this."),
-    click.option("--cwd", help="Select only folders that contain this."),
+    click.option("--title", help="Select only sessions whose title contains this text."),
+    click.option("--cwd", help="Select only sessions whose folder contains this text."),
     click.option(
         "--workspace", metavar="PATH", help="Select only sessions in this folder or below."
     ),
-    click.option("--model", help="Select only this model."),
-    click.option("--provider", help="Select only this provider."),
+    click.option("--model", help="Select only sessions with this model."),
+    click.option("--provider", help="Select only sessions with this provider."),
     click.option("--end-reason", help="Select only sessions that ended for this reason."),
     click.option(
         "--before", metavar="DATE", help="Select only sessions last used before this date."
@@ -42,7 +42,9 @@ _OPTIONS = (
         "--after", metavar="DATE", help="Select only sessions last used on this date or later."
     ),
     click.option(
-        "--newer-than", metavar="AGE", help="Select only sessions used within 90 (days), 12h, 2w …"
+        "--newer-than",
+        metavar="AGE",
+        help="Select only sessions used in the last 90 (days), 12h, 2w …",
     ),
     click.option(
         "--min-messages",
@@ -211,10 +213,10 @@ def _integrity_output(problems: tuple[VerifyProblem, ...], more: str = "") -> Ou
     metavar="AGE",
     default="90",
     show_default=True,
-    help="Delete older sessions: 90 (days), 12h, 2w.",
+    help="Delete sessions not used for 90 (days), 12h, 2w …",
 )
 @filter_options
-@click.option("--archive", is_flag=True, help="Move them to compressed files instead.")
+@click.option("--archive", is_flag=True, help="Move the sessions to compressed files instead.")
 @dry_run_option
 @yes_option
 def prune(

@@ -196,8 +196,8 @@ def _place(hit: MessageHit) -> str:
 
 
 @command.json("Create a session that continues another one.")
-@click.option("--at", metavar="N", type=click.IntRange(min=1), help="Continue after this record.")
-@click.option("--title", default="", help="Set its title.")
+@click.option("--at", metavar="N", type=click.IntRange(min=1), help="Fork after record N.")
+@click.option("--title", default="", help="Set the title of the new session.")
 @click.option("-m", "--model", metavar="MODEL", help="Continue with this model.")
 @click.option("--provider", metavar="NAME", help="Continue with this provider.")
 def fork(

@@ -48,9 +48,9 @@ Setup needs a terminal. Use these commands instead:
 @click.command(help="Set up Hermes step by step, or only one section.")
 @click.argument("section", required=False, type=click.Choice(SECTIONS))
 @click.option("--quick", is_flag=True, help="Ask only for what is missing.")
-@click.option("--reset", is_flag=True, help="Start from the defaults, and keep the old file.")
+@click.option("--reset", is_flag=True, help="Start from the defaults; keep a copy of config.yaml.")
 @click.option("--reconfigure", is_flag=True, help="Ask all questions again (the default).")
-@click.option("--non-interactive", is_flag=True, help="Print the commands that do the same.")
+@click.option("--non-interactive", is_flag=True, help="Ask nothing; print equivalent commands.")
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -110,7 +110,7 @@ def approve(skills: SkillLibrary, version: str) -> str:
 
 
 @version_commands.text("Reject a pending change; it stays in the history.", with_skills)
-@click.option("--reason", default="rejected by the owner", help="Record this reason.")
+@click.option("--reason", default="rejected by the owner", help="Record why you reject the change.")
 def reject(skills: SkillLibrary, version: str, reason: str) -> str:
     done = skills.store.refuse(skills.store.proposal(version), reason)
     return f"{mark('ok')} {done.id} of {done.name} is rejected."
@@ -139,7 +139,7 @@ SAYS: dict[Verdict, str] = {
     "--sessions", "most", type=click.IntRange(min=1), metavar="N", help="Replay at most N sessions."
 )
 @click.option("--session", default="", metavar="ID", help="Replay only this session.")
-@click.option("--decide", is_flag=True, help="Then approve or reject the pending change.")
+@click.option("--decide", is_flag=True, help="Then approve or reject the change automatically.")
 async def rehearse(
     app: App, *, name: str, version: str = "", most: int | None, session: str, decide: bool
 ) -> Output:

@@ -169,7 +169,7 @@ def setup(ctx: click.Context, name: str) -> None:
 
 
 @command.text("Use the skills of a project folder (.hermes, .agents, .claude/skills).")
-@click.option("--no", "revoke", is_flag=True, help="Stop using them.")
+@click.option("--no", "revoke", is_flag=True, help="Stop using the project's skills.")
 def trust(ctx: click.Context, *, folder: str = ".", revoke: bool) -> str:
     from hermes.skills.session_index import PROJECT_FOLDERS
 
@@ -210,7 +210,7 @@ def show_bundle(bundles: Bundles, name: str) -> Output:
 
 @bundles_command.text("Create or replace a bundle.", with_skills, name="create")
 @click.option("--skills", required=True, metavar="A,B", help="Group these skills, in this order.")
-@click.option("--description", default="", help="Describe it in one line.")
+@click.option("--description", default="", help="Describe the group in one line.")
 @click.option("--instruction", default="", help="Send this text along with the skills.")
 def create_bundle(
     library: SkillLibrary, name: str, skills: str, description: str, instruction: str

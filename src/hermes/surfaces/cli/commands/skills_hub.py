@@ -28,7 +28,7 @@ hub_commands = CommandGroup()
 with_hub = with_app.part(lambda app: app.skills().hub)
 
 source_option = click.option("--source", default="", help="Search only this source.")
-force_option = click.option("--force", is_flag=True, help="Install despite a warning of the scan.")
+force_option = click.option("--force", is_flag=True, help="Install despite scan warnings.")
 
 
 @hub_commands.json("Search the skill hub.", with_hub)
@@ -76,8 +76,8 @@ async def inspect(hub: SkillHub, identifier: str) -> Output:
 
 
 @hub_commands.json("Install a skill by owner/repo/path, source/name, URL or name.")
-@click.option("--category", default="", help="Put it into this category.")
-@click.option("--name", default="", help="Install it under this name.")
+@click.option("--category", default="", help="Put the skill into this category.")
+@click.option("--name", default="", help="Install the skill under this name.")
 @force_option
 @yes_option
 def install(
@@ -139,7 +139,7 @@ def _finding(finding: ScanFinding) -> str:
 
 
 @hub_commands.text("Remove an installed skill; its history stays.", with_hub)
-@click.option("--force", is_flag=True, help="Remove it even if you have edited it.")
+@click.option("--force", is_flag=True, help="Remove the skill even if you have edited it.")
 def uninstall(hub: SkillHub, name: str, force: bool) -> str:
     hub.uninstall(name, force=force)
     return f"{mark('ok')} {name} is removed; `hermes skills revert {name}` restores it."
@@ -152,7 +152,7 @@ async def check(hub: SkillHub, names: tuple[str, ...] = ()) -> Output:
     return Output(found, lines or "Nothing is installed.")
 
 
-@hub_commands.text("Update installed skills, after a scan and a question.", with_hub)
+@hub_commands.text("Update installed skills, after a scan and a confirmation.", with_hub)
 @force_option
 @yes_option
 async def update(hub: SkillHub, *, names: tuple[str, ...] = (), force: bool, yes: bool) -> Output:
@@ -176,7 +176,7 @@ async def _each(work: Iterable[tuple[str, Coroutine[Any, Any, str]]]) -> Output:
 
 @hub_commands.json("Scan installed skills again.", with_hub)
 @click.option("--deep", is_flag=True, help="Scan all skills, not only installed ones.")
-@click.option("--log", "show_log", is_flag=True, help="Show the installation log instead.")
+@click.option("--log", "show_log", is_flag=True, help="Show the installation log, not a scan.")
 def audit(hub: SkillHub, deep: bool, show_log: bool) -> Output:
     if show_log:
         log = hub.ledger.log()
@@ -245,7 +245,7 @@ async def snapshot_import(hub: SkillHub, file: BinaryIO, force: bool, yes: bool)
 
 
 @hub_commands.text("Propose a skill to a GitHub repository, as a pull request.")
-@click.option("--repo", required=True, metavar="OWNER/REPO", help="Send it to this repository.")
+@click.option("--repo", required=True, metavar="OWNER/REPO", help="Use this GitHub repository.")
 @yes_option
 def publish(ctx: click.Context, name: str, repo: str, yes: bool) -> str:
     confirm(f"Publish {name} in {repo}?", yes=yes, otherwise="Nothing was sent.")

@@ -75,7 +75,7 @@ def _report(done: CheckpointPruneResult) -> Output:
 @click.option("--to", "turn", metavar="TURN", help="Undo this turn and all after it.")
 @click.option("--file", "path", metavar="PATH", help="Restore only this file or folder.")
 @click.option("--preview", is_flag=True, help="Show what would happen, without changing anything.")
-@click.option("--overwrite", is_flag=True, help="Also restore files that you changed since.")
+@click.option("--overwrite", is_flag=True, help="Also restore files that you changed afterwards.")
 @click.option("--list", "only_list", is_flag=True, help="List the changes that can be undone.")
 async def undo_command(
     services: tuple[UndoService, SessionArchive],

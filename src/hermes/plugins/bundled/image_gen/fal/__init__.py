@@ -123,7 +123,7 @@ class FalProvider(HostedProvider):
         begun = await client.post(endpoint, wanted)
         id = str(begun.get("request_id") or "")
         if not id:
-            raise ImageFault(f"{self.LABEL} accepted no request.", kind="api_error")
+            raise ImageFault(f"{self.LABEL} did not accept the request.", kind="api_error")
         # URLs of a request contain only the owner and the name of the app.
         here = f"{'/'.join(endpoint.split('/')[:2])}/requests/{id}"
         try:

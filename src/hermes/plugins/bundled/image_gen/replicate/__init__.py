@@ -72,7 +72,7 @@ class ReplicateProvider(HostedProvider):
         try:
             while prediction.get("status") not in _ENDED:
                 if not id:
-                    raise ImageFault(f"{self.LABEL} started no prediction.", kind="api_error")
+                    raise ImageFault(f"{self.LABEL} did not start a prediction.", kind="api_error")
                 await self.studio.world.clock.sleep(POLL_SECONDS)
                 prediction = await client.get(f"predictions/{id}")
         except BaseException:
