@@ -12,6 +12,12 @@ HermesError                what happened and the next step, in one sentence
 │   ├── Fenced             this process owned the session and lost it
 │   └── DiskFull           nothing was written
 ├── ProviderError          a model call failed; `reason` is one of REASONS
+├── PlatformError          a messaging platform did not do what was asked
+│   ├── PlatformUnreachable  the request certainly had no effect; it may succeed later
+│   ├── PostUncertain      nobody knows whether the message was sent
+│   ├── PostRejected       the platform refuses this content; plain text may pass
+│   ├── TargetGone         the chat or message does not exist or blocks us
+│   └── LoginRejected      the credentials are wrong; trying again does not help
 ├── BudgetReached          a spending cap does not allow the next model call
 ├── ContextFull            the conversation cannot be made to fit the model's window
 └── ToolError              meant for the model: a text that helps it to continue
@@ -114,6 +120,35 @@ class ProviderError(HermesError):
         # The server accepted the request before it failed. In this case and when `unsent`, `status`
         # does not tell what the request cost.
         self.begun = begun
+
+
+class PlatformError(HermesError):
+    """A request to a messaging platform failed. `retry_after` is the delay in seconds that the
+    platform asked for."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class PlatformUnreachable(PlatformError):
+    pass
+
+
+class PostUncertain(PlatformError):
+    pass
+
+
+class PostRejected(PlatformError):
+    pass
+
+
+class TargetGone(PlatformError):
+    pass
+
+
+class LoginRejected(PlatformError):
+    pass
 
 
 class BudgetReached(HermesError):

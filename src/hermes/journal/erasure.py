@@ -87,7 +87,8 @@ async def erase(
                 raise SessionBusy(
                     f"{busy} It contains the text to be removed, so nothing was changed."
                 ) from busy
-        _clean_inbox(tx.db, eraser)
+        for table, open_rows in _OPEN_BODIES.items():
+            _clean_bodies(tx.db, eraser, table, open_rows)
         for each in changed:
             _rewrite(tx, each)
             event = Erased(records=tuple(sorted(each.bodies)), by=by)
@@ -181,10 +182,14 @@ def _rewrite(tx: Transaction, changed: _ChangedRecords) -> None:
     ledger.rebuild_session(tx.db, session, parent_n, session_id)
 
 
-def _clean_inbox(db: sqlite3.Connection, eraser: Eraser) -> None:
-    """Clean commands that wait for closed sessions."""
+# Bodies that wait to be read. Those of finished rows are empty.
+_OPEN_BODIES = {"inbox": "taken = 0", "received": "1", "posts": "1"}
+
+
+def _clean_bodies(db: sqlite3.Connection, eraser: Eraser, table: str, open_rows: str) -> None:
+    """Clean commands and messages that wait for a session or for their delivery."""
     rows: Sequence[tuple[int, str]] = db.execute(
-        "SELECT id, body FROM inbox WHERE taken = 0 AND body <> ''"
+        f"SELECT id, body FROM {table} WHERE {open_rows} AND body <> ''"
     ).fetchall()
     for id, body in rows:
         if not eraser.may_contain(body):
@@ -193,4 +198,4 @@ def _clean_inbox(db: sqlite3.Connection, eraser: Eraser) -> None:
             rest = _without(decode(dict, body), eraser, False, _FIXED)
         except DecodeError:
             continue
-        db.execute("UPDATE inbox SET body = ? WHERE id = ?", (encode(rest).decode(), id))
+        db.execute(f"UPDATE {table} SET body = ? WHERE id = ?", (encode(rest).decode(), id))

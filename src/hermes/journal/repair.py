@@ -166,8 +166,11 @@ _BY_ROWID = {
     "quarantine": "event",
     "removed": "session",
     "carried": "rowid",
+    "received": "id",
+    "posts": "id",
+    "due_times": "id",
 }
-_WHOLE = ("meta", "owners")
+_WHOLE = ("meta", "owners", "routes")
 _STEP = 1_000
 
 
@@ -286,7 +289,7 @@ def _readable(db: sqlite3.Connection, table: str, key: str) -> Iterator[tuple[ob
     queries = [f"SELECT max({key}) FROM {table} NOT INDEXED"]
     if table == "log":
         queries.append("SELECT max(id) FROM log INDEXED BY log_place")
-    if table in ("sessions", "inbox"):
+    if table in ("sessions", "inbox", "received", "posts", "due_times"):
         queries.append(f"SELECT max(seq) FROM sqlite_sequence WHERE name = '{table}'")
     query = f"SELECT * FROM {table} NOT INDEXED WHERE {key} BETWEEN ? AND ? ORDER BY {key}"
 

@@ -8,7 +8,7 @@ import sqlite3
 from hermes.core.errors import JournalError
 from hermes.journal.body_templates import TEMPLATES
 
-FORMAT = 2
+FORMAT = 3
 PROJECTIONS = 3
 
 TRUTH = """
@@ -56,6 +56,33 @@ CREATE TABLE carried(
     assumed_input INTEGER NOT NULL, assumed_output INTEGER NOT NULL,
     assumed_cost INTEGER NOT NULL, assumed_unpriced INTEGER NOT NULL);
 CREATE INDEX carried_id ON carried(id);
+"""
+
+# Work that a gateway and a scheduler owe, also after a crash (`deliveries`, `due_times`).
+OWED = """
+CREATE TABLE received(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, platform TEXT NOT NULL, key TEXT NOT NULL,
+    session_key TEXT NOT NULL, body TEXT NOT NULL, at REAL NOT NULL, state TEXT NOT NULL,
+    session_id TEXT NOT NULL DEFAULT '', changed_at REAL NOT NULL, note TEXT NOT NULL DEFAULT '');
+CREATE UNIQUE INDEX received_key ON received(platform, key);
+CREATE INDEX received_open ON received(platform, id) WHERE state <> 'finished';
+CREATE TABLE posts(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, platform TEXT NOT NULL,
+    address TEXT NOT NULL, body TEXT NOT NULL, state TEXT NOT NULL,
+    message_id TEXT NOT NULL DEFAULT '', session_id TEXT NOT NULL DEFAULT '',
+    attempts INTEGER NOT NULL DEFAULT 0, at REAL NOT NULL, changed_at REAL NOT NULL,
+    note TEXT NOT NULL DEFAULT '');
+CREATE INDEX posts_open ON posts(platform, id) WHERE state NOT IN ('confirmed', 'abandoned');
+CREATE TABLE routes(
+    key TEXT PRIMARY KEY, session_id TEXT NOT NULL, body TEXT NOT NULL,
+    used_at REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE due_times(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, job TEXT NOT NULL, due_at REAL NOT NULL,
+    owner TEXT NOT NULL, state TEXT NOT NULL, session_id TEXT NOT NULL DEFAULT '',
+    claimed_at REAL NOT NULL, started_at REAL, ended_at REAL,
+    error TEXT NOT NULL DEFAULT '', delivery TEXT NOT NULL DEFAULT '');
+CREATE UNIQUE INDEX due_times_slot ON due_times(job, due_at);
+CREATE INDEX due_times_open ON due_times(id) WHERE ended_at IS NULL;
 """
 
 DERIVED = """
@@ -120,7 +147,7 @@ def format_of(db: sqlite3.Connection) -> int:
 
 def create(db: sqlite3.Connection) -> None:
     """Create all tables of an empty file inside the caller's transaction."""
-    _run(db, TRUTH + CARRIED)
+    _run(db, TRUTH + CARRIED + OWED)
     repair_templates(db)
     create_projections(db)
     db.execute(f"PRAGMA user_version = {FORMAT}")
@@ -130,6 +157,8 @@ def migrate(db: sqlite3.Connection) -> None:
     """Migrate tables of an older format inside the caller's transaction."""
     if format_of(db) < 2:
         _run(db, CARRIED)
+    if format_of(db) < 3:
+        _run(db, OWED)
     db.execute(f"PRAGMA user_version = {FORMAT}")
 
 
