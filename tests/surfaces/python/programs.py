@@ -24,7 +24,7 @@ class Programs:
 
     def agent(self, *steps: Step, **options: Any) -> AIAgent:
         self.server.add(*steps)
-        usual = {
+        usual: dict[str, Any] = {
             "model": "test",
             "base_url": f"{self.server.url}/v1",
             "api_key": "k",

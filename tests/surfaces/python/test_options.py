@@ -76,7 +76,7 @@ def test_request_overrides_are_in_every_request(programs: Programs) -> None:
 def test_a_list_of_text_and_images_is_one_message(programs: Programs) -> None:
     (programs.folder / "dot.png").write_bytes(PNG)
     agent = programs.agent(says("A dot."), says("Still a dot."))
-    content = [
+    content: list[dict[str, Any]] = [
         {"type": "text", "text": "What is this?"},
         {"type": "image_url", "image_url": {"url": DATA_URL}},
         {"type": "image_url", "image_url": {"url": str(programs.folder / "dot.png")}},

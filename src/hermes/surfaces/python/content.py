@@ -45,7 +45,7 @@ class ImageReader:
                 case {"type": "image_url" | "input_image", "image_url": str(url)}:
                     images.append(await self._store(url))
                 case _:
-                    kind = part.get("type") if isinstance(part, dict) else type(part).__name__
+                    kind = part.get("type")
                     raise UsageError(
                         f"A message cannot hold a part of type {kind!r}; use text and image_url."
                     )
