@@ -113,7 +113,7 @@ async def test_three_sessions_at_once_say_nothing_but_the_protocol(tmp_path: Pat
         for folder, session in zip(folders, sessions, strict=True):
             text = editor.text_of(session)
             assert [each for each in folders if f"only-in-{each.name}" in text] == [folder]
-        wrong = await editor.ask("session/set_model", sessionId=sessions[0], modelId="x")
+        wrong = await editor.ask("session/fly", sessionId=sessions[0], modelId="x")
         assert wrong["error"]["code"] == -32601
     assert editor.lines > 10
 
@@ -148,3 +148,21 @@ def test_without_an_editor_at_the_other_end_it_says_so_and_leaves(tmp_path: Path
             )
             assert ended.returncode == 2
             assert "configure `hermes acp` as an agent in the editor" in ended.stderr
+
+
+async def test_the_model_is_switched_by_its_older_method(tmp_path: Path) -> None:
+    async with raw_editor(tmp_path) as editor:
+        await editor.ask("initialize", protocolVersion=1, clientCapabilities={})
+        new = (await editor.ask("session/new", cwd=str(tmp_path), mcpServers=[]))["result"]
+        assert new["models"]["currentModelId"] == "offline:offline-assistant"
+        names = [each["modelId"] for each in new["models"]["availableModels"]]
+        assert "offline:offline-assistant" in names
+        session = new["sessionId"]
+        chosen = await editor.ask(
+            "session/set_model", sessionId=session, modelId="offline:offline-assistant"
+        )
+        assert chosen["result"] == {}
+        missing = await editor.ask("session/set_model", sessionId=session, modelId="")
+        assert missing["error"]["code"] == -32602
+        unknown = await editor.ask("session/set_model", sessionId="none", modelId="x")
+        assert "error" in unknown
