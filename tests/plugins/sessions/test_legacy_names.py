@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes.plugins.inside.legacy_imports import PluginFinder
 from hermes.testing.steps import calls, says
 from tests.images.fakes import PNG
 from tests.plugins.sessions.talk import Talk, results, use
@@ -162,6 +163,7 @@ async def test_nobody_but_the_plugin_sees_the_names(backend: Talk) -> None:
     await hermes(backend, "plugins", "enable", key, "--isolation", "in_process", "--yes")
     await backend.say(calls("image_generate", prompt="a corgi"), says("Done."))
     assert not {"agent", "agent.image_gen_provider", "plugins"} & set(sys.modules)
+    assert not [each for each in sys.meta_path if isinstance(each, PluginFinder)]
     for name in ("agent.image_gen_provider", "plugins"):
         with pytest.raises(ImportError):
             importlib.import_module(name)

@@ -99,11 +99,7 @@ class PluginFinder:
 
     def install(self) -> None:
         """Replace the finder of an earlier load."""
-        sys.meta_path[:] = [
-            each
-            for each in sys.meta_path
-            if not (isinstance(each, PluginFinder) and each._top == self._top)
-        ]
+        _remove(lambda finder: finder._top == self._top)
         sys.meta_path.insert(0, self)
 
     def find_spec(
@@ -115,3 +111,14 @@ class PluginFinder:
         if spec is not None and isinstance(spec.loader, SourceFileLoader):
             spec.loader = PluginLoader(spec.loader.name, spec.loader.path, self._legacy)
         return spec
+
+
+def remove_finders(legacy: LegacyImports) -> None:
+    """Remove the finder of a plugin that was stopped."""
+    _remove(lambda finder: finder._legacy is legacy)
+
+
+def _remove(is_old: Callable[[PluginFinder], bool]) -> None:
+    sys.meta_path[:] = [
+        each for each in sys.meta_path if not (isinstance(each, PluginFinder) and is_old(each))
+    ]

@@ -11,7 +11,7 @@ from typing import Any
 
 from hermes.plugins.inside.calling import PluginLoop, call_function
 from hermes.plugins.inside.context import Ask, Context, Refused, load_plugin
-from hermes.plugins.inside.legacy_imports import LegacyImports
+from hermes.plugins.inside.legacy_imports import LegacyImports, remove_finders
 from hermes.plugins.inside.providers import KINDS, describe_provider
 from hermes.plugins.inside.studio import use_host_studio
 
@@ -36,6 +36,10 @@ class Runtime:
             profile_name=start_message["profile"],
         )
 
+        self._legacy = LegacyImports(
+            self.context.register_image_gen_provider, self.context.registered.images
+        )
+
     def load(self) -> dict[str, Any]:
         """Import the plugin and return its registrations."""
         start_message = self._start_message
@@ -45,9 +49,7 @@ class Runtime:
             start_message["module"],
             start_message["attribute"],
             name,
-            legacy=LegacyImports(
-                self.context.register_image_gen_provider, self.context.registered.images
-            ),
+            legacy=self._legacy,
         )
         call_function(self._loop, register, self.context)
         return self.surface()
@@ -102,6 +104,7 @@ class Runtime:
         unregister = getattr(self._module, "unregister", None)
         if callable(unregister):
             call_function(self._loop, unregister)
+        remove_finders(self._legacy)
         self._loop.close()
 
     def _describe_all(
