@@ -207,3 +207,49 @@ async def test_a_single_file_replaces_a_built_in_tool_only_if_allowed(talk: Talk
     await hermes(talk, "plugins", "enable", "web_search", "--allow-tool-override", "--yes")
     records = await talk.say(use("web_search", query="cats", max_results=1), says("Done."))
     assert json.loads(results(records)[0].text)["query"] == "cats"
+
+
+async def test_a_user_backend_replaces_a_bundled_one_until_it_is_disabled(backend: Talk) -> None:
+    backend.write("image_gen/my-backend/__init__.py", PROVIDER.replace('"my-backend"', '"xai"'))
+    key = "image_gen/my-backend"
+
+    async def source() -> str:
+        rows = json.loads(await hermes(backend, "tools", "images", "--json"))
+        return str(next(each["source"] for each in rows if each["name"] == "xai"))
+
+    await hermes(backend, "plugins", "enable", key, "--yes")
+    assert await source() == "user (overrides bundled)"
+    await hermes(backend, "plugins", "disable", key)
+    assert await source() == "bundled"
+
+
+async def test_a_backend_that_only_returns_a_url_is_shown_as_it_is(backend: Talk) -> None:
+    url = "https://x.example/picture.png"
+    code = PROVIDER.replace('save_b64_image(draw(prompt), prefix="my_backend")', repr(url))
+    backend.write("image_gen/my-backend/__init__.py", code)
+    await hermes(backend, "plugins", "enable", "image_gen/my-backend", "--yes")
+    await hermes(backend, "tools", "images", "my-backend")
+    records = await backend.say(calls("image_generate", prompt="a corgi"), says("Done."))
+    assert json.loads(results(records)[0].text)["image"] == url
+
+
+async def test_a_backend_from_pip_draws_once_it_is_enabled(
+    backend: Talk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    package, info = "my_backend_imggen", "my_backend_imggen-1.0.dist-info"
+    manifest = MANIFEST.replace("my-backend", "my-backend-imggen") + "category: image_gen\n"
+    for file, text in (
+        (f"{package}/__init__.py", PROVIDER),
+        (f"{package}/drawing.py", DRAWING),
+        (f"{package}/plugin.yaml", manifest),
+        (f"{info}/METADATA", "Name: my-backend-imggen\nVersion: 1.0\n"),
+        (f"{info}/entry_points.txt", f"[hermes_agent.plugins]\nmy-backend-imggen = {package}\n"),
+    ):
+        backend.write(file, text, site)
+    monkeypatch.syspath_prepend(str(site))
+    await hermes(backend, "plugins", "enable", "my-backend-imggen", "--yes")
+    await hermes(backend, "tools", "images", "my-backend")
+    records = await backend.say(calls("image_generate", prompt="a corgi"), says("Done."))
+    answer = json.loads(results(records)[0].text)
+    assert answer["success"], answer
