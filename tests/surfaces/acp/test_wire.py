@@ -64,6 +64,15 @@ class RawEditor:
         chunks = (update for id, update in self.updates if id == session)
         return json.dumps([each for each in chunks if "command" not in each["sessionUpdate"]])
 
+    @property
+    def commands(self) -> list[str]:
+        return [
+            command["name"]
+            for _, update in self.updates
+            if update["sessionUpdate"] == "available_commands_update"
+            for command in update["availableCommands"]
+        ]
+
     def _send(self, message: dict[str, Any]) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
@@ -166,3 +175,26 @@ async def test_the_model_is_switched_by_its_older_method(tmp_path: Path) -> None
         assert missing["error"]["code"] == -32602
         unknown = await editor.ask("session/set_model", sessionId="none", modelId="x")
         assert "error" in unknown
+
+
+async def test_commands_of_plugins_are_advertised_and_run(tmp_path: Path) -> None:
+    folder = tmp_path / "home" / "plugins" / "greet"
+    folder.mkdir(parents=True)
+    (folder / "plugin.yaml").write_text("name: greet\nprovides_commands: [greet]\n")
+    (folder / "__init__.py").write_text(
+        "def register(ctx):\n"
+        "    ctx.register_command('greet', lambda who: f'Hello, {who}!', 'Say hello.', 'NAME')\n"
+    )
+    enable = [HERMES, "plugins", "enable", "greet", "--yes"]
+    await asyncio.to_thread(
+        subprocess.run, enable, env=environment(tmp_path), check=True, capture_output=True
+    )
+    async with raw_editor(tmp_path) as editor:
+        await editor.ask("initialize", protocolVersion=1, clientCapabilities={})
+        new = (await editor.ask("session/new", cwd=str(tmp_path), mcpServers=[]))["result"]
+        block = {"type": "text", "text": "/greet Ada"}
+        await editor.ask("session/prompt", sessionId=new["sessionId"], prompt=[block])
+        assert "Hello, Ada!" in editor.text_of(new["sessionId"])
+        async with asyncio.timeout(60):
+            while "greet" not in editor.commands:
+                await asyncio.sleep(0.02)
