@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ class RawEditor:
         self.updates: list[tuple[str, dict[str, Any]]] = []
         self.lines = 0
         self._numbers = itertools.count(1)
+        self._news = asyncio.Event()
 
     async def read(self) -> None:
         assert self._process.stdout is not None
@@ -46,6 +47,7 @@ class RawEditor:
             if message.get("method") == "session/update":
                 params = message["params"]
                 self.updates.append((params["sessionId"], params["update"]))
+                self._news.set()
             elif "method" in message:
                 outcome = {"outcome": {"outcome": "cancelled"}}
                 self._send({"id": message["id"], "result": outcome})
@@ -63,6 +65,13 @@ class RawEditor:
     def text_of(self, session: str) -> str:
         chunks = (update for id, update in self.updates if id == session)
         return json.dumps([each for each in chunks if "command" not in each["sessionUpdate"]])
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait for updates until it is so."""
+        async with asyncio.timeout(60):
+            while not holds():
+                self._news.clear()
+                await self._news.wait()
 
     @property
     def commands(self) -> list[str]:
@@ -195,6 +204,4 @@ async def test_commands_of_plugins_are_advertised_and_run(tmp_path: Path) -> Non
         block = {"type": "text", "text": "/greet Ada"}
         await editor.ask("session/prompt", sessionId=new["sessionId"], prompt=[block])
         assert "Hello, Ada!" in editor.text_of(new["sessionId"])
-        async with asyncio.timeout(60):
-            while "greet" not in editor.commands:
-                await asyncio.sleep(0.02)
+        await editor.until(lambda: "greet" in editor.commands)
