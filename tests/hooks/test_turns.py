@@ -75,7 +75,7 @@ async def test_hooks_are_told_what_their_names_promise(tmp_path: Path) -> None:
     (output,) = told.of("transform_terminal_output")
     assert (output["command"], output["output"], output["returncode"]) == ("echo one", "one\n", 0)
     first, second = told.of("pre_api_request")
-    assert (first["base_url"], first["api_mode"]) == (address, "chat")
+    assert (first["base_url"], first["api_mode"]) == (address, "chat_completions")
     assert (first["api_call_count"], second["api_call_count"]) == (1, 2)
     assert first["request_messages"] == [{"role": "user", "content": "Run it."}]
     assert second["message_count"] == 3

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ import pytest
 from hermes.app.app import App
 from hermes.app.start import start
 from hermes.codec.json import encode
+from hermes.commands.catalogue import COMMANDS
+from hermes.commands.registry import CommandRegistry, ShowText
 from hermes.core.commands import Say
 from hermes.core.effects import CallServer, Principal
 from hermes.core.events import Record, ReplyAdded, ToolFinished, ToolIntended
@@ -241,6 +244,83 @@ async def test_another_server_in_the_settings_is_found_by_a_session_that_is_open
             assert answer.text == "echo: new"
             (talk.home / "config.yaml").write_text(text)
             assert await app.mcp.reload() == "MCP servers: 0 added, 0 changed, 1 removed."
+
+
+async def test_a_reload_asks_the_servers_again_for_their_tools(talk: Talk) -> None:
+    server_file = talk.home.parent / "own_server.py"
+    old = LITTLE.read_text()
+    server_file.write_text(old)
+    talk.home.mkdir()
+    steps = [says("Hello."), calls("tool_search", query="brand new"), says("Done.")]
+    async with ScriptedServer(steps) as server:
+        text = SETTINGS.replace("URL", server.url).replace(str(LITTLE), str(server_file))
+        (talk.home / "config.yaml").write_text(text.replace("MORE", ""))
+        async with start({}, home=str(talk.home)) as app:
+            session = await app.open(SessionRequest(source="cli", attended=False))
+            await session.send(Say(text="hi"))
+            await session.wait_until_idle()
+            assert "mcp_little_picture" in findable(app)
+            server_file.write_text(
+                old.replace(
+                    '    "picture": {"description": "One pixel.", "inputSchema": ANY},\n',
+                    '    "fresh": {"description": "Brand new.", "inputSchema": ANY},\n',
+                )
+            )
+            assert await app.mcp.reload() == "MCP servers: no changes."
+            registry = CommandRegistry(COMMANDS, "editor")
+            here = SimpleNamespace(app=app, session=session, registry=registry)
+            assert await registry.run_known("/reload-mcp", here) == ShowText(
+                text="MCP tools: 1 added (mcp_little_fresh), 1 removed (mcp_little_picture)."
+            )
+            assert {"mcp_little_fresh"} == findable(app) & {
+                *("mcp_little_fresh", "mcp_little_picture"),
+            }
+            await session.send(Say(text="is there something new?"))
+            await session.wait_until_idle()
+            (found,) = results(await app.journal.read(session.id))
+            assert "mcp_little_fresh" in found.text
+            assert await app.mcp.reload(requery=True) == "MCP servers: no changes."
+
+
+async def test_arguments_get_the_types_of_the_schema(talk: Talk) -> None:
+    server_file = talk.home.parent / "own_server.py"
+    schema = {
+        "type": "object",
+        "properties": {
+            "text": {"type": "string"},
+            "count": {"type": "integer"},
+            "loud": {"type": "boolean"},
+            "tags": {"type": "array", "items": {"type": "number"}},
+            "more": {"anyOf": [{"type": "object"}, {"type": "null"}]},
+        },
+    }
+    code = LITTLE.read_text().replace("ANY = {", f"ANY = {schema!r}\n_ = {{", 1)
+    server_file.write_text(code.replace('"inputSchema": TEXT', '"inputSchema": ANY'))
+    talk.home.mkdir()
+    given = {
+        "text": "5",
+        "count": "5",
+        "loud": "true",
+        "tags": '["1.5", 2]',
+        "more": '{"a": "1"}',
+    }
+    async with ScriptedServer([use("mcp_little_echo", **given), says("Done.")]) as server:
+        text = SETTINGS.replace("URL", server.url).replace(str(LITTLE), str(server_file))
+        (talk.home / "config.yaml").write_text(text.replace("MORE", ""))
+        async with start({}, home=str(talk.home)) as app:
+            session = await app.open(SessionRequest(source="cli", attended=False))
+            await session.send(Say(text="go"))
+            await session.wait_until_idle()
+            judged = [
+                effect.effect.arguments
+                for each in await app.journal.read(session.id)
+                if isinstance(each.event, ToolIntended)
+                for effect in each.event.judged
+                if isinstance(effect.effect, CallServer)
+            ]
+    assert judged == [
+        '{"text":"5","count":5,"loud":true,"tags":[1.5,2],"more":{"a":"1"}}',
+    ]
 
 
 async def test_settings_that_change_while_a_chat_is_open_are_followed(talk: Talk) -> None:

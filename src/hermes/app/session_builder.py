@@ -195,7 +195,7 @@ class SessionBuilder:
             preflight=partial(preflight, workspace),
             engine=context_engine(self._app, session_id, opened, memory=request.context_files),
             remark=FolderContext(self._run, workspace, policy, opened)
-            if request.context_files
+            if request.context_files and not request.only_memory
             else None,
             tune=controls.apply,
         )

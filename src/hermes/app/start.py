@@ -27,14 +27,17 @@ def start(
     settings: Mapping[str, JsonValue] | None = None,
     home: str | None = None,
     budget: StepBudget | None = None,
+    journal: Path | None = None,
 ) -> App:
     """The app for one run. Nothing is opened, created or contacted yet. `settings` are keyed by
     setting (`model.default`) and rank like options; `budget` limits the steps of all turns
-    together."""
+    together. `journal` is the database file, if it is not that of the home."""
     env = process_environment()
     location = resolve_home(
         env, explicit=Path(home) if home else None, profile=options.get("profile")
     )
+    if journal is not None:
+        location.journal, location.index = journal, journal.with_suffix(".index.db")
     flags = {**flag_values(options), **(settings or {})}
     use_file = not options.get("ignore_config")
     config = load(location, flags=flags, env=env, use_file=use_file)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from hermes.codec.coercion import coerce
 from hermes.codec.json import DecodeError, convert
 from hermes.codec.values import JsonObject
 
@@ -49,7 +50,8 @@ class Parameters:
 
 
 class GivenParameters(Parameters):
-    """A schema from outside, such as an MCP server, which checks the arguments itself."""
+    """A schema from outside, such as an MCP server, which checks the arguments itself. Wrong types
+    are corrected where the schema says how."""
 
     def __init__(self, schema: JsonObject) -> None:
         self._schema = schema
@@ -58,7 +60,8 @@ class GivenParameters(Parameters):
         return self._schema
 
     def decode(self, arguments: JsonObject) -> JsonObject:
-        return arguments
+        corrected: JsonObject = coerce(arguments, self._schema)
+        return corrected
 
 
 def _struct_of(function: Callable[..., object]) -> type[msgspec.Struct]:

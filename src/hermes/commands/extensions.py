@@ -19,7 +19,7 @@ from hermes.workspaces.user_commands import run_user_command
 
 
 async def _reload(here: CommandContext, _argument: str) -> str:
-    return await here.app.mcp.reload()
+    return await here.app.mcp.reload(requery=True)
 
 
 NONE = "No plugins are installed; `hermes plugins new NAME` creates one."

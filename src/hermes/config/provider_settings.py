@@ -18,6 +18,8 @@ class ModelSettings(Value):
     provider: Annotated[str, "Provider; empty uses the best one that has a key."] = ""
     base_url: Annotated[str, "Base URL, for a custom provider."] = ""
     api_key: Annotated[str, SECRET, "API key; better kept in `.env`."] = ""
+    api_keys: Annotated[tuple[str, ...], SECRET, "More API keys, used in rotation."] = ()
+    extra_body: Annotated[JsonObject, "Fields added to each request of the main model."] = {}
     api_mode: Annotated[ApiMode, "Wire format; empty uses the provider's default."] = ""
     context_length: Annotated[
         Positive | None, "Context window in tokens; null uses the known value of the model."

@@ -123,9 +123,12 @@ def system_text(
         return SystemText((Layer(name="identity", text=REDUCED),), ())
     limit = settings.context_file_max_chars
     project = ProjectContext()
-    if request.context_files and not is_remote_backend(settings.terminal):
+    files = request.context_files and not request.only_memory
+    if files and not is_remote_backend(settings.terminal):
         project = project_context(Path(cwd), window=choice.window, max_chars=limit, scan=scan)
-    soul = read_soul(home, limit or limit_for(choice.window), scan) if request.context_files else ""
+    soul = ""
+    if files or request.soul:
+        soul = read_soul(home, limit or limit_for(choice.window), scan)
     agent = settings.agent
     backend = describe_backend(settings.terminal)
     machine = f"Files and commands are not on this machine: {backend}." if backend else toolchain

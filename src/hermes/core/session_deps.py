@@ -201,6 +201,9 @@ class SessionDeps(Struct, kw_only=True):
     attended: bool
     approval_seconds: float = 60
     budget: StepBudget | None = None
+    # A steer that came too late for its turn becomes the next turn, unless this is set: then it is
+    # withdrawn.
+    withdraws_late_steers: bool = False
     # Returns what the session may spend now.
     budgeting: Callable[[], Budgeting] = Budgeting
     # Creates the services of `ToolContext.service`.

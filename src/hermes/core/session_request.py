@@ -24,6 +24,8 @@ class SessionRequest(Value):
     job           groups sessions for spending caps
     toolsets      limits the tools of a new session
     context_files put context files, SOUL.md and memory into the prompt
+    only_memory   of these, put only memory into the prompt
+    soul          put SOUL.md into the prompt in any case
     worktree      give a new session its own git worktree
     brings_tools  make `tool_search` available
     tell_id       put the id of the session into the prompt
@@ -44,6 +46,8 @@ class SessionRequest(Value):
     job: str = ""
     toolsets: tuple[str, ...] = ()
     context_files: bool = True
+    only_memory: bool = False
+    soul: bool = False
     worktree: bool = False
     brings_tools: bool = False
     tell_id: bool = False

@@ -8,7 +8,7 @@ import logging
 from hermes.codec.values import replace
 from hermes.core.concurrency import Stop
 from hermes.core.errors import HermesError
-from hermes.core.events import TurnStarted
+from hermes.core.events import TurnStarted, Withdrawn
 from hermes.core.gate import Gate, Questions, expire_question
 from hermes.core.loop import run_turn
 from hermes.core.metering import SessionMeter
@@ -130,6 +130,9 @@ class TurnRunner:
     async def _take_next(self) -> bool:
         """Start the turn of the oldest waiting message. Return False if none waits."""
         async with self.take_lock:
+            if self._deps.withdraws_late_steers:
+                late = self._recorder.transcript.steers()
+                await self._recorder.commit(*(Withdrawn(n=n) for n in late))
             n = self._recorder.transcript.oldest_waiting()
             if n is None:
                 return False

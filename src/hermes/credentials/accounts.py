@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hermes.config.layers import suggest_names
 from hermes.config.load import Config
+from hermes.config.provider_settings import ModelSettings
 from hermes.config.settings import NetworkSettings
 from hermes.core.errors import ConfigError, NotFound
 from hermes.core.world import World
@@ -145,8 +146,8 @@ class Accounts:
             return _usable([EnvironmentKey(f"config:{provider}", own.api_key, "")])
         if own is not None and own.key_env:
             return self._variables(own.key_env, scope="")
-        if provider == (settings.model.provider or CUSTOM) and settings.model.api_key:
-            return _usable([EnvironmentKey("config:model", settings.model.api_key, "")])
+        if provider == (settings.model.provider or CUSTOM) and _model_keys(settings.model):
+            return _usable(_model_keys(settings.model))
         return _usable([key for name in vendor.keys for key in self._variables(name, scope=name)])
 
     def _variables(self, name: str, *, scope: str) -> list[EnvironmentKey]:
@@ -224,6 +225,13 @@ def pool_name(provider: str, vendor: Vendor) -> str:
     if vendor.name == CUSTOM and provider != CUSTOM and provider not in vendor.aliases:
         return f"{CUSTOM}:{provider.removeprefix('custom:')}"
     return vendor.name
+
+
+def _model_keys(model: ModelSettings) -> list[EnvironmentKey]:
+    """The keys of the `model` settings."""
+    keys = [EnvironmentKey("config:model", model.api_key, "")] if model.api_key else []
+    more = enumerate(model.api_keys, start=2)
+    return [*keys, *(EnvironmentKey(f"config:model:{n}", key, "") for n, key in more)]
 
 
 def _usable(keys: list[EnvironmentKey]) -> list[EnvironmentKey]:

@@ -85,7 +85,7 @@ class RequestHooks:
             "model": call.model,
             "provider": call.provider,
             "base_url": endpoint.url if endpoint else "",
-            "api_mode": endpoint.wire if endpoint else "",
+            "api_mode": endpoint.api_mode if endpoint else "",
             "api_call_count": self._count,
             "message_count": len(prompt.messages),
             "tool_count": len(prompt.tools),

@@ -151,6 +151,10 @@ def use_studio(studio: Studio) -> Iterator[None]:
         _studio.reset(token)
 
 
+def has_studio() -> bool:
+    return _studio.get() is not None
+
+
 def current_studio() -> Studio:
     """Return the studio of the current generation; raise ImageFault outside one."""
     studio = _studio.get()

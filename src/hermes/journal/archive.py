@@ -73,6 +73,12 @@ class SessionArchive:
             raise NotFound("There is no session to continue; start one with `hermes`.")
         return found
 
+    async def exists(self, session_id: str) -> bool:
+        """Return whether there is a session with exactly this id."""
+        if self._is_empty():
+            return False
+        return await listing.session_info(self._journal, session_id) is not None
+
     async def info(self, session_id: str) -> SessionInfo:
         found = await listing.session_info(self._journal, session_id)
         if found is None:

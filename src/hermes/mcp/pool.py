@@ -146,6 +146,11 @@ class ServerPool:
         await asyncio.gather(*(link.retire() for link in links))
         return added, changed, removed
 
+    async def disconnect(self) -> None:
+        """Close all connections after their running calls; the next use connects again."""
+        links, self._links = self._links, {}
+        await asyncio.gather(*(link.retire() for link in links.values()))
+
     async def close(self) -> None:
         links, self._links = self._links, {}
         await asyncio.gather(*(link.close() for link in links.values()))

@@ -64,8 +64,9 @@ class McpServers:
                 self._run.notices += faults.values()
             self._update_tools()
 
-    async def reload(self) -> str:
-        """Apply the current settings; return a message. Unreadable settings change nothing."""
+    async def reload(self, *, requery: bool = False) -> str:
+        """Apply the current settings; return a message. Unreadable settings change nothing. With
+        `requery`, connect to all servers again and read their tools."""
         from hermes.config.load import load
 
         config = await asyncio.to_thread(load, self._run.home, env=self._run.env)
@@ -76,12 +77,17 @@ class McpServers:
             added, changed, removed = await self.pool.replace(servers)
             self._offered = True
             new = [name for name in (*added, *changed) if self.pool.cached_listing(name) is None]
+            if requery:
+                await self.pool.disconnect()
+                new = list(self.pool.servers)
+            before = set(self._names)
             faults = await self.pool.discover(new, seconds=DISCOVERY_SECONDS)
             self._update_tools()
-        if not (added or changed or removed or faults_found):
-            return UNCHANGED
+        tools = _tool_changes(before, set(self._names)) if requery else ""
         counts = f"{len(added)} added, {len(changed)} changed, {len(removed)} removed"
-        return "\n".join((f"MCP servers: {counts}.", *faults_found, *faults.values()))
+        servers_line = f"MCP servers: {counts}." if added or changed or removed else ""
+        lines = filter(None, (servers_line, tools, *faults_found, *faults.values()))
+        return "\n".join(lines) or UNCHANGED
 
     async def follow(self, session: Session) -> None:
         """Watch the settings while the session is open, and report changes in it."""
@@ -121,6 +127,16 @@ class McpServers:
             entries = [CatalogueEntry(spec, tool) for spec, tool in self.pool.list_tools()]
             before, self._names = self._names, tuple(entry.spec.name for entry in entries)
             self._tools.add(entries, instead_of=before)
+
+
+def _tool_changes(before: set[str], after: set[str]) -> str:
+    """Name the tools that a server has gained or lost."""
+    changes = [
+        f"{len(names)} {what} ({', '.join(sorted(names))})"
+        for what, names in (("added", after - before), ("removed", before - after))
+        if names
+    ]
+    return f"MCP tools: {', '.join(changes)}." if changes else ""
 
 
 def configured_pool(

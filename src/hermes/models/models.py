@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from hermes.codec.ttl_cache import TtlCache
+from hermes.codec.values import replace
 from hermes.config.load import Config
 from hermes.config.provider_settings import FallbackSettings
 from hermes.core.errors import ConfigError, HermesError, UsageError
@@ -132,7 +133,10 @@ class Models:
     ) -> tuple[Provider, int]:
         """Build a provider for one session, with its fallback models; return it and the context
         window in tokens. `tier` None takes the service tier of the settings."""
-        first = self.link(self.ref(model, provider, tier=tier), meter, cause=cause)
+        ref = self.ref(model, provider, tier=tier)
+        if cause == "chat" and (body := self._config.settings.model.extra_body):
+            ref = replace(ref, extra_body=body)
+        first = self.link(ref, meter, cause=cause)
         entries = self._config.settings.fallback_providers
         fallbacks = self.fallback_links(entries, meter, cause=cause, tier=tier)
         links = [first, *(link for link in fallbacks if link.who != first.who)]

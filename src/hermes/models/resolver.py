@@ -11,7 +11,7 @@ from hermes.codec.ttl_cache import TtlCache
 from hermes.codec.values import JsonObject
 from hermes.config.load import Config
 from hermes.core.errors import ConfigError, HermesError
-from hermes.models.model_ref import CUSTOM, ModelRef, provider_of_value
+from hermes.models.model_ref import CUSTOM, ModelRef, effective_value, provider_of_value
 from hermes.models.names import ModelNames, ProviderEntry, ProviderNames
 from hermes.models.ranking import Candidate, ProviderRanking
 from hermes.net.addresses import host_of, is_local
@@ -94,7 +94,7 @@ class Resolver:
         overrides: JsonObject = plain(declared) if declared is not None else {}
         if window.source == "user":
             overrides["context_length"] = window.tokens
-        settings = self._settings
+        config, settings = self._config, self._settings
         cache = settings.openrouter
         options = RequestOptions(
             routing=plain(settings.provider_routing),
@@ -113,7 +113,7 @@ class Resolver:
             url=address.url,
             url_source=address.source or "config",
             api_mode=entry.own.api_mode or self._saved_value(entry, "model.api_mode"),
-            saved=not entry.own.api_mode,
+            saved=not entry.own.api_mode and effective_value(config, "model.api_mode").rank > 0,
             name=entry.name,
             headers=entry.own.extra_headers,
             overrides=overrides,

@@ -14,12 +14,14 @@ from hermes.codec.values import JsonObject
 from hermes.core.errors import ConfigError
 from hermes.core.tools import ToolContext
 from hermes.hooks.registry import Hooks
-from hermes.images.provider import ImageGenProvider
+from hermes.images.provider import ImageGenProvider, references_of
+from hermes.images.studio import current_studio, has_studio
 from hermes.plugins.contents import Contents, hash_of, read_contents, remove_copy, write_copy
 from hermes.plugins.discovery import FoundPlugin
+from hermes.plugins.image_requests import ImageCaller
 from hermes.plugins.in_process import InProcessPlugin
 from hermes.plugins.inside.providers import EngineFactory
-from hermes.plugins.protocol import NO_CALLER, PluginCaller, PluginFault
+from hermes.plugins.protocol import PluginCaller, PluginFault
 from hermes.plugins.registry import PluginRegistry, PluginState
 from hermes.plugins.surface import OPEN, PREFIX, ImageOffer, ServiceOffer, SessionId
 
@@ -67,9 +69,11 @@ class RemoteImageProvider(ImageGenProvider):
         self, prompt: str, aspect_ratio: str = "landscape", **named: Any
     ) -> JsonObject:
         payload = {"positional": [prompt, aspect_ratio], "named": named}
+        refs = references_of(named.get("image_url"), named.get("reference_image_urls"))
+        caller = ImageCaller(current_studio() if has_studio() else None, refs)
         try:
             answer = await self._plugins.running(self._key).call(
-                "image", f"{self.name}:generate", payload, seconds=IMAGE_SECONDS, caller=NO_CALLER
+                "image", f"{self.name}:generate", payload, seconds=IMAGE_SECONDS, caller=caller
             )
         except PluginFault as fault:
             return {"success": False, "image": None, "error": str(fault), "provider": self.name,

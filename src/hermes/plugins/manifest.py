@@ -94,12 +94,7 @@ def manifest_of_module(file: Path) -> PluginManifest:
         raise ConfigError(
             f"{file.name} needs a PLUGIN constant or exactly one class derived from Plugin."
         )
-    attributes: dict[str, Any] = {
-        target: each.value.value
-        for each in kinds[0].body
-        if isinstance(each, ast.Assign | ast.AnnAssign) and isinstance(each.value, ast.Constant)
-        for target in _targets(each)
-    }
+    attributes = _constants(kinds[0])
     name = str(attributes.get("name", ""))
     return validate_manifest(
         {
@@ -109,6 +104,19 @@ def manifest_of_module(file: Path) -> PluginManifest:
             "provides_tools": [name],
         }
     )
+
+
+def _constants(kind: ast.ClassDef) -> dict[str, Any]:
+    """The attributes of a class that are constants, or properties that return one."""
+    found: dict[str, Any] = {}
+    for each in kind.body:
+        if isinstance(each, ast.Assign | ast.AnnAssign) and isinstance(each.value, ast.Constant):
+            found |= dict.fromkeys(_targets(each), each.value.value)
+        elif isinstance(each, ast.FunctionDef) and each.decorator_list:
+            end = each.body[-1]
+            if isinstance(end, ast.Return) and isinstance(end.value, ast.Constant):
+                found[each.name] = end.value.value
+    return found
 
 
 def validate_manifest(data: JsonObject) -> PluginManifest:

@@ -52,6 +52,10 @@ class PluginCaller:
         """The keyword arguments about a call."""
         return {"session_id": self.session_id, "call_id": self.ctx.call_id if self.ctx else ""}
 
+    async def serve(self, method: str, params: JsonObject, grants: Grants) -> object:
+        """Serve a request that only some calls offer; raise Denied."""
+        raise Denied(f"Unknown method {method[:60]!r}.")
+
 
 NO_CALLER = PluginCaller()
 
@@ -92,7 +96,7 @@ class PluginRequests:
             case "llm.complete":
                 return await self._ask_model(params, caller)
             case _:
-                raise Denied(f"Unknown method {str(method)[:60]!r}.")
+                return await caller.serve(method, params, self.grants)
 
     async def _use_tool(self, params: JsonObject, caller: PluginCaller) -> str:
         name, arguments = params.get("name"), params.get("arguments")

@@ -30,6 +30,14 @@ class WithSecrets(Value):
         return [(name, "…" if value and name in self.hidden else value) for name, value in fields]
 
 
+# The names of wire formats in settings and hooks.
+API_MODE_NAMES: dict[WireName, str] = {
+    "chat": "chat_completions",
+    "responses": "codex_responses",
+    "messages": "anthropic_messages",
+}
+
+
 class Endpoint(WithSecrets):
     """One model at one address, with the key and the facts that a request needs."""
 
@@ -52,6 +60,10 @@ class Endpoint(WithSecrets):
     def issuer(self) -> str:
         """Identifies who can read the reasoning that this endpoint sealed."""
         return f"{self.wire}:{self.host}/{self.model}"
+
+    @property
+    def api_mode(self) -> str:
+        return API_MODE_NAMES[self.wire]
 
     @property
     def is_local(self) -> bool:

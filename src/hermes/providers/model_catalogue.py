@@ -12,7 +12,7 @@ from hermes.codec.json import DecodeError, convert, decode, plain
 from hermes.codec.values import JsonObject, Value, replace
 from hermes.core.errors import ConfigError
 from hermes.net.addresses import host_of
-from hermes.providers.endpoint import Auth, Endpoint, UrlSource, may_send
+from hermes.providers.endpoint import API_MODE_NAMES, Auth, Endpoint, UrlSource, may_send
 from hermes.providers.model_listing import ModelInfo
 from hermes.providers.model_names import NameStyle, Shorthand, spell_for_vendor
 from hermes.providers.profile import (
@@ -40,11 +40,7 @@ from hermes.providers.profile_building import (
     with_options,
 )
 
-API_MODES: dict[str, WireName] = {
-    "chat_completions": "chat",
-    "codex_responses": "responses",
-    "anthropic_messages": "messages",
-}
+API_MODES: dict[str, WireName] = {mode: wire for wire, mode in API_MODE_NAMES.items()}
 Login = Literal["api_key", "oauth_device_code", "oauth_pkce", "oauth_external", "copilot", "none"]
 PACKED = Path(__file__).with_name("model_catalogue.json")
 _OWN_RESPONSES = ("api.openai.com", "chatgpt.com", "api.x.ai")

@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ class RawEditor:
         self.updates: list[tuple[str, dict[str, Any]]] = []
         self.lines = 0
         self._numbers = itertools.count(1)
+        self._news = asyncio.Event()
 
     async def read(self) -> None:
         assert self._process.stdout is not None
@@ -46,6 +47,7 @@ class RawEditor:
             if message.get("method") == "session/update":
                 params = message["params"]
                 self.updates.append((params["sessionId"], params["update"]))
+                self._news.set()
             elif "method" in message:
                 outcome = {"outcome": {"outcome": "cancelled"}}
                 self._send({"id": message["id"], "result": outcome})
@@ -63,6 +65,22 @@ class RawEditor:
     def text_of(self, session: str) -> str:
         chunks = (update for id, update in self.updates if id == session)
         return json.dumps([each for each in chunks if "command" not in each["sessionUpdate"]])
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait for updates until it is so."""
+        async with asyncio.timeout(60):
+            while not holds():
+                self._news.clear()
+                await self._news.wait()
+
+    @property
+    def commands(self) -> list[str]:
+        return [
+            command["name"]
+            for _, update in self.updates
+            if update["sessionUpdate"] == "available_commands_update"
+            for command in update["availableCommands"]
+        ]
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self._process.stdin is not None
@@ -113,7 +131,7 @@ async def test_three_sessions_at_once_say_nothing_but_the_protocol(tmp_path: Pat
         for folder, session in zip(folders, sessions, strict=True):
             text = editor.text_of(session)
             assert [each for each in folders if f"only-in-{each.name}" in text] == [folder]
-        wrong = await editor.ask("session/set_model", sessionId=sessions[0], modelId="x")
+        wrong = await editor.ask("session/fly", sessionId=sessions[0], modelId="x")
         assert wrong["error"]["code"] == -32601
     assert editor.lines > 10
 
@@ -148,3 +166,42 @@ def test_without_an_editor_at_the_other_end_it_says_so_and_leaves(tmp_path: Path
             )
             assert ended.returncode == 2
             assert "configure `hermes acp` as an agent in the editor" in ended.stderr
+
+
+async def test_the_model_is_switched_by_its_older_method(tmp_path: Path) -> None:
+    async with raw_editor(tmp_path) as editor:
+        await editor.ask("initialize", protocolVersion=1, clientCapabilities={})
+        new = (await editor.ask("session/new", cwd=str(tmp_path), mcpServers=[]))["result"]
+        assert new["models"]["currentModelId"] == "offline:offline-assistant"
+        names = [each["modelId"] for each in new["models"]["availableModels"]]
+        assert "offline:offline-assistant" in names
+        session = new["sessionId"]
+        chosen = await editor.ask(
+            "session/set_model", sessionId=session, modelId="offline:offline-assistant"
+        )
+        assert chosen["result"] == {}
+        missing = await editor.ask("session/set_model", sessionId=session, modelId="")
+        assert missing["error"]["code"] == -32602
+        unknown = await editor.ask("session/set_model", sessionId="none", modelId="x")
+        assert "error" in unknown
+
+
+async def test_commands_of_plugins_are_advertised_and_run(tmp_path: Path) -> None:
+    folder = tmp_path / "home" / "plugins" / "greet"
+    folder.mkdir(parents=True)
+    (folder / "plugin.yaml").write_text("name: greet\nprovides_commands: [greet]\n")
+    (folder / "__init__.py").write_text(
+        "def register(ctx):\n"
+        "    ctx.register_command('greet', lambda who: f'Hello, {who}!', 'Say hello.', 'NAME')\n"
+    )
+    enable = [HERMES, "plugins", "enable", "greet", "--yes"]
+    await asyncio.to_thread(
+        subprocess.run, enable, env=environment(tmp_path), check=True, capture_output=True
+    )
+    async with raw_editor(tmp_path) as editor:
+        await editor.ask("initialize", protocolVersion=1, clientCapabilities={})
+        new = (await editor.ask("session/new", cwd=str(tmp_path), mcpServers=[]))["result"]
+        block = {"type": "text", "text": "/greet Ada"}
+        await editor.ask("session/prompt", sessionId=new["sessionId"], prompt=[block])
+        assert "Hello, Ada!" in editor.text_of(new["sessionId"])
+        await editor.until(lambda: "greet" in editor.commands)

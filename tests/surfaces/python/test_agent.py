@@ -3,52 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-from hermes import AIAgent
-from hermes.surfaces.python.agent import SETTINGS, settings_of
+from hermes.surfaces.python.arguments import SETTINGS, settings_of
 from hermes.testing.faults import hangs
-from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import Step, calls, calls_many, fails, says, thinks
-
-
-class Programs:
-    """Makes agents that talk to one scripted server, in a home and a folder of their own."""
-
-    def __init__(self, folder: Path, server: ScriptedServer) -> None:
-        self.folder = folder
-        self.server = server
-        self._agents: list[AIAgent] = []
-
-    def agent(self, *steps: Step, **options: Any) -> AIAgent:
-        self.server.add(*steps)
-        made = AIAgent(
-            model="test",
-            base_url=f"{self.server.url}/v1",
-            api_key="k",
-            home=self.folder / "home",
-            cwd=self.folder,
-            **options,
-        )
-        self._agents.append(made)
-        return made
-
-    def close(self) -> None:
-        for agent in self._agents:
-            agent.close()
-
-
-@pytest.fixture
-def programs(tmp_path: Path) -> Iterator[Programs]:
-    with ScriptedServer.in_thread([]) as server:
-        made = Programs(tmp_path, server)
-        yield made
-        made.close()
-        assert server.violations == []
+from tests.surfaces.python.programs import Programs
 
 
 def test_a_chat_is_one_call_and_its_words(programs: Programs) -> None:

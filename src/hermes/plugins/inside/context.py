@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from hermes.plugins.inside.calling import accepted_arguments
+from hermes.plugins.inside.legacy_imports import LegacyImports, PluginFinder, PluginLoader
 from hermes.plugins.inside.providers import EngineFactory, provider_fault
 
 Ask = Callable[[str, dict[str, Any]], Any]
@@ -286,15 +287,18 @@ def _add(known: dict[str, Any], name: str, about: Any, what: str) -> None:
 Register = Callable[[Context], Any]
 
 
-def load_plugin(path: str, module: str, attribute: str, name: str) -> tuple[Register, ModuleType]:
+def load_plugin(
+    path: str, module: str, attribute: str, name: str, *, legacy: LegacyImports
+) -> tuple[Register, ModuleType]:
     """Import the plugin. `path` is a folder or file or, with `module`, an import path. `attribute`
     names the function if not `register`."""
     if module:
         if path not in sys.path:
             sys.path.insert(0, path)
+        PluginFinder(module.partition(".")[0], legacy).install()
         loaded = importlib.import_module(module)
     else:
-        loaded = _by_path(Path(path), name)
+        loaded = _by_path(Path(path), name, legacy)
     wanted = attribute or "register"
     if callable(register := getattr(loaded, wanted, None)):
         return register, loaded
@@ -303,13 +307,17 @@ def load_plugin(path: str, module: str, attribute: str, name: str) -> tuple[Regi
     return _from_class(loaded), loaded
 
 
-def _by_path(path: Path, name: str) -> ModuleType:
+def _by_path(path: Path, name: str, legacy: LegacyImports) -> ModuleType:
     """Import under a unique name; a folder is a package."""
     own = f"hermes_plugin_{name.replace('-', '_').replace('/', '_')}"
     file, inner = (path / "__init__.py", [str(path)]) if path.is_dir() else (path, None)
     if not file.is_file():
         raise Refused(f"The plugin has no {file.name}.")
-    spec = importlib.util.spec_from_file_location(own, file, submodule_search_locations=inner)
+    PluginFinder(own, legacy).install()
+    loader = PluginLoader(own, str(file), legacy)
+    spec = importlib.util.spec_from_file_location(
+        own, file, loader=loader, submodule_search_locations=inner
+    )
     if spec is None or spec.loader is None:
         raise Refused(f"{file.name} cannot be loaded.")
     module = importlib.util.module_from_spec(spec)
@@ -337,6 +345,7 @@ def _from_class(module: ModuleType) -> Register:
 
     def register(ctx: Context) -> None:
         schema = {"description": plugin.description, "parameters": plugin.get_schema()}
-        ctx.register_tool(plugin.name, "plugins", schema, lambda args: plugin.execute(args))
+        # Replaces a built-in tool of the same name only if the user allows it.
+        ctx.register_tool(plugin.name, "plugins", schema, plugin.execute, override=True)
 
     return register

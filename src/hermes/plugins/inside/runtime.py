@@ -11,7 +11,9 @@ from typing import Any
 
 from hermes.plugins.inside.calling import PluginLoop, call_function
 from hermes.plugins.inside.context import Ask, Context, Refused, load_plugin
+from hermes.plugins.inside.legacy_imports import LegacyImports, remove_finders
 from hermes.plugins.inside.providers import KINDS, describe_provider
+from hermes.plugins.inside.studio import use_host_studio
 
 IMAGE_METHODS = frozenset(("generate", "is_available"))
 
@@ -23,6 +25,7 @@ class Runtime:
     def __init__(self, start_message: Mapping[str, Any], ask: Ask) -> None:
         self._start_message = start_message
         self._loop = PluginLoop()
+        self._ask = ask
         self._module: Any = None
         self.context = Context(
             start_message["manifest"],
@@ -33,12 +36,20 @@ class Runtime:
             profile_name=start_message["profile"],
         )
 
+        self._legacy = LegacyImports(
+            self.context.register_image_gen_provider, self.context.registered.images
+        )
+
     def load(self) -> dict[str, Any]:
         """Import the plugin and return its registrations."""
         start_message = self._start_message
         name = str(start_message["manifest"]["name"])
         register, self._module = load_plugin(
-            start_message["place"], start_message["module"], start_message["attribute"], name
+            start_message["place"],
+            start_message["module"],
+            start_message["attribute"],
+            name,
+            legacy=self._legacy,
         )
         call_function(self._loop, register, self.context)
         return self.surface()
@@ -77,7 +88,8 @@ class Runtime:
                 if method not in IMAGE_METHODS:
                     raise Refused(f"Image providers have no method {method!r}.")
                 function = getattr(own.images[provider], method)
-                return function(*payload.get("positional", ()), **payload.get("named", {}))
+                with use_host_studio(self._ask):
+                    return function(*payload.get("positional", ()), **payload.get("named", {}))
             case "service":
                 service, provider, method = name.split(":", 2)
                 if method not in KINDS[service].methods:
@@ -92,6 +104,7 @@ class Runtime:
         unregister = getattr(self._module, "unregister", None)
         if callable(unregister):
             call_function(self._loop, unregister)
+        remove_finders(self._legacy)
         self._loop.close()
 
     def _describe_all(

@@ -15,6 +15,8 @@ from hermes.core.errors import HermesError, UsageError
 from hermes.version import __version__
 
 MISSING = "The ACP library is missing; install it with `pip install hermes-agent[acp]`."
+# Images arrive as one line.
+BUFFER_BYTES = 50 * 1024 * 1024
 NO_EDITOR = (
     "No editor is connected to stdin and stdout; configure `hermes acp` as an agent in the "
     "editor, or test it with `hermes acp --check`."
@@ -50,13 +52,16 @@ def _is_open_line(descriptor: int) -> bool:
 
 async def _serve(options: dict[str, Any]) -> int:
     from acp import Agent, run_agent
+    from acp.stdio import stdio_streams
 
     from hermes.surfaces.acp.server import EditorAgent
+    from hermes.surfaces.acp.transport import EditorTransport
 
     async with start(options) as app:
         agent = EditorAgent(app)
         try:
-            await run_agent(cast(Agent, agent), use_unstable_protocol=True)
+            transport = EditorTransport(*await stdio_streams(limit=BUFFER_BYTES))
+            await run_agent(cast(Agent, agent), transport, use_unstable_protocol=True)
         finally:
             await agent.close()
     return 0

@@ -35,10 +35,11 @@ from acp.schema import (
     SetSessionConfigOptionResponse,
     SetSessionModeResponse,
 )
+from pydantic import BaseModel
 
 from hermes.app.app import App
 from hermes.app.session_environment import add_layer
-from hermes.codec.values import replace
+from hermes.codec.values import JsonObject, replace
 from hermes.core.commands import SwitchModel
 from hermes.core.errors import HermesError, NotFound, SessionBusy, UsageError
 from hermes.core.ports import Workspace
@@ -59,7 +60,9 @@ from hermes.surfaces.acp.session_options import (
     auth_methods,
     editor_mcp_servers,
     model_options,
+    model_state,
 )
+from hermes.surfaces.acp.transport import SET_MODEL
 from hermes.version import __version__
 
 SOURCE = "acp"
@@ -123,28 +126,30 @@ class EditorAgent:
 
     async def new_session(
         self, cwd: str, mcp_servers: EditorServers | None = None, **_: Any
-    ) -> NewSessionResponse:
+    ) -> JsonObject:
         if not Path(cwd).is_absolute():
             raise RequestError.invalid_params({"cwd": "must be an absolute path"})
         editor = await self._open_session(self._opening(cwd), mcp_servers)
-        return NewSessionResponse(session_id=editor.id, **self._greet(editor))
+        return self._with_models(
+            NewSessionResponse(session_id=editor.id, **self._greet(editor)), editor
+        )
 
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: EditorServers | None = None, **_: Any
-    ) -> LoadSessionResponse:
+    ) -> JsonObject:
         editor = await self._open_or_fork(session_id, cwd, mcp_servers)
         await editor.replay_history()
-        return LoadSessionResponse(**self._greet(editor))
+        return self._with_models(LoadSessionResponse(**self._greet(editor)), editor)
 
     async def resume_session(
         self, session_id: str, cwd: str, mcp_servers: EditorServers | None = None, **_: Any
-    ) -> ResumeSessionResponse:
+    ) -> JsonObject:
         editor = await self._open_or_fork(session_id, cwd, mcp_servers)
-        return ResumeSessionResponse(**self._greet(editor))
+        return self._with_models(ResumeSessionResponse(**self._greet(editor)), editor)
 
     async def fork_session(
         self, session_id: str, cwd: str, mcp_servers: EditorServers | None = None, **_: Any
-    ) -> ForkSessionResponse:
+    ) -> JsonObject:
         try:
             source = await self._app.archive.find(session_id)
             forked = await self._app.archive.fork(source)
@@ -154,7 +159,9 @@ class EditorAgent:
             self._app.context.home, forked, await load_mode(self._app.context.home, source)
         )
         editor = await self._open_or_fork(forked, cwd, mcp_servers)
-        return ForkSessionResponse(session_id=forked, **self._greet(editor))
+        return self._with_models(
+            ForkSessionResponse(session_id=forked, **self._greet(editor)), editor
+        )
 
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
@@ -217,17 +224,33 @@ class EditorAgent:
         editor = self._session(session_id)
         if config_id != MODEL or not isinstance(value, str):
             raise RequestError.invalid_params({"configId": config_id})
-        browser, current = ModelBrowser(self._app.models), editor.session.transcript.provider
-        try:
-            card = (await browser.find(value, current=current)).card
-            await editor.session.send(SwitchModel(model=card.model, provider=card.provider))
-        except HermesError as error:
-            raise _request_error(error) from error
+        await self._switch_model(editor, value)
         options = model_options(self._app.models, editor.session)
         return SetSessionConfigOptionResponse(config_options=[options])
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        raise RequestError.method_not_found(method)
+        if method != SET_MODEL:
+            raise RequestError.method_not_found(method)
+        model = params.get("modelId")
+        if not isinstance(model, str) or not model:
+            raise RequestError.invalid_params({"modelId": "must be the name of a model"})
+        await self._switch_model(self._session(str(params.get("sessionId"))), model)
+        return {}
+
+    async def _switch_model(self, editor: EditorSession, name: str) -> None:
+        browser, current = ModelBrowser(self._app.models), editor.session.transcript.provider
+        try:
+            card = (await browser.find(name, current=current)).card
+            await editor.session.send(SwitchModel(model=card.model, provider=card.provider))
+        except HermesError as error:
+            raise _request_error(error) from error
+
+    def _with_models(self, response: BaseModel, editor: EditorSession) -> JsonObject:
+        """The response with the models, for editors that switch them by `session/set_model`."""
+        fields = response.model_dump(
+            mode="json", by_alias=True, exclude_none=True, exclude_unset=True
+        )
+        return fields | {"models": model_state(self._app.models, editor.session)}
 
     async def ext_notification(self, method: str, params: dict[str, Any]) -> None:
         return

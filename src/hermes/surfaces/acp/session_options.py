@@ -17,6 +17,7 @@ from acp.schema import (
     TerminalAuthMethod,
 )
 
+from hermes.codec.values import JsonObject
 from hermes.config.extension_settings import McpServerSettings
 from hermes.core.session import Session
 from hermes.models.browser import ModelBrowser
@@ -72,20 +73,32 @@ def auth_methods(
     return [CONFIGURED_AUTH, SETUP_AUTH] if able.auth and able.auth.terminal else [CONFIGURED_AUTH]
 
 
-def model_options(models: Models, session: Session) -> SessionConfigOptionSelect:
-    """The models of usable providers, and the current one."""
+def _model_names(models: Models, session: Session) -> list[str]:
+    """The current model, then those of usable providers."""
     transcript = session.transcript
-    current = f"{transcript.provider}:{transcript.model}"
     browser = ModelBrowser(models)
-    names = [current]
+    names = [f"{transcript.provider}:{transcript.model}"]
     for row in browser.providers():
         if row.usable:
             names += [f"{row.name}:{model}" for model in browser.known_models(row.name)]
+    return list(dict.fromkeys(names))
+
+
+def model_state(models: Models, session: Session) -> JsonObject:
+    """The models in the older form of the protocol."""
+    names = _model_names(models, session)
+    available = [{"modelId": name, "name": name} for name in names]
+    return {"currentModelId": names[0], "availableModels": available}
+
+
+def model_options(models: Models, session: Session) -> SessionConfigOptionSelect:
+    """The models of usable providers, and the current one."""
+    names = _model_names(models, session)
     return SessionConfigOptionSelect(
         type="select",
         id=MODEL,
         name="Model",
         category="model",
-        current_value=current,
-        options=[SessionConfigSelectOption(value=name, name=name) for name in dict.fromkeys(names)],
+        current_value=names[0],
+        options=[SessionConfigSelectOption(value=name, name=name) for name in names],
     )

@@ -7,15 +7,16 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import Struct
-
-from hermes.codec.values import JsonObject
+from hermes.app.session_controls import SessionControls
+from hermes.codec.json import plain
+from hermes.codec.values import JsonObject, Value
 from hermes.config.environment import read_env_file
 from hermes.config.home import Home
 from hermes.core.commands import Answer
 from hermes.core.effects import subject
 from hermes.core.events import (
     ApprovalAsked,
+    Compacted,
     Event,
     ModelCalled,
     QuestionAsked,
@@ -45,8 +46,10 @@ def _preview(arguments: JsonObject) -> str:
     return ""
 
 
-class Callbacks(Struct, kw_only=True):
-    """The callbacks. One that raises is logged and otherwise ignored."""
+class Callbacks(Value):
+    """The callbacks. One that raises is logged and otherwise ignored. `progress_mode` limits
+    `tool_progress`: "off" to nothing, "new" to calls of another tool than before. Calls are logged
+    with `log_prefix` if there is one, and with at most `log_prefix_chars` of their argument."""
 
     stream_delta: Callback = None
     stream: Callback = None
@@ -63,6 +66,9 @@ class Callbacks(Struct, kw_only=True):
     event: Callback = None
     approval: Callback = None
     sudo_password: Callback = None
+    progress_mode: str = "all"
+    log_prefix: str = ""
+    log_prefix_chars: int = 100
 
     @property
     def can_answer(self) -> bool:
@@ -73,9 +79,11 @@ class CallbackDispatcher:
     """Dispatches the events of one turn. Plain callbacks run in the loop's thread, so they should
     be quick; callbacks that answer questions run in their own thread."""
 
-    def __init__(self, callbacks: Callbacks, session: Session) -> None:
+    def __init__(self, callbacks: Callbacks, session: Session, controls: SessionControls) -> None:
         self._callbacks = callbacks
         self._session = session
+        self._controls = controls
+        self._last_tool = ""
         self._calls: dict[str, ToolCall] = {}
         self._steps = 0
         self._before: list[JsonObject] = []
@@ -102,24 +110,53 @@ class CallbackDispatcher:
                 self._reply(event)
             case ToolStarted():
                 if (call := self._calls.get(event.call_id)) is not None:
-                    preview = _preview(call.arguments)
-                    self._say(to.tool_progress, "tool.started", call.name, preview, call.arguments)
-                    self._say(to.tool_start, call.id, call.name, call.arguments)
+                    self._tool_started(call)
             case ToolProgress():
-                self._say(to.tool_progress, "tool.progress", None, event.text, None)
+                self._progress("tool.progress", None, event.text, None)
             case ToolFinished():
                 self._tool_finished(event)
             case ApprovalAsked():
                 self._ask(self._approval(event))
             case QuestionAsked():
                 self._ask(self._question(event))
+            case Compacted():
+                self._say(to.event, "session:compress", self._compression())
             case TurnEnded():
                 self._say(to.stream_delta, None)
                 if event.error:
                     self._say(to.status, "warn", f"❌ {event.error}")
             case _:
                 pass
-        self._say(to.event, type(event).__name__, event)
+        if to.event is not None:
+            fields = plain(event)
+            self._say(to.event, fields.pop("type"), fields)
+
+    def _compression(self) -> JsonObject:
+        """Compaction keeps the session, so both ids are the same."""
+        return {
+            "old_session_id": self._session.id,
+            "session_id": self._session.id,
+            "in_place": True,
+            "compression_count": len(self._session.transcript.compactions),
+        }
+
+    def _tool_started(self, call: ToolCall) -> None:
+        to, preview = self._callbacks, _preview(call.arguments)
+        if to.log_prefix:
+            shown = preview[: to.log_prefix_chars]
+            log.info("%s%s %s", to.log_prefix, call.name, shown)
+        if to.progress_mode != "new" or call.name != self._last_tool:
+            self._progress("tool.started", call.name, self._cut(preview), call.arguments)
+        self._last_tool = call.name
+        self._say(to.tool_start, call.id, call.name, call.arguments)
+
+    def _cut(self, preview: str) -> str:
+        most = self._controls.display.tool_preview_length
+        return preview[:most] if most else preview
+
+    def _progress(self, *values: Any, **named: Any) -> None:
+        if self._callbacks.progress_mode != "off":
+            self._say(self._callbacks.tool_progress, *values, **named)
 
     def _reply(self, event: ReplyAdded) -> None:
         to = self._callbacks
@@ -127,7 +164,7 @@ class CallbackDispatcher:
         self._calls = {call.id: call for call in event.message.calls}
         if event.message.reasoning:
             reasoning = event.message.reasoning[:REASONING_CHARS]
-            self._say(to.tool_progress, "reasoning.available", "_thinking", reasoning, None)
+            self._progress("reasoning.available", "_thinking", reasoning, None)
         if event.message.calls:
             self._say(to.stream_delta, None)
             if event.message.text:
@@ -137,8 +174,7 @@ class CallbackDispatcher:
         result, to = event.result, self._callbacks
         call = self._calls.get(result.call_id)
         arguments = call.arguments if call else {}
-        self._say(
-            to.tool_progress,
+        self._progress(
             "tool.completed",
             result.name,
             None,
@@ -154,11 +190,12 @@ class CallbackDispatcher:
         choice = "deny"
         if self._callbacks.approval is not None:
             effect = subject(asked.effect)
-            permanent = "always" in asked.scopes
+            named = {"allow_permanent": "always" in asked.scopes}
+            if self._controls.mode == "smart":
+                # The model that approves simple commands did not approve this one.
+                named["smart_denied"] = True
             reason = " ".join((asked.reason, *asked.lasting))
-            choice = await self._answer(
-                self._callbacks.approval, effect, reason, allow_permanent=permanent
-            )
+            choice = await self._answer(self._callbacks.approval, effect, reason, **named)
         await self._session.send(Answer(id=asked.id, text=choice or "deny", by="callback"))
 
     async def _question(self, asked: QuestionAsked) -> None:

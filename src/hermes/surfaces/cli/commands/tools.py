@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -24,10 +25,26 @@ from hermes.surfaces.cli.output import CommandGroup, Output, pick
 from hermes.tools.catalogue import declarations
 from hermes.tools.toolbox import wanted_names
 
+if TYPE_CHECKING:
+    from hermes.app.app import App
+    from hermes.images.service import ImageGeneration
+
 # A row of the picker that is not a toolset.
 IMAGES = ":images"
 
-with_images = with_app.part(lambda app: app.shared.images)
+T = TypeVar("T")
+
+
+def with_images(ctx: click.Context, work: Callable[[ImageGeneration], T]) -> T:
+    """Call the function with image generation, including the providers of plugins."""
+
+    async def call(app: App) -> T:
+        await app.plugins.offer()
+        return work(app.shared.images)
+
+    return with_app(ctx, call)
+
+
 platform_option = click.option(
     "--platform", type=click.Choice(PLATFORMS), default=None, help="Apply only to this surface."
 )
