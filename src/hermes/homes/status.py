@@ -99,7 +99,7 @@ def environment_lines(run: RunContext) -> dict[str, str]:
         "hermes": __version__,
         "python": f"{'.'.join(map(str, sys.version_info[:3]))} ({sys.prefix})",
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "installed": f"checkout at {here.path}" if here.kind == "checkout" else "package",
+        "installed": here.describe(),
         "home": str(run.home.root),
         "profile": run.home.profile,
     }
