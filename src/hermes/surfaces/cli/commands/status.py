@@ -191,7 +191,7 @@ async def examine(config: Config) -> list[Section]:
         ("Home", list(check_home(config.home))),
         ("Settings", list(check_files(config))),
         ("Profiles", profile_findings(config.home)),
-        ("Model", model_findings(config)),
+        ("Model", await model_findings(config)),
         ("Logins", await login_findings(config)),
         ("Journal", await journal_findings(config.home)),
         ("Search index", await index_findings(config.home)),
