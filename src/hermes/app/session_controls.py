@@ -36,7 +36,7 @@ async def restore_model(app: App, session: Session, transcript: Transcript) -> N
         before = f"{transcript.model} ({transcript.provider}) is not available now"
         if not transcript.model:
             before = "This session was imported without the name of its model"
-        app.context.notices.append(f"{before}; using {choice.model} ({choice.provider}).")
+        app.context.notices.append(f"{before}; using {choice.model}.")
     await session.send(SwitchModel(model=choice.model, provider=choice.provider))
 
 

@@ -66,6 +66,6 @@ def test_an_imported_session_without_a_model_says_so_when_it_is_resumed(program:
     assert "()" not in resumed.err
     assert (
         "This session was imported without the name of its model; "
-        "using offline-assistant (offline)." in resumed.err
+        "using offline-assistant." in resumed.err
     )
     assert "()" not in program(*OFFLINE, "-r", session, "-z", "calculate 6*7").err
