@@ -97,6 +97,11 @@ def installer(*arguments: str) -> tuple[str, ...]:
     if find_spec("pip") is not None:
         base = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")
         return (*base, *arguments)
+    if arguments[0] == "download":
+        raise ConfigError(
+            "uv cannot download a package to look at it first; "
+            f"run `{sys.executable} -m ensurepip` and try again."
+        )
     if uv := shutil.which("uv"):
         verb, *rest = (each for each in arguments if each != "--yes")
         return (uv, "pip", verb, "--python", sys.executable, *rest)

@@ -101,8 +101,10 @@ class Models:
 
     def is_explicit(self) -> bool:
         """Return whether a model or provider was named for this run."""
-        keys = ("model.default", "model.provider")
-        return any(self._config.explain(key).source.kind == "flag" for key in keys)
+        return self._is_flag("model.default") or self._is_flag("model.provider")
+
+    def _is_flag(self, key: str) -> bool:
+        return self._config.explain(key).source.kind == "flag"
 
     async def choose(self) -> ModelChoice:
         """Return the model that was named, or raise an error; else the best available one."""
@@ -162,8 +164,10 @@ class Models:
         links = [first, *(link for link in fallbacks if link.who != first.who)]
         if len(links) == 1:
             return first.connect(), first.window
-        # Another model stands in for a busy one, but not for one that cannot be used as asked.
-        reasons = BUSY_REASONS if self.is_explicit() else FALLBACK_REASONS
+        # Another model stands in for a busy one, but not for one that was named for this run and
+        # cannot be used, unless it was named for this run, too.
+        explicit = self.is_explicit() and not self._is_flag("fallback_providers")
+        reasons = BUSY_REASONS if explicit else FALLBACK_REASONS
         return Fallback(links, self.cooldowns, reasons=reasons), first.window
 
     def endpoint(self, model: str, provider: str, *, tier: str | None = None) -> Endpoint:
