@@ -54,7 +54,7 @@ Setup needs a terminal. Use these commands instead:
 @click.option("--quick", is_flag=True, help="Ask only for what is missing.")
 @click.option("--reset", is_flag=True, help="Start from the defaults; keep a copy of config.yaml.")
 @click.option("--reconfigure", is_flag=True, help="Ask all questions again (the default).")
-@click.option("--non-interactive", is_flag=True, help="Print the commands that do the same.")
+@click.option("--non-interactive", is_flag=True, help="Ask nothing; print equivalent commands.")
 @click.option("--detect", is_flag=True, help="List keys, servers and model files; ask nothing.")
 @click.option("--json", "as_json", is_flag=True, help="With --detect: print JSON.")
 @click.pass_context
