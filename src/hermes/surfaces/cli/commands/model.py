@@ -86,6 +86,7 @@ def install(ctx: click.Context, name: str) -> None:
     finally:
         progress.close()
     print(f"{name} is already installed: {path}" if was_there else f"{mark('ok')} {path}")
+    print(f"Use it with `hermes --provider embedded -m {name}`.", file=sys.stderr)
     _warn_without_runtime()
 
 
