@@ -9,6 +9,8 @@ prepare() {
     fi
     echo "Preparing .venv ($2), once…" >&2
     [ -x "$venv/bin/python" ] && "$venv/bin/python" -m pip --version >/dev/null 2>&1 || make_venv "$venv"
+    # The name of this distribution before it was renamed; both would own the same commands.
+    "$venv/bin/python" -m pip uninstall --quiet --yes hermes-agent >/dev/null 2>&1 || true
     case "$2" in
         core) "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -e "$1" >&2 ;;
         dev)

@@ -244,6 +244,13 @@ PLACE_VARIABLES = (
     ("HERMES_PROFILE", "The profile in the home; `-p NAME` overrides it."),
     ("HOME", "Your home folder, `~`."),
     ("HERMES_GATEWAY_LOCK_DIR", "Lock files that stop two homes from using the same token."),
+    ("HF_HOME", "`hermes setup`: cache of Hugging Face; default `~/.cache/huggingface`."),
+    ("OLLAMA_HOST", "`hermes setup`: address of Ollama, if it is on this machine."),
+    ("OLLAMA_MODELS", "`hermes setup`: models of Ollama; default `~/.ollama/models`."),
+    (
+        "XDG_CACHE_HOME",
+        "`hermes setup`: parent of the caches of other programs; default `~/.cache`.",
+    ),
     ("XDG_STATE_HOME", "Parent of the default lock folder; default `~/.local/state`."),
 )
 SERVICE_VARIABLES = (

@@ -139,10 +139,13 @@ async def test_what_cannot_be_leaves_the_old_model_untouched(
     assert here.server.requests[0].body["model"] == "alpha-1"
 
 
-async def test_an_unlisted_model_of_ones_own_endpoint_is_allowed_with_a_word(place: Make) -> None:
+async def test_an_unlisted_model_of_ones_own_endpoint_needs_force(place: Make) -> None:
     here = await place()
-    text = await here.run("/model alpha-3")
-    assert text.splitlines()[0] == "box does not list 'alpha-3'; similar: alpha-2, alpha-1."
+    told = "box does not list 'alpha-3'; similar: alpha-2, alpha-1."
+    assert await here.run("/model alpha-3") == f"{told} Nothing was changed."
+    assert here.now == ("alpha-1", "box")
+    text = await here.run("/model alpha-3 --force")
+    assert text.splitlines()[0] == told
     assert here.now == ("alpha-3", "box")
 
 

@@ -59,12 +59,12 @@ def test_unknown_keys_are_reported_with_a_guess_and_stop_nothing(home: Home) -> 
 
 
 def test_a_wrong_kind_is_reported_and_the_default_is_used(home: Home) -> None:
-    text = "agent:\n  max_turns: many\n  api_max_retries: 1\nterminal: 5\nmodel:\n  api_key: [x]\n"
+    text = "agent:\n  max_turns: many\n  api_max_retries: 1\ndisplay: 5\nmodel:\n  api_key: [x]\n"
     write(home, text)
     assert texts(home) == [
         "config.yaml: agent.max_turns must be a whole number from 1, not 'many'; "
         "the default is used",
-        "config.yaml: terminal must be a mapping, not 5; the default is used",
+        "config.yaml: display must be a mapping, not 5; the default is used",
         "config.yaml: model.api_key must be text, not '***'; the default is used",
     ]
     assert load(home, env={}).settings.agent.max_turns == 90

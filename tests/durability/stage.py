@@ -52,7 +52,7 @@ class Stage:
         self.work.mkdir(parents=True)
         self.home.mkdir(mode=0o700)
         own = f'providers: {{replies: {{base_url: "{server.url}/v1", api_key: {KEY}, '
-        own += "api_mode: codex_responses}}\n"
+        own += "discover_models: false, api_mode: codex_responses}}\n"
         self.home.joinpath("config.yaml").write_text(own + settings)
 
     @property

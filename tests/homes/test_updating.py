@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from hermes.core.errors import ConfigError
-from hermes.homes.installation import Installation, check_for_update, installation, update
+from hermes.homes.installation import Installation, installation
+from hermes.homes.updating import check_for_update, update
 
 
 def git(folder: Path, *words: str) -> str:
@@ -57,7 +58,7 @@ async def test_news_are_told_and_taken(here: Installation, upstream: Path) -> No
     assert found.is_new
     assert found.changes == ("second: better",)
     assert (here.path / "a.txt").read_text() == "1\n"
-    await update(here)
+    await update(here, found)
     assert (here.path / "a.txt").read_text() == "2\n"
     assert not (await check_for_update(here)).is_new
 
@@ -70,14 +71,14 @@ async def test_commits_of_ones_own_are_not_news(here: Installation) -> None:
 
 async def test_changes_of_ones_own_stay(here: Installation, upstream: Path) -> None:
     new_commit(upstream)
-    await check_for_update(here)
+    found = await check_for_update(here)
     (here.path / "a.txt").write_text("mine\n")
     with pytest.raises(ConfigError, match="has local changes"):
-        await update(here)
+        await update(here, found)
     assert (here.path / "a.txt").read_text() == "mine\n"
     git(here.path, "commit", "-a", "-m", "mine")
     with pytest.raises(ConfigError, match="merge or rebase your own commits yourself"):
-        await update(here)
+        await update(here, found)
     assert (here.path / "a.txt").read_text() == "mine\n"
 
 
@@ -94,4 +95,4 @@ async def test_a_branch_without_a_remote_is_told(here: Installation) -> None:
 
 
 def test_where_it_runs_from_is_known() -> None:
-    assert (installation().path / "src").is_dir() or installation().kind == "package"
+    assert (installation().path / "src").is_dir() or installation().is_package

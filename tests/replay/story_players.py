@@ -39,7 +39,7 @@ class Home(Stage):
     def __init__(self, root: Path, server: ScriptedServer, *, settings: str = "") -> None:
         super().__init__(root, server)
         own = f'providers: {{replies: {{base_url: "{server.url}/v1", api_key: {KEY}, '
-        own += "api_mode: codex_responses}}\n"
+        own += "discover_models: false, api_mode: codex_responses}}\n"
         self.home.joinpath("config.yaml").write_text(own + RECORDED + settings)
 
     @property

@@ -31,7 +31,7 @@ async def test_no_entry_point_lets_a_dangerous_command_in(name: str, tmp_path: P
 # What opens no session of a model and runs nothing that a model has said, or goes on with what
 # another entry_point let in.
 QUIET = {
-    "cli": """auth backup bundles checkpoints claw completion config cost curator doctor dump
+    "cli": """auth backup bundles checkpoints claw completion config cost curator doctor dump extras
         fallback honcho hooks import insights login logout logs memory model plugins policy profile
         prompt-size replay sessions setup skills status tools trace undo uninstall update
         version""",

@@ -72,6 +72,7 @@ class SessionBuilder:
             self._run.exit_notices.append(notice)
 
     async def open_new(self, request: SessionRequest, adapt: AdaptDeps) -> Session:
+        self._run.config.refuse_invalid()
         choice = await self._app.models.choose()
         self._app.announce_choice(choice)
         session_id = request.session_id or self._run.world.new_session_id()
@@ -108,6 +109,7 @@ class SessionBuilder:
         return self._session(session_id, deps, recorder, adapt)
 
     async def resume(self, session_id: str, request: SessionRequest, adapt: AdaptDeps) -> Session:
+        self._run.config.refuse_invalid()
         lease = await self._app.journal.acquire(session_id)
         records = await self._app.journal.read(session_id)
         transcript = fold(records)

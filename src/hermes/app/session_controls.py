@@ -33,10 +33,10 @@ async def restore_model(app: App, session: Session, transcript: Transcript) -> N
     if (choice.model, choice.provider) == (transcript.model, transcript.provider):
         return
     if not explicit:
-        app.context.notices.append(
-            f"{transcript.model} ({transcript.provider}) is not available now; "
-            f"using {choice.model}."
-        )
+        before = f"{transcript.model} ({transcript.provider}) is not available now"
+        if not transcript.model:
+            before = "This session was imported without the name of its model"
+        app.context.notices.append(f"{before}; using {choice.model}.")
     await session.send(SwitchModel(model=choice.model, provider=choice.provider))
 
 

@@ -13,7 +13,7 @@ from hermes.commands.registry import (
     suggest,
 )
 from hermes.core.errors import HermesError, NotFound, UsageError
-from hermes.models.browser import ModelBrowser, ModelCard, ModelCards
+from hermes.models.browser import ModelBrowser, ModelCard, ModelCards, find_answer
 from hermes.models.model_ref import IN_PROCESS
 from hermes.models.saved_choice import save_choice, switch
 
@@ -62,7 +62,11 @@ async def model(here: CommandContext, argument: str) -> str:
             raise NotFound(f"{count}; give a number in the list, or a name.")
         name = cards[int(name) - 1].model
     pick = await browser.find(
-        name, provider=provider, current=now.provider, refresh="--refresh" in flags
+        name,
+        provider=provider,
+        current=now.provider,
+        refresh="--refresh" in flags,
+        force="--force" in flags,
     )
     lines = list(pick.warnings)
     if "--force" not in flags and (tight := _misfit(here, pick.card, argument)):
@@ -124,6 +128,7 @@ async def _overview(here: CommandContext, browser: ModelBrowser, *, refresh: boo
     now = here.session.transcript
     card = browser.card(now.model, now.provider)
     lines = [f"{now.model} ({now.provider}): {describe_model(card)}."]
+    lines.append(await _reason(here))
     listed = await _list_models(here, browser, refresh=refresh)
     if listed.problem:
         lines.append(listed.problem)
@@ -136,6 +141,15 @@ async def _overview(here: CommandContext, browser: ModelBrowser, *, refresh: boo
     lines.append(f"Other providers: {', '.join(others)}.")
     lines.append("Use /model with a number, a name, or provider:name.")
     return "\n".join(lines)
+
+
+async def _reason(here: CommandContext) -> str:
+    """What chose the model of the session."""
+    now = here.session.transcript
+    answer = await find_answer(here.app.models, here.app.context.config)
+    if (answer.model, answer.provider) != (now.model, now.provider):
+        return "It was chosen in this session."
+    return answer.problem or f"Chosen by {answer.why}."
 
 
 async def _list_models(

@@ -10,6 +10,7 @@ from hermes.config.diagnostics import Diagnostic, fault, ok, warning
 from hermes.config.document import literal_secrets, read_document
 from hermes.config.home import Home
 from hermes.config.load import Config
+from hermes.config.migrations import find_legacy
 from hermes.config.schema import format_key
 
 _PRIVATE_FILE = 0o600
@@ -38,7 +39,16 @@ def check_files(config: Config) -> tuple[Diagnostic, ...]:
         )
         for path in literal_secrets(read_document(home).data)
     ]
-    return (*findings, *config.diagnostics, *literal)
+    old = [
+        warning(
+            "deprecated",
+            f"config.yaml: {key} is the old name of {new}; it still works",
+            fix=f"move its value to {new}",
+            key=key,
+        )
+        for key, new in find_legacy(read_document(home).data)
+    ]
+    return (*findings, *config.diagnostics, *literal, *old)
 
 
 def check_home(home: Home) -> tuple[Diagnostic, ...]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from hermes.codec.values import JsonObject, JsonValue, Value
-from hermes.config.diagnostics import Diagnostic, warning
+from hermes.config.diagnostics import Diagnostic, fault, warning
 from hermes.config.environment import TRUE_WORDS
 from hermes.config.migrations import VERSION_KEY
 from hermes.config.schema import (
@@ -58,6 +58,10 @@ def flag_values(options: Mapping[str, Any]) -> dict[str, JsonValue]:
 
 
 _VARIABLE = r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}"
+
+# Without a valid value no session starts: the default would run commands on this machine although
+# another one was asked for.
+REFUSED = ("terminal.backend",)
 
 VariablePlace = Literal["environment", "env_file"]
 SourceKind = Literal["flag", "session", "environment", "env_file", "file", "default"]
@@ -127,8 +131,12 @@ def variable_layers(
         try:
             value = from_text(setting.kind, text)
         except WrongType as error:
-            message = f"{source} is ignored: {override.key} {error}, not {text!r}"
             fix = f"unset {source.name}"
+            if override.key in REFUSED:
+                message = f"{source}: {override.key} {error}, not {text!r}; no session starts"
+                findings.append(fault("refused", message, fix=fix, key=override.key))
+                continue
+            message = f"{source} is ignored: {override.key} {error}, not {text!r}"
             findings.append(warning("wrong_type", message, fix=fix, key=override.key))
         else:
             layers.append({setting.path: SourcedValue(value=value, source=source)})
@@ -145,6 +153,7 @@ class FileReader:
 
     def read(self, data: JsonObject) -> Layer:
         known = {name: value for name, value in data.items() if name != VERSION_KEY}
+        self._data: JsonValue = known
         self._read_section(Settings, known, ())
         return self._layer
 
@@ -188,6 +197,11 @@ class FileReader:
     def _report_kind(self, path: KeyPath, wanted: str, value: JsonValue) -> None:
         key, text = format_key(path), repr(value)
         text = text if len(text) <= 60 else text[:57] + "..."
+        if any(each.startswith(key) for each in REFUSED):
+            message = f"config.yaml: {key} {wanted}, not {text}; no session starts"
+            fix = f"correct it, or remove it with `hermes config unset {key}`"
+            self._findings.append(fault("refused", message, fix=fix, key=key))
+            return
         message = f"config.yaml: {key} {wanted}, not {text}; the default is used"
         fix = f"correct it, or remove it with `hermes config unset {key}`"
         self._findings.append(warning("wrong_type", message, fix=fix, key=key))
@@ -196,9 +210,26 @@ class FileReader:
         key = format_key(path)
         near = suggest_keys(path)
         hint = f"; did you mean {near[0]}?" if near else ""
-        fix = f"rename it to {near[0]}" if near else f"remove it with `hermes config unset {key}`"
         message = f"config.yaml: unknown setting {key}{hint}"
+        if near and near[0] in REFUSED:
+            fix = f"rename it to {near[0]}, or `hermes config unset {key}`"
+            message += " No session starts"
+            self._findings.append(fault("refused", message, fix=fix, key=key))
+            return
+        fix = self._advice(key, near[0]) if near else f"`hermes config unset {key}` removes it"
         self._findings.append(warning("unknown_key", message, fix=fix, key=key))
+
+    def _advice(self, key: str, near: str) -> str:
+        """Return what to do with an unknown key that resembles a known one. Renaming would make a
+        second entry if that one is in the file, too."""
+        setting, value = find_setting(Settings, parse_key(near)), self._data
+        for name in parse_key(near):
+            value = value.get(name) if isinstance(value, dict) else None
+        if value is None:
+            return f"rename it to {near}"
+        if setting is not None and is_section(setting.kind):
+            return f"move its settings below {near}, which is in the file, too"
+        return f"`hermes config unset {key}` removes it; {near} is in the file, too"
 
 
 def _long_form(path: KeyPath, value: JsonValue) -> JsonValue:

@@ -99,6 +99,12 @@ class Config:
             shadows=tuple(values[1:]),
         )
 
+    def refuse_invalid(self) -> None:
+        """Raise ConfigError if a setting without a safe default has no valid value."""
+        for finding in self.diagnostics:
+            if finding.kind == "refused":
+                raise ConfigError(f"{finding.text}; {finding.fix}.")
+
     def known_keys(self) -> tuple[str, ...]:
         """Return every key that has a value: the whole schema, and user-defined names."""
         chosen = (format_key(path) for layer in self._layers for path in layer)

@@ -105,6 +105,28 @@ _RETENTION = {
 }
 
 
+# Old keys that still work, and where their values belong now.
+LEGACY_KEYS = {
+    "custom_providers": "providers",
+    "fallback_model": "fallback_providers",
+    "compression.summary_model": "auxiliary.compression.model",
+    "compression.summary_provider": "auxiliary.compression.provider",
+    "compression.summary_base_url": "auxiliary.compression.base_url",
+}
+
+
+def find_legacy(data: JsonObject) -> list[tuple[str, str]]:
+    """Return the old keys in the data, each with its current key."""
+
+    def is_set(key: str) -> bool:
+        value: JsonValue = data
+        for name in key.split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+        return value not in (None, "")
+
+    return [(old, new) for old, new in LEGACY_KEYS.items() if is_set(old)]
+
+
 def translate_legacy(data: JsonObject) -> JsonObject:
     """Return the settings under current keys; the same object if nothing changes. If both forms of
     a setting are present, the current one wins."""

@@ -21,7 +21,8 @@ from hermes.journal.index.source import JournalFile
 from hermes.journal.journal import SqliteJournal
 from hermes.journal.verify import verify
 from hermes.memory.entries import FILE_NAMES, entries_size, split_entries
-from hermes.models.browser import explain_choice
+from hermes.models.browser import find_answer
+from hermes.models.model_ref import NO_MODEL, OFFLINE
 from hermes.models.models import Models
 from hermes.tools.toolbox import wanted_names
 
@@ -118,26 +119,27 @@ def skill_findings(config: Config) -> list[Diagnostic]:
     return bad or [ok(f"{len(scanned.entries)} skills can be used")]
 
 
-def model_findings(config: Config) -> list[Diagnostic]:
-    """Check whether a model is configured and could be requested. Makes no requests."""
-    redactor = SecretRedactor(config, {})
-    models = Models(config, World(), env={}, is_secret=redactor.is_secret)
+async def model_findings(config: Config) -> list[Diagnostic]:
+    """Check which model answers. Contacts only a server that a chat would ask for its models."""
+    env = process_environment()
+    redactor = SecretRedactor(config, env)
+    models = Models(config, World(), env=env, is_secret=redactor.is_secret)
     models.accounts.watch_secrets(redactor.watch)
-    why = explain_choice(models, config)
-    if (winner := why.winner) is not None:
-        if not winner.problem:
-            name = winner.model or "its default model"
-            return [ok(f"{name} ({winner.provider}) answers: {winner.why}")]
-        text, _, fix = winner.problem.rstrip(".").partition("; ")
+    try:
+        answer = await find_answer(models, config)
+    finally:
+        await models.close()
+    if answer.problem:
+        text, _, fix = answer.problem.rstrip(".").partition("; ")
         fix = fix or "`hermes model` selects another"
         return [fault("model", text, fix=fix, key="model.provider")]
-    if config.settings.local.model:
-        return [ok(f"the model {config.settings.local.model} runs inside this process")]
-    fix = (
-        "`hermes config set OPENROUTER_API_KEY …` (or another provider's), start a local server, "
-        "or `hermes model install`"
-    )
-    return [warning("model", "no model is configured", fix=fix)]
+    if answer.provider == OFFLINE and answer.why == NO_MODEL:
+        fix = (
+            "`hermes config set OPENROUTER_API_KEY …` (or another provider's), or `hermes setup`, "
+            "which finds keys, servers and model files"
+        )
+        return [warning("model", NO_MODEL, fix=fix)]
+    return [ok(f"{answer.describe()} answers: {answer.why}")]
 
 
 # Suffixes of variables that hold bot tokens.

@@ -14,7 +14,7 @@ from hermes.core.errors import HermesError
 from hermes.homes.backup import used_by
 from hermes.homes.health import index_findings, journal_findings
 from hermes.homes.installation import installation
-from hermes.models.browser import ModelBrowser, explain_choice
+from hermes.models.browser import ModelBrowser, explain_choice, find_answer
 from hermes.models.model_ref import IN_PROCESS
 from hermes.tools.toolbox import wanted_names
 from hermes.version import __version__
@@ -48,16 +48,14 @@ class StatusSources(Protocol):
 
 
 async def status(parts: StatusSources) -> Page:
-    """Build the status page. Creates and contacts nothing; secrets are masked."""
+    """Build the status page. Creates nothing; secrets are masked. Contacts only a server that must
+    be asked which model answers."""
     run = parts.context
     home, settings = run.home, run.settings
     sessions, memory = await parts.archive.stats(), await parts.memory.status()
-    winner = explain_choice(parts.models, run.config).winner
-    model = {"answers": "the offline assistant; `hermes model` selects a model"}
-    if winner is not None:
-        name = winner.model or "its default model"
-        model = {"answers": f"{name} ({winner.provider})", "because": winner.why}
-        model |= {"problem": winner.problem} if winner.problem else {}
+    answer = await find_answer(parts.models, run.config)
+    model = {"answers": answer.describe(), "because": answer.why, "problem": answer.problem}
+    model = {name: text for name, text in model.items() if text}
     return {
         "Environment": environment_lines(run),
         "Model": model,
@@ -99,7 +97,7 @@ def environment_lines(run: RunContext) -> dict[str, str]:
         "hermes": __version__,
         "python": f"{'.'.join(map(str, sys.version_info[:3]))} ({sys.prefix})",
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "installed": f"checkout at {here.path}" if here.kind == "checkout" else "package",
+        "installed": here.describe(),
         "home": str(run.home.root),
         "profile": run.home.profile,
     }

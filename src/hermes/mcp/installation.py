@@ -103,7 +103,7 @@ _PLACEHOLDER = r"\{(\w+)\}"
 RUNNERS = {"npm": "npx", "pypi": "uvx", "oci": "docker"}
 ADVICE = {
     "npx": "install Node.js",
-    "uvx": "run `pip install uv`",
+    "uvx": "install uv",
     "docker": "install Docker or Podman",
 }
 InputValues = Mapping[str, Sequence[str]]

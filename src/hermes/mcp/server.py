@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from hermes.codec.json import encode_sorted, plain
 from hermes.codec.values import replace
 from hermes.config.extension_settings import McpServerSettings
+from hermes.config.extras import need_extra
 from hermes.core.errors import ConfigError, ToolError
 
 _VARIABLE = r"\$\{([^{}]+)\}"
@@ -190,10 +191,7 @@ class ServerError(ServerFault):
 
 class MissingLibrary(ServerFault):
     def __init__(self) -> None:
-        super().__init__(
-            "MCP servers need the official library: install it with "
-            "`pip install hermes-agent[mcp]`."
-        )
+        super().__init__(need_extra("MCP servers", "mcp"))
 
 
 def mask_secrets(server: McpServer, text: str) -> str:

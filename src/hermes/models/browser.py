@@ -6,14 +6,15 @@ from collections.abc import Iterable
 
 from hermes.codec.values import Value, replace
 from hermes.config.load import Config
-from hermes.core.errors import HermesError, NotFound
-from hermes.models.model_ref import CUSTOM, IN_PROCESS, OFFLINE, OFFLINE_MODEL, ModelRef, all_values
+from hermes.core.errors import ConfigError, HermesError, NotFound
+from hermes.models.model_ref import IN_PROCESS, OFFLINE, OFFLINE_MODEL, ModelRef, all_values
 from hermes.models.models import KEY_AS_NAME, Models
-from hermes.models.names import ProviderEntry, near_names
+from hermes.models.names import near_names, unlisted_message
+from hermes.models.ranking import Candidate
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.local_discovery import accepts_connections
+from hermes.providers.local_discovery import accepts_connections, dead_server_message
 from hermes.providers.model_listing import with_tools
-from hermes.providers.model_servers import ModelListing, detect_server, find_models_url
+from hermes.providers.model_servers import detect_server, find_models_url
 
 
 class ProviderRow(Value):
@@ -114,11 +115,18 @@ class ModelBrowser:
         return ModelCards(cards=tuple(cards.values()), live=listing is not None, problem=problem)
 
     async def find(
-        self, text: str, *, provider: str = "", current: str = "", refresh: bool = False
+        self,
+        text: str,
+        *,
+        provider: str = "",
+        current: str = "",
+        refresh: bool = False,
+        force: bool = False,
     ) -> ModelPick:
         """Find the model for typed text: an alias, `provider:model`, a family or a plain name. It
         is looked up at the given provider, else at the current one. Raise UsageError, ConfigError
-        or NotFound when it cannot be used. Changes nothing."""
+        or NotFound when it cannot be used; `force` accepts a model that the provider does not list.
+        Changes nothing."""
         self._models.refuse_key(text)
         named = self._resolver.names.read(text)
         where = provider or named.provider or current
@@ -133,26 +141,19 @@ class ModelBrowser:
         if not model:
             raise NotFound(f"No model is named; name one of {entry.label}.")
         warnings = [problem] if problem else []
-        if listing is not None:
-            # Vendors list dated versions and also accept the name without the date.
-            dated = any(info.id.startswith(f"{model}-20") for info in listing.models)
-            if not dated and listing.find(model) is None:
-                warnings.append(self._warn_unlisted(entry, model, listing))
+        if listing is None and _is_dead(endpoint):
+            raise ConfigError(dead_server_message(endpoint.url))
+        known = listing is None or model in entry.own.models or listing.serves(model)
+        if listing is not None and listing.complete and not known:
+            near = near_names(model, (info.id for info in listing.models))
+            message = unlisted_message(entry, model, near)
+            if not force:
+                raise NotFound(f"{message} Nothing was changed.", near=near)
+            warnings.append(message)
         card = build_card(self._resolver.endpoint(ModelRef(provider=entry.name, model=model)))
         if card.tools is False:
             warnings.append(f"{model} is not known to support tool calls.")
         return ModelPick(card=card, warnings=tuple(warnings))
-
-    def _warn_unlisted(self, entry: ProviderEntry, model: str, listing: ModelListing) -> str:
-        """Return a warning for custom and key-optional endpoints, whose lists may be incomplete;
-        raise NotFound for other vendors."""
-        names = tuple(info.id for info in listing.models)
-        near = near_names(model, names)
-        message = f"{entry.label} does not list {model!r}"
-        hint = f"; similar: {', '.join(near)}" if near else ""
-        if entry.vendor.name == CUSTOM or entry.vendor.key_optional:
-            return f"{message}{hint}."
-        raise NotFound(f"{message}{hint}. Nothing was changed.", near=near)
 
     def _row(self, name: str) -> ProviderRow:
         if name in IN_PROCESS:
@@ -163,9 +164,14 @@ class ModelBrowser:
             endpoint = self._resolver.endpoint(ModelRef(provider=name))
         except HermesError as error:
             return replace(row, problem=str(error))
-        if endpoint.host in _LOCAL_HOSTS and not accepts_connections(endpoint.url):
+        if _is_dead(endpoint):
             return replace(row, problem=f"no server answers at {endpoint.url}")
         return replace(row, usable=True)
+
+
+def _is_dead(endpoint: Endpoint) -> bool:
+    """Return whether the endpoint is on this machine and nothing listens there."""
+    return endpoint.host in _LOCAL_HOSTS and not accepts_connections(endpoint.url)
 
 
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
@@ -221,7 +227,7 @@ class ChoiceExplanation(Value):
 def explain_choice(models: Models, config: Config) -> ChoiceExplanation:
     """Explain which model answers and why. Makes no requests."""
     candidates = models.resolver.candidates()
-    reasons = [_reason(models, each.provider, each.model, each.why) for each in candidates]
+    reasons = [_reason(models, each) for each in candidates]
     values = tuple(
         (key, "***" if models.is_secret(each.value) else each.value, each.source)
         for key in _CHOICE_SETTINGS
@@ -229,14 +235,50 @@ def explain_choice(models: Models, config: Config) -> ChoiceExplanation:
     )
     if not reasons:
         return ChoiceExplanation(winner=None, said=values)
-    return ChoiceExplanation(winner=reasons[0], shadowed=tuple(reasons[1:]), said=values)
+    # Only a provider that somebody named is kept although it cannot be used.
+    usable = (n for n, each in enumerate(candidates) if each.named or not reasons[n].problem)
+    first = next(usable, 0)
+    shadowed = tuple(each for n, each in enumerate(reasons) if n != first)
+    return ChoiceExplanation(winner=reasons[first], shadowed=shadowed, said=values)
 
 
-def _reason(models: Models, provider: str, model: str, why: str) -> CandidateReason:
+class ModelAnswer(Value):
+    """The model that answers the next message and what chose it, or the problem instead."""
+
+    model: str = ""
+    provider: str = ""
+    why: str = ""
+    problem: str = ""
+
+    def describe(self) -> str:
+        if self.provider == OFFLINE:
+            return "the offline assistant, which is not a language model"
+        return f"{self.model} ({self.provider})" if self.model else "none"
+
+
+async def find_answer(models: Models, config: Config) -> ModelAnswer:
+    """Return which model answers a new session, chosen like for a chat: status, doctor and the
+    slash command show the same. Requests are made only where a chat makes them, too."""
+    try:
+        choice = await models.choose()
+    except HermesError as error:
+        winner = explain_choice(models, config).winner
+        why, provider = (winner.why, winner.provider) if winner else ("", "")
+        return ModelAnswer(provider=provider, why=why, problem=str(error))
+    answer = ModelAnswer(model=choice.model, provider=choice.provider, why=choice.why)
+    endpoint = models.find_endpoint(choice.model, choice.provider)
+    if endpoint is not None and _is_dead(endpoint):
+        return replace(answer, problem=dead_server_message(endpoint.url))
+    return answer
+
+
+def _reason(models: Models, candidate: Candidate) -> CandidateReason:
+    provider, model, why = candidate.provider, candidate.model, candidate.why
     if models.is_secret(model):
         return CandidateReason(provider=provider, model="***", why=why, problem=KEY_AS_NAME)
     if provider in IN_PROCESS:
-        return CandidateReason(provider=provider, model=model, why=why)
+        problem = models.in_process_problem(model, provider)
+        return CandidateReason(provider=provider, model=model, why=why, problem=problem)
     try:
         entry = models.resolver.providers.get(provider)
         ref = ModelRef(provider=provider, model=model or entry.default_model)

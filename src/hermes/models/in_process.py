@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,14 @@ from hermes.config.load import Config
 from hermes.core.errors import ConfigError
 from hermes.core.ports import Provider
 from hermes.core.world import World
-from hermes.models.model_ref import EMBEDDED, OFFLINE, OFFLINE_WINDOW, ModelChoice
+from hermes.models.model_ref import (
+    EMBEDDED,
+    OFFLINE,
+    OFFLINE_ALIASES,
+    OFFLINE_MODEL,
+    OFFLINE_WINDOW,
+    ModelChoice,
+)
 from hermes.net.http import HttpClient
 
 if TYPE_CHECKING:
@@ -45,18 +53,32 @@ class InProcessModels:
         return OFFLINE_WINDOW if provider == OFFLINE else self._embedded_model(model).window
 
     def default_choice(self) -> ModelChoice | None:
-        """Return the file named in the settings or the first installed one, if the runtime is
-        installed."""
+        """Return the file named in the settings or the first installed one that is large enough,
+        if the runtime is installed."""
         model = self._default_weights()
-        return self.choice(model) if model and _runtime_installed() else None
+        return self.choice(model, EMBEDDED) if model and _runtime_installed() else None
 
-    def choice(self, model: str) -> ModelChoice:
+    def is_installed(self, model: str) -> bool:
+        """Return whether a file in the home has this name."""
+        return bool(model) and (self._config.home.models / f"{model}.gguf").is_file()
+
+    def choice(self, model: str, provider: str) -> ModelChoice:
+        """Choose a model by name or path, or the default one. Raise ConfigError when it cannot be
+        used."""
+        if provider == OFFLINE:
+            if model not in ("", OFFLINE_MODEL, *OFFLINE_ALIASES):
+                raise ConfigError(
+                    f"The offline assistant has no model {model!r}; name another provider with "
+                    "--provider, or leave out the model."
+                )
+            return ModelChoice(model=OFFLINE_MODEL, provider=OFFLINE, window=OFFLINE_WINDOW)
         from hermes.providers.embedded.model_file import describe_model_file, find_model_file
 
         model = model or self._default_weights()
         if not model:
             raise ConfigError(
-                "No model is installed; run `hermes model install smollm2`, or name a file with -m."
+                "No model file is chosen; name one with -m FILE, or run `hermes setup`, which "
+                "finds the files on this machine."
             )
         file = describe_model_file(find_model_file(model, self._config.home.models))
         return ModelChoice(
@@ -83,8 +105,16 @@ class InProcessModels:
         )
 
     def _default_weights(self) -> str:
-        installed = sorted(self._config.home.models.glob("*.gguf"))
-        return self._config.settings.local.model or (str(installed[0]) if installed else "")
+        """Return the chosen file, else the first installed one that is large enough for tools."""
+        if chosen := self._config.settings.local.model:
+            return chosen
+        from hermes.providers.embedded.model_file import describe_model_file
+
+        for path in sorted(self._config.home.models.glob("*.gguf")):
+            with suppress(ConfigError):
+                if not describe_model_file(path).small:
+                    return str(path)
+        return ""
 
 
 def _runtime_installed() -> bool:

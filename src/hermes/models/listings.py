@@ -46,10 +46,14 @@ class ModelListings:
             return self._cache.cached(url), f"The model list may be outdated: {why}."
         return found, ""
 
+    def cached(self, url: str) -> ModelListing | None:
+        """Return a fresh list that is already here. Makes no request."""
+        return self._cache.fresh(url)
+
     async def learn_profile(self, endpoint: Endpoint) -> None:
         """Ask a local server for the model's current limits, unless they are cached. If the server
         does not answer, nothing changes."""
-        listing = self._cache.fresh(endpoint.url)
+        listing = self._cache.fresh(endpoint.url, partial=True)
         if not endpoint.is_local or (
             listing is not None and listing.find(endpoint.model) is not None
         ):
@@ -58,7 +62,11 @@ class ModelListings:
         if info is not None:
             info = replace(info, id=endpoint.model)
             now = self._clock.now()
-            self._cache.store(ModelListing(url=endpoint.url, at=now, models=(info,), server=server))
+            self._cache.store(
+                ModelListing(
+                    url=endpoint.url, at=now, models=(info,), server=server, complete=False
+                )
+            )
 
     async def _with_key(self, entry: ProviderEntry, endpoint: Endpoint) -> Endpoint:
         """Return the endpoint with a key; logins get theirs from the account."""

@@ -9,10 +9,13 @@ from hermes.config.load import Config
 OFFLINE = "offline"
 OFFLINE_MODEL = "offline-assistant"
 OFFLINE_WINDOW = 1_000_000
+# Other names that are accepted for its model.
+OFFLINE_ALIASES = ("offline", "assistant")
+NO_MODEL = "no model is configured"
 OFFLINE_LINE = (
     "No model is configured: the offline assistant answers simple requests; it is not a language "
-    "model. To use one, set OPENAI_API_KEY (and OPENAI_BASE_URL), start Ollama, or run "
-    "`hermes model install smollm2`."
+    "model. To use one, run `hermes setup`, which finds keys, servers and model files, or set "
+    "OPENAI_API_KEY (and OPENAI_BASE_URL)."
 )
 EMBEDDED = "embedded"
 CUSTOM = "custom"
@@ -26,6 +29,7 @@ class ModelChoice(Value):
     provider: str
     window: int
     line: str = ""  # a notice for the user about the choice
+    why: str = ""  # what chose it, such as "command line"
     reduced: bool = False  # too small for tools and long instructions
 
 

@@ -8,7 +8,7 @@ from hermes.codec.ttl_cache import TtlCache
 from hermes.codec.values import replace
 from hermes.config.load import Config
 from hermes.config.provider_settings import FallbackSettings
-from hermes.core.errors import ConfigError, HermesError, UsageError
+from hermes.core.errors import ConfigError, HermesError, NotFound, UsageError
 from hermes.core.ports import Meter, Middleware, Provider
 from hermes.core.world import World
 from hermes.credentials.accounts import AUTH_FILE, Accounts, http_client
@@ -19,17 +19,26 @@ from hermes.models.model_ref import (
     CUSTOM,
     EMBEDDED,
     IN_PROCESS,
+    NO_MODEL,
     OFFLINE,
     OFFLINE_LINE,
     OFFLINE_MODEL,
     OFFLINE_WINDOW,
+    ConfiguredValue,
     ModelChoice,
     ModelRef,
 )
+from hermes.models.names import ProviderEntry, near_names, unlisted_message
 from hermes.models.ranking import Candidate
 from hermes.models.resolver import Resolver
 from hermes.providers.endpoint import Endpoint
-from hermes.providers.fallback import Fallback, FallbackLink, ModelCooldowns
+from hermes.providers.fallback import (
+    BUSY_REASONS,
+    FALLBACK_REASONS,
+    Fallback,
+    FallbackLink,
+    ModelCooldowns,
+)
 from hermes.providers.local_discovery import find_local, first_model
 from hermes.providers.model_catalogue import load_catalogue
 from hermes.providers.model_servers import ModelListingCache
@@ -92,8 +101,10 @@ class Models:
 
     def is_explicit(self) -> bool:
         """Return whether a model or provider was named for this run."""
-        keys = ("model.default", "model.provider")
-        return any(self._config.explain(key).source.kind == "flag" for key in keys)
+        return self._is_flag("model.default") or self._is_flag("model.provider")
+
+    def _is_flag(self, key: str) -> bool:
+        return self._config.explain(key).source.kind == "flag"
 
     async def choose(self) -> ModelChoice:
         """Return the model that was named, or raise an error; else the best available one."""
@@ -102,19 +113,30 @@ class Models:
         first_error: HermesError | None = None
         for candidate in self.resolver.rank_candidates():
             try:
-                return self._choices.put("", await self._choose_candidate(candidate))
+                choice = await self._choose_candidate(candidate)
+                return self._choices.put("", replace(choice, why=candidate.why))
             except HermesError as error:
                 if candidate.named:
                     raise
                 first_error = first_error or error
         if first_error is not None:
             raise first_error
-        return self._choices.put("", await self._choose_local())
+        named = self.resolver.named_model()
+        choice = await (self._choose_unlisted(named) if named else self._choose_local())
+        return self._choices.put("", choice)
 
     async def choose_explicit(self, provider: str, model: str) -> ModelChoice:
         """Choose this provider, with the given model or its default one; raise an error if it
         cannot be used."""
         return await self._choose_candidate(Candidate(provider=provider, model=model, named=True))
+
+    def in_process_problem(self, model: str, provider: str) -> str:
+        """Return why an in-process model cannot be used, or "". Makes no requests."""
+        try:
+            self._in_process.choice(model, provider)
+        except HermesError as error:
+            return str(error)
+        return ""
 
     def is_reachable(self, model: str, provider: str) -> bool:
         """Return whether this model could be connected now. Makes no requests."""
@@ -142,7 +164,11 @@ class Models:
         links = [first, *(link for link in fallbacks if link.who != first.who)]
         if len(links) == 1:
             return first.connect(), first.window
-        return Fallback(links, self.cooldowns), first.window
+        # Another model stands in for a busy one, but not for one that was named for this run and
+        # cannot be used, unless it was named for this run, too.
+        explicit = self.is_explicit() and not self._is_flag("fallback_providers")
+        reasons = BUSY_REASONS if explicit else FALLBACK_REASONS
+        return Fallback(links, self.cooldowns, reasons=reasons), first.window
 
     def endpoint(self, model: str, provider: str, *, tier: str | None = None) -> Endpoint:
         """Return where this model is served. Raise ConfigError for in-process models."""
@@ -246,10 +272,8 @@ class Models:
     async def _choose_candidate(self, candidate: Candidate) -> ModelChoice:
         provider, model = candidate.provider, candidate.model
         self.refuse_key(model)
-        if provider == OFFLINE:
-            return ModelChoice(model=OFFLINE_MODEL, provider=OFFLINE, window=OFFLINE_WINDOW)
-        if provider == EMBEDDED:
-            return self._in_process.choice(model)
+        if provider in IN_PROCESS:
+            return self._in_process.choice(model, provider)
         line, entry = "", self.resolver.providers.get(provider)
         if self.resolver.is_ambiguous(model, entry):
             # Only the provider's own list says which model of a family is the newest.
@@ -259,21 +283,64 @@ class Models:
             model = entry.default_model or await first_model(self.http, endpoint)
             line = f"Using {model} ({entry.name}); choose another with -m or `hermes model set`."
         endpoint = self.resolver.endpoint(ModelRef(provider=provider, model=model))
+        if candidate.model and self.is_explicit():
+            await self._refuse_unlisted(entry, endpoint)
         return choice_of(endpoint, line=line)
+
+    async def _refuse_unlisted(self, entry: ProviderEntry, endpoint: Endpoint) -> None:
+        """Raise NotFound for a model that a local server or an own provider does not
+        list: such servers may answer with another model. Hosted vendors refuse such names
+        themselves. A bare address is checked only against a list that is already here, because a
+        one-shot run with an address and a name makes no other request."""
+        local = endpoint.is_local and (entry.server or endpoint.url == entry.vendor.url)
+        if local or entry.own.base_url:
+            listing, _ = await self.listings.of(entry, endpoint)
+        else:
+            listing = self.listings.cached(endpoint.url)
+        if listing is None or not listing.complete or endpoint.model in entry.own.models:
+            return
+        if not listing.serves(endpoint.model):
+            near = near_names(endpoint.model, (info.id for info in listing.models))
+            raise NotFound(unlisted_message(entry, endpoint.model, near), near=near)
 
     async def _choose_local(self) -> ModelChoice:
         """Choose when nothing is configured: a local server, a model file, then the offline
-        assistant."""
-        if server := await find_local(self.http, self.resolver.catalogue):
-            self._found = server.endpoint
-            await self.listings.learn_profile(server.endpoint)
-            endpoint = self.endpoint(server.endpoint.model, CUSTOM)
-            return choice_of(endpoint, line=server.line)
-        if choice := self._in_process.default_choice():
+        assistant. A model under 1B parameters is only used when the user chose it."""
+        if choice := await self._find_server():
             return choice
+        if choice := self._in_process.default_choice():
+            return replace(choice, why="a model file in this home; nothing else is configured")
         return ModelChoice(
-            model=OFFLINE_MODEL, provider=OFFLINE, window=OFFLINE_WINDOW, line=OFFLINE_LINE
+            model=OFFLINE_MODEL,
+            provider=OFFLINE,
+            window=OFFLINE_WINDOW,
+            line=OFFLINE_LINE,
+            why=NO_MODEL,
         )
+
+    async def _choose_unlisted(self, named: ConfiguredValue) -> ModelChoice:
+        """Find a model that was named without a provider, on this machine. Raise ConfigError when
+        nothing here serves it: no other model answers instead."""
+        model = self.resolver.names.read(named.value).model
+        self.refuse_key(model)
+        if model in (OFFLINE_MODEL, OFFLINE):
+            return replace(self._in_process.choice(model, OFFLINE), why=named.source)
+        if choice := await self._find_server(model):
+            return replace(choice, why=named.source)
+        if self._in_process.is_installed(model):
+            return replace(self._in_process.choice(model, EMBEDDED), why=named.source)
+        raise ConfigError(self.resolver.explain_unserved(model))
+
+    async def _find_server(self, model: str = "") -> ModelChoice | None:
+        """Find a running server, one that serves this model if a name is given."""
+        server = await find_local(self.http, self.resolver.catalogue, model=model)
+        if server is None:
+            return None
+        self._found = server.endpoint
+        await self.listings.learn_profile(server.endpoint)
+        endpoint = self.endpoint(server.endpoint.model, CUSTOM)
+        why = "a server on this machine; nothing else is configured"
+        return replace(choice_of(endpoint, line=server.line), why=why)
 
     def _login_names(self) -> tuple[str, ...]:
         """Return the providers with credentials in auth.json, the active login first."""

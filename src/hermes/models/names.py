@@ -103,6 +103,12 @@ def near_names(model: str, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(tails[tail] for tail in dict.fromkeys((*containing[:NEAR], *near)))[:NEAR]
 
 
+def unlisted_message(entry: ProviderEntry, model: str, near: tuple[str, ...]) -> str:
+    """Return the error for a model that a provider does not list, with similar names."""
+    hint = f"similar: {', '.join(near)}" if near else f"see `hermes model list {entry.name}`"
+    return f"{entry.label} does not list {model!r}; {hint}."
+
+
 class ParsedName(Value):
     """A model name that the user entered, split into its parts."""
 

@@ -9,6 +9,7 @@ from hermes.config.load import Config
 from hermes.models.model_ref import (
     CUSTOM,
     EMBEDDED,
+    OFFLINE,
     UNSET,
     all_values,
     effective_value,
@@ -100,6 +101,8 @@ class ProviderRanking:
         default model, unless it probably serves the chosen one. A model named at the same level is
         taken as it is."""
         entry, named = self._provider_names.find(provider), self._named
+        if provider == OFFLINE and rank < self._model.rank:
+            return ""
         if entry is None or entry.name == named.provider:
             return named.model
         if rank == self._model.rank or not named.provider:

@@ -11,7 +11,13 @@ from hermes.codec.ttl_cache import TtlCache
 from hermes.codec.values import JsonObject
 from hermes.config.load import Config
 from hermes.core.errors import ConfigError, HermesError
-from hermes.models.model_ref import CUSTOM, ModelRef, effective_value, provider_of_value
+from hermes.models.model_ref import (
+    CUSTOM,
+    ConfiguredValue,
+    ModelRef,
+    effective_value,
+    provider_of_value,
+)
 from hermes.models.names import ModelNames, ProviderEntry, ProviderNames
 from hermes.models.ranking import Candidate, ProviderRanking
 from hermes.net.addresses import host_of, is_local
@@ -72,6 +78,27 @@ class Resolver:
             self._config, self.catalogue, self.providers, self.names, self._logged_in
         )
         return ranking.rank_providers()
+
+    def named_model(self) -> ConfiguredValue | None:
+        """Return the model name that takes effect, or None."""
+        found = effective_value(self._config, "model.default")
+        return found if found.value else None
+
+    def explain_unserved(self, model: str) -> str:
+        """Return the error for a model that was named without a usable provider."""
+        vendors = self.catalogue.vendors.values()
+        owner = self.names.owner(model) or next(
+            (v for v in vendors if v.names == "own" and v.keys and self.names.suits(v, model)), None
+        )
+        if owner is not None and owner.keys:
+            return (
+                f"{model} needs a key of {owner.label}, and {owner.keys[0]} is not set; run "
+                f"`hermes config set {owner.keys[0]} …`, or choose another with `hermes model`."
+            )
+        return (
+            f"Nothing here serves a model named {model!r}: no provider is configured, and no "
+            "server on this machine lists it; `hermes setup` shows what can be used."
+        )
 
     def endpoint(self, ref: ModelRef) -> Endpoint:
         """Build the endpoint of a model. Raise UsageError for an unknown provider, and ConfigError

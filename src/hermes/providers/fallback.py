@@ -78,6 +78,12 @@ FALLBACK_REASONS: frozenset[Reason] = RETRYABLE | frozenset(
 )  # fmt: skip
 
 
+# Errors of a model that could answer at another moment.
+BUSY_REASONS: frozenset[Reason] = frozenset(
+    ("rate_limit", "upstream_rate_limit", "overloaded", "server_error", "cut")
+)
+
+
 class FallbackLink:
     """One model in the chain."""
 
@@ -114,8 +120,15 @@ class Fallback:
     starts with it unless it is in cooldown, and stays with the model that took over. A switch is
     announced in each turn, the return once. If all fail, the first error of the reply is raised."""
 
-    def __init__(self, chain: Sequence[FallbackLink], cooldowns: ModelCooldowns) -> None:
+    def __init__(
+        self,
+        chain: Sequence[FallbackLink],
+        cooldowns: ModelCooldowns,
+        *,
+        reasons: frozenset[Reason] = FALLBACK_REASONS,
+    ) -> None:
         self._chain = tuple(chain)
+        self._reasons = reasons
         self._cooldowns = cooldowns
         self._index = 0
         self._announced = ""
@@ -156,7 +169,7 @@ class Fallback:
             tries.error, tries.by = error, link
             tries.first = tries.first or error
             self._cooldowns.note(link.who, error)
-            if error.reason not in FALLBACK_REASONS:
+            if error.reason not in self._reasons:
                 raise error
         # A window that is too small comes first: a shorter conversation could go on there.
         verdict = tries.small or tries.first

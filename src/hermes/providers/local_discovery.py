@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -57,25 +58,38 @@ class LocalServerFound(Value):
 
 
 async def find_local(
-    http: HttpClient, catalogue: ModelCatalogue, *, ports: tuple[LocalPort, ...] = LOCAL_PORTS
+    http: HttpClient,
+    catalogue: ModelCatalogue,
+    *,
+    model: str = "",
+    ports: tuple[LocalPort, ...] = LOCAL_PORTS,
 ) -> LocalServerFound | None:
-    """Return the first server with a chat model, or None. Probes only this machine, all ports at
-    once; where nothing listens this costs a few refused connections."""
+    """Return the first server with a suitable chat model, or with the named one; None if there is
+    none."""
+    for target, infos in await list_local(http, ports=ports):
+        names = [info.id for info in infos]
+        chosen = find_name(model, names) if model else choose_model(names)
+        if chosen:
+            info = next(info for info in infos if info.id == chosen)
+            return _describe(target, info, catalogue)
+    return None
+
+
+async def list_local(
+    http: HttpClient, *, ports: tuple[LocalPort, ...] = LOCAL_PORTS
+) -> list[tuple[LocalPort, tuple[ModelInfo, ...]]]:
+    """Return the model servers that run here, with their models. Probes only this machine, all
+    ports at once; where nothing listens this costs a few refused connections."""
     async with asyncio.TaskGroup() as group:
         opening = [group.create_task(_port_is_open(target.port)) for target in ports]
     open_ports = [target for target, task in zip(ports, opening, strict=True) if task.result()]
     if not open_ports:
-        return None
+        return []
     http.preload_certificates(f"http://{HOST}")
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_models(http, target)) for target in open_ports]
-    for target, task in zip(open_ports, tasks, strict=True):
-        infos = task.result()
-        model = choose_model([info.id for info in infos])
-        if model:
-            info = next(info for info in infos if info.id == model)
-            return _describe(target, info, catalogue)
-    return None
+    answers = zip(open_ports, tasks, strict=True)
+    return [(target, task.result()) for target, task in answers if task.result()]
 
 
 def accepts_connections(url: str) -> bool:
@@ -89,25 +103,55 @@ def accepts_connections(url: str) -> bool:
     return True
 
 
+def dead_server_message(url: str) -> str:
+    return f"No server answers at {url}; start it, or choose another model with `hermes model`."
+
+
 async def first_model(http: HttpClient, endpoint: Endpoint) -> str:
     """Return the most suitable chat model of this endpoint; raise ConfigError when it lists
     none."""
     try:
         infos = await list_models(http, endpoint)
     except ProviderError as error:
+        if error.status is None and endpoint.is_local:
+            raise ConfigError(dead_server_message(endpoint.url)) from error
         if error.status is None:
             raise
         infos = ()
     model = choose_model([info.id for info in infos if info.tools is not False])
     if not model:
-        raise ConfigError(f"{endpoint.host} lists no model; choose one with -m.")
+        raise ConfigError(
+            f"{endpoint.host} lists no model{_only_small(infos)}; choose one with -m."
+        )
     return model
 
 
+def _only_small(infos: tuple[ModelInfo, ...]) -> str:
+    return " of 1B parameters or more" if infos else ""
+
+
 def choose_model(models: list[str]) -> str:
-    """Return the model most likely to chat and to call tools; "" if there is none."""
-    able = [model for model in models if not any(word in model.lower() for word in _UNSUITABLE)]
+    """Return the model most likely to chat and to call tools; "" if there is none. Models under
+    1B parameters are too small for tools, so they are never chosen without being named."""
+    able = [
+        model
+        for model in models
+        if not any(word in model.lower() for word in _UNSUITABLE)
+        and (parameters_in_name(model) or 1e9) >= 1e9
+    ]
     return min(able, key=_rank, default="")
+
+
+def find_name(model: str, names: list[str]) -> str:
+    """Return the listed name of a model, with or without the tag `latest`; "" if not listed."""
+    wanted = (model.lower(), f"{model.lower()}:latest")
+    return next((name for name in names if name.lower() in wanted), "")
+
+
+def parameters_in_name(model: str) -> float:
+    """Return the number of parameters that a name such as `qwen3:0.6b` states; 0 if none."""
+    found = re.search(r"(?<![\w.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])", model.lower())
+    return float(found[1]) * (1e9 if found[2] == "b" else 1e6) if found else 0.0
 
 
 def _rank(model: str) -> int:

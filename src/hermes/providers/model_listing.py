@@ -35,6 +35,8 @@ class ModelInfo(Value):
     price: ModelPrice | None = None
     loaded: bool | None = None  # `window` is in use now; it is not the model's maximum
     created: int = 0
+    bytes: int = 0  # the size of the weights
+    parameters: int = 0
 
 
 def read_listing(page: JsonValue) -> tuple[ModelInfo, ...]:
@@ -94,6 +96,8 @@ def _info(entry: JsonObject) -> ModelInfo:
         price=_price(object_of(entry.get("pricing"))),
         loaded=True if running else None,
         created=_created(entry),
+        bytes=count_of(entry.get("size") or entry.get("size_bytes") or meta.get("size")),
+        parameters=count_of(meta.get("n_params")),
     )
 
 

@@ -195,6 +195,7 @@ class ModelListing(Value):
     at: float  # Unix time
     models: tuple[ModelInfo, ...]
     server: str = ""  # the kind of a local server in the catalogue
+    complete: bool = True  # the whole list; otherwise only models that were asked about
 
     def find(self, model: str) -> ModelInfo | None:
         """Find a model by id; a name without a maker prefix also finds an entry that has one."""
@@ -202,6 +203,16 @@ class ModelListing(Value):
         exact = (info for info in self.models if info.id.lower() == name)
         tails = (info for info in self.models if info.id.lower().rpartition("/")[2] == name)
         return next(exact, None) or next(tails, None)
+
+    def serves(self, model: str) -> bool:
+        """Return whether the list names the model: exactly, with a tag or a date, or within the
+        path of a file."""
+        name = model.lower()
+        ids = [info.id.lower() for info in self.models]
+        tails = (each.rpartition("/")[2] for each in ids)
+        starts = (name, f"{name}:latest", f"{name}.gguf")
+        dated = any(each.startswith(f"{name}-20") for each in ids)
+        return self.find(model) is not None or dated or any(each in starts for each in tails)
 
 
 class ModelListingCache:
@@ -221,8 +232,11 @@ class ModelListingCache:
             return None
         return found if found.url == url else None
 
-    def fresh(self, url: str) -> ModelListing | None:
+    def fresh(self, url: str, *, partial: bool = False) -> ModelListing | None:
+        """Return a recent listing; with `partial`, also one of single models."""
         found = self.cached(url)
+        if found is not None and not (found.complete or partial):
+            return None
         if found is None or not 0 <= self._clock.now() - found.at < self._seconds:
             return None
         return found

@@ -109,7 +109,7 @@ async def test_without_the_runtime_the_extra_is_named(
     (tmp_path / "xllamacpp.py").write_text("raise ImportError('not here')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     engines = EnginePool()
-    with pytest.raises(ConfigError, match=r"pip install 'hermes-agent\[local\]'"):
+    with pytest.raises(ConfigError, match=r"hermes extras add local"):
         await engines.start(describe_model_file(write_model(tmp_path / "m.gguf", parameters=9)))
     await engines.close()
 

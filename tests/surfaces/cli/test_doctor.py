@@ -62,13 +62,13 @@ def test_a_provider_without_its_key_is_an_error_with_a_numbered_fix(hermes: Term
     ("config", "level"),
     [
         ("model: {provider: nosuch}", "error"),
-        ("model: {provider: custom, base_url: 'http://127.0.0.1:8080/v1'}", "ok"),
+        ("model: {provider: custom, base_url: 'http://127.0.0.1:1/v1', default: x}", "error"),
         ("model: {provider: openrouter, api_key: literal}", "ok"),
         ("model: {provider: openrouter, api_key: '${NOT_SET_KEY}'}", "error"),
-        ("model: {provider: box}\nproviders: {box: {base_url: 'http://box/v1'}}", "ok"),
+        ("model: {provider: box, default: x}\nproviders: {box: {base_url: 'http://box/v1'}}", "ok"),
         ("model: {provider: box}\nproviders: {box: {key_env: BOX_KEY}}", "error"),
-        ("model: {base_url: 'http://127.0.0.1:1/v1'}", "ok"),
-        ("local: {model: tiny.gguf}", "ok"),
+        ("model: {base_url: 'http://127.0.0.1:1/v1'}", "error"),
+        ("local: {model: tiny.gguf}", "error"),
     ],
 )
 def test_the_model_is_judged_by_its_settings(hermes: Terminal, config: str, level: str) -> None:

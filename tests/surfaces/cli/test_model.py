@@ -60,7 +60,7 @@ def test_the_list_tells_what_is_there_and_what_is_damaged(hermes: Terminal) -> N
     assert "8B parameters, 1 MB, with tools" in lines[1]
 
 
-def test_a_model_is_shown_by_name_by_path_or_because_it_is_the_only_one(hermes: Terminal) -> None:
+def test_a_model_is_shown_by_name_or_by_path(hermes: Terminal) -> None:
     path = placed(hermes, "tiny", 135_000_000)
     by_name = hermes("model", "show", "tiny", "--json")
     assert by_name.json == {
@@ -76,8 +76,21 @@ def test_a_model_is_shown_by_name_by_path_or_because_it_is_the_only_one(hermes: 
         "reduced": True,
     }
     assert hermes("model", "show", str(path), "--json") == by_name
-    assert hermes("model", "show", "--json") == by_name
-    assert "Reduced mode: no tools" in hermes("model", "show").out
+    assert "Reduced mode: no tools" in hermes("model", "show", "tiny").out
+
+
+def test_a_file_becomes_the_default_by_itself_only_from_1b_parameters_on(
+    hermes: Terminal, tmp_path: Path
+) -> None:
+    tiny = placed(hermes, "tiny", 135_000_000)
+    assert hermes("model", "show", "--json").json["provider"] == "offline"
+    hermes.write("local: {model: tiny}\n")
+    assert hermes("model", "show", "--json").json["path"] == str(tiny)
+    hermes.write("")
+    large = placed(hermes, "zlarge", 3_000_000_000)
+    assert hermes("model", "show", "--json").json["path"] == str(large)
+    assert f"{large} (embedded) answers" in hermes("doctor").out
+    assert hermes("status", "--json").json["Model"]["answers"] == f"{large} (embedded)"
 
 
 def test_without_a_file_the_configured_one_is_shown(hermes: Terminal) -> None:
@@ -137,7 +150,7 @@ def test_installing_puts_the_published_weights_into_the_home(
     assert (first.code, first.out) == (0, f"✓ {path}\n")
     assert "100% of 93 MB" in first.err.splitlines()
     assert hermes("model", "install", "smollm2").out == f"smollm2 is already installed: {path}\n"
-    assert hermes("model", "show", "--json").json["parameters"] == 134_515_008
+    assert hermes("model", "show", "smollm2", "--json").json["parameters"] == 134_515_008
 
 
 class Screen(io.StringIO):

@@ -10,7 +10,7 @@ from hermes.homes.installation import installation
 from tests.surfaces.cli.program import Program
 
 pytestmark = pytest.mark.skipif(
-    installation().kind == "package", reason="removing the package would end the tests"
+    installation().is_package, reason="removing the package would end the tests"
 )
 
 

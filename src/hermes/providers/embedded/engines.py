@@ -11,13 +11,12 @@ import subprocess
 import sys
 from typing import Any
 
+from hermes.config.extras import need_extra
 from hermes.core.errors import ConfigError, ProviderError
 from hermes.providers.embedded import serve
 from hermes.providers.embedded.model_file import ModelFile
 
-MISSING = (
-    "In-process models need the extra `local`; install it with `pip install 'hermes-agent[local]'`."
-)
+MISSING = need_extra("In-process models", "local")
 
 
 class Engine:

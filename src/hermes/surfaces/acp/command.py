@@ -11,10 +11,11 @@ from typing import Any, cast
 import click
 
 from hermes.app.start import start
+from hermes.config.extras import need_extra
 from hermes.core.errors import HermesError, UsageError
 from hermes.version import __version__
 
-MISSING = "The ACP library is missing; install it with `pip install hermes-agent[acp]`."
+MISSING = need_extra("Editors", "acp")
 # Images arrive as one line.
 BUFFER_BYTES = 50 * 1024 * 1024
 NO_EDITOR = (

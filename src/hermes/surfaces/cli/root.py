@@ -30,6 +30,7 @@ COMMANDS = {
     "curator": ("curator:command", "Archive agent-written skills that are not used."),
     "doctor": ("status:doctor_command", "Check this installation and explain how to fix it."),
     "dump": ("status:dump_command", "Print a summary for support requests."),
+    "extras": ("extras:command", "List, add and remove optional parts."),
     "fallback": ("fallback:command", "Choose the models to use when the first one fails."),
     "honcho": ("memory:honcho_command", "Manage what a Honcho server learns about you."),
     "hooks": ("extensions:hooks_command", "List and test the programs that run on events."),

@@ -12,10 +12,11 @@ from typing import Any
 import click
 
 from hermes.app.start import start
+from hermes.config.extras import need_extra
 from hermes.core.errors import UsageError
 from hermes.homes.token_claims import hold_claim
 
-MISSING = "Serving needs the official protocol library: `pip install hermes-agent[mcp]`."
+MISSING = need_extra("MCP clients", "mcp")
 TOKEN_FILE = "mcp-token"
 MIN_TOKEN_CHARS = 16
 

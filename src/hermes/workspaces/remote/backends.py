@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hermes.config.child_environment import child_environment
 from hermes.config.execution_settings import TerminalSettings
+from hermes.config.extras import need_extra
 from hermes.core.errors import ConfigError, ToolError
 from hermes.core.ports import Workspace
 from hermes.workspaces.confinement.scope import ConfinementReport
@@ -77,7 +78,7 @@ def find_missing(run: RunContext) -> str:
     """Return the requirements of the backend that this machine lacks. Opens no connection."""
     try:
         if run.settings.terminal.backend == "modal":
-            return "" if find_spec("modal") else "Modal sandboxes need the package modal"
+            return "" if find_spec("modal") else need_extra("Modal sandboxes", "modal")
         if run.settings.terminal.backend == "daytona":
             make_machine(run, "none")
         else:

@@ -12,6 +12,7 @@ from hermes.codec.atomic_files import replace_file
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import Value
 from hermes.config.execution_settings import TerminalSettings
+from hermes.config.extras import need_extra
 from hermes.core.errors import ToolError
 from hermes.workspaces.child import Sink
 from hermes.workspaces.confinement.scope import ConfinementReport, cloud_report
@@ -52,9 +53,7 @@ class ModalMachine:
             try:
                 modal = self._sdk = self._sdk or importlib.import_module("modal")
             except ImportError as error:
-                raise ToolError(
-                    "Modal sandboxes need the extra `modal`. Ask the user to install it."
-                ) from error
+                raise ToolError(need_extra("Modal sandboxes", "modal")) from error
             kept = _SandboxRef()
             with contextlib.suppress(FileNotFoundError, DecodeError):
                 kept = decode(_SandboxRef, self._file.read_bytes())

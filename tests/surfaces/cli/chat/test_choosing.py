@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hermes.config.home import Home
+from hermes.config.load import load
+from hermes.testing.server import ScriptedServer
 from tests.surfaces.cli.chat.conftest import NewPane
 
 
@@ -26,6 +29,24 @@ def test_the_wizard_keeps_what_was_answered_when_somebody_leaves(
     assert "max_turns: 12" in (home / "config.yaml").read_text()
     (backup,) = home.glob("config.yaml.bak.*")
     assert "max_turns: 7" in backup.read_text()
+
+
+def test_the_wizard_offers_what_this_machine_has(new_pane: NewPane, tmp_path: Path) -> None:
+    settings = "model: {default: old, provider: openrouter}\n"
+    pages = {"/api/tags": {"models": [{"name": "qwen3:8b", "size": 5_000_000_000}]}}
+    with ScriptedServer.in_thread(pages=pages) as server:
+        pane = new_pane(settings=settings, columns=140)
+        host = server.url.removeprefix("http://")
+        pane.run(f"export HOME={tmp_path} OLLAMA_HOST={host}")
+        pane.hermes("setup model; echo left with $?", ready=False)
+        pane.wait_for("Which model?", "qwen3:8b", "tokens/s", "Another …")
+        pane.type("qwen3:8b")
+        pane.wait_for("Which model?  qwen3:8b")
+        pane.keys("Enter")
+        pane.wait_for("qwen3:8b (custom) is the default now.", "left with 0")
+    saved = load(Home(tmp_path / "home"), env={}).settings.model
+    assert (saved.default, saved.provider) == ("qwen3:8b", "custom")
+    assert saved.base_url == f"{server.url}/v1"
 
 
 def test_enter_switches_a_toolset(new_pane: NewPane, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from hermes.commands.formatting import plural
 from hermes.config.edit import set_from_text
 from hermes.config.run_context import RunContext
 from hermes.core.errors import UsageError
+from hermes.homes.installation import installer
 from hermes.hooks.admin import (
     find_fault,
     hook_rows,
@@ -158,7 +160,7 @@ def install(ctx: click.Context, source: str, ref: str, force: bool, on: bool | N
     for line in _finding_lines(scan_code(fetched.contents)):
         print(line)
     if manifest.dependencies:
-        print(f"  it needs: pip install {' '.join(manifest.dependencies)}")
+        print(f"  it needs: {shlex.join(installer('install', *manifest.dependencies))}")
     if sys.stdin.isatty():
         config = config_of(ctx)
         for each in manifest.requires_env:

@@ -178,7 +178,10 @@ def command(
         )
         shown = log_entries(path, wanted, lines, follow=follow)
         if not path.exists():
-            missing = f"There is no {path} yet; the first session creates it."
+            missing = (
+                f"Nothing has been logged to {path} yet; `hermes config set logging.level DEBUG` "
+                "logs more, and `hermes trace ID` shows the events of a session."
+            )
     if missing:
         print(missing, file=sys.stderr)
     for text, data in shown:

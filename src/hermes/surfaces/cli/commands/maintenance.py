@@ -14,14 +14,15 @@ from hermes.config.home import Home, profile_home, root_home, unwritable_error
 from hermes.core.errors import ConfigError, HermesError, UsageError
 from hermes.homes.archive_files import OutsideFile, UserFiles, provider_paths
 from hermes.homes.backup import back_up, refuse_if_used, snapshot
-from hermes.homes.installation import (
+from hermes.homes.installation import installation
+from hermes.homes.profiles import Profiles
+from hermes.homes.updating import (
+    UpdatePlan,
     check_for_update,
-    installation,
     migrate_settings,
     remove_package,
     update,
 )
-from hermes.homes.profiles import Profiles
 from hermes.memory.service import MemoryService
 from hermes.surfaces.cli.command_context import config_of, home_of, mark, run, with_app
 from hermes.surfaces.cli.output import (
@@ -81,38 +82,55 @@ def _outside(ctx: click.Context) -> OutsideFile:
         return OutsideFile(left_out=(f"what the memory provider stores elsewhere ({error})",))
 
 
-@json_command("Update Hermes to the newest version, after a confirmation and a backup.")
-@click.option("--check", is_flag=True, help="Only check for a newer version.")
+@json_command("Update Hermes from where it was installed, after a confirmation and a backup.")
+@click.option("--check", is_flag=True, help="Only show what an update would do.")
 @yes_option
 @click.option("--backup/--no-backup", default=None, help="Override updates.pre_update_backup.")
 def update_command(
     ctx: click.Context, check: bool, yes: bool, backup: bool | None, as_json: bool
 ) -> None:
     here = installation()
-    found = run(check_for_update(here))
-    changes = found.changes
-    lines = [f"{mark('ok')} This is the newest version ({found.current})."]
-    if found.is_new:
-        lines = [f"{found.newest} is available; this is {found.current}."]
-        lines += [f"  {line}" for line in changes[:MOST_CHANGES]]
-        lines += [f"  … and {len(changes) - MOST_CHANGES} more"] * (len(changes) > MOST_CHANGES)
-    data = {"current": found.current, "newest": found.newest, "new": found.is_new}
-    print_output(Output({**data, "changes": list(changes)}, lines), as_json=as_json)
-    if check or not found.is_new:
+    plan = run(check_for_update(here))
+    data = {
+        "current": plan.current,
+        "newest": plan.newest,
+        "new": plan.is_new,
+        "changes": list(plan.changes),
+        "source": plan.source,
+        "steps": plan.step_lines() if plan.is_new else [],
+    }
+    print_output(Output(data, _plan_lines(plan)), as_json=as_json)
+    if check or not plan.is_new:
         return
-    confirm(f"Update {here.path} to {found.newest}?", yes=yes)
+    confirm(f"Update {here.path} to {plan.newest}?", yes=yes)
+    _back_up_before_update(ctx, backup, as_json=as_json)
+    run(update(here, plan))
+    run(migrate_settings(here))
+    click.echo(f"{mark('ok')} Updated; the next start of `hermes` uses it.", err=as_json)
+
+
+def _plan_lines(plan: UpdatePlan) -> Iterator[str]:
+    if not plan.is_new:
+        yield f"{mark('ok')} This is the newest version ({plan.current}) of {plan.source}."
+        return
+    yield f"{plan.newest} is available from {plan.source}; this is {plan.current}."
+    yield from (f"  {line}" for line in plan.changes[:MOST_CHANGES])
+    if len(plan.changes) > MOST_CHANGES:
+        yield f"  … and {len(plan.changes) - MOST_CHANGES} more"
+    yield "The update runs:"
+    yield from (f"  {line}" for line in plan.step_lines())
+
+
+def _back_up_before_update(ctx: click.Context, backup: bool | None, *, as_json: bool) -> None:
     home, settings = home_of(ctx), config_of(ctx).settings.updates
     how = settings.pre_update_backup if backup is None else "full" if backup else "off"
-    if how != "off" and home.root.is_dir():
-        if how == "full":
-            made = back_up(home, time.time(), label="before-update")
-        else:
-            keep = settings.backup_keep
-            made = snapshot(home, time.time(), label="before-update", keep=keep)
-        click.echo(f"{mark('ok')} The home is backed up in {made.file}.", err=as_json)
-    run(update(here))
-    run(migrate_settings())
-    click.echo(f"{mark('ok')} Updated; the next start of `hermes` uses it.", err=as_json)
+    if how == "off" or not home.root.is_dir():
+        return
+    if how == "full":
+        made = back_up(home, time.time(), label="before-update")
+    else:
+        made = snapshot(home, time.time(), label="before-update", keep=settings.backup_keep)
+    click.echo(f"{mark('ok')} The home is backed up in {made.file}.", err=as_json)
 
 
 @text_command("Remove Hermes; settings, memory and sessions stay in the home.")
@@ -122,12 +140,12 @@ def update_command(
 def uninstall_command(ctx: click.Context, full: bool, dry_run: bool, yes: bool) -> None:
     home, here = root_home(home_of(ctx)), installation()
     goes = full and home.root.is_dir()
-    if here.kind == "package":
+    if here.is_package:
         print(f"This removes the package from {here.path}.")
     else:
-        print(f"Hermes runs from a checkout; delete the folder {here.path} yourself.")
+        print(f"Hermes runs from a folder; delete {here.path} yourself.")
     print(f"This deletes {home.root} with everything in it." if goes else f"{home.root} stays.")
-    if dry_run or (here.kind == "checkout" and not goes):
+    if dry_run or not (here.is_package or goes):
         return
     if goes:
         _check(home)
@@ -137,7 +155,7 @@ def uninstall_command(ctx: click.Context, full: bool, dry_run: bool, yes: bool) 
             shutil.rmtree(home.root)
         except OSError as error:
             raise unwritable_error(home.root, error) from error
-    if here.kind == "package":
+    if here.is_package:
         run(remove_package(here))
     print(f"{mark('ok')} Hermes is removed.")
 

@@ -36,7 +36,6 @@ from hermes.surfaces.cli.command_context import (
     warn,
 )
 from hermes.surfaces.cli.commands.model_lookup import (
-    choose_card,
     find_model,
     list_providers,
     with_models,
@@ -87,6 +86,7 @@ def install(ctx: click.Context, name: str) -> None:
     finally:
         progress.close()
     print(f"{name} is already installed: {path}" if was_there else f"{mark('ok')} {path}")
+    print(f"Use it with `hermes --provider embedded -m {name}`.", file=sys.stderr)
     _warn_without_runtime()
 
 
@@ -187,16 +187,12 @@ def _list_providers(ctx: click.Context) -> Output:
 @command.json("Show the current model, or a named model or file.")
 @click.option("--provider", default="", help="Look for the model at this provider.")
 def show(ctx: click.Context, *, name: str = "", provider: str) -> Output:
-    home, config = home_of(ctx), config_of(ctx)
+    home = home_of(ctx)
     if name and not provider and _is_file_of(home, name):
         return _describe_file(home, name)
-    found = with_models(ctx, lambda models: _find_model(models, name, provider))
-    if found is None and (file := _local_file(config)):
-        return _describe_file(home, file)
-    card, why = found or (
-        with_models(ctx, choose_card),
-        "availability, because nothing is configured",
-    )
+    card, why = with_models(ctx, lambda models: _find_model(models, name, provider))
+    if card.provider == EMBEDDED:
+        return _describe_file(home, card.model)
     where = f" at {card.host} ({card.wire})" if card.host else ""
     lines = [f"{apply_style(card.model, 'bold')} ({card.provider}){where}", describe_model(card)]
     if why:
@@ -204,24 +200,14 @@ def show(ctx: click.Context, *, name: str = "", provider: str) -> Output:
     return Output({**fields(card), "why": why}, lines)
 
 
-async def _find_model(models: Models, name: str, provider: str) -> tuple[ModelCard, str] | None:
-    """The named model, else the configured one, with what chose it; None when none is
-    configured."""
+async def _find_model(models: Models, name: str, provider: str) -> tuple[ModelCard, str]:
+    """The named model, else the one that answers, with what chose it."""
     browser, candidates = ModelBrowser(models), models.resolver.candidates()
     if name:
         current = candidates[0].provider if candidates else ""
         return (await browser.find(name, provider=provider, current=current)).card, ""
-    if not candidates:
-        return None
-    return await choose_card(models), candidates[0].why
-
-
-def _local_file(config: Config) -> str:
-    """The configured file, else the only installed one, else ""."""
-    if name := config.settings.local.model:
-        return name
-    files = [row.path for row in model_rows(config.home) if row.path]
-    return files[0] if len(files) == 1 else ""
+    choice = await models.choose()
+    return browser.card(choice.model, choice.provider), choice.why
 
 
 def _is_file_of(home: Home, name: str) -> bool:

@@ -12,10 +12,13 @@ import click
 from hermes.config.edit import set_from_text
 from hermes.config.environment import display_value, process_environment
 from hermes.config.schema import describe_type
-from hermes.core.errors import HermesError
+from hermes.core.errors import HermesError, UsageError
 from hermes.surfaces.cli.command_context import apply_style, config_of, home_of, mark
 from hermes.surfaces.cli.commands.model_wizard import WizardOptions, run_wizard
+from hermes.surfaces.cli.commands.setup_detection import choose_detected, detection_output
+from hermes.surfaces.cli.commands.setup_detection import detect as detect_models_here
 from hermes.surfaces.cli.commands.tools import choose
+from hermes.surfaces.cli.output import print_output
 
 QUESTIONS = {
     "terminal": ("terminal.backend", "terminal.cwd", "terminal.timeout"),
@@ -38,6 +41,7 @@ FURTHER = {
 SECTIONS = ("model", "terminal", "agent", "tools", "memory")
 WITHOUT_QUESTIONS = """\
 Setup needs a terminal. Use these commands instead:
+  hermes setup --detect                      find keys, servers and model files
   hermes auth add PROVIDER --api-key KEY     add a key
   hermes model set NAME --provider PROVIDER  choose the model
   hermes config set terminal.backend local   choose where commands run
@@ -51,6 +55,8 @@ Setup needs a terminal. Use these commands instead:
 @click.option("--reset", is_flag=True, help="Start from the defaults; keep a copy of config.yaml.")
 @click.option("--reconfigure", is_flag=True, help="Ask all questions again (the default).")
 @click.option("--non-interactive", is_flag=True, help="Ask nothing; print equivalent commands.")
+@click.option("--detect", is_flag=True, help="List keys, servers and model files; ask nothing.")
+@click.option("--json", "as_json", is_flag=True, help="With --detect: print JSON.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -59,8 +65,15 @@ def command(
     reset: bool,
     reconfigure: bool,
     non_interactive: bool,
+    detect: bool,
+    as_json: bool,
 ) -> None:
     home = home_of(ctx)
+    if detect:
+        print_output(detection_output(detect_models_here(ctx)), as_json=as_json)
+        return
+    if as_json:
+        raise UsageError("--json needs --detect; `hermes setup --detect --json` asks nothing.")
     if non_interactive or not sys.stdin.isatty():
         print(WITHOUT_QUESTIONS)
         return
@@ -85,7 +98,8 @@ def command(
     for name in sections:
         print(apply_style(f"\n{name}", "bold") + hint)
         if name == "model":
-            run_wizard(ctx, WizardOptions())
+            if not choose_detected(ctx):
+                run_wizard(ctx, WizardOptions())
         elif name == "tools":
             choose(ctx)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shlex
 import shutil
 import ssl
 import sys
@@ -17,9 +18,11 @@ from hermes.codec.json import plain
 from hermes.config.check import check_files, check_home, repair_permissions
 from hermes.config.diagnostics import Diagnostic, fault, ok, warning
 from hermes.config.edit import migrate_file
+from hermes.config.extras import add_command
 from hermes.config.home import Home
 from hermes.config.load import Config
 from hermes.config.settings import Settings
+from hermes.homes.extras import extra_rows
 from hermes.homes.health import (
     confinement_findings,
     index_findings,
@@ -32,7 +35,7 @@ from hermes.homes.health import (
     skill_findings,
     tool_findings,
 )
-from hermes.homes.installation import installation
+from hermes.homes.installation import installation, installer
 from hermes.homes.status import dump, status
 from hermes.plugins.health import plugin_findings
 from hermes.surfaces.cli.command_context import apply_style, config_of, home_of, mark, run, with_app
@@ -41,7 +44,7 @@ from hermes.version import __version__
 
 OLDEST_PYTHON = (3, 11)
 REQUIRED = ("click", "msgspec", "prompt-toolkit", "rich", "ruamel.yaml")
-OPTIONAL = {"xllamacpp": "models that run inside Hermes (the extra `local`)"}
+FOR_DEVELOPERS = ("docs", "dev")
 # program: (what it is for, whether Hermes needs it)
 PROGRAMS = {
     "bash": ("commands", True),
@@ -70,12 +73,15 @@ def package_findings() -> list[Diagnostic]:
     required = [
         ok(f"{name} {found}")
         if (found := installed(name))
-        else fault("package", f"{name} is missing", fix=f"pip install {name}")
+        else fault("package", f"{name} is missing", fix=shlex.join(installer("install", name)))
         for name in REQUIRED
     ]
     optional = [
-        ok(f"{name} {installed(name) or 'is not installed'} (optional, for {purpose})")
-        for name, purpose in OPTIONAL.items()
+        ok(f"the extra {row.name} is installed ({row.purpose})")
+        if row.installed
+        else ok(f"the extra {row.name} is not installed ({row.purpose}; `{add_command(row.name)}`)")
+        for row in extra_rows()
+        if row.name not in FOR_DEVELOPERS
     ]
     return [*required, *optional]
 
@@ -185,7 +191,7 @@ async def examine(config: Config) -> list[Section]:
         ("Home", list(check_home(config.home))),
         ("Settings", list(check_files(config))),
         ("Profiles", profile_findings(config.home)),
-        ("Model", model_findings(config)),
+        ("Model", await model_findings(config)),
         ("Logins", await login_findings(config)),
         ("Journal", await journal_findings(config.home)),
         ("Search index", await index_findings(config.home)),
