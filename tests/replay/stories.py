@@ -170,6 +170,9 @@ def _people() -> tuple[Story, ...]:
         Story("a stop at an approval", [RISKY, says("Going on.")],
               talk("Fetch.", "Go on.", meanwhile=once(ApprovalAsked, Interrupt()), attended=True,
                    asks=True), "messages"),
+        Story("parallel calls without declared effects",
+              [calls_many(call("tool_search", {"query": "files"}), call("skills_list", {}),
+                          call("tool_search", {"query": "web"})), says("Found.")], talk("Look.")),
         Story("a stop of many calls", until_told(calls_many(
                   ("terminal", {"command": "sleep 600"}), ("terminal", {"command": "echo 2"}),
                   ("terminal", {"command": "echo 3"}))),
