@@ -94,8 +94,9 @@ class ReplayEventRecorder(Recorder):
             return event
         if isinstance(due, TurnEnded):
             return None
-        is_same = isinstance(due, ReplyAdded) and is_interrupted(due)
-        return due if is_same and event.message.text.startswith(due.message.text) else event
+        if not isinstance(due, ReplyAdded) or not is_interrupted(due):
+            return event
+        return due if event.message.text.startswith(due.message.text) else event
 
     async def commit(self, *events: DurableEvent) -> tuple[Record, ...]:
         self.note(*events)

@@ -100,9 +100,10 @@ def interrupted_text(history: Sequence[events.DurableEvent], position: int) -> s
     """Returns what the model call running at this position had shown when the user interrupted it;
     "" if nothing, or if it was not interrupted."""
     for event in history[position:]:
-        if isinstance(event, events.ReplyAdded | events.TurnEnded):
-            is_own = isinstance(event, events.ReplyAdded) and is_interrupted(event)
-            return event.message.text if is_own else ""
+        if isinstance(event, events.ReplyAdded):
+            return event.message.text if is_interrupted(event) else ""
+        if isinstance(event, events.TurnEnded):
+            return ""
     return ""
 
 
