@@ -18,7 +18,8 @@ from msgspec import inspect
 
 from hermes.codec.json import convert
 from hermes.core.commands import Say
-from hermes.core.events import DurableEvent, SessionOpened
+from hermes.core.events import DurableEvent, ReplyAdded, SessionOpened
+from hermes.core.messages import AssistantMessage, Text, Usage
 from hermes.core.world import World
 from hermes.journal.export import all_ids, export_lines
 from hermes.journal.journal import SqliteJournal
@@ -28,6 +29,12 @@ from hermes.testing.clock import VirtualClock
 GOLDEN = Path(__file__).parent.parent / "tests/journal/golden"
 OPENED = SessionOpened(
     source="cli", cwd="/work/plan", model="small-1", provider="acme", system="You help."
+)
+INTERRUPTED = ReplyAdded(
+    message=AssistantMessage(parts=(Text(text="One, two, th"),), stop="interrupted"),
+    usage=Usage(),
+    model="small-1",
+    provider="acme",
 )
 
 
@@ -58,9 +65,11 @@ def sample_of(kind: inspect.Type) -> Any:
 
 
 def sample_events() -> list[DurableEvent]:
-    """One event of every kind except the opening one, which begins the session."""
+    """One event of every kind except the opening one, which begins the session, and a reply that a
+    person interrupted."""
     kinds = [kind for kind in get_args(DurableEvent) if kind is not SessionOpened]
-    return [convert(kind, sample_of(inspect.type_info(kind))) for kind in kinds]
+    samples = [convert(kind, sample_of(inspect.type_info(kind))) for kind in kinds]
+    return [*samples, INTERRUPTED]
 
 
 async def write_golden(folder: Path, name: str) -> Path:

@@ -36,6 +36,7 @@ from hermes.core.messages import AssistantMessage, Text, ToolMessage, UserMessag
 from hermes.core.prompt import Delta, Prompt, Reply, TextDelta
 from hermes.core.session_deps import TurnLimits
 from hermes.core.tools import PathContext, ToolContext, ToolOutput, tool
+from hermes.core.transcript import fold
 from hermes.policy.rules import PolicySettings
 from hermes.testing.provider import ScriptedProvider
 from hermes.testing.steps import Pace, Step, calls, calls_many, fails, says
@@ -452,13 +453,11 @@ async def stopped(run: Run, promised: float = 1) -> None:
     check_in_time(time.monotonic() - at, promised)
 
 
-@pytest.mark.parametrize("pace", [Pace(first_seconds=60), Pace(chunk=1, between_seconds=60)])
 @tried_until_in_time
-async def test_a_stop_ends_a_model_call_at_once_and_leaves_nothing_half(
-    tmp_path: Path, pace: Pace
-) -> None:
+async def test_a_stop_before_the_first_word_leaves_nothing(tmp_path: Path) -> None:
     async with run_in(tmp_path) as run:
-        run.model = ScriptedProvider(Step(text="never ending", pace=pace), says("fresh"))
+        silent = Step(text="never begun", pace=Pace(first_seconds=60))
+        run.model = ScriptedProvider(silent, says("fresh"))
         await run.send(Say(text="go"))
         await run.wait_for(ModelCalled)
         await stopped(run)
@@ -466,6 +465,26 @@ async def test_a_stop_ends_a_model_call_at_once_and_leaves_nothing_half(
         assert run.session.transcript.messages == [user_says("go")]
         await run.say("next")
         assert run.text() == "fresh"
+
+
+@tried_until_in_time
+async def test_a_stop_keeps_the_words_that_were_seen_and_the_next_message_follows_them(
+    tmp_path: Path,
+) -> None:
+    async with run_in(tmp_path) as run:
+        endless = Step(text="never ending", pace=Pace(chunk=5, between_seconds=60))
+        run.model = model = ScriptedProvider(endless, says("fresh"))
+        await run.send(Say(text="go"))
+        await run.wait_for(TextDelta)
+        await stopped(run)
+        seen = AssistantMessage(parts=(Text(text="never"),), stop="interrupted")
+        assert run.ended().reason == "interrupted"
+        assert run.session.transcript.messages == [user_says("go"), seen]
+        await run.say("next")
+        assert run.text() == "fresh"
+        assert model.prompts[-1].messages == (user_says("go"), seen, user_says("next"))
+        live = list(run.session.transcript.messages)
+        assert fold(await run.journal.read(run.session.id)).messages == live
 
 
 @tried_until_in_time

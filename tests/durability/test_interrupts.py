@@ -12,6 +12,7 @@ import pytest
 
 from hermes.core.commands import Interrupt, Say
 from hermes.core.events import ApprovalAsked, QuestionAsked, TurnEnded
+from hermes.core.messages import AssistantMessage
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.core.transcript import fold
@@ -91,7 +92,12 @@ async def test_in_the_middle_of_an_answer(tmp_path: Path, number: signal.Signals
         while "text_delta" not in await line(process):
             pass
         _, session_id = await stopped(stage, process, number)
-        assert shape_of(fold(await stage.records(session_id)).messages) == [("user", FIRST)]
+        said, cut = fold(await stage.records(session_id)).messages
+        assert shape_of([said]) == [("user", FIRST)]
+        assert isinstance(cut, AssistantMessage) and cut.stop == "interrupted"
+        assert cut.text and ("word " * 2_000).startswith(cut.text)
+        shown = await stage.run("sessions", "show", session_id)
+        assert shown.out.endswith(f"{cut.text}\n(interrupted)\n")
         await goes_on(stage, session_id)
 
 

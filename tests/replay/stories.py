@@ -65,6 +65,10 @@ def _quick() -> tuple[Story, ...]:
         Story("a stop in the middle of a stream",
               [hangs(says(LONG), after_chunks=3), says("Going on.")],
               talk("Tell.", "Go on.", meanwhile=once(TextDelta, Interrupt()))),
+        *(Story(f"a stop in the middle of a stream of {wire}",
+                [hangs(says(LONG), after_chunks=6), says("Going on.")],
+                talk("Tell.", "Go on.", meanwhile=once(TextDelta, Interrupt())), wire)
+          for wire in ("messages", "responses")),
         Story("a stop in the middle of a command",
               until_told(calls_many(call("terminal", {"command": "sleep 600"}), *READ.calls)),
               talk("Do.", "Go on.", meanwhile=once(ToolStarted, Interrupt())), "messages"),
@@ -166,6 +170,9 @@ def _people() -> tuple[Story, ...]:
         Story("a stop at an approval", [RISKY, says("Going on.")],
               talk("Fetch.", "Go on.", meanwhile=once(ApprovalAsked, Interrupt()), attended=True,
                    asks=True), "messages"),
+        Story("parallel calls without declared effects",
+              [calls_many(call("tool_search", {"query": "files"}), call("skills_list", {}),
+                          call("tool_search", {"query": "web"})), says("Found.")], talk("Look.")),
         Story("a stop of many calls", until_told(calls_many(
                   ("terminal", {"command": "sleep 600"}), ("terminal", {"command": "echo 2"}),
                   ("terminal", {"command": "echo 3"}))),

@@ -15,7 +15,7 @@ from tests.replay.stories import stories
 from tests.replay.story_players import Story, told
 
 STORIES = stories()
-QUICK = 13
+QUICK = 15
 
 
 @pytest.mark.parametrize(

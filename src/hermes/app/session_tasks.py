@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from asyncio import to_thread
 from collections.abc import Coroutine
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
 from hermes.core.commands import Say
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from hermes.app.app import App
 
 log = logging.getLogger(__name__)
-
-INBOX_SECONDS = 0.25
 
 
 def write_snapshots(app: App, session: Session) -> None:
@@ -36,12 +34,17 @@ async def close_session(app: App, session: Session, *, soon: bool = False) -> No
 
 async def watch_inbox(app: App, session: Session) -> None:
     """Execute the commands that other processes leave for the session."""
-    seen = -1
-    while True:
-        now = app.journal.data_version()
-        if now != seen and await _read_inbox(session):
-            seen = now
-        await app.context.world.clock.sleep(INBOX_SECONDS)
+    from hermes.journal.change_watch import POLL_SECONDS, ChangeWatch
+
+    clock, seen = app.context.world.clock, -1
+    with closing(ChangeWatch(app.journal.path, clock)) as changes:
+        while True:
+            now = app.journal.data_version()
+            if now == seen or await _read_inbox(session):
+                seen = now
+                await changes.wait()
+            else:
+                await clock.sleep(POLL_SECONDS)
 
 
 async def _read_inbox(session: Session) -> bool:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import Any, cast
 
 from hermes.codec.values import JsonObject, replace
+from hermes.core.change_order import STALE, ChangeOrder
 from hermes.core.delegating import GatedFetcher, GatedWorkspace
+from hermes.core.effects import Effect
 from hermes.core.errors import EffectDenied, ToolError
 from hermes.core.events import ToolFinished, ToolIntended, ToolProgress, ToolStarted
 from hermes.core.gate import CallGate
@@ -119,12 +122,45 @@ class CallBatch:
             return
         await turn.recorder.commit(*(ToolStarted(call_id=plan.call.id) for plan, _ in allowed))
         turn.world.kill_point("tool.started")
+        for plan, gate in allowed:
+            if not plan.judged and not plan.tool.orders_effects:
+                gate.before_change = partial(self._note_change, plan.tool.name)
         slots = asyncio.Semaphore(turn.limits.tools_at_once)
         if len(allowed) == 1:
             # A task of its own would only cost extra rounds of the event loop.
             await self._run_one(*allowed[0], slots)
-            return
-        await asyncio.gather(*(self._run_one(plan, gate, slots) for plan, gate in allowed))
+        elif any(gate.before_change for _, gate in allowed):
+            await self._run_ordered(allowed, slots)
+        else:
+            await asyncio.gather(*(self._run_one(plan, gate, slots) for plan, gate in allowed))
+
+    async def _run_ordered(
+        self, allowed: list[tuple[PlannedCall, CallGate]], slots: asyncio.Semaphore
+    ) -> None:
+        """Run calls in parallel of which some may turn out to change something."""
+        order = ChangeOrder()
+
+        async def run(number: int, plan: PlannedCall, gate: CallGate) -> None:
+            async def before_change(effect: Effect, allowed_before: list[Effect]) -> None:
+                await self._note_change(plan.tool.name, effect, allowed_before)
+                await order.wait(number)
+                if order.is_stale(number, allowed_before):
+                    raise ToolError(STALE)
+                order.add_change(number, effect)
+
+            if gate.before_change is not None:
+                gate.before_change = before_change
+            async with slots:
+                await order.enter(number)
+                try:
+                    await self._run_one(plan, gate, asyncio.Semaphore())
+                finally:
+                    order.leave(number)
+
+        await asyncio.gather(*(run(number, *each) for number, each in enumerate(allowed)))
+
+    async def _note_change(self, name: str, _effect: Effect, _before: list[Effect]) -> None:
+        self._turn.gate.changing_tools.add(name)
 
     async def _admit(self, plan: PlannedCall, gate: CallGate) -> bool:
         """Whether every declared effect is allowed. If not, the call gets its result here."""

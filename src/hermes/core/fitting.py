@@ -7,7 +7,7 @@ from contextlib import aclosing
 from hermes.codec.values import replace
 from hermes.core.errors import ContextFull, ProviderError
 from hermes.core.events import Compacted
-from hermes.core.prompt import Notice, Prompt, Reply, TextDelta
+from hermes.core.prompt import Delta, Notice, Prompt, Reply, Restarted, TextDelta
 from hermes.core.session_deps import CompactionRequest, TurnContext
 
 PASSES = 2
@@ -38,15 +38,25 @@ async def request_reply(turn: TurnContext, *, text_only: bool) -> Reply:
 
 
 async def _stream(turn: TurnContext, prompt: Prompt) -> Reply:
+    turn.shown_text.clear()
     async with aclosing(turn.provider.reply(prompt)) as parts:
         async for part in parts:
             if isinstance(part, Reply):
+                turn.shown_text.clear()
                 return part
             if not (turn.hooks and turn.hooks.holds_text and isinstance(part, TextDelta)):
                 turn.recorder.show(part)
+                _remember_shown(turn, part)
             # One read may bring many deltas, and many streams may be active at once.
             await turn.world.pacer.wait()
     raise ProviderError("The model's reply was incomplete; try again.", reason="cut")
+
+
+def _remember_shown(turn: TurnContext, part: Delta) -> None:
+    if isinstance(part, TextDelta):
+        turn.shown_text.append(part.text)
+    elif isinstance(part, Restarted):
+        turn.shown_text.clear()
 
 
 async def _fit_prompt(turn: TurnContext) -> Prompt:

@@ -183,6 +183,8 @@ class Gate:
         self.partial_lines: dict[str, str] = {}
         # Processes that were told to change their folder, so that their cwd is unknown.
         self.unknown_cwd: set[str] = set()
+        # Tools that changed something without declaring it: their calls run alone from then on.
+        self.changing_tools: set[str] = set()
 
     def judge(self, effect: Effect, also: frozenset[str] = frozenset()) -> Decision:
         """Return the policy's decision, without asking anyone. `also` are sources of text in view
@@ -269,13 +271,19 @@ class Gate:
             return ()
 
 
+def is_harmless(judged: JudgedEffect) -> bool:
+    return isinstance(judged.decision, Allow) and judged.decision.harmless
+
+
 class CallGate:
     """The gate for one call. It does not ask again about an effect that was allowed once. `judged`
-    are the decisions in the call's ToolIntended."""
+    are the decisions in the call's ToolIntended. `before_change` lets a call wait for others before
+    it changes something; it gets the effect and what the call was allowed before."""
 
     def __init__(
         self, gate: Gate, call_id: str, stop: asyncio.Event, judged: tuple[JudgedEffect, ...] = ()
     ) -> None:
+        self.before_change: Callable[[Effect, list[Effect]], Awaitable[None]] | None = None
         self.partial_lines = gate.partial_lines
         self.unknown_cwd = gate.unknown_cwd
         self._gate = gate
@@ -299,6 +307,10 @@ class CallGate:
         if effect in self._granted and (metadata_only or effect not in self._metadata_only):
             return
         judged = JudgedEffect(effect=effect, decision=self._judge(effect))
+        if self.before_change is not None and not is_harmless(judged):
+            await self.before_change(effect, self._granted)
+            # The calls that ended meanwhile may have brought untrusted text.
+            judged = JudgedEffect(effect=effect, decision=self._judge(effect))
         decision = judged.decision
         if metadata_only and isinstance(decision, Allow) and decision.harmless:
             self._metadata_only.append(effect)

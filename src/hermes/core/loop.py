@@ -18,7 +18,7 @@ from hermes.core.events import (
 from hermes.core.executor import INTERRUPTED, STEPS_USED_UP, TURN_ENDED, run_calls
 from hermes.core.fitting import request_reply
 from hermes.core.hooks import before_final_answer, before_turn
-from hermes.core.messages import user_says
+from hermes.core.messages import AssistantMessage, Text, Usage, user_says
 from hermes.core.planning import refuse_call
 from hermes.core.prompt import Reply
 from hermes.core.session_deps import TurnContext
@@ -122,6 +122,8 @@ async def _end(turn: TurnContext, ending: Ending) -> None:
     why = INTERRUPTED if ending.reason == "interrupted" else TURN_ENDED
     for call in turn.recorder.transcript.unanswered:
         turn.recorder.note(ToolFinished(result=refuse_call(call, why)))
+    if ending.reason == "interrupted":
+        _keep_shown_text(turn)
     turn.recorder.note(
         TurnEnded(
             reason=ending.reason,
@@ -133,3 +135,21 @@ async def _end(turn: TurnContext, ending: Ending) -> None:
     turn.world.kill_point("turn.ending")
     await turn.recorder.commit()
     turn.world.kill_point("turn.ended")
+
+
+def _keep_shown_text(turn: TurnContext) -> None:
+    """Note what the person saw of the reply they interrupted. It shares its commit with the end of
+    the turn, so that no resumed turn asks a model to go on from it."""
+    text = "".join(turn.shown_text)
+    if not text.strip():
+        return
+    transcript = turn.recorder.transcript
+    call = next(reversed(transcript.unsettled.values()), transcript)
+    turn.recorder.note(
+        ReplyAdded(
+            message=AssistantMessage(parts=(Text(text=text),), stop="interrupted"),
+            usage=Usage(),
+            model=call.model,
+            provider=call.provider,
+        )
+    )

@@ -56,6 +56,8 @@ def dicts_from_messages(messages: Sequence[Message]) -> list[JsonObject]:
                 if message.reasoning:
                     entry["reasoning"] = message.reasoning
                 entry["finish_reason"] = "tool_calls" if message.calls else "stop"
+                if message.stop == "interrupted":
+                    entry["finish_reason"] = message.stop
                 converted.append(entry)
             case ToolMessage():
                 for result in message.results:
@@ -75,6 +77,8 @@ def _assistant_message(entry: JsonObject) -> AssistantMessage:
     if text := _content(entry):
         parts.append(Text(text=text))
     calls = [_call(each) for each in entry.get("tool_calls") or ()]
+    if entry.get("finish_reason") == "interrupted" and not calls:
+        return AssistantMessage(parts=tuple(parts), stop="interrupted")
     return AssistantMessage(parts=(*parts, *calls), stop="calls" if calls else "done")
 
 

@@ -42,7 +42,9 @@ class ToolCall(Value, tag="tool_call"):
 Denial = Literal["policy", "person", "unattended", "timeout"]
 """Who or what denied a call: the policy, a person, the absence of one, or an expired question."""
 
-StopReason = Literal["done", "calls", "length", "filtered", "cut"]
+StopReason = Literal["done", "calls", "length", "filtered", "cut", "interrupted"]
+"""Why a reply ended. "cut" is a lost connection; "interrupted" is a person's stop, and the reply
+then holds the text shown until that moment, without calls."""
 
 
 class UserMessage(Value, tag="user"):

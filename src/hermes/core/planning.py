@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING
 
 from hermes.codec.json import DecodeError, decode, encode
 from hermes.codec.values import JsonObject, replace
-from hermes.core.effects import (
-    Allow,
-    CallServer,
-    DeletePath,
-    Effect,
-    ReadPath,
-    UseTool,
-    WritePath,
-)
+from hermes.core.change_order import is_server_read, may_conflict
+from hermes.core.effects import Allow, DeletePath, Effect, ReadPath, UseTool, WritePath
 from hermes.core.errors import ToolError
 from hermes.core.events import JudgedEffect
 from hermes.core.messages import Text, ToolCall, ToolResult
@@ -28,11 +21,19 @@ TOOL_CALL = "tool_call"
 
 
 class PlannedCall:
-    """A call that can run. `ask` is a reason to ask a person even if the policy would not."""
+    """A call that can run. `ask` is a reason to ask a person even if the policy would not. Without
+    declared effects, `is_reading` says that it probably changes nothing."""
 
     def __init__(
-        self, call: ToolCall, tool: Tool, arguments: JsonObject, judged: tuple[JudgedEffect, ...]
+        self,
+        call: ToolCall,
+        tool: Tool,
+        arguments: JsonObject,
+        judged: tuple[JudgedEffect, ...],
+        *,
+        is_reading: bool = False,
     ) -> None:
+        self.is_reading = is_reading and not judged
         self.call = call
         self.tool = tool
         self.arguments = arguments
@@ -87,7 +88,8 @@ def plan_call(turn: TurnContext, call: ToolCall, seen: set[str]) -> PlannedCall 
     except (DecodeError, ToolError, OSError) as error:
         return refuse_call(call, f"{found.name} was not run: {error}")
     judged = tuple(JudgedEffect(effect=each, decision=turn.gate.judge(each)) for each in effects)
-    return PlannedCall(call, found, arguments, judged)
+    is_reading = not found.stateful and found.name not in turn.gate.changing_tools
+    return PlannedCall(call, found, arguments, judged, is_reading=is_reading)
 
 
 def unwrap_tool_call(call: ToolCall) -> ToolCall:
@@ -144,34 +146,21 @@ def group_parallel(plans: list[PlannedCall]) -> list[list[PlannedCall]]:
 
 def _can_run_in_parallel(plan: PlannedCall) -> bool:
     """Whether a call may run beside others: it asks no question, needs no person, and has effects
-    that can be compared."""
-    if plan.tool.interactive or plan.needs_approval or not plan.judged:
+    that can be compared or probably only reads."""
+    if plan.tool.interactive or plan.needs_approval:
         return False
+    if not plan.judged:
+        return plan.is_reading
     return plan.harmless or all(
-        isinstance(effect, ReadPath | WritePath | DeletePath) or _is_server_read(effect)
+        isinstance(effect, ReadPath | WritePath | DeletePath) or is_server_read(effect)
         for effect in plan.effects
     )
 
 
-def _is_server_read(effect: Effect) -> bool:
-    return isinstance(effect, CallServer) and not effect.changes
-
-
 def _collide(one: PlannedCall, other: PlannedCall) -> bool:
-    if one.harmless and other.harmless:
+    if (one.harmless or one.is_reading) and (other.harmless or other.is_reading):
         return False
+    if one.is_reading or other.is_reading:
+        return True
     pairs = ((a, b) for a in one.effects for b in other.effects)
-    return any(_may_conflict(a, b) for a, b in pairs)
-
-
-def _may_conflict(one: Effect, other: Effect) -> bool:
-    """Whether two effects may conflict: the same path, or one inside the other. A command may touch
-    any path."""
-    if _is_server_read(one) and _is_server_read(other):
-        return False
-    if not isinstance(one, ReadPath | WritePath | DeletePath):
-        return True
-    if not isinstance(other, ReadPath | WritePath | DeletePath):
-        return True
-    a, b = one.path.rstrip("/") + "/", other.path.rstrip("/") + "/"
-    return a.startswith(b) or b.startswith(a)
+    return any(may_conflict(a, b) for a, b in pairs)

@@ -179,6 +179,8 @@ class TurnContext:
         self.result_limiter = ResultLimiter(deps.workspace, self.limits.window)
         self.usage = recorder.transcript.turn_usage
         self.fruitless = 0
+        # The text of the reply in progress that was shown so far.
+        self.shown_text: list[str] = []
 
 
 # Builds the provider for a model and provider name, with the limits of that model. The meter books

@@ -128,9 +128,10 @@ class ToolOptions(TypedDict, total=False):
     effects: Effects
     # "safe" lets a call run again after a crash.
     repeat: RepeatRule
-    # The tool waits for a person and runs alone. So do tools whose effects are not known
-    # beforehand to be independent.
+    # The tool waits for a person and runs alone.
     interactive: bool
+    # The tool keeps state that the gate does not see, such as its newest result, and runs alone.
+    stateful: bool
     # The group that offers the tool.
     toolset: str
     kind: ToolKind
@@ -142,6 +143,10 @@ class ToolOptions(TypedDict, total=False):
 class Tool:
     """A function that the model can call, with its options."""
 
+    # A replayed tool repeats its effects at their recorded positions, so it waits for no call.
+    orders_effects = False
+    stateful = False
+
     def __init__(
         self, run: Callable[..., Awaitable[ToolOutput]], **options: Unpack[ToolOptions]
     ) -> None:
@@ -151,6 +156,7 @@ class Tool:
         self.effects = options.get("effects", no_effects)
         self.repeat: RepeatRule = options.get("repeat", "never")
         self.interactive = options.get("interactive", False)
+        self.stateful = options.get("stateful", False)
         self.toolset = options.get("toolset", "")
         self.kind: ToolKind = options.get("kind", "other")
         self.display = options.get("display")

@@ -272,7 +272,8 @@ class Transcript:
             # Old records have no settlements: there the reply holds the cost.
             self.usage += event.usage
         self.turn_usage += event.usage
-        self.last_prompt = event.usage.prompt
+        if event.message.stop != "interrupted":
+            self.last_prompt = event.usage.prompt
         self.measured = event.usage.prompt + event.usage.output if event.usage.prompt else 0
         self.measured_upto = len(self.messages)
         self.intended.clear()

@@ -34,6 +34,7 @@ class ExportedMessage(Value):
     origin: str = ""
     calls: tuple[str, ...] = ()
     tool: str = ""
+    interrupted: bool = False
 
 
 class EventLine(Value):
@@ -127,7 +128,14 @@ def _exported_message(record: Record) -> ExportedMessage | None:
         return ExportedMessage(n=n, at=at, role=role, text=message.text, origin=origin)
     if isinstance(event, ReplyAdded):
         calls = tuple(call.name for call in event.message.calls)
-        return ExportedMessage(n=n, at=at, role="assistant", text=event.message.text, calls=calls)
+        return ExportedMessage(
+            n=n,
+            at=at,
+            role="assistant",
+            text=event.message.text,
+            calls=calls,
+            interrupted=event.message.stop == "interrupted",
+        )
     if isinstance(event, ToolFinished):
         return ExportedMessage(
             n=n, at=at, role="tool", text=event.result.text, tool=event.result.name

@@ -125,6 +125,9 @@ CREATE TABLE message_keys(
     PRIMARY KEY(session, key)) WITHOUT ROWID;
 """
 
+# Journals of earlier versions get it without a rebuild of their tables.
+RECENT_INDEX = "CREATE INDEX IF NOT EXISTS summaries_recent ON summaries(last_at, session);"
+
 SESSION_TABLES = ("summaries", "usage", "message_keys", "assumed", "raised")
 DERIVED_TABLES = (*SESSION_TABLES, "daily", "jobs")
 
@@ -132,7 +135,10 @@ DERIVED_TABLES = (*SESSION_TABLES, "daily", "jobs")
 def is_current(db: sqlite3.Connection) -> bool:
     """Whether the file can be used as it is; raises JournalError for a newer format."""
     found = format_of(db)
-    return found == FORMAT and _templates_are_valid(db) and projections_are_whole(db)
+    if found != FORMAT or not _templates_are_valid(db) or not projections_are_whole(db):
+        return False
+    query = "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = 'summaries_recent'"
+    return db.execute(query).fetchone() is not None
 
 
 def format_of(db: sqlite3.Connection) -> int:
@@ -165,7 +171,7 @@ def migrate(db: sqlite3.Connection) -> None:
 def create_projections(db: sqlite3.Connection) -> None:
     for table in DERIVED_TABLES:
         db.execute(f"DROP TABLE IF EXISTS {table}")
-    _run(db, DERIVED)
+    _run(db, DERIVED + RECENT_INDEX)
     db.execute("INSERT OR REPLACE INTO meta VALUES ('projections', ?)", (PROJECTIONS,))
 
 

@@ -17,12 +17,14 @@ from hermes.core.events import (
     ModelCalled,
     QuestionAnswered,
     Record,
+    ReplyAdded,
+    TurnEnded,
 )
 from hermes.core.messages import Usage
 from hermes.core.recorder import Recorder
 from hermes.core.session import Session
 from hermes.replay.expected_events import ExpectedEvents
-from hermes.replay.inputs import command_of, stops
+from hermes.replay.inputs import command_of, is_interrupted, stops
 
 
 def eager_task(work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
@@ -79,9 +81,22 @@ class ReplayEventRecorder(Recorder):
         for event in events:
             if self._expected.is_closed or self._expected.was_killed:
                 return
-            seen = self.redactor.durable(event)
-            super().note(seen)
-            self._on_note(seen)
+            seen = self._as_recorded(self.redactor.durable(event))
+            if seen is not None:
+                super().note(seen)
+                self._on_note(seen)
+
+    def _as_recorded(self, event: DurableEvent) -> DurableEvent | None:
+        """Return the event with the recorded moment of an interrupt: how much of a reply was shown
+        by then is an input, and a tape may contain more. None if nothing had been shown."""
+        due = self._expected.due if self._expected.is_driven else None
+        if not isinstance(event, ReplyAdded) or not is_interrupted(event):
+            return event
+        if isinstance(due, TurnEnded):
+            return None
+        if not isinstance(due, ReplyAdded) or not is_interrupted(due):
+            return event
+        return due if event.message.text.startswith(due.message.text) else event
 
     async def commit(self, *events: DurableEvent) -> tuple[Record, ...]:
         self.note(*events)

@@ -91,6 +91,22 @@ def side_calls(history: Sequence[events.DurableEvent]) -> frozenset[str]:
     return frozenset(event.call for event in found if isinstance(event, events.ModelCalled))
 
 
+def is_interrupted(event: events.DurableEvent) -> bool:
+    """Returns whether the event holds the text of a model call that the user interrupted."""
+    return isinstance(event, events.ReplyAdded) and event.message.stop == "interrupted"
+
+
+def interrupted_text(history: Sequence[events.DurableEvent], position: int) -> str:
+    """Returns what the model call running at this position had shown when the user interrupted it;
+    "" if nothing, or if it was not interrupted."""
+    for event in history[position:]:
+        if isinstance(event, events.ReplyAdded):
+            return event.message.text if is_interrupted(event) else ""
+        if isinstance(event, events.TurnEnded):
+            return ""
+    return ""
+
+
 def stops(history: Sequence[events.DurableEvent], start: int, end: int) -> frozenset[int]:
     """Returns the positions before which the user interrupted the turn outside a model call, within
     one process (from `start` up to `end`)."""
@@ -99,7 +115,7 @@ def stops(history: Sequence[events.DurableEvent], start: int, end: int) -> froze
     started: set[str] = set()
     for position in range(start, end):
         event = history[position]
-        if isinstance(event, events.ReplyAdded):
+        if isinstance(event, events.ReplyAdded) and not is_interrupted(event):
             turn_start, started = position + 1, set()
         elif isinstance(event, events.ToolStarted):
             started.add(event.call_id)
@@ -121,6 +137,8 @@ def stopped_in_call(history: Sequence[events.DurableEvent], position: int) -> bo
         match event:
             case events.TurnEnded():
                 return event.reason == "interrupted"
+            case events.ReplyAdded():
+                return is_interrupted(event)
             case (
                 events.Archived()
                 | events.CallSettled()

@@ -44,7 +44,13 @@ from hermes.core.transcript import Transcript
 from hermes.core.world import World
 from hermes.providers.profile import FREE
 from hermes.replay.expected_events import ExpectedEvents
-from hermes.replay.inputs import TURN_CAUSES, cap_reached, stopped_in_call
+from hermes.replay.inputs import (
+    TURN_CAUSES,
+    cap_reached,
+    interrupted_text,
+    is_interrupted,
+    stopped_in_call,
+)
 from hermes.replay.sync_points import Diverged, SyncPoints
 
 
@@ -112,7 +118,7 @@ class TranscriptProvider:
                     await self._book(due)
                 case CallSettled() if not stopped_in_call(self._expected.events, position):
                     self._meter.settle(due)
-                case ReplyAdded():
+                case ReplyAdded() if not is_interrupted(due):
                     self._on_reply()
                     if due.message.text:
                         yield TextDelta(text=due.message.text)
@@ -128,6 +134,8 @@ class TranscriptProvider:
                 case Compacted():
                     raise ProviderError("It was too long.", reason="context_overflow")
                 case _:
+                    if text := interrupted_text(self._expected.events, position):
+                        yield TextDelta(text=text)
                     await self._wait_for_stop()
             if self._expected.position == position:
                 # The session diverged; the divergence is already recorded.

@@ -136,11 +136,14 @@ class _ToolCopy(Tool):
         self.effects = real.effects
         self.repeat = real.repeat
         self.interactive = real.interactive
+        self.stateful = real.stateful
         self.real = real
 
 
 class RecordedTool(_ToolCopy):
     """Repeats the recorded questions and result at their recorded positions."""
+
+    orders_effects = True
 
     def __init__(
         self,

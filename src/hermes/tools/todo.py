@@ -29,7 +29,13 @@ class TodoItem(Value, omit_defaults=False):
     status: str = "pending"
 
 
-@tool(repeat="safe", toolset="todo", kind="think", display=ToolDisplay(icon="📋", verb="plan"))
+@tool(
+    repeat="safe",
+    stateful=True,
+    toolset="todo",
+    kind="think",
+    display=ToolDisplay(icon="📋", verb="plan"),
+)
 async def todo(
     ctx: ToolContext,
     todos: Annotated[list[TodoChange] | None, "Items in order; omit to read"] = None,

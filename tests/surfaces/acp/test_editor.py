@@ -19,6 +19,7 @@ from acp.schema import (
     UserMessageChunk,
 )
 
+from hermes.testing.faults import hangs
 from hermes.testing.server import ScriptedServer
 from hermes.testing.steps import calls, says
 from tests.mcp.conftest import LITTLE
@@ -153,6 +154,26 @@ async def test_modes_accept_edits_or_only_plan(tmp_path: Path, project: Path) ->
         with pytest.raises(RequestError):
             await client.agent.set_session_mode(session, "reckless")
     assert (project / "a.txt").exists() and not (project / "b.txt").exists()
+
+
+async def test_a_cancelled_answer_is_what_the_next_prompt_follows(
+    tmp_path: Path, project: Path
+) -> None:
+    counting = hangs(says("one two three four"), after_chunks=2)
+    async with (
+        ScriptedServer([counting, says("five")]) as server,
+        editor(tmp_path / "home", server.url) as client,
+    ):
+        session = await opened(client, project)
+        prompt = asyncio.ensure_future(client.say(session, "count"))
+        await client.until(lambda: client.text)
+        await client.agent.cancel(session)
+        async with asyncio.timeout(60):
+            assert (await prompt).stop_reason == "cancelled"
+        seen = client.text
+        await client.say(session, "more")
+        told = [each["content"] for each in server.requests[-1].body["messages"][-2:]]
+        assert seen and told == [seen, "more"]
 
 
 async def test_cancelling_ends_a_running_command(tmp_path: Path, project: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import Any
 
@@ -154,6 +155,25 @@ def test_an_interrupt_from_another_thread_ends_the_turn(programs: Programs) -> N
     assert results[0]["interrupted"]
     assert results[0]["interrupt_message"] == "never mind"
     assert agent.chat("hello?") == "back"
+
+
+def test_an_interrupted_answer_stays_in_the_conversation(programs: Programs) -> None:
+    agent = programs.agent(hangs(says("one two three four"), after_chunks=2), says("five"))
+    results: list[dict[str, Any]] = []
+    heard = threading.Event()
+    listener = functools.partial(agent.run_conversation, stream_callback=lambda _: heard.set())
+    worker = threading.Thread(target=lambda: results.append(listener("count")))
+    worker.start()
+    assert heard.wait(60)
+    agent.interrupt()
+    worker.join(60)
+    seen = results[0]["final_response"]
+    assert results[0]["interrupted"] and seen and "one two three four".startswith(seen)
+    messages = agent.run_conversation("more")["messages"]
+    assert [(m["role"], m["content"]) for m in messages] == [
+        ("user", "count"), ("assistant", seen), ("user", "more"), ("assistant", "five"),
+    ]  # fmt: skip
+    assert messages[1]["finish_reason"] == "interrupted"
 
 
 def test_another_model_goes_on_where_the_chosen_one_cannot(programs: Programs) -> None:

@@ -114,7 +114,8 @@ def changed_files(slots: Slots) -> Steps:
 def find_named(slots: Slots) -> Steps:
     """Find files by name or type, in a folder and below."""
     name = slots.get("name") or slots.get("file") or slots.get("path")
-    name = name or f"*.{FILE_TYPES[slots['type'].casefold()]}"
+    pattern = f"*{slots['part']}*" if "part" in slots else ""
+    name = name or pattern or f"*.{FILE_TYPES[slots['type'].casefold()]}"
     folder, _, base = name.rstrip("/").rpartition("/")
     start = quote(folder) if folder else _folder(slots)
     paths = yield from _find(f"find {start} {NO_GIT} -name {shlex.quote(base)}")
@@ -125,7 +126,7 @@ def find_named(slots: Slots) -> Steps:
 
 
 def file_size(slots: Slots) -> Steps:
-    size = int((yield from run(f"wc -c {quote(slots['file'])}")).split()[0])
+    size = yield from _count(f"wc -c {quote(slots['file'])}")
     exact = f" ({size} bytes)" if size >= 1000 else ""
     return f"{inline(slots['file'])} has {format_size(size)}{exact}."
 
@@ -144,7 +145,8 @@ def folder_size(slots: Slots) -> Steps:
 
 
 def read_file(slots: Slots) -> Steps:
-    begin, _, end = slots.get("range", "1-").partition("-")
+    only = slots.get("line", "1")
+    begin, _, end = slots.get("range", f"{only}-{only if 'line' in slots else ''}").partition("-")
     first = max(1, int(slots.get("first", begin)))
     last = slots.get("last", end)
     limit = int(last) - first + 1 if last else parse_number(slots.get("number", str(PAGE)))
@@ -175,7 +177,7 @@ def read_end(slots: Slots) -> Steps:
 def count_in_file(slots: Slots) -> Steps:
     unit = slots["unit"].casefold()
     flag = {"line": "-l", "word": "-w", "character": "-m"}[unit.removesuffix("s")]
-    count = int((yield from run(f"wc {flag} {quote(slots['file'])}")).split()[0])
+    count = yield from _count(f"wc {flag} {quote(slots['file'])}")
     return f"{inline(slots['file'])} has {plural(count, unit.removesuffix('s'))}."
 
 
@@ -254,6 +256,13 @@ def compare_files(slots: Slots) -> Steps:
     if not found.strip():
         return f"{inline(one)} and {inline(two)} are the same."
     return f"{inline(one)} and {inline(two)} differ:\n\n{block(found, name='diff')}"
+
+
+def _count(script: str) -> Generator[CallRequest, ToolResult, int]:
+    found = re.match(r"\s*(\d+)\s", output := (yield from run(script)))
+    if found is None:
+        raise StepFailed(block(output))
+    return int(found[1])
 
 
 def _folder(slots: Slots) -> str:

@@ -183,12 +183,21 @@ def _resolve_references(steps: tuple[MatchedStep, ...]) -> tuple[MatchedStep, ..
     resolved: list[MatchedStep] = []
     for request, slots in steps:
         before = resolved[-1][1] if resolved else {}
+        # After a move, a copy or a deletion, the file has another path, two, or none.
+        is_elsewhere = bool(before.keys() & {"folder", "other"}) or (
+            bool(resolved) and resolved[-1][0].action is file_actions.delete
+        )
         values = dict(slots)
         if "there" in values:
             values["folder"] = values.pop("there")
+        if values.pop("one", ""):
+            # "Which is the largest?" is about the files that the request before counts or lists.
+            if before.get("entries", "").casefold() != "files":
+                return ()
+            values |= {"folder": before["folder"]} if "folder" in before else {}
         for name in ("file", "folder"):
             if name in values and _REFERENCE.fullmatch(values[name]):
-                if name not in before or "other" in before:
+                if name not in before or (name == "file" and is_elsewhere):
                     return ()
                 values[name] = before[name]
         resolved.append((request, values))

@@ -7,8 +7,11 @@ import gc
 import logging
 import signal
 import socket
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from email.utils import formatdate
+from functools import lru_cache
 from typing import Any
 
 from uvicorn import Config
@@ -29,11 +32,16 @@ HEAD_SECONDS = 15.0
 
 
 class ClientConnection(H11Protocol):
-    """A connection that closes when the first request head does not arrive in time."""
+    """A connection that closes when the first request head does not arrive in time. It keeps the
+    date of responses current."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._deadline = self.loop.call_later(HEAD_SECONDS, self._late)
+
+    def data_received(self, data: bytes) -> None:
+        self.server_state.default_headers = _date_headers(int(time.time()))
+        super().data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._deadline.cancel()
@@ -43,6 +51,11 @@ class ClientConnection(H11Protocol):
         if self.cycle is None:
             with suppress(OSError):
                 self.transport.close()
+
+
+@lru_cache(maxsize=1)
+def _date_headers(now: int) -> list[tuple[bytes, bytes]]:
+    return [(b"date", formatdate(now, usegmt=True).encode())]
 
 
 log = logging.getLogger(__name__)
@@ -180,14 +193,23 @@ class _Listening(Uvicorn):
         super().__init__(config)
         self._server = server
         self._on_ready = on_ready
+        self._stopped = asyncio.Event()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """A stop signal ends the process with exit code 0."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, setattr, self, "should_exit", True)
+            loop.add_signal_handler(number, self._stop)
         yield
+
+    def _stop(self) -> None:
+        self.should_exit = True
+        self._stopped.set()
+
+    async def main_loop(self) -> None:
+        """Wait for a stop signal. The base class looks for one ten times per second."""
+        await self._stopped.wait()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

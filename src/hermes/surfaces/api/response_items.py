@@ -6,7 +6,7 @@ from hermes.codec.json import encode
 from hermes.codec.values import JsonObject
 from hermes.commands.tool_calls import image_data_url, image_of
 from hermes.core.events import Event, ReplyAdded, ToolFinished
-from hermes.core.messages import ToolCall, ToolResult
+from hermes.core.messages import AssistantMessage, ToolCall, ToolResult
 from hermes.hosting.follower import RecordAdded, ReplyRestarted, RunEvent, TextPiece
 from hermes.hosting.run import Run
 from hermes.surfaces.api.encoding import CallFinished, ToolCallTracker, sse_event
@@ -23,6 +23,10 @@ def message_item(run: Run, number: int, text: str, status: str = "completed") ->
         "role": "assistant",
         "content": [] if status == "in_progress" else [text_part(text)],
     }
+
+
+def _status(message: AssistantMessage) -> str:
+    return "incomplete" if message.stop == "interrupted" else "completed"
 
 
 def text_part(text: str) -> JsonObject:
@@ -99,7 +103,7 @@ def output_items(run: Run, *, reasoning: bool) -> list[JsonObject]:
                 if reasoning and message.reasoning:
                     items.append(reasoning_item(run, number, message.reasoning))
                 if message.text:
-                    items.append(message_item(run, number, message.text))
+                    items.append(message_item(run, number, message.text, _status(message)))
                 items += [call_item(call) for call in message.calls]
                 number += 1
             case ToolFinished(result=result):
@@ -157,7 +161,7 @@ class ItemEncoder:
         if isinstance(event, ReplyAdded):
             data += self._stop_thinking()
             if self._open is not None:
-                data += self._done(event.message.text, "completed")
+                data += self._done(event.message.text, _status(event.message))
             self._number += 1
             data += b"".join([self._start_item(call) for call in event.message.calls])
         for change in self._tracker.apply(event):

@@ -27,7 +27,8 @@ from hermes.surfaces.api.http import ApiRequest, ApiResponse, HttpError, invalid
 from hermes.surfaces.api.tokens import ApiClient
 
 TICK_SECONDS = 0.05
-STORED_TICKS = 1_200
+IDLE_TICK_SECONDS = 3.0
+REPORTED_SECONDS = 60.0
 
 
 class Metrics:
@@ -36,24 +37,31 @@ class Metrics:
         self.started_at = clock.now()
         self.requests: Counter[tuple[str, str, int]] = Counter()
         self.streams = 0
-        self._lags: deque[float] = deque(maxlen=STORED_TICKS)
+        # The time of each measurement, and how late it was.
+        self._lags: deque[tuple[float, float]] = deque()
 
     @property
     def worst_lag(self) -> float:
         """The worst lag of the last minute."""
-        return max(self._lags, default=0.0)
+        return max((lag for _, lag in self._lags), default=0.0)
 
     @property
     def uptime(self) -> float:
         return self._clock.now() - self.started_at
 
     async def watch_loop(self) -> None:
-        """Measure how late the event loop is."""
+        """Measure how late the event loop is: often while there is work, rarely without."""
         loop = asyncio.get_running_loop()
+        answered = 0
         while True:
-            before = loop.time()
-            await asyncio.sleep(TICK_SECONDS)
-            self._lags.append(loop.time() - before - TICK_SECONDS)
+            before, requests = loop.time(), self.requests.total()
+            is_idle = requests == answered and not self.streams
+            seconds, answered = IDLE_TICK_SECONDS if is_idle else TICK_SECONDS, requests
+            await asyncio.sleep(seconds)
+            now = loop.time()
+            self._lags.append((now, now - before - seconds))
+            while self._lags[0][0] < now - REPORTED_SECONDS:
+                self._lags.popleft()
 
     def text(self, gauges: dict[str, float], endings: dict[str, int]) -> str:
         lines = ["# TYPE hermes_requests_total counter"]

@@ -7,7 +7,7 @@ import os
 import sys
 
 # Module objects live forever, so frequent garbage collection during imports wastes time.
-NEW_OBJECTS = 50_000
+NEW_OBJECTS = 100_000
 
 
 def main() -> int:

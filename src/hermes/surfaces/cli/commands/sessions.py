@@ -168,6 +168,8 @@ def _message_lines(message: Message) -> Iterator[str]:
                 yield apply_style(one_line(f"┊ {call.name} {call.arguments}", LINE), "dim")
             if message.text:
                 yield f"\n{sanitize(message.text)}"
+            if message.stop == "interrupted":
+                yield apply_style("(interrupted)", "dim")
         case ToolMessage():
             for result in message.results:
                 first = result.text.strip().partition("\n")[0]

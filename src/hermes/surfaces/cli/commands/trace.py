@@ -65,6 +65,9 @@ def describe(event: events.Event) -> Iterator[str]:
             yield f"{event.by} allowed {more} more for {event.scope} {event.key}"
         case events.ReplyAdded():
             usage = event.usage
+            if event.message.stop == "interrupted":
+                yield f"{event.model}: {_line(event.message.text)} (interrupted)"
+                return
             price = "price unknown" if usage.cost is None else f"${usage.cost:.6f}"
             tokens = f"{usage.prompt} in, {usage.output} out, {price}"
             yield f"{event.model}: {_line(event.message.text) or '(calls tools)'} [{tokens}]"
