@@ -222,7 +222,9 @@ async def _resolve(mention: Mention, sources: SessionSources) -> ReferenceBlock 
     if not text.strip():
         return f"{mention.label}: it is empty."
     sign = SIGNS.get(mention.kind, "🧾")
-    return ReferenceBlock(label=mention.label, sign=sign, text=text, origin=origin)
+    # Attached text is not the person's own words.
+    clean = sources.redact(text)
+    return ReferenceBlock(label=mention.label, sign=sign, text=clean, origin=origin)
 
 
 async def _file(mention: Mention, sources: SessionSources) -> str:
@@ -279,6 +281,7 @@ class SessionSources:
         self._run = run
         self._session = session
         self._workspace = session.workspace
+        self.redact = run.redactor.text
 
     async def file(self, path: str) -> bytes:
         real = self._authorize_path(path)
