@@ -61,16 +61,16 @@ async def test_the_model_gets_a_persons_words_as_typed_and_the_journal_masks_the
 
 
 async def test_a_persons_phone_number_and_address_are_kept_as_typed(here: Open) -> None:
-    run = await here(lambda _: says("ok"))
+    run = await here(lambda _: says("words " * 400))
     typed = "I live at 12 Main Street; call +14155552671 or mail bob@example.org"
     shown = await run.say(typed)
     assert typed in run.sent
     (received,) = [r.event for r in shown if isinstance(r.event, MessageReceived)]
     assert received.message.text == typed
     assert not [r for r in shown if isinstance(r.event, Notice)]
-    for _ in range(4):
+    for _ in range(5):
         await run.say("Go on.")
-    await run.session.send(Compact(keep=1))
+    await run.session.send(Compact())
     await run.say("Where was I to call you?")
     assert "+14155552671" in run.sent, "also in the summary"
 

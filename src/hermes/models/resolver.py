@@ -171,6 +171,10 @@ class Resolver:
         named = ref.key_env or ("" if ref.api_key or entry.own.api_key else entry.own.key_env)
         return named or self._key(entry, ref, self._address(entry, ref)).source
 
+    def url_source(self, ref: ModelRef) -> UrlSource:
+        """Return where the address for this model comes from."""
+        return self._address(self.providers.get(ref.provider), ref).source
+
     def can_reach(self, ref: ModelRef) -> bool:
         """Return whether the model could be requested now. Makes no requests."""
         try:
