@@ -23,7 +23,13 @@ from hermes.models.ranking import Candidate, ProviderRanking
 from hermes.net.addresses import host_of, is_local
 from hermes.providers.context_window import ContextWindow, LearnedWindows, WindowLearner
 from hermes.providers.context_window import context_window as known_window
-from hermes.providers.endpoint import Endpoint, UrlSource, is_plausible_key, key_variable_for_host
+from hermes.providers.endpoint import (
+    Endpoint,
+    UrlSource,
+    is_plausible_key,
+    key_variable_for_host,
+    read_key,
+)
 from hermes.providers.local_discovery import LOCAL_PORTS
 from hermes.providers.model_catalogue import ModelCatalogue
 from hermes.providers.model_names import spell_for_vendor
@@ -227,7 +233,7 @@ class Resolver:
         # A variable named after the host is meant for it.
         own_name = key_variable_for_host(self.catalogue, address.url) if address.url else ""
         for name in (own_name, *entry.vendor.keys):
-            if name and is_plausible_key(value := secrets.get(name)):
+            if name and is_plausible_key(value := read_key(secrets.get, name)):
                 return ResolvedKey(value, name)
         return ResolvedKey()
 
