@@ -179,12 +179,41 @@ async def test_the_block_carries_rules_request_and_the_way_back() -> None:
     transcript = transcript_of(*turns)
     made = await shortened(transcript, 8_192, cause="asked", topic="deploys")
     assert made is not None and made.summary == NOTES
-    (block,) = made.head
+    first, *_, block = made.head
     text = _text(block)
     assert text.startswith(BLOCK_BEGINS) and text.endswith(BLOCK_ENDS)
     assert "- [5] Never deploy on Fridays." in text
     assert f"## Summary\n{NOTES}" in text
-    assert "## How it began, verbatim\nStep 0." in text
+    assert _text(first) == turns[0][0], "it is kept as it is, so the block does not repeat it"
+    assert "## How it began" not in text
+    bare = await shortened(transcript, 8_192, engine(protect_first_n=0), cause="asked")
+    assert bare is not None
+    (block,) = bare.head
+    assert "## How it began, verbatim\nStep 0." in _text(block)
+
+
+async def test_the_first_messages_are_kept_by_the_first_compaction_only() -> None:
+    transcript = transcript_of(*((f"Step {n}. " + "words " * 100, []) for n in range(40)))
+    made = await shortened(transcript, 32_000, cause="asked")
+    assert made is not None
+    assert made.head[:3] == tuple(transcript.messages[:3])
+    assert len(made.head) == 4 and _text(made.head[3]).startswith(BLOCK_BEGINS)
+    apply(transcript, made)
+    more = transcript_of(*((f"Later {n}. " + "words " * 100, []) for n in range(40)))
+    transcript.turn_starts += [len(transcript.messages) + at for at in more.turn_starts]
+    transcript.messages += more.messages
+    second = await shortened(transcript, 32_000, engine("Goal: newer."), cause="asked")
+    assert second is not None
+    assert len(second.head) == 1 and "Goal: newer." in _text(second.head[0])
+
+
+async def test_a_first_call_is_not_kept_without_its_result() -> None:
+    turns: list[Words] = [("Go.", [("terminal", 30)] * 2)]
+    turns += [(f"Step {n}. " + "words " * 100, []) for n in range(40)]
+    transcript = transcript_of(*turns)
+    made = await shortened(transcript, 32_000, engine(protect_first_n=2), cause="asked")
+    assert made is not None
+    assert [_text(each) for each in made.head[:-1]] == ["Go."]
 
 
 async def test_a_second_summary_takes_the_place_of_the_first() -> None:

@@ -69,7 +69,26 @@ async def test_a_file_is_put_behind_the_message(place: tuple[Stage, App, Session
 async def test_a_folder_is_listed(place: tuple[Stage, App, Session]) -> None:
     _, app, session = place
     made = await expand_references(app.context, app.models, session, "@folder:.")
-    assert made.text.endswith("- notes.txt (14 bytes)\n- src/")
+    assert made.text.endswith("- notes.txt (14 bytes)\n- src/\n  - a.py (1,830 bytes)")
+
+
+async def test_a_folder_is_listed_with_everything_below_it(
+    place: tuple[Stage, App, Session],
+) -> None:
+    ground, app, session = place
+    deep = ground.project / "docs" / "more"
+    deep.mkdir(parents=True)
+    (deep / "a.md").write_text("12345")
+    (ground.project / "docs" / ".git").mkdir()
+    (deep / "outside").symlink_to("/etc")
+    made = await expand_references(app.context, app.models, session, "@folder:docs")
+    assert "\n- more/\n  - a.md (5 bytes)\n  - outside" in made.text
+    assert "passwd" not in made.text
+    for number in range(260):
+        (deep / f"{number:03}.txt").write_text("")
+    made = await expand_references(app.context, app.models, session, "@folder:docs")
+    assert made.text.endswith("\n- ...")
+    assert made.text.count("\n- ") + made.text.count("\n  - ") == 201
 
 
 async def test_git_is_asked(place: tuple[Stage, App, Session]) -> None:

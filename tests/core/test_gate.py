@@ -162,13 +162,16 @@ async def test_a_judge_is_not_asked_about_what_is_not_simple(helped: Helped, com
     assert helped.results()[0].failed
 
 
-async def test_nobody_there_means_no_judge_either(helped: Helped) -> None:
+@pytest.mark.parametrize(("says_yes", "text"), [(True, "ran"), (False, "nobody is here")])
+async def test_the_judge_may_say_yes_although_nobody_is_there(
+    helped: Helped, says_yes: bool, text: str
+) -> None:
     helped.settings = PolicySettings(mode="smart")
     helped.attended = False
-    helped.approver = answering(True)
+    helped.approver = answering(says_yes)
     helped.model = ScriptedProvider(calls("shell", command="npm publish"), says("ok"))
     await helped.say("go")
-    assert "nobody is here" in helped.results()[0].text
+    assert text in helped.results()[0].text
 
 
 async def test_a_question_tells_what_could_not_be_taken_back(helped: Helped) -> None:

@@ -32,6 +32,7 @@ from hermes.core.events import (
     TurnEnded,
     TurnStarted,
 )
+from hermes.core.guardrails import Guardrails
 from hermes.core.messages import AssistantMessage, Text, ToolMessage, UserMessage, user_says
 from hermes.core.prompt import Delta, Prompt, Reply, TextDelta
 from hermes.core.session_deps import TurnLimits
@@ -537,16 +538,39 @@ async def test_an_answer_may_come_the_moment_the_question_is_seen(run: Run) -> N
     assert run.text() == "done"
 
 
-async def test_a_loop_ends_the_turn_and_the_session_goes_on(run: Run) -> None:
+async def test_a_loop_ends_the_turn_with_a_summary_and_the_session_goes_on(run: Run) -> None:
+    run.limits = TurnLimits(guardrails=Guardrails(hard_stop_enabled=True))
     run.model = ScriptedProvider(
-        *(calls("complain") for _ in range(5)), says("I am out of the loop.")
+        *(calls("complain") for _ in range(5)), says("It never works."), says("I am out.")
     )
     run.tools = (complain,)
     await run.say("go")
     assert run.ended().reason == "guardrail"
     assert sum("Refused" in result.text for result in run.results()) == 2
+    assert run.text() == "It never works."
     await run.say("and now?")
-    assert run.text() == "I am out of the loop."
+    assert run.text() == "I am out."
+
+
+async def test_a_loop_goes_on_until_the_steps_are_used_up(run: Run) -> None:
+    run.limits = TurnLimits(max_steps=20)
+    run.model = ScriptedProvider(*(calls("complain") for _ in range(20)), says("No luck."))
+    run.tools = (complain,)
+    await run.say("go")
+    assert (run.ended().reason, run.text()) == ("budget", "No luck.")
+
+
+@pytest.mark.parametrize("last", [calls("shout", text="b"), says(""), fails(401)])
+async def test_a_turn_that_is_cut_off_has_a_final_text_without_a_summary(
+    run: Run, last: Step
+) -> None:
+    run.limits = TurnLimits(max_steps=1)
+    run.model = ScriptedProvider(calls("shout", text="a"), *[last] * 6)
+    run.tools = (shout,)
+    await run.say("go on")
+    assert run.ended().reason == "budget"
+    assert run.text().startswith("The steps of this turn are used up.")
+    assert "continue" in run.text()
 
 
 async def test_a_session_goes_on_where_another_process_left_it(run: Run) -> None:

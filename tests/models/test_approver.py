@@ -17,12 +17,16 @@ COMMAND = "npm publish --dry-run-please"
 
 
 async def held(
-    tmp_path: Path, *steps: Step, more: str = SMART, command: str = COMMAND
+    tmp_path: Path,
+    *steps: Step,
+    more: str = SMART,
+    command: str = COMMAND,
+    attended: bool = True,
 ) -> list[object]:
     """The events of a turn with one command that is asked about."""
     script = (calls("terminal", command=command), *steps, says("Done."))
     async with ScriptedServer(script) as server, app_at(tmp_path / "home", server, more) as app:
-        session = await opened(app, tmp_path)
+        session = await opened(app, tmp_path, attended=attended)
         await session.send(Say(text="go"))
         await session.wait_until_idle()
         return [record.event for record in await app.journal.read(session.id)]
@@ -55,6 +59,21 @@ async def test_anything_else_is_a_question(tmp_path: Path, answer: Step) -> None
     assert any(isinstance(each, ApprovalAsked) for each in events)
     (finished,) = [each for each in events if isinstance(each, ToolFinished)]
     assert "Not allowed" in finished.result.text
+
+
+async def test_a_model_may_say_yes_although_nobody_is_there(tmp_path: Path) -> None:
+    events = await held(tmp_path, says("APPROVE"), attended=False)
+    (decided,) = [each for each in events if isinstance(each, EffectDecided)]
+    assert decided.by == "judge"
+    (finished,) = [each for each in events if isinstance(each, ToolFinished)]
+    assert "Not allowed" not in finished.result.text
+
+
+async def test_without_its_yes_nobody_is_asked_and_nothing_runs(tmp_path: Path) -> None:
+    events = await held(tmp_path, says("ESCALATE"), attended=False)
+    assert not any(isinstance(each, ApprovalAsked) for each in events)
+    (finished,) = [each for each in events if isinstance(each, ToolFinished)]
+    assert "nobody is here" in finished.result.text
 
 
 async def test_no_model_is_asked_where_the_settings_do_not_want_it(tmp_path: Path) -> None:

@@ -27,9 +27,9 @@ def app_at(home: Path, server: ScriptedServer, more: str = "") -> App:
     return App(load(Home(home), env={}), env={}, world=World())
 
 
-async def opened(app: App, tmp_path: Path) -> Session:
+async def opened(app: App, tmp_path: Path, *, attended: bool = True) -> Session:
     return await app.open(
-        SessionRequest(source="cli", attended=True, cwd=str(tmp_path), context_files=False)
+        SessionRequest(source="cli", attended=attended, cwd=str(tmp_path), context_files=False)
     )
 
 

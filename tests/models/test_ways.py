@@ -37,6 +37,22 @@ async def test_another_key_is_tried_before_another_model(opened: Open) -> None:
     assert spare.requests == []
 
 
+@pytest.mark.parametrize(
+    ("variables", "stored"), [(("sk-one-111111", "sk-two-222222"), ""), ((), "sk-added-333333")]
+)
+async def test_keys_of_a_pool_go_to_the_address_that_the_environment_names(
+    opened: Open, variables: tuple[str, ...], stored: str
+) -> None:
+    async with ScriptedServer([says("ok")]) as server:
+        names = ("OPENAI_API_KEY", "OPENAI_API_KEY_2")
+        keys = dict(zip(names, variables, strict=False))
+        models = opened("", OPENAI_BASE_URL=f"{server.url}/v1", **keys)
+        if stored:
+            await models.accounts.admin("openai-api").add_key(stored)
+        await ask(models.connect("m", "openai-api", Ledger())[0])
+    assert server.requests[0].headers["authorization"] == f"Bearer {stored or variables[0]}"
+
+
 async def test_the_chain_leaves_out_what_cannot_be_used_and_the_model_itself(opened: Open) -> None:
     async with (
         ScriptedServer([fails(404)]) as server,

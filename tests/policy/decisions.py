@@ -18,6 +18,7 @@ def rules(
     root: str = ROOT,
     home: str = HOME,
     confined: Callable[[], bool] = lambda: False,
+    isolated: bool = False,
 ) -> SessionPolicy:
     return SessionPolicy(
         settings or PolicySettings(),
@@ -26,6 +27,8 @@ def rules(
         state=f"{home}/.hermes",
         keep=lambda _: None,
         confined=confined,
+        remote=isolated,
+        isolated=isolated,
     )
 
 

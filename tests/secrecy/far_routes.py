@@ -34,7 +34,7 @@ def an_editor(stage: Stage) -> None:
     ]
     with ScriptedServer.in_thread(steps, strict=False) as model:
         asyncio.run(_edited(stage, model))
-        stage.seen += [request.raw for request in model.requests]
+        stage.see_requests(model, text)
         assert len(model.requests) > 4
 
 

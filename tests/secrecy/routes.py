@@ -218,7 +218,7 @@ def the_api(stage: Stage) -> None:
             _asked_over_http(stage, serving, text)
         finally:
             serving.down()
-        stage.seen += [request.raw for request in model.requests]
+        stage.see_requests(model, text)
     stage.seen.append((stage.home.parent / "serve.err").read_bytes())
 
 

@@ -129,7 +129,7 @@ async def test_keys_of_model_providers_never_pass(here: Open) -> None:
 
 
 async def test_a_captured_value_is_in_the_file_and_known_at_once(here: Open) -> None:
-    run = await here([says("ok")])
+    run = await here([calls("read_file", path="notes.txt"), says("ok")])
     asked: list[tuple[str, str, object]] = []
 
     async def ask(name: str, prompt: str, facts: object) -> str | None:
@@ -148,7 +148,9 @@ async def test_a_captured_value_is_in_the_file_and_known_at_once(here: Open) -> 
     assert own.missing(["WEATHER_TOKEN"]) == ()
     assert "WEATHER_TOKEN" in own.names()
     assert f"WEATHER_TOKEN={VALUE}" in run.app.context.home.env_file.read_text()
-    await run.say(f"I just gave {VALUE}")
+    run.work.joinpath("notes.txt").write_text(VALUE)
+    await run.say("look at the notes")
+    assert run.server.requests[-1].results
     assert VALUE not in run.sent
 
 

@@ -47,7 +47,8 @@ def test_the_chat_shows_stores_and_sends_no_secret(stage: Stage) -> None:
         pane = Pane(stage.work, stage.env(server), columns=200, rows=50)
         try:
             pane.hermes("-m test --provider custom --yolo")
-            pane.say(f"look at the notes, not at {_key(7)} or {_key(19)}")
+            typed = f"look at the notes, not at {_key(7)} or {_key(19)}"
+            pane.say(typed)
             pane.wait(lambda _: _titles(stage.home / "hermes.db") == 1)
             pane.wait_for("[secret:")
             # What was typed stands where it was typed, and nowhere else.
@@ -55,7 +56,7 @@ def test_the_chat_shows_stores_and_sends_no_secret(stage: Stage) -> None:
             stage.seen.append(screen.replace(_key(7), "", 1).replace(_key(19), "", 1).encode())
         finally:
             pane.close()
-        stage.seen += [request.raw for request in server.requests]
+        stage.see_requests(server, typed)
     assert stage.leaks() == {}
 
 
@@ -93,7 +94,10 @@ def test_callbacks_are_told_no_secret(stage: Stage, monkeypatch: pytest.MonkeyPa
             status_callback=hear,
             event_callback=hear,
         ) as agent:
-            heard.append(repr(agent.run_conversation(told())))
+            answered = agent.run_conversation(told())
+            # A caller gets its own message back as it wrote it.
+            assert answered["messages"].pop(0)["content"] == told()
+            heard.append(repr(answered))
     assert len(heard) > 10
     assert found("\n".join(heard).encode()) == []
     assert stage.leaks() == {}

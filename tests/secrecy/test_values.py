@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from hermes.context.references import expand_references
+from hermes.core.commands import Compact
 from hermes.core.events import MessageReceived, ReplyAdded, ToolFinished
 from hermes.core.prompt import Notice, TextDelta
 from hermes.testing.faults import paced
@@ -23,7 +25,7 @@ async def test_a_value_that_is_written_to_the_file_later_is_masked_from_then_on(
     await run.say("go")
     assert LATER in run.sent
     tmp_path.joinpath("home/.env").write_text(f"DB_PASSWORD={LATER}\n")
-    shown = await run.say(f"what is {LATER}?")
+    shown = await run.say("what is it?")
     assert LATER not in run.sent, "neither in what is new nor in what was said before"
     assert not any(LATER in repr(record) for record in shown)
 
@@ -41,14 +43,47 @@ async def test_a_login_that_is_made_later_is_masked_from_then_on(
     assert any("[secret:known#1]" in repr(record) for record in shown)
 
 
-async def test_what_a_person_types_is_masked_and_told(here: Open) -> None:
-    run = await here([says("ok")])
-    shown = await run.say(f"use {LOOKS} for it")
+async def test_the_model_gets_a_persons_words_as_typed_and_the_journal_masks_them(
+    here: Open,
+) -> None:
+    run = await here([says("ok"), says("ok")], env={"DB_PASSWORD": LATER})
+    typed = f"use {LOOKS} and {LATER} for it"
+    shown = await run.say(typed)
+    assert typed in run.sent
+    await run.say("and now?")
+    assert typed in run.sent, "the prompt keeps its beginning"
     (received,) = [r.event for r in shown if isinstance(r.event, MessageReceived)]
-    assert received.message.text == "use [secret:github#1] for it"
+    assert received.message.text == "use [secret:github#1] and [secret:known#1] for it"
     (notice,) = [r.event for r in shown if isinstance(r.event, Notice)]
-    assert notice.text.startswith("A secret in your message was replaced by [secret:github#1]")
-    assert LOOKS not in run.sent
+    assert notice.text.startswith("The model gets the secret in your message; the history keeps")
+    stored = await run.app.archive.records(run.session.id)
+    assert not any(secret in repr(stored) for secret in (LOOKS, LATER))
+
+
+async def test_a_persons_phone_number_and_address_are_kept_as_typed(here: Open) -> None:
+    run = await here(lambda _: says("words " * 400))
+    typed = "I live at 12 Main Street; call +14155552671 or mail bob@example.org"
+    shown = await run.say(typed)
+    assert typed in run.sent
+    (received,) = [r.event for r in shown if isinstance(r.event, MessageReceived)]
+    assert received.message.text == typed
+    assert not [r for r in shown if isinstance(r.event, Notice)]
+    for _ in range(5):
+        await run.say("Go on.")
+    await run.session.send(Compact())
+    await run.say("Where was I to call you?")
+    assert "+14155552671" in run.sent, "also in the summary"
+
+
+async def test_what_a_reference_attaches_is_not_a_persons_own_words(here: Open) -> None:
+    run = await here([says("ok")])
+    run.work.joinpath("notes.txt").write_text(f"token {LOOKS}\n")
+    made = await expand_references(
+        run.app.context, run.app.models, run.session, f"is {LOOKS} in @file:notes.txt ?"
+    )
+    await run.say(made.text)
+    assert run.sent.count(LOOKS) == 1
+    assert f"is {LOOKS} in" in run.sent
 
 
 async def test_the_switch_leaves_formats_but_never_configured_values(here: Open) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -242,3 +244,53 @@ def test_nothing_outside_of_what_was_found_changes(
     result = apply_splices(text, splices)
     assert result.startswith(text[: splices[0].start])
     assert result.endswith(text[splices[-1].end :])
+
+
+def _render(rows: list[tuple[int, str]], unit: str, base: int) -> str:
+    return "\n".join(unit * (base + depth) + text for depth, text in rows)
+
+
+def _block(chance: random.Random) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
+    """A block of code, and the same with a nested piece inside."""
+    rows, depth = [(0, "if alpha:")], 1
+    for number in range(chance.randint(1, 4)):
+        rows.append((depth, f"call{number}()"))
+        if chance.random() < 0.4:
+            rows += [(depth, f"if beta{number}:"), (depth + 1, f"inner{number}()")]
+            depth += 1
+        elif depth > 1 and chance.random() < 0.4:
+            depth -= 1
+    at = chance.randint(1, len(rows))
+    inside = rows[at - 1][0] + rows[at - 1][1].endswith(":")
+    nested = [(inside, "for x in y:"), (inside + 1, "while z:"), (inside + 2, "deep()")]
+    tail = [(0, "tail()")] if chance.random() < 0.3 else []
+    return rows, [*rows[:at], *nested, *rows[at:], *tail]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_new_text_gets_the_indentation_of_the_file_whatever_the_model_used(seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(25):
+        rows, more = _block(chance)
+        (unit, base), (own, depth) = (
+            (chance.choice(["    ", "  ", "\t"]), chance.randint(0, 3)) for _ in range(2)
+        )
+        old, new = _render(rows, own, depth), _render(more, own, depth)
+        if chance.random() < 0.3:
+            # The first line was copied without its indentation.
+            old, new = old.lstrip(), new.lstrip()
+        text = f"x = 0\n{_render(rows, unit, base)}\nend = 1\n"
+        found = find(text, old)
+        assert found is not None
+        if found.strategy != "exact":
+            wanted = f"x = 0\n{_render(more, unit, base)}\nend = 1\n"
+            assert replaced(text, old, new)[1] == wanted, (text, old, new)
+
+
+def test_a_block_with_a_line_too_few_is_indented_by_the_lines_that_match() -> None:
+    body = "".join(f"        {name}()\n" for name in ("one", "two", "three", "four"))
+    text = f"class A:\n    def f(self):\n{body}        return 5\n"
+    old = "def f(self):\n  one()\n  two()\n  three()\n  return 5"
+    new = "def f(self):\n  if ready:\n    one()\n  return 5"
+    wanted = "class A:\n    def f(self):\n        if ready:\n            one()\n        return 5\n"
+    assert replaced(text, old, new)[1] == wanted

@@ -75,6 +75,13 @@ async def test_a_wrong_key_and_a_closed_port_are_told(tmp_path: Path, sshd: Sshd
         await opened(tmp_path, TerminalSettings(ssh_host="127.0.0.1", ssh_port=1))
 
 
+async def test_an_alias_keeps_its_port_and_user(tmp_path: Path, sshd: Sshd) -> None:
+    config = tmp_path / "config"
+    own = f"Host box\n  HostName 127.0.0.1\n  Port {sshd.port}\n  IdentityFile {sshd.folder}/user\n"
+    config.write_text(own + (sshd.folder / "ssh_config").read_text())
+    await opened(tmp_path, TerminalSettings(ssh_host="box", ssh_config=str(config)))
+
+
 async def test_a_host_is_not_an_option(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="dash"):
         SshMachine(TerminalSettings(ssh_host="-oProxyCommand=touch x"), tmp_path, {})

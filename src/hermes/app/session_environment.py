@@ -15,7 +15,7 @@ from hermes.policy.rule_setup import policy_settings
 from hermes.policy.rules import SessionPolicy
 from hermes.undo.workspace import UndoableWorkspace, UndoService
 from hermes.workspaces.local import LocalWorkspace
-from hermes.workspaces.shell import is_remote_backend, make_sudo
+from hermes.workspaces.shell import is_isolated, is_remote_backend, make_sudo
 
 if TYPE_CHECKING:
     from hermes.app.app import App
@@ -176,4 +176,5 @@ def session_policy(
         tainted_files=tainted_files,
         texts=copies,
         confined=partial(confines_unknown, app, workspace),
+        isolated=is_isolated(app.context.settings.terminal),
     )

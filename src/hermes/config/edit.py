@@ -58,6 +58,10 @@ def set_from_text(home: Home, key: str, text: str, *, force: bool = False) -> Se
     path = _long_path(parse_key(key))
     setting = find_setting(Settings, path)
     if setting is None and not force:
+        from hermes.config.unsupported import unsupported_reason
+
+        if reason := unsupported_reason(path):
+            raise UsageError(f"{format_key(path)} is not supported: {reason}.")
         near = suggest_keys(path)
         guess = f" (did you mean {near[0]}?)" if near else ""
         raise NotFound(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from hermes.codec.values import Value
-from hermes.config.schema import Count, NonNegative, Positive, Seconds
+from hermes.config.schema import Count, NonNegative, Seconds
 
 Backend = Literal["local", "ssh", "docker", "podman", "singularity", "modal", "daytona"]
 IMAGE = "nikolaik/python-nodejs:python3.11-nodejs20"
@@ -46,7 +46,7 @@ class TerminalSettings(Value):
     ] = ()
     ssh_host: Annotated[str, "ssh: host, or an alias of your ssh configuration."] = ""
     ssh_user: Annotated[str, "ssh: user."] = ""
-    ssh_port: Annotated[Positive, "ssh: port."] = 22
+    ssh_port: Annotated[Count, "ssh: port; 0 uses that of the ssh configuration, or 22."] = 0
     ssh_key: Annotated[str, "ssh: private key file; empty uses the default of ssh."] = ""
     ssh_config: Annotated[str, "ssh: configuration file to use instead of ~/.ssh/config."] = ""
     docker_image: Annotated[str, "docker, podman: image."] = IMAGE

@@ -161,7 +161,7 @@ class FileReader:
         for name, value in data.items():
             path = (*before, name)
             if (setting := field_of(section, name)) is None:
-                self._report_unknown(path)
+                self._report_unknown(path, value)
             elif is_section(setting.kind):
                 self._read_mapping(setting.kind, _long_form(path, value), path)
             elif (inner_section := mapping_section(setting.kind)) is not None:
@@ -206,8 +206,16 @@ class FileReader:
         fix = f"correct it, or remove it with `hermes config unset {key}`"
         self._findings.append(warning("wrong_type", message, fix=fix, key=key))
 
-    def _report_unknown(self, path: KeyPath) -> None:
+    def _report_unknown(self, path: KeyPath, value: JsonValue) -> None:
+        from hermes.config.unsupported import is_harmless, unsupported_reason
+
         key = format_key(path)
+        if reason := unsupported_reason(path):
+            if not is_harmless(path, value):
+                message = f"config.yaml: {key} has no effect: {reason}"
+                fix = f"remove it with `hermes config unset {key}`"
+                self._findings.append(warning("unsupported_key", message, fix=fix, key=key))
+            return
         near = suggest_keys(path)
         hint = f"; did you mean {near[0]}?" if near else ""
         message = f"config.yaml: unknown setting {key}{hint}"

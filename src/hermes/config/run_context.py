@@ -27,6 +27,9 @@ class TextRedactor(Protocol):
 
     def values(self) -> Iterable[str]: ...
 
+    # Messages with secrets, as a person typed them and as the journal holds them.
+    typed: dict[str, str]
+
     # Returns start, end and replacement of each secret.
     def marks(self, text: str) -> list[tuple[int, int, str]]: ...
 

@@ -52,6 +52,9 @@ class CompressionSettings(Value):
     target_ratio: Annotated[
         Share, "Share of the compaction threshold that the newest messages may use."
     ] = 0.2
+    protect_first_n: Annotated[
+        Count, "Number of first messages that the first compaction keeps verbatim, if they fit."
+    ] = 3
     protect_last_n: Annotated[
         Count, "Number of newest messages that are kept verbatim, if they fit."
     ] = 20

@@ -230,16 +230,16 @@ class ApiServerSettings(Value):
     cors_origins: Annotated[tuple[str, ...], "Allowed CORS origins."] = ()
     model_name: Annotated[str, "Model name in `/v1/models`; empty uses the profile name."] = ""
     direct_models: Annotated[bool, "Requests may name any model, not only aliases."] = False
-    max_concurrent_runs: Annotated[Count, "Maximum concurrent turns; 0 for no limit."] = 10
-    max_queued_runs: Annotated[Count, "Maximum waiting turns; more are refused."] = 64
-    queue_seconds: Annotated[Positive, "Seconds that a turn may wait."] = 30
+    max_concurrent_runs: Annotated[Count, "Maximum concurrent turns; 0 for no limit."] = 64
+    max_queued_runs: Annotated[Count, "Maximum waiting turns; more are refused."] = 1_000
+    queue_seconds: Annotated[Positive, "Seconds that a turn may wait."] = 300
     stored_responses: Annotated[
         Positive, "Number of responses kept for `previous_response_id`."
     ] = 1_000
     show_reasoning: Annotated[bool, "Send the model's reasoning to clients."] = False
-    ignore_client_tools: Annotated[bool, "Ignore tools in requests instead of refusing them."] = (
-        False
-    )
+    ignore_client_tools: Annotated[
+        bool, "Ignore tools in requests, which Open WebUI and others send; else refuse them."
+    ] = True
     inline_media: Annotated[bool, "Embed images in answers as data URLs."] = False
     drain_seconds: Annotated[Count, "Seconds that running turns may continue at shutdown."] = 10
 

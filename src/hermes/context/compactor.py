@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from hermes.codec.tokens import CHARS_PER_TOKEN
@@ -29,7 +30,13 @@ from hermes.context.pruning import prune, shrink
 from hermes.context.summary import clean_summary, local_notes, summary_prompt
 from hermes.core.errors import HermesError, ProviderError
 from hermes.core.events import Compacted
-from hermes.core.messages import Message, ToolMessage, UserMessage, user_says
+from hermes.core.messages import (
+    AssistantMessage,
+    Message,
+    ToolMessage,
+    UserMessage,
+    user_says,
+)
 from hermes.core.ports import Meter
 from hermes.core.prompt import Prompt
 from hermes.core.session_deps import CompactionRequest
@@ -102,7 +109,7 @@ class Compactor:
         newest = transcript.compactions[-1] if transcript.compactions else None
         summarised, upto = (newest.summarised, newest.upto) if newest else (0, 0)
         upto = max(upto, self._tail(task, task.budget.content // 3, least=summarised))
-        block = newest.head[:1] if newest and summarised else ()
+        block = newest.head[: _block_size(newest)] if newest else ()
         chars = task.budget.request * CHARS_PER_TOKEN
         lines = prune(transcript.messages[summarised:upto], transcript.number_of, user_chars=chars)
         return _compaction(request, upto=upto, head=(*block, *lines), summarised=summarised)
@@ -111,7 +118,7 @@ class Compactor:
         """Return whether a summary would gain enough beyond pruning."""
         if shortened.cause != "threshold" or size > budget.limit:
             return True
-        lines = shortened.head[1:] if shortened.summarised else shortened.head
+        lines = shortened.head[_block_size(shortened) :]
         least = (budget.content - budget.tail) // 10
         return size > budget.content and messages_tokens(lines) > least
 
@@ -186,7 +193,10 @@ class Compactor:
         files = files_seen(transcript, cut)
         current = [m for m in current_request(transcript) if any(m is old for old in older)]
         rules = standing_rules(older)
+        protected = self._protected(task, older)
         first = next((m for m in older if isinstance(m, UserMessage) and m.origin == "user"), None)
+        if first in protected:
+            first = None
         carried = Carried(
             session_id=self._deps.session_id,
             recallable=any(spec.name == SEARCH_TOOL for spec in prompt.tools),
@@ -206,7 +216,24 @@ class Compactor:
         )
         most = (budget.threshold - self._gauge.fixed_tokens(prompt)) * 6 // 10
         block = user_says(fitting_block(carried, budget, most), origin=OWN_WORDS)
-        return _compaction(request, upto=cut, head=(block,), summarised=cut, summary=notes)
+        head = (*protected, block)
+        return _compaction(request, upto=cut, head=head, summarised=cut, summary=notes)
+
+    def _protected(self, task: _Task, older: Sequence[Message]) -> tuple[Message, ...]:
+        """Return the first messages, which the first compaction keeps, as far as they fit."""
+        if any(each.summarised for each in task.transcript.compactions):
+            return ()
+        kept = list(older[: self._rules.protect_first_n])
+        own = (n for n, each in enumerate(kept) if getattr(each, "origin", "") == OWN_WORDS)
+        del kept[next(own, len(kept)) :]
+        # They must not take what compaction is to gain.
+        most = min(task.budget.tail // 2, messages_tokens(older) // 8)
+        while kept and (
+            messages_tokens(kept) > most
+            or (isinstance(kept[-1], AssistantMessage) and kept[-1].calls)
+        ):
+            kept.pop()
+        return tuple(kept)
 
     def _finish(self, task: _Task, shortened: Compacted) -> Compacted | None:
         """Add sizes and shrink further where needed; return None for no gain."""
@@ -232,6 +259,14 @@ class Compactor:
         messages = task.transcript.messages
         rest = self._gauge.range_tokens(messages, shortened.upto, len(messages))
         return self._gauge.fixed_tokens(task.prompt) + messages_tokens(shortened.head) + rest
+
+
+def _block_size(compaction: Compacted) -> int:
+    """Return how many messages of its head are the summary and the protected ones before it."""
+    if not compaction.summarised:
+        return 0
+    origins = (getattr(each, "origin", "") for each in compaction.head)
+    return 1 + next((n for n, origin in enumerate(origins) if origin == OWN_WORDS), 0)
 
 
 def _compaction(

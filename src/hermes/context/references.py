@@ -7,6 +7,7 @@ import os
 import posixpath
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hermes.codec.tokens import estimate_tokens
@@ -222,7 +223,9 @@ async def _resolve(mention: Mention, sources: SessionSources) -> ReferenceBlock 
     if not text.strip():
         return f"{mention.label}: it is empty."
     sign = SIGNS.get(mention.kind, "🧾")
-    return ReferenceBlock(label=mention.label, sign=sign, text=text, origin=origin)
+    # Attached text is not the person's own words.
+    clean = sources.redact(text)
+    return ReferenceBlock(label=mention.label, sign=sign, text=clean, origin=origin)
 
 
 async def _file(mention: Mention, sources: SessionSources) -> str:
@@ -239,14 +242,25 @@ async def _file(mention: Mention, sources: SessionSources) -> str:
 
 
 async def _folder(mention: Mention, sources: SessionSources) -> str:
-    entries = sorted(await sources.folder(mention.target), key=lambda each: each.path)
-    shown = [
-        f"- {name}/" if each.kind == "folder" else f"- {name} ({each.size:,} bytes)"
-        for each in entries
-        if not (name := posixpath.basename(each.path)).startswith(".") and name != "__pycache__"
-    ]
-    more = ["- ..."] if len(shown) > MOST_ENTRIES else []
-    return "\n".join(shown[:MOST_ENTRIES] + more)
+    """The tree below a folder; folders that may not be read are named only."""
+    rows: list[str] = []
+
+    async def add(path: str, depth: int) -> None:
+        entries = sorted(await sources.folder(path), key=lambda each: each.path)
+        for each in entries:
+            name = posixpath.basename(each.path)
+            if name.startswith(".") or name == "__pycache__" or len(rows) > MOST_ENTRIES:
+                continue
+            is_folder = each.kind == "folder"
+            about = "/" if is_folder else f" ({each.size:,} bytes)"
+            rows.append(f"{'  ' * depth}- {name}{about}")
+            if is_folder:
+                with suppress(ToolError):
+                    await add(posixpath.join(path, name), depth + 1)
+
+    await add(mention.target, 0)
+    more = ["- ..."] if len(rows) > MOST_ENTRIES else []
+    return "\n".join(rows[:MOST_ENTRIES] + more)
 
 
 async def _fenced_git(sources: SessionSources, arguments: str) -> str:
@@ -279,6 +293,7 @@ class SessionSources:
         self._run = run
         self._session = session
         self._workspace = session.workspace
+        self.redact = run.redactor.text
 
     async def file(self, path: str) -> bytes:
         real = self._authorize_path(path)

@@ -49,6 +49,7 @@ async def run_calls(
     transcript = turn.recorder.transcript
     seen: set[str] = set()
     plans: list[PlannedCall] = []
+    refused_before = turn.watch.refused
     for call in calls:
         planned = await _plan(turn, call, seen, continued=continued)
         if isinstance(planned, ToolResult):
@@ -69,7 +70,9 @@ async def run_calls(
             turn.recorder.note(
                 ToolIntended(call_id=id, name=tool.name, repeat=tool.repeat, judged=judged)
             )
-    turn.fruitless = 0 if plans else turn.fruitless + 1
+    # A refused call is valid; what repeats it is the matter of the guardrails.
+    is_valid = bool(plans) or turn.watch.refused > refused_before
+    turn.fruitless = 0 if is_valid else turn.fruitless + 1
     for group in group_parallel(plans):
         await batch.run(group)
 

@@ -220,16 +220,16 @@ class Gate:
     async def _ask(self, call_id: str, effect: Effect, asked: Ask, stop: asyncio.Event) -> bool:
         """Ask the approval model or a person; raise EffectDenied if they do not approve. Return
         whether it was a person who approved."""
+        if await self._is_judged_safe(effect, asked, stop):
+            judged = JudgedEffect(effect=effect, decision=JUDGED_SAFE)
+            await self.record(call_id, judged, by="judge")
+            return False
         if not self._questions.attended:
             raise EffectDenied(
                 f"Not allowed without approval, and nobody is here to give it: {asked.reason} "
                 "Do not retry or rephrase it; say what would have to be approved.",
                 by="unattended",
             )
-        if await self._is_judged_safe(effect, asked, stop):
-            judged = JudgedEffect(effect=effect, decision=JUDGED_SAFE)
-            await self.record(call_id, judged, by="judge")
-            return False
         lasting = await self._find_irreversible(effect)
         choice, by, reason = await self._questions.ask_approval(
             call_id, effect, asked, stop, lasting

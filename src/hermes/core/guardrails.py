@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from zlib import crc32
 
 from hermes.codec.json import encode_sorted
@@ -21,9 +22,7 @@ WAITING_SECONDS = 1.0
 
 
 class Guardrails(Value):
-    """How many repeats in one turn lead to a warning, and how many end it. Without
-    `hard_stop_enabled`, only two cases end a turn: an identical call that failed, was refused and
-    came again, or a short pattern of calls and results that keeps repeating."""
+    """How many repeats in one turn lead to a warning, and with `hard_stop_enabled` end it."""
 
     hard_stop_enabled: bool = False
     warn_same_failure: int = 2
@@ -36,11 +35,18 @@ class Guardrails(Value):
 
 
 class LoopWatch:
-    """Watches the calls of one turn. When the turn should end, `verdict` says why."""
+    """Watches the calls of one turn. When the turn should end, `verdict` says why.
+    Results of calls for which `is_idempotent` is false may repeat: a command can change
+    something and print nothing."""
 
-    def __init__(self, rules: Guardrails) -> None:
+    def __init__(
+        self, rules: Guardrails, is_idempotent: Callable[[str], bool] = lambda _: True
+    ) -> None:
         self.verdict = ""
+        # How many calls were refused.
+        self.refused = 0
         self._rules = rules
+        self._is_idempotent = is_idempotent
         self._failures: Counter[bytes] = Counter()
         self._tool_failures: Counter[str] = Counter()
         self._answers: dict[bytes, tuple[str, int]] = {}
@@ -48,61 +54,74 @@ class LoopWatch:
 
     def refusal(self, call: ToolCall) -> str:
         """Return why this call is refused without a try, or ""."""
-        key = _key(call)
-        times = self._failures[key]
+        times = self._failures[_key(call)]
         if times < self._rules.refuse_same_failure:
             return ""
-        self._failures[key] += 1
-        if times + 1 >= self._rules.stop_same_failure:
-            self.verdict = f"{call.name} was called {times + 1} times with arguments that fail"
+        self.refused += 1
         return (
             f"Refused: this exact call has failed {times} times in this turn. "
             "Change the arguments, try another approach, or say what blocks you."
         )
 
     def observe(self, call: ToolCall, result: ToolResult, seconds: float) -> str:
-        """Count a result. Return a warning to add to it, or ""."""
+        """Count a result; a refused call counts as one more failure. Return a warning to add to it,
+        or ""."""
         key = _key(call)
-        self._look_for_pattern(key, result.text, seconds)
+        pattern = self._find_pattern(key, result.text, seconds)
         if result.failed:
-            return self._after_failure(call, key)
+            return self._after_failure(call, key) or pattern
         self._failures.pop(key, None)
         self._tool_failures.pop(call.name, None)
-        return self._after_success(call, key, result.text)
+        return self._after_success(call, key, result.text) or pattern
 
     def _after_failure(self, call: ToolCall, key: bytes) -> str:
+        rules = self._rules
+        was_refused = self._failures[key] >= rules.refuse_same_failure
         self._failures[key] += 1
-        self._tool_failures[call.name] += 1
+        self._tool_failures[call.name] += not was_refused
         same, tool = self._failures[key], self._tool_failures[call.name]
-        if self._rules.hard_stop_enabled and tool >= self._rules.stop_tool_failure:
-            self.verdict = f"{call.name} failed {tool} times in a row"
-        if same >= self._rules.warn_same_failure:
+        if same >= rules.stop_same_failure:
+            self._stop(f"{call.name} was called {same} times with arguments that fail")
+        elif tool >= rules.stop_tool_failure:
+            self._stop(f"{call.name} failed {tool} times in a row")
+        if was_refused:
+            return ""
+        if same >= rules.warn_same_failure:
             return f"[This exact call has now failed {same} times. Do something different.]"
-        if tool >= self._rules.warn_tool_failure:
+        if tool >= rules.warn_tool_failure:
             return f"[{call.name} has failed {tool} times in a row. Check your assumptions.]"
         return ""
 
     def _after_success(self, call: ToolCall, key: bytes, text: str) -> str:
+        if not self._is_idempotent(call.name):
+            return ""
         before, times = self._answers.get(key, ("", 0))
         times = times + 1 if text == before else 1
         self._answers[key] = (text, times)
-        if self._rules.hard_stop_enabled and times >= self._rules.stop_same_answer:
-            self.verdict = f"{call.name} gave the same answer {times} times"
-        if times > self._rules.warn_same_answer:
+        if times >= self._rules.stop_same_answer:
+            self._stop(f"{call.name} gave the same answer {times} times")
+        if times >= self._rules.warn_same_answer:
             return f"[Same call, same answer, {times} times now. Use what you have.]"
         return ""
 
-    def _look_for_pattern(self, key: bytes, text: str, seconds: float) -> None:
+    def _find_pattern(self, key: bytes, text: str, seconds: float) -> str:
+        """Return a warning if the newest calls repeat a short pattern."""
         if seconds >= WAITING_SECONDS:
             self._steps.clear()
-            return
+            self._answers.clear()
+            return ""
         self._steps = [*self._steps[1 - LOOP_CALLS :], (key, text)]
         if len(self._steps) < LOOP_CALLS:
-            return
+            return ""
         for length in range(1, LONGEST_PATTERN + 1):
             if self._steps[length:] == self._steps[:-length]:
-                self.verdict = f"the same {length} call(s) and results kept repeating"
-                return
+                self._stop(f"the same {length} call(s) and results kept repeating")
+                return "[The same calls and results keep repeating. Answer with what you have.]"
+        return ""
+
+    def _stop(self, why: str) -> None:
+        if self._rules.hard_stop_enabled:
+            self.verdict = why
 
 
 def _key(call: ToolCall) -> bytes:

@@ -20,16 +20,19 @@ from hermes.core.fitting import request_reply
 from hermes.core.hooks import before_final_answer, before_turn
 from hermes.core.messages import AssistantMessage, Text, Usage, user_says
 from hermes.core.planning import refuse_call
-from hermes.core.prompt import Reply
+from hermes.core.prompt import Reply, TextDelta
 from hermes.core.session_deps import TurnContext
 
 log = logging.getLogger(__name__)
 
 FRUITLESS_STEPS = 3
 SUMMARY_REQUEST = (
-    "The steps of this turn are used up. Without any more tools: say what is done, what is not, "
-    "and what you would do next."
+    "{why} Without any more tools: say what is done, what is not, and what you would do next."
 )
+NO_SUMMARY = "{why} The model gave no summary; write `continue` to go on."
+OUT_OF_STEPS = "The steps of this turn are used up."
+REPEATED = "This turn was stopped, because {}."
+INVALID_CALLS = "This turn was stopped, because the tool calls were invalid."
 
 
 class Ending(Value):
@@ -79,10 +82,14 @@ async def _steps(turn: TurnContext) -> Ending:
             return Ending(reason="done", detail=f"text_response({reply.message.stop})")
         await run_calls(turn, reply.message.calls)
         if turn.watch.verdict:
+            await _wrap_up(turn, REPEATED.format(turn.watch.verdict))
             return Ending(reason="guardrail", detail=turn.watch.verdict)
         if turn.fruitless >= FRUITLESS_STEPS:
+            await _wrap_up(turn, INVALID_CALLS)
             return Ending(reason="partial", detail="invalid_tool_calls")
-    return await _wrap_up(turn)
+    used = f"{turn.budget.used}/{turn.budget.total}"
+    await _wrap_up(turn, OUT_OF_STEPS)
+    return Ending(reason="budget", detail=f"max_iterations_reached({used})")
 
 
 async def _ask(turn: TurnContext, *, text_only: bool = False) -> Reply:
@@ -104,16 +111,26 @@ async def _ask(turn: TurnContext, *, text_only: bool = False) -> Reply:
     return reply
 
 
-async def _wrap_up(turn: TurnContext) -> Ending:
-    """The steps are used up: make one last request, for text only."""
-    request = MessageReceived(message=user_says(SUMMARY_REQUEST, origin="hermes"), steer=True)
+async def _wrap_up(turn: TurnContext, why: str) -> None:
+    """The turn ends early: make one last request, for text only. The person gets a text in any
+    case."""
+    text = SUMMARY_REQUEST.format(why=why)
+    request = MessageReceived(message=user_says(text, origin="hermes"), steer=True)
     await turn.recorder.commit(request)
     await turn.recorder.commit(Steered(takes=turn.recorder.transcript.steers()))
-    used = f"{turn.budget.used}/{turn.budget.total}"
-    reply = await _ask(turn, text_only=True)
-    for call in reply.message.calls:
+    try:
+        reply = (await _ask(turn, text_only=True)).message
+    except ProviderError as error:
+        log.warning("no summary of a stopped turn", extra={"error": str(error)})
+        reply = AssistantMessage(parts=())
+    for call in reply.calls:
         turn.recorder.note(ToolFinished(result=refuse_call(call, STEPS_USED_UP)))
-    return Ending(reason="budget", detail=f"max_iterations_reached({used})")
+    if not reply.text.strip():
+        transcript, text = turn.recorder.transcript, NO_SUMMARY.format(why=why)
+        turn.recorder.show(TextDelta(text=text))
+        own = AssistantMessage(parts=(Text(text=text),))
+        model, provider = transcript.model, transcript.provider
+        turn.recorder.note(ReplyAdded(message=own, usage=Usage(), model=model, provider=provider))
 
 
 async def _end(turn: TurnContext, ending: Ending) -> None:

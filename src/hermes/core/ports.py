@@ -254,6 +254,8 @@ class ProcessInfo(Value):
     status: Literal["running", "exited"]
     exit_code: int | None = None
     notify: bool = False
+    # A notice of this process may follow.
+    is_watched: bool = False
     output: str = ""
     total_lines: int = 0
 

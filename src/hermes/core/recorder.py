@@ -21,7 +21,7 @@ from hermes.core.events import (
     SessionOpened,
     ToolProgress,
 )
-from hermes.core.messages import Usage
+from hermes.core.messages import Usage, UserMessage
 from hermes.core.ports import Journal, Lease
 from hermes.core.prompt import ReasoningDelta, TextDelta
 from hermes.core.secrets import EventRedactor, NoRedaction
@@ -121,6 +121,8 @@ class Recorder:
         self._noted: list[DurableEvent] = []
         self._applied: dict[int, DurableEvent] = {}
         self._committing: dict[int, DurableEvent] = {}
+        # Messages as typed, by the id of the redacted event: the model gets what the person wrote.
+        self._typed: dict[int, tuple[DurableEvent, MessageReceived]] = {}
         self._write_lock = asyncio.Lock()
         self._listeners: list[EventListener] = []
         # May refuse to open the session: its opening may be out of date by then.
@@ -150,7 +152,11 @@ class Recorder:
         for event in events:
             if isinstance(event, ReplyAdded):
                 self._show(self.redactor.rest())
-            self._noted.append(self.redactor.durable(event))
+            clean = self.redactor.durable(event)
+            match event:
+                case MessageReceived(message=UserMessage(origin="user")) if clean is not event:
+                    self._typed[id(clean)] = clean, event
+            self._noted.append(clean)
 
     def apply_pending(self) -> None:
         """Apply noted events to the transcript before they are committed, for a prompt that is sent
@@ -203,6 +209,8 @@ class Recorder:
             return await self._flush()
         except BaseException:
             self._noted = [event for event in self._noted if id(event) not in own]
+            for key in own:
+                self._typed.pop(key, None)
             raise
         finally:
             for key in own:
@@ -220,6 +228,7 @@ class Recorder:
             self._turn_id = self.transcript.turn_id
             self._noted.clear()
             self._applied.clear()
+            self._typed.clear()
 
     async def _flush(self, booking: CallBooking | None = None) -> tuple[Record, ...]:
         async with self._write_lock:
@@ -237,12 +246,16 @@ class Recorder:
             raise
         for record in records:
             if self._applied.pop(id(record.event), None) is None:
-                self.transcript.apply(record)
+                self.transcript.apply(self._as_typed(record))
             else:
                 self.transcript.remember_number(record)
             self._publish(record)
         self._show(self.redactor.remarks())
         return records
+
+    def _as_typed(self, record: Record) -> Record:
+        _, typed = self._typed.pop(id(record.event), (None, None))
+        return record if typed is None else replace(record, event=typed)
 
     async def _append(
         self, batch: list[DurableEvent], booking: CallBooking | None

@@ -175,12 +175,16 @@ class TurnContext:
         self.world, self.engine, self.remark = deps.world, deps.engine, deps.remark
         self.budget = StepBudget(self.limits.max_steps, deps.budget)
         self.window = self.limits.window
-        self.watch = LoopWatch(self.limits.guardrails)
+        self.watch = LoopWatch(self.limits.guardrails, self._is_idempotent)
         self.result_limiter = ResultLimiter(deps.workspace, self.limits.window)
         self.usage = recorder.transcript.turn_usage
         self.fruitless = 0
         # The text of the reply in progress that was shown so far.
         self.shown_text: list[str] = []
+
+    def _is_idempotent(self, name: str) -> bool:
+        tool = self.toolbox.load(name)
+        return tool is not None and tool.repeat == "safe"
 
 
 # Builds the provider for a model and provider name, with the limits of that model. The meter books

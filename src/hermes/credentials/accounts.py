@@ -13,7 +13,7 @@ from hermes.config.settings import NetworkSettings
 from hermes.core.errors import ConfigError, NotFound
 from hermes.core.world import World
 from hermes.net.http import HttpClient
-from hermes.providers.endpoint import LOGIN, is_plausible_key
+from hermes.providers.endpoint import LOGIN, is_plausible_key, read_key
 from hermes.providers.keys import Credential, KeyPool, SingleKey, numbered_variables
 from hermes.providers.model_catalogue import Vendor, shipped_catalogue
 
@@ -153,7 +153,10 @@ class Accounts:
     def _variables(self, name: str, *, scope: str) -> list[EnvironmentKey]:
         get = self._config.secrets.get
         return _usable(
-            [EnvironmentKey(f"env:{each}", get(each), scope) for each in numbered_variables(name)]
+            [
+                EnvironmentKey(f"env:{each}", read_key(get, each), scope)
+                for each in numbered_variables(name)
+            ]
         )
 
     def _needs_pool(self, name: str, vendor: Vendor, keys: list[EnvironmentKey]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,6 +13,7 @@ from hermes.core.events import (
     Archived,
     CallSettled,
     CapRaised,
+    Compacted,
     ControlsChanged,
     DurableEvent,
     EffectDecided,
@@ -63,9 +64,14 @@ _FIXED = frozenset(
 _SCALARS = frozenset((bool, float, int, type(None)))
 _SECRET_WORDS = ("key", "token", "secret", "pass", "pwd", "cred", "auth", "cookie")
 MASKED = (
-    "A secret in your message was replaced by {labels}: neither the model nor the history gets it. "
+    "The model gets the secret in your message; the history keeps {labels} instead. "
     "To let commands use a secret by name, save it with `hermes config set NAME VALUE`."
 )
+
+
+def has_own_words(event: DurableEvent) -> TypeGuard[MessageReceived]:
+    """Whether the event is a message that a person wrote."""
+    return isinstance(event, MessageReceived) and event.message.origin == "user"
 
 
 class StreamRedactor:
@@ -97,6 +103,8 @@ class SecretEventRedactor:
         self._redactor = redactor
         text = redactor.redact_known if again else redactor.clean
         self._struct = TreeRedactor(redactor, text, _FIXED).struct
+        self._typed = TreeRedactor(redactor, redactor.redact_typed, _FIXED).struct
+        self._summary = TreeRedactor(redactor, redactor.redact_secrets, _FIXED).struct
         self._streams: dict[str, StreamRedactor] = {}
         self._remarks: list[Notice] = []
 
@@ -105,9 +113,15 @@ class SecretEventRedactor:
             return event
         if type(event) not in _CHECKED_BEFORE:
             self._redactor.refresh()
-        clean = self._struct(event)
-        if isinstance(event, MessageReceived) and clean is not event:
-            self._remark(clean)
+        if has_own_words(event):
+            clean: DurableEvent = self._typed(event)
+            if clean is not event:
+                self._remark(clean)
+        elif isinstance(event, Compacted):
+            # Everything else that it quotes was redacted before.
+            clean = self._summary(event)
+        else:
+            clean = self._struct(event)
         if isinstance(event, ToolFinished):
             self._streams.pop(event.result.call_id, None)
         elif isinstance(event, TurnEnded):

@@ -1,8 +1,10 @@
-"""Removes configured secrets from every prompt before it is sent to a model."""
+"""Removes configured secrets from every prompt before it is sent to a model, except from what a
+person typed."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from typing import Any
 
 from hermes.codec.values import IdentityCache, replace
 from hermes.core.messages import Message, Reasoning
@@ -15,6 +17,11 @@ Tools = tuple[ToolSpec, ...]
 
 
 class _PromptRedactor(TreeRedactor):
+    def clean(self, value: Any) -> Any:
+        if isinstance(value, str) and value in self._redactor.typed:
+            return value
+        return super().clean(value)
+
     def _reasoning(self, reasoning: Reasoning) -> Reasoning:
         """Redact a reasoning block. A sealed block is signed as a whole: the vendor rejects it with
         another text."""

@@ -65,6 +65,8 @@ class SecretRedactor:
         self._harmless: set[str] = set()
         self._seconds = 0.0
         self._due = 0.0
+        # Messages with secrets, as a person typed them and as the journal holds them.
+        self.typed: dict[str, str] = {}
 
     def __repr__(self) -> str:
         return f"SecretRedactor({len(self._values)})"
@@ -131,6 +133,19 @@ class SecretRedactor:
             if len(self._clean) >= _CACHE_SIZE:
                 self._clean.clear()
             self._clean[channel, text] = self._clean[channel, clean] = clean
+        return clean
+
+    def redact_secrets(self, text: str) -> str:
+        """Redact secrets, but no phone numbers, for text that quotes a person's own words."""
+        spans = [span for span in self.redactor.spans(text) if span.kind != "phone"]
+        return self.redactor.written(text, spans, "model").text if spans else text
+
+    def redact_typed(self, text: str) -> str:
+        """Return a person's own words for the journal. If something is masked, the model gets the
+        text as typed."""
+        clean = self.redact_secrets(text)
+        if clean != text:
+            self.typed[text] = clean
         return clean
 
     def line(self, text: str) -> str:

@@ -10,29 +10,39 @@ from hermes.core.events import Record, ReplyAdded
 from hermes.core.messages import AssistantMessage
 from hermes.hosting.run import PartialReply, Run
 
-POSITION = r"(\d{1,12})(?:\.(\d{1,9})\.([0-9a-f]{8}))?"
+POSITION = r"(\d{1,12})(?:\.(?:(\d{1,9})\.)?(\d{1,9})\.([0-9a-f]{8}))?"
+
+
+EMPTY_HASH = blake2b(digest_size=4).hexdigest()
 
 
 class StreamPosition(Value):
-    """A position in the events of a run, for clients that continue reading there."""
+    """A position in the events of a run, for clients that continue reading there. The numbers of
+    later positions are greater, compared from left to right."""
 
     # The last record that was read.
     n: int = 0
-    # The characters that were read of the reply after that record.
+    # How often the reply after that record started over.
+    restarts: int = 0
+    # The characters that were read of that reply.
     chars: int = 0
     # The hash of those characters: after a crash the model writes the reply again, and the reader
     # continues in it only if it begins with the same text.
     hash: str = ""
 
     def __str__(self) -> str:
-        return f"{self.n}.{self.chars}.{self.hash}" if self.chars else str(self.n)
+        if not self.chars and not self.restarts:
+            return str(self.n)
+        return f"{self.n}.{self.restarts}.{self.chars}.{self.hash or EMPTY_HASH}"
 
 
 def parse_position(text: str) -> StreamPosition | None:
     found = re.fullmatch(POSITION, text.strip(), re.ASCII)
     if found is None:
         return None
-    return StreamPosition(n=int(found[1]), chars=int(found[2] or 0), hash=found[3] or "")
+    # Positions of earlier versions have no number of restarts.
+    n, restarts, chars = (int(found[group] or 0) for group in (1, 2, 3))
+    return StreamPosition(n=n, restarts=restarts, chars=chars, hash=found[4] or "")
 
 
 class TextPiece(Value):
@@ -62,8 +72,7 @@ class RunFollower:
         self._index = 0
         mark = after or StreamPosition()
         self._n = mark.n
-        while self._index < len(run.records) and run.records[self._index].n <= mark.n:
-            self._index += 1
+        self._restarts = mark.restarts
         self._draft: PartialReply | None = None
         self._seen = 0
         self._chars = mark.chars
@@ -93,6 +102,10 @@ class RunFollower:
         records = self._run.records
         while self._index < len(records):
             record = records[self._index]
+            if record.n <= self._n:
+                # Read before. A run that is being resumed gets its past after its readers.
+                self._index += 1
+                continue
             if isinstance(record.event, ReplyAdded):
                 self._end_reply(record, record.event.message, events)
             self._index += 1
@@ -105,10 +118,9 @@ class RunFollower:
 
     def _position(self) -> StreamPosition:
         if not self._chars:
-            return StreamPosition(n=self._n)
-        return StreamPosition(
-            n=self._n, chars=self._chars, hash=self._promised or self._hash.hexdigest()
-        )
+            return StreamPosition(n=self._n, restarts=self._restarts)
+        hash = self._promised or self._hash.hexdigest()
+        return StreamPosition(n=self._n, restarts=self._restarts, chars=self._chars, hash=hash)
 
     def _end_reply(self, record: Record, reply: AssistantMessage, found: list[RunEvent]) -> None:
         own = self._run.drafts.get(record.n)
@@ -119,6 +131,7 @@ class RunFollower:
         else:
             self._catch_up(reply.text, found)
         self._draft, self._seen, self._chars, self._promised = None, 0, 0, ""
+        self._restarts = 0
         self._hash = blake2b(digest_size=4)
 
     def _read_draft(self, draft: PartialReply, events: list[RunEvent]) -> None:
@@ -165,6 +178,7 @@ class RunFollower:
                 self._hash = blake2b(digest_size=4)
             self._promised = ""
             if not is_same:
+                self._restarts += 1
                 events.append(ReplyRestarted(mark=self._position()))
         self._send(text[self._chars :], events)
 

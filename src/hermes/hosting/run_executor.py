@@ -10,13 +10,14 @@ from contextlib import aclosing, suppress
 
 from hermes.app.app import App
 from hermes.codec.values import replace
-from hermes.core.commands import Command, Interrupt, Say, SwitchModel
+from hermes.core.commands import Command, Interrupt, Retitle, Say, SwitchModel
 from hermes.core.errors import HermesError, NotFound, RunNotFound, SessionBusy, UsageError
 from hermes.core.events import SessionOpened
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
 from hermes.credentials.event_redactor import SecretEventRedactor
 from hermes.hosting.admission import Admission, AdmissionTicket, draining_error
+from hermes.hosting.process_notices import ProcessNotices
 from hermes.hosting.request import (
     TurnRequest,
     continuation_request,
@@ -38,7 +39,7 @@ OnEnd = Callable[[Run], Awaitable[None]]
 
 class RunExecutor:
     """Executes runs. `platform` is the platform of the sessions that it opens; `store` is needed
-    for persistent runs."""
+    for persistent runs. With `follows_processes`, notices of background processes become runs."""
 
     def __init__(
         self,
@@ -48,12 +49,14 @@ class RunExecutor:
         *,
         platform: str,
         store: HostingStore | None = None,
+        follows_processes: bool = False,
     ) -> None:
         self._app = app
         self._pool = pool
         self._admission = admission
         self._platform = platform
         self._store = store
+        self._notices = ProcessNotices(pool, self._run_internally) if follows_processes else None
         self._runs: dict[str, Run] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         # Runs that were stopped before their turn; the journal does not know them.
@@ -67,6 +70,10 @@ class RunExecutor:
     def queued(self) -> int:
         """Runs whose turn has not started."""
         return sum(run.status == "queued" for run in self._runs.values())
+
+    def active_runs(self, session_id: str) -> tuple[str, ...]:
+        """The ids of the runs of a session that have not ended."""
+        return tuple(run.id for run in self._runs.values() if run.session_id == session_id)
 
     def new_session_id(self) -> str:
         """A session id with more random bits than usual, because hundreds of sessions may open in
@@ -130,6 +137,15 @@ class RunExecutor:
         await run.wait_accepted()
         return run
 
+    async def create_session(self, request: TurnRequest, title: str) -> None:
+        """Store a new session without a message. A title that is taken gets a number."""
+        slot = self._pool.acquire(request.session_id)
+        try:
+            session = await self._open(slot, request)
+            await session.send(Retitle(title=await self._app.archive.free_title(title)))
+        finally:
+            await self._pool.release(slot)
+
     async def find(self, run_id: str) -> Run:
         """An active or past run; raises RunNotFound."""
         if (run := self._runs.get(run_id)) is not None:
@@ -185,6 +201,8 @@ class RunExecutor:
     async def drain(self, seconds: float) -> None:
         """Refuse new and queued runs, wait for active ones, then interrupt the rest."""
         self._admission.drain()
+        if self._notices is not None:
+            await self._notices.close()
         if self._tasks:
             await asyncio.wait(tuple(self._tasks.values()), timeout=seconds)
         for run in tuple(self._runs.values()):
@@ -197,10 +215,18 @@ class RunExecutor:
     async def close(self) -> None:
         """Cancel all runs and close their sessions, which interrupts their turns."""
         self._admission.drain()
+        if self._notices is not None:
+            await self._notices.close()
         tasks = tuple(self._tasks.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run_internally(self, run_id: str, request: TurnRequest) -> None:
+        """Run a turn that no client asked for; it is never refused."""
+        run = Run(run_id, request.session_id, self._app.context.world.clock.now())
+        self._launch_continued(run, request)
+        await run.settled.wait()
 
     def _launch_continued(self, run: Run, request: TurnRequest) -> None:
         ticket = self._admission.enter(request.client, is_continued=True)
@@ -273,6 +299,8 @@ class RunExecutor:
                     # A store that fails does not lose the answer of a turn that has ended.
                     log.error("the end of a run was not stored", extra={"error": str(error)})
             self._settle(run, ticket)
+            if slot.session is not None and self._notices is not None:
+                await self._notices.follow(slot.session, request)
             if slot.session is not None and slot.session.busy:
                 # Closing the session would interrupt a turn that came from its inbox.
                 await asyncio.gather(slot.session.wait_until_idle(), return_exceptions=True)

@@ -176,6 +176,7 @@ class ProviderFactory:
         keys = self._accounts.keys_for(entry.name, entry.vendor)
         if self.cache.put(entry.name, isinstance(keys, SingleKey)):
             return None
+        own_source = self._resolver.url_source(ref)
 
         def at(key: Credential) -> Endpoint:
             target = key.at(endpoint)
@@ -184,7 +185,7 @@ class ProviderFactory:
                 entry.vendor,
                 target.url,
                 key_source=key.source,
-                url_source="config" if target.url != entry.vendor.url else "",
+                url_source="config" if key.url else own_source,
             )
             return target if allowed else replace(target, key="")
 

@@ -60,7 +60,8 @@ class RequestDump:
     def _write(
         self, started: float, url: str, body: bytes, response: ResponseRecord, fault: str
     ) -> None:
-        mask = SecretMask(self._run.redactor.values(), self._run.redactor.marks)
+        known = self._run.redactor
+        mask = SecretMask(known.values(), known.marks, known.typed)
         answer, _ = mask.stream(mask.data(mask.answer(b"".join(response.pieces))[0])[0])
         dump = {
             "at": started,

@@ -23,7 +23,13 @@ from hermes.models.ranking import Candidate, ProviderRanking
 from hermes.net.addresses import host_of, is_local
 from hermes.providers.context_window import ContextWindow, LearnedWindows, WindowLearner
 from hermes.providers.context_window import context_window as known_window
-from hermes.providers.endpoint import Endpoint, UrlSource, is_plausible_key, key_variable_for_host
+from hermes.providers.endpoint import (
+    Endpoint,
+    UrlSource,
+    is_plausible_key,
+    key_variable_for_host,
+    read_key,
+)
 from hermes.providers.local_discovery import LOCAL_PORTS
 from hermes.providers.model_catalogue import ModelCatalogue
 from hermes.providers.model_names import spell_for_vendor
@@ -171,6 +177,10 @@ class Resolver:
         named = ref.key_env or ("" if ref.api_key or entry.own.api_key else entry.own.key_env)
         return named or self._key(entry, ref, self._address(entry, ref)).source
 
+    def url_source(self, ref: ModelRef) -> UrlSource:
+        """Return where the address for this model comes from."""
+        return self._address(self.providers.get(ref.provider), ref).source
+
     def can_reach(self, ref: ModelRef) -> bool:
         """Return whether the model could be requested now. Makes no requests."""
         try:
@@ -223,7 +233,7 @@ class Resolver:
         # A variable named after the host is meant for it.
         own_name = key_variable_for_host(self.catalogue, address.url) if address.url else ""
         for name in (own_name, *entry.vendor.keys):
-            if name and is_plausible_key(value := secrets.get(name)):
+            if name and is_plausible_key(value := read_key(secrets.get, name)):
                 return ResolvedKey(value, name)
         return ResolvedKey()
 

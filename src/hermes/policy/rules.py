@@ -13,13 +13,16 @@ from hermes.core.effects import (
     Ask,
     CallServer,
     Decision,
+    DeletePath,
     Deny,
     Draw,
     Effect,
     Principal,
+    ReadPath,
     RunCommand,
     Scope,
     SignalProcess,
+    WritePath,
     subject,
 )
 from hermes.core.ports import ConversationText, ShellSetup
@@ -41,6 +44,9 @@ if TYPE_CHECKING:
     from hermes.policy.urls.url_policy import HostResolver, UrlPolicy
 
 MOST_NAMED = 3
+
+
+ISOLATED = "It happens in a container without network and without folders of this machine."
 
 
 class Blocked(Value):
@@ -85,6 +91,9 @@ class Surroundings(TypedDict, total=False):
     # Whether commands run without a network, write only in the workspace and can be undone: unknown
     # programs may run then.
     confined: Callable[[], bool]
+    # Whether commands and files are those of a container that has no network and no folder of this
+    # machine: what happens there needs no question.
+    isolated: bool
 
 
 class SessionPolicy:
@@ -236,7 +245,15 @@ class SessionPolicy:
             rule := self._owner_rules.find_allow(effect, principal, verdict.open_)
         ):
             return f"A rule allows {rule.match!r}."
+        # A question of the policy hides one of the owner.
+        own = self._owner_rules.find("ask", effect, principal, verdict.texts)
+        if own is None and self._is_isolated(effect):
+            return ISOLATED
         return "Questions are off." if self.mode == "off" else ""
+
+    def _is_isolated(self, effect: Effect) -> bool:
+        inside = isinstance(effect, RunCommand | ReadPath | WritePath | DeletePath | SignalProcess)
+        return inside and self._surroundings.get("isolated", False)
 
 
 def _describe_taint(verdict: EffectVerdict) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
@@ -92,6 +93,22 @@ def is_plausible_key(key: str) -> bool:
         return False
     framed = (key[0], key[-1]) in (("<", ">"), ("[", "]"), ("{", "}")) or key.startswith("${")
     return not (framed or set(key) <= set("*xX.-_•…"))
+
+
+AWS_PREFIX = "aws4:"
+"""Begins a key that consists of AWS credentials, with which requests are signed."""
+_AWS_SECRET = "AWS_SECRET_ACCESS_KEY"
+
+
+def read_key(get: Callable[[str], str], name: str) -> str:
+    """Return the key that a variable holds. A secret key of AWS is of use only together with its
+    access key, so both and the session token are returned as one text."""
+    if not name.startswith(_AWS_SECRET):
+        return get(name)
+    access_key, secret_key = get("AWS_ACCESS_KEY_ID"), get(_AWS_SECRET)
+    if name != _AWS_SECRET or not access_key or not secret_key:
+        return ""
+    return f"{AWS_PREFIX}{access_key}:{secret_key}:{get('AWS_SESSION_TOKEN')}"
 
 
 def may_send(

@@ -14,7 +14,7 @@ from hermes.net.http import LOCAL_TIMEOUTS, HttpClient, HttpResponse, Timeouts
 from hermes.net.sse import SseParser
 from hermes.providers.completion import CompletingProvider
 from hermes.providers.context_window import WindowLearner
-from hermes.providers.endpoint import Endpoint
+from hermes.providers.endpoint import AWS_PREFIX, Endpoint
 from hermes.providers.failure_patterns import RETRYABLE
 from hermes.providers.failures import WEB_PAGE, build_error, classify, malformed_response
 from hermes.providers.keys import Credential, KeyPool, KeyRotatingProvider
@@ -193,7 +193,10 @@ class EndpointProvider:
     async def _ask(self, body: bytes, reader: ReplyReader) -> AsyncGenerator[Delta]:
         wire, streams = self._wire, self._profile.streams
         timeouts = self._timeouts if streams else self._timeouts.for_unstreamed()
-        exchange = self._http.post(wire.url, body=body, headers=wire.headers, timeouts=timeouts)
+        headers = wire.headers
+        if self._endpoint.key.startswith(AWS_PREFIX):
+            headers |= self._signature(wire.url, headers["content-type"], body)
+        exchange = self._http.post(wire.url, body=body, headers=headers, timeouts=timeouts)
         async with exchange as response:
             if not 200 <= response.status < 300:
                 raise classify(
@@ -207,6 +210,14 @@ class EndpointProvider:
             async with aclosing(read(response, reader)) as deltas:
                 async for delta in deltas:
                     yield delta
+
+    def _signature(self, url: str, content_type: str, body: bytes) -> dict[str, str]:
+        from hermes.providers.aws_signature import parse_credentials, sign
+
+        credentials = parse_credentials(self._endpoint.key)
+        assert credentials is not None
+        signed = {"content-type": content_type}
+        return sign(credentials, "POST", url, signed, body, at=self._clock.now())
 
     async def _read_stream(
         self, response: HttpResponse, reader: ReplyReader

@@ -311,7 +311,9 @@ class ModelCallRecorder:
     ) -> None:
         self._models = models
         self._settings = context.settings
-        self._mask = SecretMask(context.redactor.values(), context.redactor.marks)
+        self._mask = SecretMask(
+            context.redactor.values(), context.redactor.marks, context.redactor.typed
+        )
         run = run_of(
             context.config,
             mask=self._mask,

@@ -150,7 +150,8 @@ class SyncPoints:
             await self._expected.wait_for_release()
             self.check()
             return
-        self._expected.on_booking(recorded.body == body)
+        # The size of a request with masked secrets is not the size that was reserved for.
+        self._expected.on_booking(recorded.body == body and not recorded.masked)
         if recorded.body == body:
             self.requests += 1
         elif self._requests_may_differ:

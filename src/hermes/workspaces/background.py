@@ -256,6 +256,8 @@ class BackgroundProcess:
             status="running" if self.running else "exited",
             exit_code=self.record.exit_code,
             notify=self.record.notify,
+            is_watched=(self.record.notify and not self.record.told)
+            or bool(self.running and self.record.watch),
             output=output,
             total_lines=total_lines,
         )

@@ -279,6 +279,14 @@ def is_remote_backend(terminal: TerminalSettings) -> bool:
     return terminal.backend != "local"
 
 
+def is_isolated(terminal: TerminalSettings) -> bool:
+    """Whether commands run in a container that has no network, no folder and no variable of this
+    machine. Extra options of the engine might give it some."""
+    shared = terminal.docker_mount_cwd_to_workspace or terminal.docker_volumes
+    opened = terminal.docker_network or terminal.docker_forward_env or terminal.docker_extra_args
+    return terminal.backend in ("docker", "podman") and not shared and not opened
+
+
 def describe_backend(terminal: TerminalSettings) -> str:
     """Return where commands run, in a few words; "" for this machine."""
     match terminal.backend:

@@ -204,7 +204,9 @@ def test_a_retry_of_the_model_does_not_double_the_words(api: Serving, model: Mod
     assert text == "one two three four five"
 
 
-def test_the_token_of_the_server_is_shown_to_nobody(api: Serving, model: Model) -> None:
+def test_the_token_of_the_server_is_shown_to_nobody_but_whom_the_client_tells(
+    api: Serving, model: Model
+) -> None:
     heard: list[str] = []
 
     def rule(request: Request) -> Step:
@@ -216,7 +218,16 @@ def test_the_token_of_the_server_is_shown_to_nobody(api: Serving, model: Model) 
         done = client.post(PATH, json={"messages": [user(f"my token is {api.token}")]})
     assert api.token not in done.text
     assert "is it not?" in text_of(done)
-    assert api.token not in heard[0]
+    assert f"my token is {api.token}" in heard[0]
+    shown = client_history(api)
+    assert api.token not in shown and "[secret:" in shown
+
+
+def client_history(api: Serving) -> str:
+    """The messages of the newest session."""
+    with api.client() as client:
+        newest = client.get("/api/sessions", params={"limit": 1}).json()["sessions"][0]["id"]
+        return client.get(f"/api/sessions/{newest}/messages").text
 
 
 @pytest.mark.slow

@@ -69,10 +69,43 @@ def test_messages_that_cannot_be_answered(client: httpx2.Client, body: dict[str,
 
 
 @pytest.mark.parametrize(
-    "extra", [{"tools": [{"type": "function"}]}, {"functions": [{"name": "f"}]}, {"n": 2}]
+    "extra",
+    [
+        {"n": 2},
+        {"response_format": {"type": "json_object"}},
+        {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {}}}},
+    ],
 )
 def test_parameters_that_have_no_meaning_here(client: httpx2.Client, extra: dict[str, Any]) -> None:
-    assert refused(client.post(CHAT, json=HI | extra), 400)["code"] == "unsupported_parameter"
+    error = refused(client.post(CHAT, json=HI | extra), 400)
+    assert (error["code"], error["param"]) == ("unsupported_parameter", next(iter(extra)))
+
+
+def test_a_response_has_no_structured_format(client: httpx2.Client) -> None:
+    body = {"input": "hi", "text": {"format": {"type": "json_object"}}}
+    assert refused(client.post("/v1/responses", json=body), 400)["param"] == "text.format"
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"tools": [{"type": "function", "function": {"name": "f"}}]},
+        {"functions": [{"name": "f"}]},
+        {"response_format": {"type": "text"}},
+    ],
+)
+def test_parameters_that_change_nothing_here(client: httpx2.Client, extra: dict[str, Any]) -> None:
+    assert client.post(CHAT, json=HI | extra).status_code == 200
+
+
+def test_tools_of_clients_are_refused_if_the_settings_say_so(tmp_path: Path) -> None:
+    settings = "api_server: {ignore_client_tools: false}"
+    with (
+        serving(tmp_path, "http://127.0.0.1:9", settings=settings) as server,
+        server.client() as client,
+    ):
+        body = HI | {"tools": [{"type": "function"}]}
+        assert refused(client.post(CHAT, json=body), 400)["code"] == "unsupported_parameter"
 
 
 @pytest.mark.parametrize(
@@ -160,9 +193,10 @@ def test_a_model_that_fails_is_a_bad_gateway(client: httpx2.Client, model: Model
 
 
 def test_one_run_too_many(tmp_path: Path) -> None:
+    settings = "api_server: {max_concurrent_runs: 10, queue_seconds: 1}"
     with (
         ScriptedServer.in_thread(lambda request: hangs(), strict=False) as model,
-        serving(tmp_path, model.url, settings="api_server: {queue_seconds: 1}") as server,
+        serving(tmp_path, model.url, settings=settings) as server,
     ):
 
         async def crowd() -> None:

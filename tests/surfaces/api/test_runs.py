@@ -265,6 +265,11 @@ async def _cut_and_resumed(server: Serving, streams: int) -> list[str]:
         for k in range(streams):
             state = (await client.get(f"/v1/runs/{ids[k]}")).json()
             assert state["status"] == "completed"
+    for k in range(streams):
+        order = [tuple(map(int, id.split(".")[:3])) for id, _ in heard[k]]
+        assert order == sorted(order), "no id goes backwards"
+        whole = [id for id, text in heard[k] if not text]
+        assert len(whole) == len(set(whole)), "no event comes twice"
     return ["".join(text for _, text in heard[k]) for k in range(streams)]
 
 

@@ -51,6 +51,17 @@ def test_a_session_lives_its_life(client: httpx2.Client, model: Model) -> None:
     assert client.get("/api/sessions/life").status_code == 404
 
 
+def test_a_session_is_created_with_a_title(client: httpx2.Client, model: Model) -> None:
+    made = client.post("/api/sessions", json={"title": "  Plans\tfor May "})
+    assert (made.status_code, made.json()["title"]) == (201, "Plans for May")
+    path = f"/api/sessions/{made.json()['id']}"
+    assert client.get(path).json()["title"] == "Plans for May"
+    assert client.post(f"{path}/chat", json={"input": "hi"}).json()["output"] == "hello"
+    assert client.get(path).json()["message_count"] == 2
+    again = client.post("/api/sessions", json={"title": "Plans for May"})
+    assert again.json()["title"] == "Plans for May #2"
+
+
 def test_a_turn_in_a_session_is_streamed(client: httpx2.Client, model: Model) -> None:
     body = {"input": "hi"}
     with client.stream("POST", "/api/sessions/streamed/chat/stream", json=body) as stream:

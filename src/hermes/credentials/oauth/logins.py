@@ -107,11 +107,23 @@ class LoginCatalogue:
 
 
 def missing_client_error(login: Login) -> ConfigError:
+    """Say how to get access without a client id: by the vendor's own program, whose login Hermes
+    reads, or by a key."""
+    from hermes.credentials.other_programs import LOGIN_PROGRAMS
+
     page = f" (from {login.key_page})" if login.key_page else ""
     key = f"`hermes auth add {login.key_provider or login.provider} --type api-key`{page}"
+    programs = (each for each in LOGIN_PROGRAMS if each.provider == login.provider)
+    program = next(programs, None)
+    other = (
+        f" log in with the {program.label} (`{program.command}`), whose login Hermes can read,"
+        if program is not None and program.provider != "anthropic"
+        else ""
+    )
     return ConfigError(
-        f"A login at {login.name} needs a client id that was issued for this program. Set "
-        f"{login.client_variable} if you have one, or use an API key: {key}."
+        f"A login at {login.name} needs a client id that {login.name} issues to a registered "
+        f"application. Register one there and set {login.client_variable},{other} or use an API "
+        f"key: {key}."
     )
 
 

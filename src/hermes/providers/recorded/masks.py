@@ -3,7 +3,7 @@ secrets are replaced by the labels that the session shows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from urllib.parse import quote
 
 from hermes.codec.json import DecodeError, decode, encode
@@ -29,10 +29,17 @@ FindSecrets = Callable[[str], Iterable[SecretSpan]]
 
 class SecretMask:
     """Masks secret values, also in their JSON and URL spellings. `marks` finds everything in model
-    output that the session does not show."""
+    output that the session does not show. `typed` maps messages, which a model gets as a person
+    typed them, to what the journal holds; it may grow."""
 
-    def __init__(self, values: Iterable[str], marks: FindSecrets | None = None) -> None:
+    def __init__(
+        self,
+        values: Iterable[str],
+        marks: FindSecrets | None = None,
+        typed: Mapping[str, str] | None = None,
+    ) -> None:
         self._marks = marks
+        self._typed = {} if typed is None else typed
         known = sorted({value for value in values if len(value) >= SHORTEST}, key=len, reverse=True)
         # A mask is as long as its value, because sizes decide what is offloaded and what a call may
         # cost.
@@ -42,7 +49,10 @@ class SecretMask:
             for value, mask in self._texts
             for pair in dict(zip(_forms(value), _forms(mask), strict=True)).items()
         ]
-        self.longest = max((len(form) for form, _ in self._bytes), default=0)
+
+    @property
+    def longest(self) -> int:
+        return max((len(form) for form, _ in (*self._typed_forms(), *self._bytes)), default=0)
 
     def text(self, text: str) -> str:
         for value, mask in self._texts:
@@ -53,7 +63,7 @@ class SecretMask:
     def data(self, data: bytes) -> tuple[bytes, int]:
         """Return the bytes without secrets, and how many were found."""
         count = 0
-        for form, mask in self._bytes:
+        for form, mask in (*self._typed_forms(), *self._bytes):
             if found := data.count(form):
                 count += found
                 data = data.replace(form, mask)
@@ -66,7 +76,11 @@ class SecretMask:
 
     def occurs_in(self, data: bytes) -> bool:
         """Return whether any secret occurs in the bytes."""
-        return any(form in data for form, _ in self._bytes)
+        return any(form in data for form, _ in (*self._typed_forms(), *self._bytes))
+
+    def _typed_forms(self) -> Iterator[tuple[bytes, bytes]]:
+        for text, clean in self._typed.items():
+            yield from dict(zip(_forms(text), _forms(clean), strict=True)).items()
 
     def json(self, value: JsonValue) -> JsonValue:
         """Return the same JSON with every string masked, including keys."""

@@ -28,7 +28,7 @@ from hermes.core.messages import (
 )
 from hermes.core.prompt import Delta, Prompt, ToolSpec
 from hermes.net.sse import SseEvent
-from hermes.providers.endpoint import Endpoint
+from hermes.providers.endpoint import AWS_PREFIX, Endpoint
 from hermes.providers.normalization import ascii_json, clean_text
 from hermes.providers.profile import CacheTtl, ModelProfile
 from hermes.providers.wire.reply_builder import ReplyBuilder
@@ -178,7 +178,7 @@ def request_headers(endpoint: Endpoint) -> dict[str, str]:
         headers["x-api-key"] = endpoint.key
     elif endpoint.key and endpoint.auth == "api-key":
         headers["x-api-key" if endpoint.wire == "messages" else "api-key"] = endpoint.key
-    elif endpoint.key:
+    elif endpoint.key and not endpoint.key.startswith(AWS_PREFIX):
         headers["authorization"] = f"Bearer {endpoint.key}"
     return headers | {name.lower(): value for name, value in endpoint.headers.items()}
 

@@ -56,7 +56,7 @@ from hermes.commands.registry import (
     StartWork,
     SwitchSession,
 )
-from hermes.config.home import Home
+from hermes.config.run_context import RunContext
 from hermes.core.commands import Answer, Interrupt, Say
 from hermes.core.errors import UsageError
 from hermes.core.events import ApprovalAsked, EndReason, QuestionAsked, TurnEnded
@@ -143,12 +143,13 @@ class EditorSession:
         )
 
     async def replay_history(self) -> None:
-        for update in history_updates(self.session.transcript.messages, self._updates):
+        messages, redact = self.session.transcript.messages, self.app.context.redactor.text
+        for update in history_updates(messages, self._updates, redact):
             await self._send_update(update)
 
     async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
         """Run a turn after earlier prompts; returns when it has ended."""
-        text, images = await parse_prompt(self.app.context.home, blocks)
+        text, images = await parse_prompt(self.app.context, blocks)
         if self.session.busy and is_urgent(text):
             await self._command(text)
             return PromptResponse(stop_reason="end_turn")
@@ -298,8 +299,11 @@ def _available(name: str, description: str, arguments: str) -> AvailableCommand:
     )
 
 
-async def parse_prompt(home: Home, blocks: Sequence[ContentBlock]) -> tuple[str, tuple[Image, ...]]:
-    """The text and images of a message; raises UsageError for unsupported content."""
+async def parse_prompt(
+    context: RunContext, blocks: Sequence[ContentBlock]
+) -> tuple[str, tuple[Image, ...]]:
+    """The text and images of a message; raises UsageError for unsupported content. Secrets in
+    attached files are masked, because they are not the person's own words."""
     texts: list[str] = []
     images: list[Image] = []
     for block in blocks:
@@ -311,7 +315,7 @@ async def parse_prompt(home: Home, blocks: Sequence[ContentBlock]) -> tuple[str,
                     image = base64.b64decode(data, validate=True)
                 except binascii.Error as error:
                     raise UsageError(f"An image is not valid base64: {error}.") from error
-                images.append(await store_image(home, image))
+                images.append(await store_image(context.home, image))
             case ResourceContentBlock(uri=uri, name=name):
                 # A local file becomes a reference, any other resource a link.
                 path = _local_path(uri)
@@ -321,7 +325,8 @@ async def parse_prompt(home: Home, blocks: Sequence[ContentBlock]) -> tuple[str,
                 if len(text) > MAX_INLINE_CHARS:
                     texts.append(f"[{name} is too long to include: {len(text)} characters]")
                 else:
-                    texts.append(f"<file path={name!r}>\n{text}\n</file>")
+                    clean = context.redactor.text(text)
+                    texts.append(f"<file path={name!r}>\n{clean}\n</file>")
             case EmbeddedResourceContentBlock(resource=resource):
                 texts.append(f"[{resource.uri}: not text, omitted]")
             case AudioContentBlock():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -187,11 +187,13 @@ class UpdateEncoder:
             )
 
 
-def history_updates(messages: Iterable[Message], encoder: UpdateEncoder) -> Iterator[SessionUpdate]:
+def history_updates(
+    messages: Iterable[Message], encoder: UpdateEncoder, redact: Callable[[str], str]
+) -> Iterator[SessionUpdate]:
     for message in messages:
         match message:
             case UserMessage():
-                yield update_user_message_text(message.text)
+                yield update_user_message_text(redact(message.text))
             case AssistantMessage(parts=parts):
                 for part in parts:
                     match part:

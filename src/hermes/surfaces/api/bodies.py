@@ -45,6 +45,21 @@ class ReasoningOptions(Value):
     effort: Effort | None = None
 
 
+class TextFormat(Value):
+    type: str
+
+
+class TextOptions(Value):
+    format: TextFormat | None = None
+
+
+def check_text_format(chosen: TextFormat | None, param: str) -> None:
+    """Refuse structured output: an agent that uses tools cannot promise it."""
+    if chosen is not None and chosen.type != "text":
+        message = f"The format {chosen.type!r} is not supported; ask for it in the message."
+        raise HttpError(400, "unsupported_parameter", message, param=param)
+
+
 class ChatMessage(Value):
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[JsonObject] | None = None
@@ -63,6 +78,7 @@ class ChatBody(Value):
     n: int | None = None
     tools: list[JsonObject] | None = None
     functions: list[JsonObject] | None = None
+    response_format: TextFormat | None = None
 
 
 class ConversationName(Value):
@@ -82,6 +98,7 @@ class ResponsesBody(Value):
     stream: bool | None = None
     metadata: dict[str, str] | None = None
     tools: list[JsonObject] | None = None
+    text: TextOptions | None = None
     background: bool | None = None
     conversation_history: list[ChatMessage] | None = None
 
@@ -115,6 +132,7 @@ class SteerBody(Value):
 
 class SessionBody(Value):
     id: Name | None = None
+    title: Title | None = None
 
 
 class SessionPatch(Value):

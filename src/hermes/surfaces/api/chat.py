@@ -20,6 +20,7 @@ from hermes.surfaces.api.bodies import (
     ModelOptions,
     ParsedInput,
     chat_messages,
+    check_text_format,
     history_messages,
     split_input,
 )
@@ -63,6 +64,7 @@ async def complete(server: ServerContext, request: ApiRequest) -> ApiResponse | 
     check_tools(server, body.tools, body.functions)
     if body.n is not None and body.n != 1:
         raise HttpError(400, "unsupported_parameter", "Only n = 1 is supported.", param="n")
+    check_text_format(body.response_format, "response_format")
     parsed = split_input(chat_messages(body.messages, "messages"), "messages")
     start = partial(_start_turn, server, request, parsed)
     if body.stream:

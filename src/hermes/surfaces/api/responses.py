@@ -18,6 +18,7 @@ from hermes.surfaces.api.bodies import (
     ParsedInput,
     ResponsesBody,
     chat_messages,
+    check_text_format,
     history_messages,
     input_items,
     split_input,
@@ -112,6 +113,7 @@ def response_not_found(param: str) -> HttpError:
 async def create_response(server: ServerContext, request: ApiRequest) -> ApiResponse | None:
     body: ResponsesBody = request.body
     check_tools(server, body.tools)
+    check_text_format(body.text.format if body.text else None, "text.format")
     if body.background:
         message = "Use `/v1/runs` for background turns."
         raise HttpError(400, "unsupported_parameter", message, param="background")

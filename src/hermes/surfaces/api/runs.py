@@ -240,11 +240,20 @@ class RunEncoder:
     ) -> None:
         self._run = run
         self._delta = delta
-        self._tracker = ToolCallTracker()
-        for record in run.records:
-            if after is not None and record.n <= after.n:
-                for _ in self._tracker.apply(record.event):
-                    pass
+        self._after = after.n if after is not None else 0
+        self._tracker: ToolCallTracker | None = None
+
+    @property
+    def _calls(self) -> ToolCallTracker:
+        """Created with the first record to encode: a run that is being resumed has its past by
+        then."""
+        if self._tracker is None:
+            self._tracker = ToolCallTracker()
+            for record in self._run.records:
+                if record.n <= self._after:
+                    for _ in self._tracker.apply(record.event):
+                        pass
+        return self._tracker
 
     def begin(self) -> bytes:
         return b""
@@ -297,14 +306,14 @@ class RunEncoder:
             case TurnEnded():
                 return [self._end_event()]
             case ToolFinished(result=result):
-                done = [_tool_event(change) for change in self._tracker.apply(event)]
+                done = [_tool_event(change) for change in self._calls.apply(event)]
                 plan = result.details.get("todos") if result.name == "todo" else None
                 if plan is not None and not result.failed:
                     # The task list, whenever the agent updates it.
                     done.append(("plan.updated", {"plan": plan}))
                 return done
             case _:
-                return [_tool_event(change) for change in self._tracker.apply(event)]
+                return [_tool_event(change) for change in self._calls.apply(event)]
 
     def _end_event(self) -> tuple[str, JsonObject]:
         run = self._run

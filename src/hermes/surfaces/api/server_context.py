@@ -140,7 +140,9 @@ class ServerContext:
             max_queued=self.settings.max_queued_runs,
             wait_seconds=self.settings.queue_seconds,
         )
-        self.run_executor = RunExecutor(app, self.pool, self.admission, platform="api", store=store)
+        self.run_executor = RunExecutor(
+            app, self.pool, self.admission, platform="api", store=store, follows_processes=True
+        )
         self.jobs = JobService(app.context)
         self.metrics = Metrics(app.context.world.clock)
         self.idempotency = Idempotency(store, app.context.world.clock)

@@ -9,6 +9,7 @@ from functools import partial
 from hermes.codec.values import JsonObject, replace
 from hermes.core.errors import NotFound
 from hermes.hosting.idempotency import IdempotencyClaim
+from hermes.hosting.request import TurnRequest
 from hermes.hosting.run import Run
 from hermes.journal.listing import SessionFilter, SessionInfo
 from hermes.surfaces.api.bodies import (
@@ -79,17 +80,30 @@ async def _search(
 
 
 async def create_session(server: ServerContext, request: ApiRequest) -> ApiResponse:
-    """Reserve an id. A session is stored from its first message on."""
+    """Reserve an id. A session without a title is stored from its first message on."""
     body: SessionBody = request.body
     session_id = body.id or server.run_executor.new_session_id()
     if await server.session_or_none(session_id, request.client) is not None:
         raise HttpError(409, "session_exists", "A session with this id already exists.", param="id")
-    return json_response({"id": session_id, "source": request.client.source}, 201)
+    title = (body.title or "").strip()
+    if not title:
+        return json_response({"id": session_id, "source": request.client.source}, 201)
+    opening = TurnRequest(
+        session_id=session_id,
+        text="",
+        source=request.client.source,
+        create="always",
+        confined=not request.client.is_owner,
+        person=request.person,
+    )
+    await server.run_executor.create_session(opening, title)
+    return json_response(_list_item(await server.session(session_id, request.client)), 201)
 
 
 async def show_session(server: ServerContext, request: ApiRequest) -> ApiResponse:
     info = await server.session(request.path_params["id"], request.client)
-    return json_response(_list_item(info))
+    runs = server.run_executor.active_runs(info.id)
+    return json_response({**_list_item(info), "active_runs": runs})
 
 
 async def change_session(server: ServerContext, request: ApiRequest) -> ApiResponse:

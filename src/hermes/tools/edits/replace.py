@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hermes.codec.values import Value
 from hermes.core.errors import ToolError
 from hermes.tools.edits import strategies
-from hermes.tools.edits.strategies import reindent
+from hermes.tools.edits.indentation import Indentation, indent_of
 from hermes.tools.edits.text import Splice, TextSpan
 
 Finder = Callable[[str, str], list[TextSpan]]
@@ -63,15 +63,16 @@ def replacements(text: str, old: str, new: str, found: TextMatch) -> tuple[Splic
                 new,
                 real=text[span.start : span.end],
                 lead=text[text.rfind("\n", 0, span.start) + 1 : span.start],
+                text=text,
             ),
         )
         for span in found.spans
     )
 
 
-def _fit(strategy: str, old: str, new: str, *, real: str, lead: str) -> str:
-    """Adapt the new text to the text that was found (`real`); `lead` is what is before it in its
-    line."""
+def _fit(strategy: str, old: str, new: str, *, real: str, lead: str, text: str) -> str:
+    """Adapt the new text to the text that was found (`real`) in `text`; `lead` is what is before it
+    in its line."""
     match strategy:
         case "exact":
             return new
@@ -84,7 +85,9 @@ def _fit(strategy: str, old: str, new: str, *, real: str, lead: str) -> str:
             return new.removeprefix(before).removesuffix(after)
         case _:
             _refuse_strange_escapes(old, new, real)
-            rows = _indented_alike(old.split("\n"), new.split("\n"), real.split("\n"), lead)
+            rows = _indented_alike(
+                old.split("\n"), new.split("\n"), real.split("\n"), lead=lead, text=text
+            )
             # A file that ends without a newline stays so.
             ends = old.endswith("\n") and not real.endswith("\n")
             return "\n".join(rows).removesuffix("\n" if ends else "")
@@ -103,14 +106,27 @@ def _unescaped_alike(old: str, new: str) -> str:
     return strategies.unescape(new)
 
 
-def _indented_alike(old: list[str], new: list[str], real: list[str], lead: str) -> list[str]:
-    if not lead or lead.strip():
-        return reindent(new, old, real)
-    if reindent(old[1:], old[1:], real[1:]) == old[1:]:
-        # Only the first line lacks its indentation, which is outside the match.
-        return new
-    rows = reindent(new, old, [lead + real[0], *real[1:]])
-    return [rows[0].removeprefix(lead), *rows[1:]]
+def _indented_alike(
+    old: list[str], new: list[str], real: list[str], *, lead: str, text: str
+) -> list[str]:
+    has_more = any(row.strip() for row in old[1:])
+    is_bare = not indent_of(old[0])
+    if not lead and not (is_bare and has_more):
+        return Indentation(old, real, new, text).translate_all(new)
+    if not has_more:
+        if lead.strip():
+            return new
+        rows = Indentation(old, [lead + real[0]], new, text).translate_all(new)
+        return [rows[0].removeprefix(lead), *rows[1:]]
+    # The indentation of the first line may be outside the match, or left out there only, so that
+    # only the other lines tell.
+    others = Indentation(old[1:], real[1:], new[1:], text, near=[lead + real[0], *real[1:]])
+    rest = others.translate_all(new[1:])
+    if lead.strip():
+        return [new[0], *rest]
+    if indent_of(new[0]) == indent_of(old[0]):
+        return [("" if lead else indent_of(real[0])) + new[0].lstrip(" \t"), *rest]
+    return [others.translate_all(new[:1])[0].removeprefix(lead), *rest]
 
 
 def _refuse_strange_escapes(old: str, new: str, real: str) -> None:

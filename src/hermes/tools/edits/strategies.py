@@ -7,59 +7,8 @@ import unicodedata
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
+from hermes.tools.edits.indentation import dedent
 from hermes.tools.edits.text import TextLines, TextSpan, drop_overlaps, find_rows, rows_of
-
-
-def indent_of(row: str) -> str:
-    return row[: len(row) - len(row.lstrip(" \t"))]
-
-
-def dedent(rows: Sequence[str]) -> list[str]:
-    """Remove the indentation that all rows share, and trailing blanks."""
-    trimmed = [row.rstrip() for row in rows]
-    indents = [indent_of(row) for row in trimmed if row]
-    if not indents:
-        return trimmed
-    low, high = min(indents), max(indents)
-    shared = next((i for i, letter in enumerate(low) if high[i : i + 1] != letter), len(low))
-    return [row[shared:] for row in trimmed]
-
-
-def reindent(new: Sequence[str], old: Sequence[str], real: Sequence[str]) -> list[str]:
-    """Indent new rows as in the file, learned from the rows in the model's text (`old`) and the
-    same rows in the file (`real`)."""
-    learned: dict[str, str] = {}
-    for model_row, file_row in zip(old, real, strict=False):
-        if model_row.strip() and file_row.strip():
-            learned.setdefault(indent_of(model_row), indent_of(file_row))
-    if all(model_indent == file_indent for model_indent, file_indent in learned.items()):
-        return list(new)
-    return [_translate_indent(row, learned) if row.strip() else row for row in new]
-
-
-def _translate_indent(row: str, learned: dict[str, str]) -> str:
-    indent = indent_of(row)
-    known = [model_indent for model_indent in learned if indent.startswith(model_indent)]
-    if known:
-        model_indent = max(known, key=len)
-        rest, width = indent[len(model_indent) :], _width(model_indent, learned[model_indent])
-        if width > 1 and set(rest) == {" "}:
-            # Deeper indentation uses the tabs of the file, too.
-            rest = "\t" * (len(rest) // width) + " " * (len(rest) % width)
-        return learned[model_indent] + rest + row.lstrip()
-    model_indent, file_indent = min(learned.items(), key=lambda pair: len(pair[0]))
-    # Less deep than any known row: reduce as far as the file allows.
-    missing = (len(model_indent) - len(indent)) // _width(model_indent, file_indent)
-    return file_indent[: max(0, len(file_indent) - missing)] + row.lstrip()
-
-
-def _width(model_indent: str, file_indent: str) -> int:
-    """Return how many indentation characters of the model equal one of the file: 1 unless the model
-    used spaces for tabs."""
-    if set(model_indent) == {" "} and set(file_indent) == {"\t"}:
-        return max(1, len(model_indent) // len(file_indent))
-    return 1
-
 
 _ESCAPE = re.compile(r"\\([nt\"'\\])")
 _MEANING = {"n": "\n", "t": "\t"}

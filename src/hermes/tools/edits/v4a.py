@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from hermes.codec.values import Value
 from hermes.core.errors import ToolError
-from hermes.tools.edits.strategies import excerpts, fold_text, reindent
+from hermes.tools.edits.indentation import Indentation
+from hermes.tools.edits.strategies import excerpts, fold_text
 from hermes.tools.edits.text import Splice, TextLines, find_rows
 
 BEGIN = "*** Begin Patch"
@@ -288,6 +289,8 @@ def _below_hints(rows: list[str], hints: Sequence[str], floor: int) -> int | Non
 def _changes(lines: TextLines, hunk: Hunk, first: int) -> Iterator[Splice]:
     """Return one splice for each run of removed and added rows; context rows stay."""
     real = lines.rows[first : first + len(hunk.before)]
+    new = [row.text for row in hunk.rows if row.mark == "+"]
+    indentation = Indentation(hunk.before, real, new, "\n".join(lines.rows))
     at, start = first, first
     added: list[str] = []
     for row in (*hunk.rows, HunkLine(mark=" ", text="")):
@@ -298,7 +301,7 @@ def _changes(lines: TextLines, hunk: Hunk, first: int) -> Iterator[Splice]:
                 at += 1
             case _:
                 if added or at > start:
-                    yield lines.splice(start, at, reindent(added, hunk.before, real))
+                    yield lines.splice(start, at, indentation.translate_all(added))
                 added = []
                 at += 1
                 start = at

@@ -28,7 +28,18 @@ _STEP_SECONDS = 60.0
 _FIRST_PROCESS = "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done"
 _TEMPORARY_MB = 512
 _QUOTA_WORDS = ("storage-opt", "storage opt", "quota")
+_HINT = re.compile(r"(?i)(see|run) '.*--help'|usage:")
+_ERROR = re.compile(r"(?i)^(docker|podman|error|fatal)\b.*:|error response|cannot connect")
 _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER")
+
+
+def _reason(errors: str) -> str:
+    """Return the line that says what is wrong: engines end with a hint about their options, and
+    begin with the progress of a download."""
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    lines = [line for line in lines if not _HINT.match(line)]
+    named = [line for line in lines if _ERROR.search(line)]
+    return (named or lines or ["no reason given"])[-1]
 
 
 class _EngineMachine(CliMachine):
@@ -57,8 +68,7 @@ class _EngineMachine(CliMachine):
             if not self._runs:
                 started = await self._start()
                 if started and started.code:
-                    last = started.errors.splitlines()[-1:] or ["no reason given"]
-                    raise ToolError(f"The container cannot be started: {last[0]}")
+                    raise ToolError(f"The container cannot be started: {_reason(started.errors)}")
                 self._runs = True
 
     def open_now(self) -> None:

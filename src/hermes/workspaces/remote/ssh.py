@@ -78,7 +78,10 @@ class SshMachine(CliMachine):
             argv += ["-i", str(Path(terminal.ssh_key).expanduser()), "-o", "IdentitiesOnly=yes"]
         if terminal.ssh_user:
             argv += ["-l", terminal.ssh_user]
-        return (*argv, "-p", str(terminal.ssh_port), "--", terminal.ssh_host)
+        if terminal.ssh_port:
+            # Otherwise the port of an alias in the ssh configuration holds.
+            argv += ["-p", str(terminal.ssh_port)]
+        return (*argv, "--", terminal.ssh_host)
 
     async def open(self) -> None:
         async with self._opening:

@@ -1,0 +1,77 @@
+"""Settings of the Hermes specification that this version does not have, and what to do instead."""
+
+from __future__ import annotations
+
+from hermes.codec.values import JsonValue
+from hermes.config.schema import KeyPath, format_key
+
+_NO_GATEWAY = "this version has no messaging gateway"
+_NO_SCHEDULER = "this version has no scheduler"
+_NO_DELEGATION = "this version has no sub-agents"
+_NO_CODE = "this version has no code execution tool"
+_NO_BROWSER = "this version has no browser"
+_NO_SCANNER = "the policy judges commands without an external scanner"
+_TOOL_SEARCH = "tools beyond `context.direct_tool_tokens` are always found by search"
+_WEB = "web search comes from a provider; choose it with `web.provider`"
+
+# A key, or a section with everything below it.
+REASONS: dict[str, str] = {
+    "compression.in_place": (
+        "conversations are always compacted in place, and the journal keeps every message; "
+        "`/branch` starts a separate session"
+    ),
+    "agent.image_input_mode": "images are sent to models that accept them",
+    "agent.gateway_timeout": _NO_GATEWAY,
+    "agent.gateway_timeout_warning": _NO_GATEWAY,
+    "agent.gateway_notify_interval": _NO_GATEWAY,
+    "agent.restart_drain_timeout": "set `api_server.drain_seconds`",
+    "terminal.home_mode": "commands see the home folder as `security` settings allow",
+    "terminal.modal_mode": "Modal is used with your own account",
+    "tools.tool_search": _TOOL_SEARCH,
+    "tools": _TOOL_SEARCH,
+    "web.backend": _WEB,
+    "web.search_backend": _WEB,
+    "web.extract_backend": _WEB,
+    "web.extract_char_limit": "long results are moved to a file; see `tool_output`",
+    "approvals.cron_mode": _NO_SCHEDULER,
+    "approvals.mcp_reload_confirm": "MCP servers are reloaded only by your own command",
+    "display.tool_progress_command": "`/verbose` is always available",
+    "display.tool_progress_overrides": "`display.tool_progress` applies to all surfaces",
+    "display.platforms": _NO_GATEWAY,
+    "security.tirith_enabled": _NO_SCANNER,
+    "security.tirith_path": _NO_SCANNER,
+    "security.tirith_timeout": _NO_SCANNER,
+    "security.tirith_fail_open": _NO_SCANNER,
+    "sessions.vacuum_after_prune": "deleted sessions are always scrubbed from the database",
+    "browser": _NO_BROWSER,
+    "delegation": _NO_DELEGATION,
+    "code_execution": _NO_CODE,
+    "human_delay": _NO_GATEWAY,
+    "session_reset": _NO_GATEWAY,
+    "streaming": _NO_GATEWAY,
+    "gateway": _NO_GATEWAY,
+    "platforms": f"{_NO_GATEWAY}; the settings of the API server are under `api_server`",
+    "cron": _NO_SCHEDULER,
+    "moa": "this version does not combine models",
+    "model_catalog": "the model catalogue is part of the release",
+    "mcp": "servers are under `mcp_servers`",
+    "stt.enabled": "speech is transcribed if a provider is configured",
+    "voice": "this version has no voice input",
+    "auxiliary.skills_hub": "skills are installed without a model",
+}
+# Values that change nothing.
+_HARMLESS: dict[str, JsonValue] = {"compression.in_place": True}
+
+
+def unsupported_reason(path: KeyPath) -> str:
+    """Return why this version has no such setting, or ""."""
+    for length in range(len(path), 0, -1):
+        if reason := REASONS.get(format_key(path[:length])):
+            return reason
+    return ""
+
+
+def is_harmless(path: KeyPath, value: JsonValue) -> bool:
+    """Whether an unsupported setting asks for what happens anyway."""
+    key = format_key(path)
+    return key in _HARMLESS and value is _HARMLESS[key]
