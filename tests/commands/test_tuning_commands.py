@@ -104,6 +104,15 @@ async def test_fast_asks_for_the_faster_tier_from_the_next_turn_on(tmp_path: Pat
     assert tiers == [None, "priority", None]
 
 
+async def test_markdown_has_three_styles(talk: Talk) -> None:
+    assert (await shown(talk, "/markdown")).startswith("render: ")
+    assert (await shown(talk, "/markdown raw")).startswith("raw: ")
+    assert (await shown(talk, "/markdown")).startswith("raw: ")
+    assert await shown(talk, "/markdown pretty") == (
+        "Use /markdown [render|strip|raw]\nShow or set how Markdown in answers is shown."
+    )
+
+
 async def test_verbose_goes_round(talk: Talk) -> None:
     told = [await shown(talk, "/verbose") for _ in range(4)]
     assert told == [f"Tool calls: {each}." for each in ("verbose", "off", "new", "all")]

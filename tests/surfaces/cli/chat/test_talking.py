@@ -56,9 +56,10 @@ def test_markdown_is_printed_as_it_becomes_complete(chat: Talk) -> None:
     pane.wait_for("End.")
     pane.wait_idle()
     shown = steady(pane.screen()).partition("❯ go\n")[2]
+    rule = "─" * 80
     assert shown.startswith(
-        "\nA bold start.\n\n• one\n• two\n\n```python\nx = 1\n```\n\n"
-        "a  b\n─  ─\n1  2\n\nEnd.\n\n⚕ test"
+        f"\nA bold start.\n\n• one\n• two\n\n── python {rule[10:]}\nx = 1\n{rule}\n\n"
+        " a │ b\n───┼───\n 1 │ 2\n\nEnd.\n\n⚕ test"
     )
 
 

@@ -14,7 +14,7 @@ from hermes.config.session_settings import DisplaySettings
 from hermes.core.errors import HermesError
 from hermes.core.transcript import Transcript
 from hermes.surfaces.cli.chat.cells import cells, cut, wrap
-from hermes.surfaces.cli.chat.reply import plain_words
+from hermes.surfaces.cli.chat.inline_markdown import plain_words
 from hermes.surfaces.cli.chat.screen import Paint
 from hermes.surfaces.cli.chat.skin import find_skin, skin_names
 

@@ -43,6 +43,7 @@ from hermes.core.events import (
     TurnEnded,
     TurnStarted,
 )
+from hermes.core.prompt import ReasoningDelta, TextDelta
 from hermes.core.recorder import Subscription
 from hermes.core.session import Session
 from hermes.core.session_request import SessionRequest
@@ -65,6 +66,8 @@ from hermes.workspaces.placement import describe_placement
 
 FAULT = "Internal error: an input or event was not handled; see `hermes logs errors`."
 SECRET_SECONDS = 300.0
+# A faster stream is drawn this often.
+STREAM_SECONDS = 1 / 15
 
 log = logging.getLogger(__name__)
 
@@ -354,6 +357,9 @@ class ChatController:
                 log.exception("event not shown", extra={"kind": type(record.event).__name__})
                 self._feed.notice(FAULT, warning=True)
             self._screen.refresh()
+            if isinstance(record.event, TextDelta | ReasoningDelta):
+                # The subscription merges the deltas that arrive meanwhile: one redraw for all.
+                await self.app.context.world.clock.sleep(STREAM_SECONDS)
 
     def _show_event(self, record: Record) -> None:
         event, paint, now = record.event, self._screen.paint, self._clock()
