@@ -99,7 +99,7 @@ class RunBody(Value):
 
 
 class ApprovalBody(Value):
-    decision: Literal["once", "session", "always", "deny"]
+    decision: Literal["once", "session", "folder", "always", "deny"]
     approval_id: Name | None = None
     reason: Annotated[str, Meta(max_length=1_000)] | None = None
 

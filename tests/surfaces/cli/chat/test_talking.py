@@ -236,9 +236,8 @@ def test_changes_are_shown_as_a_diff(chat: Talk) -> None:
     assert (
         "┊ 📖 read      notes.txt  TIME\n"
         "┊ 🔧 patch     notes.txt +1 −1  TIME\n"
-        "┊   @@ -1 +1 @@\n"
-        "┊   -remember the milk\n"
-        "┊   +remember the bread\n"
+        "┊   1 - remember the milk\n"
+        "┊   1 + remember the bread\n"
     ) in shown
 
 

@@ -36,6 +36,12 @@ class QuestionAnswer(Value):
 
     id: str
     text: str
+    # Why an approval is denied.
+    reason: str = ""
+
+
+class DetailsRequested(Value):
+    """Show the details of the open approval."""
 
 
 class WithdrawRequested(Value):
@@ -44,7 +50,7 @@ class WithdrawRequested(Value):
     edit: bool
 
 
-Input = SubmittedLine | StopRequested | QuestionAnswer | WithdrawRequested
+Input = SubmittedLine | StopRequested | QuestionAnswer | WithdrawRequested | DetailsRequested
 
 
 class ChatState:
@@ -89,6 +95,14 @@ class ChatState:
         """Whether a question is open."""
         return self._question is not None
 
+    def approving(self) -> bool:
+        """Whether an approval is open."""
+        return self._question is not None and not self._question.free
+
+    def asking_reason(self) -> bool:
+        """Whether the user types the reason of a denial."""
+        return self._question is not None and self._question.wants_reason
+
     def hiding(self) -> bool:
         """Whether the input is hidden."""
         return self._question is not None and self._question.secret
@@ -113,16 +127,22 @@ class ChatState:
         # Text is meant for the visible question; a lone Enter may be a repeated key.
         heard = text.strip() or self._clock() >= question.deaf_until
         if answer is not None and heard:
-            self._answer(question, answer)
+            self._answer(question, answer.text, answer.reason)
         return False
 
     def key(self, name: str) -> None:
-        """A key for the open question: a digit, an arrow or "escape"."""
+        """A key for the open question: a digit, an arrow, "escape", "tab" or "?"."""
         question = self._question
         if question is None or self._clock() < question.deaf_until:
             return
-        if name == "escape":
+        if name == "escape" and question.wants_reason:
+            question.wants_reason = False
+        elif name == "escape":
             self._answer(question, "" if question.free else "deny")
+        elif name == "tab":
+            question.wants_reason = not question.free
+        elif name == "?":
+            self.inputs.put_nowait(DetailsRequested())
         elif name in ARROWS:
             question.move(ARROWS[name])
         elif int(name) <= len(question.values):
@@ -152,7 +172,7 @@ class ChatState:
     async def complete(self, line: str) -> Sequence[Suggestion]:
         return await self.suggest(line) if self.suggest else ()
 
-    def _answer(self, question: OpenQuestion, text: str) -> None:
+    def _answer(self, question: OpenQuestion, text: str, reason: str = "") -> None:
         if not question.answered:
             question.answered = True
-            self.inputs.put_nowait(QuestionAnswer(id=question.id, text=text))
+            self.inputs.put_nowait(QuestionAnswer(id=question.id, text=text, reason=reason))

@@ -25,7 +25,7 @@ from hermes.core.events import (
     TurnStarted,
     Withdrawn,
 )
-from hermes.core.messages import ToolCall
+from hermes.core.messages import ToolCall, ToolResult
 from hermes.core.prompt import CallNamed, Notice, ReasoningDelta, Restarted, TextDelta
 from hermes.surfaces.cli.chat.cells import cells, first_row, wrap, wrap_columns
 from hermes.surfaces.cli.chat.reply import StreamedReply
@@ -53,6 +53,8 @@ class Feed:
         self._section: Section = "notice"
         self._waiting: dict[int, MessageReceived] = {}
         self._calls: dict[str, ToolCall] = {}
+        # Calls whose changes the user saw before they approved them.
+        self.previewed: set[str] = set()
         self._answer = self._new_answer()
         self._thoughts = ""
         self._streamed = False
@@ -159,6 +161,10 @@ class Feed:
     def add_calls(self, calls: tuple[ToolCall, ...]) -> None:
         """Tool calls of an earlier run that are about to be answered."""
         self._calls |= {call.id: call for call in calls}
+
+    def find_call(self, call_id: str) -> ToolCall | None:
+        """An unfinished tool call."""
+        return self._calls.get(call_id)
 
     @property
     def _translate(self) -> Translator:
@@ -300,9 +306,13 @@ class Feed:
         rows = [tool_line(described, result, finished.seconds, paint, self._width, preview=preview)]
         if progress == "verbose":
             rows += verbose_lines(call, result, paint, self._width)
-        elif (diff := result.details.get("diff")) and self.display.inline_diffs:
-            rows += diff_lines(diff, paint, self._width)
+        elif self._shows_diff(result) and (diff := result.details.get("diff")):
+            is_new = not result.details.get("files_modified")
+            rows += diff_lines(diff, paint, self._width, is_new=is_new)
         self._print("tools", rows + shown)
+
+    def _shows_diff(self, result: ToolResult) -> bool:
+        return self.display.inline_diffs and result.call_id not in self.previewed
 
     def _end_turn(self, ended: TurnEnded) -> None:
         self._end_thoughts()

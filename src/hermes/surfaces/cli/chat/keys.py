@@ -263,19 +263,27 @@ def _add_editing_keys(keys: KeyBindings, screen: PromptScreen, when: Filter) -> 
 def _add_question_keys(
     keys: KeyBindings, screen: PromptScreen, when: Filter, is_empty: Filter
 ) -> None:
-    def add_choice(name: str) -> None:
-        @keys.add(name, filter=when & is_empty & ~Condition(lambda: screen.state.hiding()))
+    typing_reason = Condition(lambda: screen.state.asking_reason())
+    chooses = when & is_empty & ~Condition(lambda: screen.state.hiding()) & ~typing_reason
+    approves = chooses & Condition(lambda: screen.state.approving())
+
+    def add_choice(name: str, filter: Filter = chooses) -> None:
+        @keys.add(name, filter=filter)
         def _(event: KeyPressEvent) -> None:
-            if screen.in_flow and name.isdigit():
+            if screen.in_flow and (name.isdigit() or name == "?"):
                 screen.add_to_draft(name)
             else:
                 screen.state.key(name)
 
     for name in (*"123456789", "left", "right", "up", "down"):
         add_choice(name)
+    for name in ("tab", "?"):
+        add_choice(name, approves)
 
     @keys.add("escape", filter=when, eager=True)
     def _(event: KeyPressEvent) -> None:
+        if screen.state.asking_reason():
+            event.current_buffer.reset()
         screen.state.key("escape")
 
     in_flow = when & Condition(lambda: screen.in_flow)

@@ -127,6 +127,8 @@ class PromptScreen(ChatScreen):
             self._app.renderer.style, self._output, lag_seconds=lag_seconds, clock=clock
         )
         self._app.ttimeoutlen = 0.05
+        # A signal reports a new size.
+        self._app.terminal_size_polling_interval = None
         self._app.min_redraw_interval = REDRAW_SECONDS
         self._app.before_render += lambda _: self._compose()
         self._app.after_render += lambda _: self._note_drawn()

@@ -7,11 +7,13 @@ from hermes.commands.formatting import format_duration, sanitize
 from hermes.commands.tool_calls import CallDescription, failure_reason
 from hermes.core.messages import ToolCall, ToolResult
 from hermes.surfaces.cli.chat.cells import cells, cut, pad
-from hermes.surfaces.cli.chat.screen import Paint, Role
+from hermes.surfaces.cli.chat.diff_view import diff_rows
+from hermes.surfaces.cli.chat.screen import Paint
 
 VERB_CELLS = 9
 LEAST_CELLS = 8
 DIFF_LINES = 40
+NEW_LINES = 10
 RESULT_LINES = 20
 
 
@@ -44,15 +46,10 @@ def picture_line(image: str, paint: Paint) -> str:
     return f"{paint.skin.tool_prefix}   {sign} {paint(sanitize(image), 'accent')}"
 
 
-def diff_lines(diff: str, paint: Paint, width: int) -> list[str]:
-    """The changed lines of a file, a few dozen at most."""
-    lines = sanitize(diff).rstrip("\n").split("\n")
-    # The names of the file are known.
-    lines = [line for line in lines if not line.startswith(("--- ", "+++ "))]
-    rows = [_result_row(line, paint, width, _role(line)) for line in lines[:DIFF_LINES]]
-    if len(lines) > DIFF_LINES:
-        rows.append(_result_row(f"… {len(lines) - DIFF_LINES} more lines", paint, width))
-    return rows
+def diff_lines(diff: str, paint: Paint, width: int, *, is_new: bool = False) -> list[str]:
+    """The changed lines of a file, a few dozen at most; of a new file, the beginning."""
+    most = NEW_LINES if is_new else DIFF_LINES
+    return diff_rows(diff, paint, width, most=most, prefix=f"{paint.skin.tool_prefix}   ")
 
 
 def verbose_lines(call: ToolCall, result: ToolResult, paint: Paint, width: int) -> list[str]:
@@ -64,12 +61,6 @@ def verbose_lines(call: ToolCall, result: ToolResult, paint: Paint, width: int) 
     return [_result_row(sanitize(row), paint, width) for row in rows]
 
 
-def _result_row(text: str, paint: Paint, width: int, role: Role = "dim") -> str:
+def _result_row(text: str, paint: Paint, width: int) -> str:
     bar = paint.skin.tool_prefix
-    return paint(f"{bar}   {cut(text, max(8, width - 3 - cells(bar)))}", role)
-
-
-def _role(line: str) -> Role:
-    if line.startswith(("+", "-")):
-        return "added" if line.startswith("+") else "removed"
-    return "accent" if line.startswith("@@") else "dim"
+    return paint(f"{bar}   {cut(text, max(8, width - 3 - cells(bar)))}", "dim")
