@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hermes.commands.registry import EditDraft, Outcome, Quit, SendMessage, ShowText, SwitchSession
+from hermes.commands.registry import Outcome, Quit, SendMessage, ShowText, SwitchSession
 from hermes.core.commands import Archive, Retitle
 from hermes.core.effects import RunCommand
 from hermes.core.messages import UserMessage
@@ -31,17 +31,13 @@ async def test_undo_takes_turns_back_and_offers_their_words(talk: Talk) -> None:
     for words in ("hello", "what is 1 + 1", "what is 2 + 2"):
         await talk.say(words)
     outcome = await run(talk, "/undo 2")
-    assert outcome == EditDraft(
-        draft="what is 1 + 1", text="2 turns undone; edit the message and send it again."
-    )
+    assert outcome == ShowText(text="2 turns undone, from “what is 1 + 1”.")
     assert said(talk) == ["hello"]
 
 
 async def test_undo_never_goes_beyond_the_beginning(talk: Talk) -> None:
     await talk.say("hello")
-    assert await run(talk, "/undo 9") == EditDraft(
-        draft="hello", text="1 turn undone; edit the message and send it again."
-    )
+    assert await run(talk, "/undo 9") == ShowText(text="1 turn undone, from “hello”.")
     assert await run(talk, "/undo") == ShowText(text="There is no turn to undo.")
 
 

@@ -45,13 +45,6 @@ class SendMessage(Value):
     origin: str = "user"
 
 
-class EditDraft(Value):
-    """Put this draft into the input line."""
-
-    draft: str
-    text: str = ""
-
-
 class Quit(Value):
     """Quit; with `delete` the session is deleted."""
 
@@ -80,6 +73,8 @@ class AttachImage(Value):
     """Attach an image to the next message."""
 
     path: str
+    # What was attached.
+    text: str = ""
 
 
 class CopyText(Value):
@@ -106,7 +101,6 @@ Outcome = (
     ShowText
     | SwitchSession
     | SendMessage
-    | EditDraft
     | Quit
     | Reload
     | StartWork
@@ -114,6 +108,17 @@ Outcome = (
     | CopyText
     | OpenEditor
 )
+
+
+class BackgroundWork(Protocol):
+    """The work that `StartWork` began on a surface."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What runs, oldest first."""
+
+    def cancel(self) -> None:
+        """Stop all of it."""
 
 
 class CommandContext(Protocol):
@@ -127,6 +132,10 @@ class CommandContext(Protocol):
 
     @property
     def registry(self) -> CommandRegistry: ...
+
+    @property
+    def background_work(self) -> BackgroundWork | None:
+        """None where commands wait for their work."""
 
 
 SurfaceKind = Literal["cli", "editor"]

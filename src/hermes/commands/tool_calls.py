@@ -33,7 +33,7 @@ def image_data_url(image: str) -> str:
         with Path(image).open("rb") as file:
             data = file.read(MAX_INLINE_BYTES + 1)
         # Loaded with the first image: it needs the slash commands.
-        from hermes.commands.input import image_kind
+        from hermes.commands.image_files import image_kind
 
         media_type, _ = image_kind(image, data)
     except (OSError, UsageError):

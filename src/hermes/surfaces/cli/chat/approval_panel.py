@@ -53,9 +53,8 @@ class ApprovalPanel:
         self._asked = asked
         self._paint = paint
         self._width = min(width, FRAME_CELLS)
-        effect = asked.effect
-        is_write = isinstance(effect, effects.WritePath)
-        self._edit = next((e for e in edits if is_write and e.path == effect.path), None)
+        path = asked.effect.path if isinstance(asked.effect, effects.WritePath) else None
+        self._edit = next((edit for edit in edits if edit.path == path), None)
 
     @property
     def shows_diff(self) -> bool:

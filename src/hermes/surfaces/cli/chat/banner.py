@@ -26,8 +26,9 @@ HELP = "/help"
 KEYS = (
     "Enter sends · Alt+Enter or Ctrl+J: new line · Ctrl+C stops the turn, twice quits · "
     "Ctrl+D quits\n"
-    "Ctrl+R searches your input history · Ctrl+G opens your editor · !command runs a command · "
-    "@ refers to files"
+    "Ctrl+O shows the last tool output · Ctrl+R searches your input history · "
+    "Ctrl+G opens your editor\n"
+    "!command runs a command · @ refers to files"
 )
 
 
@@ -72,7 +73,11 @@ def _fits(facts: Sequence[str], width: int) -> bool:
 def notice_rows(lines: Sequence[str], paint: Paint, width: int) -> list[str]:
     """Notices at the start: a few, each wrapped to the width."""
     shown = [
-        "\n".join(paint(f"  {row}", "warn") for row in wrap(sanitize(line), width - 2))
+        "\n".join(
+            paint(f"  {row}", "warn")
+            for part in sanitize(line).split("\n")
+            for row in wrap(part, width - 2)
+        )
         for line in lines[:NEWS]
     ]
     if len(lines) > NEWS:

@@ -44,13 +44,24 @@ class DetailsRequested(Value):
     """Show the details of the open approval."""
 
 
+class OutputRequested(Value):
+    """Show the output of the last tool call."""
+
+
 class WithdrawRequested(Value):
     """Withdraw the last queued message; with `edit`, put it back into the input."""
 
     edit: bool
 
 
-Input = SubmittedLine | StopRequested | QuestionAnswer | WithdrawRequested | DetailsRequested
+Input = (
+    SubmittedLine
+    | StopRequested
+    | QuestionAnswer
+    | WithdrawRequested
+    | DetailsRequested
+    | OutputRequested
+)
 
 
 class ChatState:
@@ -113,6 +124,9 @@ class ChatState:
 
     def take_back(self, *, edit: bool) -> None:
         self.inputs.put_nowait(WithdrawRequested(edit=edit))
+
+    def ask_for_output(self) -> None:
+        self.inputs.put_nowait(OutputRequested())
 
     def submit(self, text: str) -> bool:
         """Handle Enter; return whether the text belongs in the history."""

@@ -19,7 +19,6 @@ from hermes.commands.registry import (
     AttachImage,
     CommandRegistry,
     CopyText,
-    EditDraft,
     OpenEditor,
     Outcome,
     Quit,
@@ -42,6 +41,7 @@ from hermes.surfaces.cli.chat import banner
 from hermes.surfaces.cli.chat.chat_state import (
     ChatState,
     DetailsRequested,
+    OutputRequested,
     QuestionAnswer,
     StopRequested,
     SubmittedLine,
@@ -110,7 +110,7 @@ class ChatController:
         self.reload = asyncio.Event()
         self._placement = ""
         self._skills = 0
-        self._background = BackgroundTasks(self._report)
+        self.background_work = self._background = BackgroundTasks(self._report)
         self._deleting = False
         app.shared.ask_secret = self._ask_secret
 
@@ -172,6 +172,8 @@ class ChatController:
                                 self._screen.draft = newest[1]
                     case QuestionAnswer(id=question_id, text=text, reason=reason):
                         await self.session.send(Answer(id=question_id, text=text, reason=reason))
+                    case OutputRequested():
+                        self._feed.show_tool_output()
                     case DetailsRequested():
                         if (question := self._panel.question) and question.details:
                             self._feed.put(question.details())
@@ -190,6 +192,7 @@ class ChatController:
             self._feed.echo(text.strip())
             await self._carry_out(await self.registry.run(text.strip(), self))
             self._apply_display()
+            self._panel.background = self._background.names
             return
         if text.startswith("!") and (script := text[1:].strip()):
             self._feed.echo(text.strip())
@@ -218,9 +221,6 @@ class ChatController:
                     self._feed.show_output(text)
             case SendMessage(text=text, origin=origin):
                 await self.session.send(Say(text=text, origin=origin))
-            case EditDraft(draft=draft, text=text):
-                self._feed.notice(text)
-                self._screen.draft = draft
             case SwitchSession():
                 await self._move(outcome)
             case Quit(delete=delete):
@@ -235,7 +235,8 @@ class ChatController:
                 self._background.begin(outcome, self._group)
                 self._panel.background = self._background.names
                 self._view.refresh()
-            case AttachImage(path=path):
+            case AttachImage(path=path, text=text):
+                self._feed.notice(text)
                 self._screen.attach(path)
             case CopyText(text=text):
                 done = self._screen.copy(text)

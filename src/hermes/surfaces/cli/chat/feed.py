@@ -10,7 +10,7 @@ from hermes.commands.language import Translator
 from hermes.commands.skills import user_text
 from hermes.commands.tool_calls import FailedEdits, describe_call, image_of
 from hermes.config.session_settings import DisplaySettings
-from hermes.context.references import without_attachments
+from hermes.context.references import typed_text
 from hermes.core.events import (
     MessageReceived,
     ModelCalled,
@@ -31,7 +31,14 @@ from hermes.surfaces.cli.chat.cells import cells, first_row, wrap, wrap_columns
 from hermes.surfaces.cli.chat.reply import StreamedReply
 from hermes.surfaces.cli.chat.screen import ChatScreen
 from hermes.surfaces.cli.chat.status_bar import RunningTool, StatusPanel
-from hermes.surfaces.cli.chat.tool_lines import diff_lines, picture_line, tool_line, verbose_lines
+from hermes.surfaces.cli.chat.tool_lines import (
+    ToolOutputs,
+    diff_lines,
+    picture_line,
+    todo_lines,
+    tool_line,
+    verbose_lines,
+)
 
 Section = Literal["", "said", "tools", "words", "thoughts", "notice"]
 NOTICE_LINES = 6
@@ -62,6 +69,7 @@ class Feed:
         self._last_tool = ""
         self._at = 0.0
         self._failed_edits = FailedEdits(root)
+        self._outputs = ToolOutputs()
 
     def show(self, record: Record) -> None:
         match record.event:
@@ -185,11 +193,11 @@ class Feed:
         if received is None or received.message.origin == "hermes":
             return
         paint, message = self._screen.paint, received.message
-        text = without_attachments(message.text)
+        text = typed_text(message.text)
         if self._screen.was_echoed(text):
             self._section = "said"
             return
-        lines = sanitize(user_text(text)).rstrip("\n").split("\n")
+        lines = sanitize(self._screen.fold(user_text(text))).rstrip("\n").split("\n")
         if message.origin != "user":
             self._show_notification(lines)
             return
@@ -304,12 +312,23 @@ class Feed:
         described = describe_call(call, result.details, root=self._root)
         preview = self.display.tool_preview_length
         rows = [tool_line(described, result, finished.seconds, paint, self._width, preview=preview)]
+        self._outputs.add(described, result)
+        if result.name == "todo":
+            rows += todo_lines(result, paint, self._width)
         if progress == "verbose":
             rows += verbose_lines(call, result, paint, self._width)
         elif self._shows_diff(result) and (diff := result.details.get("diff")):
             is_new = not result.details.get("files_modified")
             rows += diff_lines(diff, paint, self._width, is_new=is_new)
         self._print("tools", rows + shown)
+
+    def show_tool_output(self) -> None:
+        """Print the output of the last tool call; called again, of the one before it."""
+        rows = self._outputs.next_rows(self._screen.paint, self._width)
+        if rows:
+            self._print("tools", rows)
+        else:
+            self.notice("There is no more tool output in this session.")
 
     def _shows_diff(self, result: ToolResult) -> bool:
         return self.display.inline_diffs and result.call_id not in self.previewed
@@ -342,4 +361,4 @@ class Feed:
 
 
 def _typed_text(received: MessageReceived) -> str:
-    return user_text(without_attachments(received.message.text))
+    return user_text(typed_text(received.message.text))

@@ -13,7 +13,7 @@ from hermes.surfaces.cli.chat.inline_markdown import (
     settled_prefix,
     styled_text,
 )
-from hermes.surfaces.cli.chat.screen import Paint
+from hermes.surfaces.cli.chat.screen import Paint, Role
 from hermes.surfaces.cli.chat.styled_rows import styled_rows
 from hermes.surfaces.cli.chat.tables import framed_table, plain_table
 
@@ -106,7 +106,7 @@ class StreamedReply:
         match block.kind:
             case "heading":
                 title = plain_words(block.text.strip().strip("#").strip())
-                role = "heading" if is_rendered else "bold"
+                role: Role = "heading" if is_rendered else "bold"
                 return [paint(row, role) for row in wrap(title, width)]
             case "rule":
                 return [paint("─" * min(width, RULE_CELLS), "dim" if is_rendered else "plain")]

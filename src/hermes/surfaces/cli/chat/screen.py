@@ -107,6 +107,10 @@ class ChatScreen(Protocol):
         """Whether the terminal has already echoed this text."""
         return False
 
+    def fold(self, text: str) -> str:
+        """A sent text as it was typed: with placeholders instead of long pastes."""
+        return text
+
     def attach(self, path: str) -> None:
         """Attach an image to the next message."""
 
